@@ -1,0 +1,106 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// ErrConflict: the scope has effects after the sequence that was expected.
+var ErrConflict = errors.New("audit: the scope has newer effects")
+
+// Journal is the AUDIT stream, one ordered list of effects per fact scope.
+type Journal interface {
+	Appender
+	Reader
+}
+
+// Appender commits effects.
+type Appender interface {
+	// Append commits the effect, if the newest of its scope stands at after (0:
+	// none), and returns where it stands. It must return [ErrConflict], and
+	// commit nothing, if the scope's newest stands elsewhere. Once it returns
+	// nil the effect is durable; any other error leaves open whether it was
+	// committed.
+	Append(ctx context.Context, meta events.Meta, effect events.EffectCommitted, after uint64) (sequence uint64, err error)
+}
+
+// Reader reads effects as they were committed.
+type Reader interface {
+	// ReadScope yields the effects of one fact scope behind sequence after, in
+	// order, up to those committed when it was called.
+	ReadScope(ctx context.Context, fact scope.Scope, after uint64) iter.Seq2[events.Event[events.EffectCommitted], error]
+	// Read yields the effects within sel behind sequence after, in stream order,
+	// up to those committed when it was called.
+	Read(ctx context.Context, sel scope.Selector, after uint64) iter.Seq2[events.Event[events.EffectCommitted], error]
+	// Last returns the sequence of the newest effect of all, 0 for none.
+	Last(ctx context.Context) (uint64, error)
+}
+
+// Writer is the audit sink's role.
+type Writer interface {
+	// Write stores effects, whole and as one record per delta (see [Records]).
+	// It is idempotent by (project, scope, revision, index): what is known
+	// changes nothing. Nil only after they are durable.
+	Write(ctx context.Context, effects []events.Event[events.EffectCommitted]) error
+}
+
+// Log also keeps each effect whole, so that memory can be rebuilt where the
+// stream was trimmed; it answers questions about what was committed.
+type Log interface {
+	Writer
+	// History returns the records that concern a fact, oldest first: by
+	// (applied at, scope, revision, index).
+	History(ctx context.Context, project, factID string) ([]Record, error)
+	// Records returns records within sel that match q, in stream order.
+	Records(ctx context.Context, sel scope.Selector, q Query) ([]Record, error)
+	// Effects yields the effects of one fact scope with revisions above after,
+	// by revision.
+	Effects(ctx context.Context, fact scope.Scope, after uint64) iter.Seq2[events.EffectCommitted, error]
+	// LastSequence is the highest stream sequence written, 0 for none.
+	LastSequence(ctx context.Context) (uint64, error)
+	// Ping returns nil if the log can read and write.
+	Ping(ctx context.Context) error
+	Close() error
+}
+
+// Query narrows records.
+type Query struct {
+	AfterSequence uint64 // exclusive: whole effects are skipped
+	From, To      time.Time
+	Kinds         []events.DeltaKind
+	Rule          string
+	CorrelationID string
+	Limit         int // 1 to 10000
+}
+
+// Record is one delta as it was applied.
+type Record struct {
+	Scope    scope.Scope `json:"scope"`
+	Revision uint64      `json:"revision"`
+	// Index of the delta in its effect, from 0.
+	Index      int              `json:"index"`
+	Sequence   uint64           `json:"sequence"` // in the AUDIT stream
+	DeltaID    string           `json:"delta_id"`
+	Kind       events.DeltaKind `json:"kind"`
+	Reason     events.Reason    `json:"reason"`
+	Rule       string           `json:"rule"`    // the consolidation rule
+	RuleID     string           `json:"rule_id"` // the pattern, key or prompt
+	DecidedBy  string           `json:"decided_by"`
+	Confidence float64          `json:"confidence"`
+	FactID     string           `json:"fact_id,omitempty"`
+	// Before and After are the fact's versions, nil where there is none.
+	Before        *events.Fact `json:"before,omitempty"`
+	After         *events.Fact `json:"after,omitempty"`
+	Sources       []string     `json:"sources,omitempty"`
+	RequestID     string       `json:"request_id,omitempty"`
+	CandidateID   string       `json:"candidate_id,omitempty"`
+	CorrelationID string       `json:"correlation_id,omitempty"`
+	EventTime     time.Time    `json:"event_time,omitzero"`
+	DecidedAt     time.Time    `json:"decided_at"`
+	AppliedAt     time.Time    `json:"applied_at"`
+}

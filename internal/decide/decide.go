@@ -1,0 +1,65 @@
+package decide
+
+import (
+	"context"
+	"time"
+
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// Decider turns candidates into deltas.
+type Decider interface {
+	// Name is how deltas name the decider: rules@v or llm:model.
+	Name() string
+	// Decide returns at least one delta for each candidate, in their order. Each
+	// candidate is decided against a working view that includes the deltas of
+	// those before it, so that cutting a sequence into batches changes nothing.
+	// It returns a [FactConflictError] for replaces that cannot be resolved.
+	Decide(ctx context.Context, candidates []events.Candidate, known Known) (Decision, error)
+}
+
+// Decision is the outcome of a batch.
+type Decision struct {
+	Deltas events.Deltas
+	// Mentions holds, per delta id, the entities that its fact names.
+	Mentions map[string][]events.Mention
+}
+
+// Known is what the decider knows of the scope. Facts found by one lookup and
+// by another are the same values.
+type Known struct {
+	Scope scope.Scope
+	// At stands in for the wall clock.
+	At time.Time
+	// Lookup finds what is known. It is narrow on purpose: exact keys and text,
+	// so that decisions do not depend on how far vectors lag.
+	Lookup Lookup
+}
+
+// Lookup is what a decider may ask of the store, always within one fact scope.
+type Lookup interface {
+	// ByID returns the newest version of each fact found, valid or not.
+	ByID(ctx context.Context, ids []string) ([]events.Fact, error)
+	// ByHash returns every version of every fact with that md5 of Text, closed
+	// ones included.
+	ByHash(ctx context.Context, hash string) ([]events.Fact, error)
+	// ByPredicate returns every version of every fact with that subject and
+	// predicate, closed ones included.
+	ByPredicate(ctx context.Context, subject, predicate string) ([]events.Fact, error)
+	// Similar returns up to limit valid facts whose text is most similar, best
+	// first.
+	Similar(ctx context.Context, text string, limit int) ([]events.Fact, error)
+}
+
+// FactConflictError says that the replaces of a candidate cannot be resolved.
+// The other candidates of the batch are decided without it.
+type FactConflictError struct {
+	CandidateID string
+	Missing     []string      // ids that no fact of the scope has
+	Found       []events.Fact // those that were found
+}
+
+func (e *FactConflictError) Error() string {
+	return "decide: candidate " + e.CandidateID + " replaces facts that cannot be resolved"
+}

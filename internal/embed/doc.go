@@ -1,0 +1,2 @@
+// Package embed is the contract of embedders. Providers are sibling folders.
+package embed

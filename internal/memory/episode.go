@@ -1,0 +1,72 @@
+package memory
+
+import (
+	"time"
+
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// Episode is something that happened, as it is stored.
+type Episode struct {
+	// ID is the publisher's, unique per (project, scope, source).
+	ID     string
+	Source string
+	// Scope is the full scope; the episode counts in Scope.Fact().
+	Scope   scope.Scope
+	Role    events.Role
+	Content string
+	// Timestamp is when it happened, with its UTC offset; Clamped says that the
+	// publisher's was later than arrival + 5 min.
+	Timestamp  time.Time
+	Clamped    bool
+	ArrivedAt  time.Time
+	SourceNode string
+	Metadata   map[string]any
+	Mode       events.Mode
+	// Seq is the sequence in the EPISODES stream.
+	Seq uint64
+	// Ordinal counts 1, 2, 3… within the fact scope; given when stored.
+	Ordinal       uint64
+	CorrelationID string
+	// Request and Prompt: the episode asked for a tick of its own.
+	Request bool
+	Prompt  string
+	// Verbatim stores the content as a fact, without inference.
+	Verbatim bool
+}
+
+// Session is the registry's row of one session.
+type Session struct {
+	Scope       scope.Scope
+	FirstSeen   time.Time // arrival of its first episode
+	LastSeen    time.Time // arrival of its newest episode
+	LastOrdinal uint64
+	// EndedAt is zero while the session is open; an episode after the end opens
+	// it again.
+	EndedAt  time.Time
+	EndCause events.EndCause
+	// Live is false while all its episodes were backfilled: such a session
+	// causes neither idle nor switch ends.
+	Live bool
+}
+
+// State is where one fact scope stands.
+type State struct {
+	Scope       scope.Scope
+	Incarnation uint64
+	// LastOrdinal is the newest episode's; 0 for a scope without episodes.
+	LastOrdinal uint64
+	// Revision counts the effects applied; AuditSeq is the stream sequence of
+	// the newest, 0 for none.
+	Revision uint64
+	AuditSeq uint64
+	// Watermarks holds, per rule, the last ordinal consolidated.
+	Watermarks map[string]uint64
+}
+
+// Address is how a version of a fact is named: {id}@{revision}.
+type Address struct {
+	ID       string
+	Revision uint64
+}

@@ -1,0 +1,63 @@
+package memory
+
+import (
+	"time"
+
+	"palimpsest/pkg/events"
+)
+
+// The ids of the rules that ship.
+const (
+	RuleTurn        = "turn"        // every episode; rule packs, what the policy commits at once
+	RuleSleep       = "sleep"       // session end, every 100, 03:00; the full extractor
+	RuleMaintenance = "maintenance" // 03:00
+	RuleAdd         = "add"         // an API caller who waits or brings a prompt
+	RuleVerbatim    = "verbatim"    // one who wants no inference
+)
+
+// Rule says when the episodes of a scope are consolidated, by what, and what
+// may come of it.
+type Rule struct {
+	ID      string
+	Cadence Cadence
+	// Then lists the kinds it may emit; empty means all.
+	Then []events.FactKind
+	// Extractor and Decider name implementations; empty means the configured.
+	Extractor string
+	Decider   string
+	// CommitOnly drops from this rule's batches what the write policy would hold
+	// (NOOP held), leaving it to a rule that runs at session end.
+	CommitOnly bool
+	Enabled    bool
+}
+
+// Cadence says when a rule is due; any of its members suffices.
+type Cadence struct {
+	// Every is a number of episodes of a fact scope; 0 for never.
+	Every uint64
+	// Cron is a five-field cron expression in Location; empty for never.
+	Cron       string
+	Location   *time.Location // nil means UTC
+	SessionEnd bool
+}
+
+// Emits reports whether the rule may emit facts of kind k.
+func (r Rule) Emits(k events.FactKind) bool {
+	if len(r.Then) == 0 {
+		return true
+	}
+	for _, t := range r.Then {
+		if t == k {
+			return true
+		}
+	}
+	return false
+}
+
+// Shipped returns the rules of an installation that configures none.
+func Shipped() []Rule {
+	return []Rule{
+		{ID: RuleTurn, Cadence: Cadence{Every: 1}, Extractor: "rulepack", CommitOnly: true, Enabled: true},
+		{ID: RuleSleep, Cadence: Cadence{Every: 100, Cron: "0 3 * * *", SessionEnd: true}, Enabled: true},
+	}
+}

@@ -1,0 +1,34 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+)
+
+// rejected marks an error as permanent: the same input will always fail.
+type rejected struct {
+	code, field string
+	err         error
+}
+
+func (r *rejected) Error() string { return r.err.Error() }
+func (r *rejected) Unwrap() error { return r.err }
+
+// Reject marks err as permanent: the same input will always fail. The message
+// goes to the dead letters with code (one of the events.Code constants) and the
+// offending field, empty where there is none. A [*events.FieldError] that a
+// handler returns is a Reject without being wrapped.
+func Reject(code, field string, err error) error {
+	return &rejected{code: code, field: field, err: err}
+}
+
+// Rejectf is [Reject] with a formatted reason.
+func Rejectf(code, field, format string, args ...any) error {
+	return Reject(code, field, fmt.Errorf(format, args...))
+}
+
+// IsReject reports whether err is permanent.
+func IsReject(err error) bool {
+	var r *rejected
+	return errors.As(err, &r)
+}

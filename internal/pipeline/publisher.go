@@ -1,0 +1,32 @@
+package pipeline
+
+import (
+	"context"
+
+	"palimpsest/pkg/events"
+)
+
+// Publisher publishes what does not follow from a message: what an API caller
+// says or asks for.
+type Publisher interface {
+	// Publish returns once the stream holds the message. Meta's ID, Source, Time
+	// and CorrelationID are sent as given (an empty ID becomes a random one, a
+	// zero Time the clock's); its Kind and Scope are the payload's.
+	Publish(ctx context.Context, meta events.Meta, p events.Payload) (Receipt, error)
+}
+
+// Receipt is the broker's acknowledgement.
+type Receipt struct {
+	ID       string
+	Stream   string
+	Sequence uint64
+	// Duplicate: the stream had the id already.
+	Duplicate bool
+}
+
+// Listener wakes those who wait for the outcome of a request.
+type Listener interface {
+	// Listen delivers outcomes of a correlation id announced from now on, until
+	// stop is called. Delivery is best effort: look in the store as well.
+	Listen(ctx context.Context, correlationID string) (outcomes <-chan events.Outcome, stop func(), err error)
+}

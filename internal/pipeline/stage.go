@@ -1,0 +1,73 @@
+package pipeline
+
+import (
+	"context"
+	"time"
+
+	"palimpsest/pkg/events"
+)
+
+// Handler is one stage of the pipeline. It must not publish, ack, sleep or read
+// the wall clock: what it returns is published, then the event is acked. Its
+// error decides: nil acks; [Reject] buries; anything else is retried with
+// backoff. It may see an event again, late, or out of order.
+type Handler[In events.Payload] func(ctx context.Context, in events.Event[In]) ([]events.Payload, error)
+
+// BatchHandler takes many events at once, in stream order. A [Reject] is
+// isolated by halving the batch until the one event that causes it is found.
+type BatchHandler[In events.Payload] func(ctx context.Context, in []events.Event[In]) error
+
+// ClockHandler runs at intervals and when woken; now is the runtime's clock.
+type ClockHandler func(ctx context.Context, now time.Time) ([]events.Payload, error)
+
+// Service is what the runtime runs: a name (as it stands in dead letters, logs
+// and metrics) and its stages.
+type Service interface {
+	Name() string
+	Stages() []Stage
+}
+
+// Stage is one loop of a service: made by [Consume], [ConsumeBatch] or [Clock].
+type Stage struct {
+	name     string
+	consumer string // durable consumer, as the topology declares it
+	routes   []Route
+	batch    *batchRoute
+	clock    *clock
+}
+
+// Route binds a kind of message to its handler; made by [On].
+type Route struct {
+	kind   events.Kind
+	handle func(ctx context.Context, m decoded) ([]events.Payload, error)
+}
+
+// On routes messages of In's kind to h.
+func On[In events.Payload](h Handler[In]) Route {
+	var zero In
+	return Route{kind: zero.Kind(), handle: func(ctx context.Context, m decoded) ([]events.Payload, error) {
+		in, err := decodeAs[In](m)
+		if err != nil {
+			return nil, err
+		}
+		return h(ctx, in)
+	}}
+}
+
+// Consume is a stage that reads a durable consumer of the topology. Messages of
+// one fact scope are handled in order, those of different ones in parallel.
+func Consume(consumer string, routes ...Route) Stage {
+	return Stage{name: consumer, consumer: consumer, routes: routes}
+}
+
+// ConsumeBatch is a stage that reads a durable consumer in batches of at most
+// size events, collected for at most wait.
+func ConsumeBatch[In events.Payload](consumer string, size int, wait time.Duration, h BatchHandler[In]) Stage {
+	return Stage{name: consumer, consumer: consumer, batch: newBatchRoute(size, wait, h)}
+}
+
+// Clock is a stage that runs h at start, every interval (± 10 %), and whenever
+// wake receives (nil: never); runs do not overlap.
+func Clock(name string, interval time.Duration, wake <-chan struct{}, h ClockHandler) Stage {
+	return Stage{name: name, clock: &clock{interval: interval, wake: wake, handle: h}}
+}

@@ -1,0 +1,89 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"palimpsest/internal/memory"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// Applier is the consolidator's role, and nobody else's.
+type Applier interface {
+	StateReader
+	// Apply writes an effect that stands in AUDIT at auditSeq. All of it becomes
+	// visible in one atomic step: rows, text index, versions, holds, watermark,
+	// session ends, outcomes, and the scope's revision and audit sequence.
+	// Facts whose text is new get their vector flagged as pending.
+	//
+	// Revision guards it: an effect at or below the scope's revision changes
+	// nothing and returns nil; one more than a revision above it must change
+	// nothing and return [ErrBehind]; one of an older incarnation,
+	// [ErrIncarnation].
+	Apply(ctx context.Context, effect events.EffectCommitted, auditSeq uint64) error
+	// Touch counts an access of each fact and reinforces it (see
+	// memory.Reinforce); it changes no revision. Unknown ids are ignored.
+	Touch(ctx context.Context, fact scope.Scope, ids []string, at time.Time) error
+}
+
+// FactReader reads what is known.
+type FactReader interface {
+	// Fact returns the newest version with its statistics, or [ErrNotFound].
+	// The id must belong to the project; sel narrows further.
+	Fact(ctx context.Context, sel scope.Selector, id string) (Fact, error)
+	// Version returns one version of a fact, or [ErrNotFound].
+	Version(ctx context.Context, sel scope.Selector, at memory.Address) (Fact, error)
+	// Versions returns all versions of a fact, oldest first, or [ErrNotFound].
+	Versions(ctx context.Context, sel scope.Selector, id string) ([]Fact, error)
+	// Facts lists newest versions within sel, ordered by CreatedAt and then ID,
+	// newest first.
+	Facts(ctx context.Context, sel scope.Selector, q FactQuery) ([]Fact, error)
+	// FactsByID returns the newest versions of those ids that exist in the fact
+	// scope, in no order.
+	FactsByID(ctx context.Context, fact scope.Scope, ids []string) ([]Fact, error)
+	// FactsByHash and FactsByPredicate return every version, closed ones
+	// included, ordered by (id, revision).
+	FactsByHash(ctx context.Context, fact scope.Scope, hash string) ([]Fact, error)
+	FactsByPredicate(ctx context.Context, fact scope.Scope, subject, predicate string) ([]Fact, error)
+	// Entities returns those of the fact scope whose canonical name or an alias
+	// equals one of names by memory.EntityKey; nil names means all.
+	Entities(ctx context.Context, fact scope.Scope, names []string) ([]events.Entity, error)
+	// Holds returns the held buffer of the fact scope by HeldAt, then ID.
+	Holds(ctx context.Context, fact scope.Scope) ([]events.Hold, error)
+}
+
+// Fact is a fact as the store holds it.
+type Fact struct {
+	events.Fact
+	Scope       scope.Scope
+	AccessCount uint64
+	// LastAccessed starts as CreatedAt.
+	LastAccessed  time.Time
+	VectorPending bool
+}
+
+// FactQuery narrows a list of facts.
+type FactQuery struct {
+	// Session keeps the facts that a session contributed to.
+	Session *string
+	Kinds   []events.FactKind
+	// ValidAt keeps the facts valid then; zero keeps closed ones too.
+	ValidAt         time.Time
+	IncludeArchived bool
+	Limit           int // 1 to 1000
+	Cursor          *FactCursor
+}
+
+// FactCursor is a place in the order of [FactReader.Facts].
+type FactCursor struct {
+	CreatedAt time.Time
+	ID        string
+}
+
+// OutcomeReader is a waiter's role.
+type OutcomeReader interface {
+	// Outcomes returns what has come of a correlation id so far, by revision;
+	// kept 7 days.
+	Outcomes(ctx context.Context, project, correlationID string) ([]events.Outcome, error)
+}

@@ -1,0 +1,71 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"palimpsest/internal/memory"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// EpisodeWriter is ingest's role.
+type EpisodeWriter interface {
+	// PutEpisode stores an episode and returns what is stored. In one atomic
+	// step it must give it the next ordinal of its fact scope, index its text,
+	// flag its vector as pending (not for incognito), and register its session.
+	//
+	// An id known in (project, scope, source) must change nothing: with the same
+	// content, role and mode it returns the stored episode and Known; otherwise
+	// Conflict. Ordinals have no gaps. It returns only after the write is as
+	// durable as the store is configured to be. Backends may commit concurrent
+	// calls together.
+	PutEpisode(ctx context.Context, e memory.Episode) (Put, error)
+	// EndSession records that the session was ended at its newest episode. It
+	// is idempotent per (session, last ordinal); ending an unknown session is
+	// no error and changes nothing. It returns the state of the fact scope.
+	EndSession(ctx context.Context, session scope.Scope, end events.SessionEnd) (memory.State, error)
+}
+
+// Put is the answer to a stored episode.
+type Put struct {
+	Episode  memory.Episode
+	Known    bool // it was stored before
+	Conflict bool // its id is known with other content; Episode is the known one
+	State    memory.State
+}
+
+// EpisodeReader reads what was said.
+type EpisodeReader interface {
+	// Episode returns one by (scope, source, id), or [ErrNotFound]; an empty
+	// source matches any.
+	Episode(ctx context.Context, s scope.Scope, source, id string) (memory.Episode, error)
+	// EpisodesByID returns those of the fact scope that exist, by ordinal.
+	EpisodesByID(ctx context.Context, fact scope.Scope, ids []string) ([]memory.Episode, error)
+	// EpisodeRange returns the episodes of a fact scope with ordinals in r, by
+	// ordinal.
+	EpisodeRange(ctx context.Context, fact scope.Scope, r events.Range) ([]memory.Episode, error)
+	// EpisodesBefore returns up to n episodes of a session (a full scope) whose
+	// ordinals are below ordinal, the newest n, oldest first.
+	EpisodesBefore(ctx context.Context, session scope.Scope, ordinal uint64, n int) ([]memory.Episode, error)
+	// Recent returns up to limit (1 to 1000) episodes within sel and the time
+	// bounds, newest Timestamp first, ties by Ordinal, highest first.
+	Recent(ctx context.Context, sel scope.Selector, q RecentQuery) ([]memory.Episode, error)
+}
+
+// RecentQuery bounds a recent read.
+type RecentQuery struct {
+	Limit int
+	// After is exclusive, Before exclusive; zero means unbounded. Both compare
+	// with Timestamp.
+	After, Before time.Time
+	// Cursor continues behind the last episode of the page before.
+	Cursor *EpisodeCursor
+}
+
+// EpisodeCursor is a place in the order of [EpisodeReader.Recent].
+type EpisodeCursor struct {
+	Timestamp time.Time
+	Ordinal   uint64
+	ID        string
+}

@@ -1,0 +1,54 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"palimpsest/internal/memory"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// StateReader says where a fact scope stands.
+type StateReader interface {
+	// State returns the zero State (with Scope set) for an unknown scope.
+	State(ctx context.Context, fact scope.Scope) (memory.State, error)
+}
+
+// Schedule is the scheduler's role. Nothing of it is part of the export: the
+// claims only save work.
+type Schedule interface {
+	StateReader
+	// Pending calls yield for each fact scope, of any project, whose last
+	// ordinal is above its watermark of rule, ordered by (project, key), until
+	// yield returns false. It must not scan scopes that have nothing pending.
+	Pending(ctx context.Context, rule string, yield func(memory.State) bool) error
+	// Claim records that the tick is under way, if the row of (rule, scope) is
+	// still expect (the zero Claim: no row). It returns the row that stands
+	// afterwards and whether it is the caller's.
+	Claim(ctx context.Context, fact scope.Scope, rule string, expect, next Claim) (Claim, bool, error)
+	// ClaimOf returns the row of (rule, scope), the zero Claim where there is
+	// none.
+	ClaimOf(ctx context.Context, fact scope.Scope, rule string) (Claim, error)
+	// ClaimsUnderWay counts claims of a project whose range is above their
+	// rule's watermark.
+	ClaimsUnderWay(ctx context.Context, project string) (int, error)
+	// LastFire and SetLastFire keep when a rule's cron last fired; zero where
+	// it never did. SetLastFire must not move it back.
+	LastFire(ctx context.Context, rule string) (time.Time, error)
+	SetLastFire(ctx context.Context, rule string, at time.Time) error
+	// IdleSessions calls yield for each open, live session last seen before at.
+	IdleSessions(ctx context.Context, at time.Time, yield func(memory.Session) bool) error
+	// OpenSessions returns the open sessions of a fact scope.
+	OpenSessions(ctx context.Context, fact scope.Scope) ([]memory.Session, error)
+	// EndsAbove returns the session ends of the fact scope with a last ordinal
+	// above the watermark that from names.
+	EndsAbove(ctx context.Context, fact scope.Scope, from uint64) ([]events.SessionEnd, error)
+}
+
+// Claim is one tick under way.
+type Claim struct {
+	Range   events.Range
+	At      time.Time
+	Attempt int
+}

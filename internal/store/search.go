@@ -1,0 +1,85 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"palimpsest/internal/memory"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// Searcher offers the primitives of retrieval; fusion happens elsewhere.
+type Searcher interface {
+	// SearchText returns up to q.Limit hits by BM25, best first; Score rises
+	// with relevance and is comparable within one answer only. Text is matched
+	// as Unicode words with stemming, CJK as bigrams and single characters; no
+	// character of it may act as query syntax. A query without a searchable
+	// word gives no hit.
+	SearchText(ctx context.Context, sel scope.Selector, text string, q SearchQuery) ([]Hit, error)
+	// SearchVector returns up to q.Limit hits by cosine similarity, which is
+	// Score, best first. It must be exact up to 100,000 rows in one scope. A
+	// vector of another dimension is [ErrEmbedder].
+	SearchVector(ctx context.Context, sel scope.Selector, vector []float32, q SearchQuery) ([]Hit, error)
+}
+
+// Target is what a search looks through.
+type Target int
+
+// The targets.
+const (
+	Facts Target = 1 << iota
+	Episodes
+)
+
+// SearchQuery narrows a search.
+type SearchQuery struct {
+	Target Target // exactly one
+	Limit  int    // 1 to 1000
+	// Session, Kinds and ValidAt narrow facts as in [FactQuery]; archived facts
+	// are never found.
+	Session *string
+	Kinds   []events.FactKind
+	ValidAt time.Time
+	// After and Before bound an episode's Timestamp or a fact's EventTime, both
+	// exclusive; zero means unbounded.
+	After, Before time.Time
+}
+
+// Hit is one row found. Fact is set for facts, Episode for episodes.
+type Hit struct {
+	Score   float64
+	Fact    *Fact
+	Episode *memory.Episode
+}
+
+// VectorWriter is the embedding loop's role.
+type VectorWriter interface {
+	// PendingVectors returns up to limit texts that lack their vector, oldest
+	// first.
+	PendingVectors(ctx context.Context, limit int) ([]PendingVector, error)
+	// PutVectors stores vectors for those rows whose text is still the one that
+	// was embedded (by revision for facts), and clears their flag.
+	PutVectors(ctx context.Context, vectors []Vector) error
+}
+
+// PendingVector is a text to embed.
+type PendingVector struct {
+	Ref  VectorRef
+	Text string
+}
+
+// VectorRef names the row a vector belongs to. It is opaque to callers.
+type VectorRef struct {
+	Target   Target
+	Scope    scope.Scope
+	ID       string
+	Source   string
+	Revision uint64
+}
+
+// Vector is an embedded text.
+type Vector struct {
+	Ref    VectorRef
+	Values []float32
+}

@@ -1,0 +1,86 @@
+package events
+
+import "time"
+
+// CommandOp is what an API caller asks for.
+type CommandOp string
+
+// The commands.
+const (
+	OpRemember CommandOp = "remember"
+	OpCorrect  CommandOp = "correct"
+	OpConfirm  CommandOp = "confirm"
+	OpRestore  CommandOp = "restore"
+	OpDelete   CommandOp = "delete"
+	// OpDeleteScope soft-deletes every valid fact of the scope, or, with a
+	// Session, what only that session contributed to.
+	OpDeleteScope CommandOp = "delete_scope"
+	OpUndo        CommandOp = "undo"
+	OpErase       CommandOp = "erase"
+)
+
+// CommandRef identifies a command and the fact revisions it was made against.
+type CommandRef struct {
+	RequestID string    `json:"request_id"`
+	Op        CommandOp `json:"op"`
+	// IfMatch maps fact ids to the revision the caller saw; a fact that has
+	// another one by now is a conflict.
+	IfMatch map[string]uint64 `json:"if_match,omitempty"`
+}
+
+func (c CommandRef) validate() error {
+	if c.RequestID == "" {
+		return invalid("request_id", "is required")
+	}
+	switch c.Op {
+	case OpRemember, OpCorrect, OpConfirm, OpRestore, OpDelete, OpDeleteScope, OpUndo, OpErase:
+		return nil
+	}
+	return invalid("op", "%q is not a command", clip(string(c.Op)))
+}
+
+// CommandRequested is a change that an API caller asked for.
+type CommandRequested struct {
+	Header
+	CommandRef
+	// Actor is api:{key name}, or api:anonymous where no key is needed.
+	Actor string `json:"actor"`
+	// FactID is the fact that correct, confirm, restore and delete concern.
+	FactID string `json:"fact_id,omitempty"`
+	// Candidate is what remember and correct bring.
+	Candidate *Candidate `json:"candidate,omitempty"`
+	Session   string     `json:"session,omitempty"`
+	Reason    string     `json:"reason,omitempty"`
+	At        time.Time  `json:"at"`
+}
+
+// Kind implements [Payload].
+func (CommandRequested) Kind() Kind { return KindCommandRequested }
+
+// Identity implements [Identified]: a repeated request is the same command.
+func (c CommandRequested) Identity() []string {
+	return []string{c.Scope.Project, c.Scope.Key(), c.RequestID}
+}
+
+// Validate implements [Payload].
+func (c CommandRequested) Validate() error {
+	if err := c.Header.validate(); err != nil {
+		return err
+	}
+	if err := c.CommandRef.validate(); err != nil {
+		return err
+	}
+	if c.Actor == "" {
+		return invalid("actor", "is required")
+	}
+	switch c.Op {
+	case OpCorrect, OpConfirm, OpRestore, OpDelete:
+		if c.FactID == "" {
+			return invalid("fact_id", "is required by %s", c.Op)
+		}
+	}
+	if (c.Op == OpRemember || c.Op == OpCorrect) && c.Candidate == nil {
+		return invalid("candidate", "is required by %s", c.Op)
+	}
+	return nil
+}

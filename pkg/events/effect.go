@@ -1,0 +1,135 @@
+package events
+
+import "time"
+
+// EffectCommitted is one commit of one fact scope: why it changed (the deltas)
+// and what changed (the after-image of every row). AUDIT holds these, and what
+// the stores hold can be copied from it without deciding anything.
+type EffectCommitted struct {
+	Header
+	// Revision of the scope after this effect: 1, 2, 3… without a gap.
+	Revision uint64 `json:"revision"`
+	// Batch fields of the tick that led here; Rule is "command" for a command.
+	Rule    string      `json:"rule"`
+	Range   *Range      `json:"range,omitempty"`
+	Cause   Cause       `json:"cause,omitempty"`
+	Attempt int         `json:"attempt,omitempty"`
+	Command *CommandRef `json:"command,omitempty"`
+	// Watermark is the new watermark of (Rule, Scope); nil where none moves.
+	Watermark *uint64 `json:"watermark,omitempty"`
+	// Skipped is why the range carried nothing, where it was buried.
+	Skipped     string    `json:"skipped,omitempty"`
+	CommittedAt time.Time `json:"committed_at"`
+
+	Applied []Applied `json:"applied,omitempty"`
+
+	Facts    []Fact   `json:"facts,omitempty"`    // newest version of each fact that changed
+	Versions []Fact   `json:"versions,omitempty"` // earlier versions, as they became history
+	Entities []Entity `json:"entities,omitempty"`
+	Edges    []Edge   `json:"edges,omitempty"`
+	Holds    []Hold   `json:"holds,omitempty"`
+	Released []string `json:"released,omitempty"` // hold ids that left the buffer
+
+	SessionEnds []SessionEnd `json:"session_ends,omitempty"`
+	Outcomes    []Outcome    `json:"outcomes,omitempty"`
+	Tally       Tally        `json:"tally"`
+}
+
+// Applied is one delta and the versions it led from and to, as {id}@{revision}
+// addresses that this effect's Facts and Versions hold. Before is empty for an
+// add, After for a noop.
+type Applied struct {
+	Delta  Delta  `json:"-"`
+	FactID string `json:"fact_id,omitempty"`
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+}
+
+// Tally is what an effect settles in the ledger.
+type Tally struct {
+	Episodes   int `json:"episodes"`   // of the range
+	Candidates int `json:"candidates"` // Decided + Held + Dropped
+	Decided    int `json:"decided"`
+	Held       int `json:"held"`
+	Dropped    int `json:"dropped"`
+	Skipped    int `json:"skipped"` // episodes of a buried range
+}
+
+// Kind implements [Payload].
+func (EffectCommitted) Kind() Kind { return KindEffectCommitted }
+
+// Validate implements [Payload].
+func (e EffectCommitted) Validate() error {
+	if err := e.Header.validate(); err != nil {
+		return err
+	}
+	switch {
+	case e.Revision == 0:
+		return invalid("revision", "is required, from 1")
+	case e.Rule == "":
+		return invalid("rule", "is required")
+	case e.CommittedAt.IsZero():
+		return invalid("committed_at", "is required")
+	}
+	return nil
+}
+
+// Change is how an outcome names what happened to a memory.
+type Change string
+
+// The changes.
+const (
+	ChangeAdd    Change = "ADD"
+	ChangeUpdate Change = "UPDATE"
+	ChangeDelete Change = "DELETE"
+	ChangeNone   Change = "NONE"
+)
+
+// Result is one delta as its caller is told of it.
+type Result struct {
+	Event     Change `json:"event"`
+	DeltaID   string `json:"delta_id"`
+	FactID    string `json:"id,omitempty"`
+	Revision  uint64 `json:"revision,omitempty"`
+	Memory    string `json:"memory,omitempty"`
+	OldMemory string `json:"old_memory,omitempty"`
+	Reason    Reason `json:"reason"`
+}
+
+// Outcome is what came of the episodes, or the command, of one correlation id
+// in one effect. A request's outcome is whole when its episodes are covered.
+type Outcome struct {
+	CorrelationID string   `json:"correlation_id"`
+	Rule          string   `json:"rule"`
+	EpisodeIDs    []string `json:"episode_ids,omitempty"`
+	Revision      uint64   `json:"revision"`
+	Skipped       string   `json:"skipped,omitempty"`
+	// Conflict is set where a command met another revision than it named.
+	Conflict string   `json:"conflict,omitempty"`
+	Results  []Result `json:"results"`
+}
+
+// OutcomeAnnounced wakes a waiter; the store has the outcome itself.
+type OutcomeAnnounced struct {
+	Header
+	Outcome Outcome `json:"outcome"`
+}
+
+// Kind implements [Payload].
+func (OutcomeAnnounced) Kind() Kind { return KindOutcomeAnnounced }
+
+// Validate implements [Payload].
+func (o OutcomeAnnounced) Validate() error { return o.Header.validate() }
+
+// FactReturned says which facts a read gave out, for reinforcement.
+type FactReturned struct {
+	Header
+	FactIDs []string  `json:"fact_ids"`
+	At      time.Time `json:"at"`
+}
+
+// Kind implements [Payload].
+func (FactReturned) Kind() Kind { return KindFactReturned }
+
+// Validate implements [Payload].
+func (f FactReturned) Validate() error { return f.Header.validate() }

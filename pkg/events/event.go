@@ -1,0 +1,119 @@
+package events
+
+import (
+	"time"
+
+	"palimpsest/pkg/scope"
+)
+
+// Meta is what the envelope says about a message.
+type Meta struct {
+	// ID is unique per source; see the package's identity rules.
+	ID     string
+	Source string
+	Kind   Kind
+	// Scope is decoded from the subject the message was published on.
+	Scope scope.Scope
+	// Time is when the message was published (the broker's time where the
+	// publisher gave none). Handlers use it in place of the wall clock.
+	Time time.Time
+	// CorrelationID is the request or episode that began it all.
+	CorrelationID string
+	// CausationID is the message that this one follows.
+	CausationID string
+	// Traceparent is the W3C trace context, empty where there is none.
+	Traceparent string
+	// Sequence is the message's sequence in its stream; 0 outside a stream.
+	Sequence uint64
+	// Delivery counts deliveries of the message from 1; 0 outside a consumer.
+	Delivery int
+}
+
+// Event is a decoded and validated message.
+type Event[P Payload] struct {
+	Meta
+	Data P
+}
+
+// Header begins every payload behind ingest.
+type Header struct {
+	// Scope is a fact scope.
+	Scope scope.Scope `json:"scope"`
+	// Incarnation counts erasures of the scope, from 0. A writer refuses a
+	// message of an older incarnation, so that work under way cannot bring
+	// back what was erased.
+	Incarnation uint64 `json:"incarnation"`
+}
+
+// Owner implements [Payload].
+func (h Header) Owner() scope.Scope { return h.Scope }
+
+func (h Header) validate() error {
+	if err := h.Scope.Validate(); err != nil {
+		return invalid("scope", "%v", err)
+	}
+	if !h.Scope.IsFact() {
+		return invalid("scope.session", "must be absent from a fact scope that names a user")
+	}
+	return nil
+}
+
+// Range is half-open on the left: the ordinals From+1 … To of a fact scope.
+type Range struct {
+	From uint64 `json:"from"`
+	To   uint64 `json:"to"`
+}
+
+// Empty reports whether the range covers no ordinal.
+func (r Range) Empty() bool { return r.To <= r.From }
+
+// Len is the number of ordinals covered.
+func (r Range) Len() uint64 {
+	if r.Empty() {
+		return 0
+	}
+	return r.To - r.From
+}
+
+// Cause says why a tick was issued.
+type Cause string
+
+// The causes of ticks.
+const (
+	CauseEvery       Cause = "every"
+	CauseSessionEnd  Cause = "session_end"
+	CauseCron        Cause = "cron"
+	CauseRequest     Cause = "request"
+	CauseLate        Cause = "late" // a retried dead letter: moves no watermark
+	CauseMaintenance Cause = "maintenance"
+)
+
+// Batch identifies the work of one tick on its whole way to the commit.
+type Batch struct {
+	Header
+	Rule  string `json:"rule"`
+	Range Range  `json:"range"`
+	Cause Cause  `json:"cause"`
+	// Attempt counts, from 0, how often the range was issued or decided again.
+	Attempt int `json:"attempt"`
+	// Skipped is why the range carries nothing (its tick or batch was buried);
+	// empty otherwise.
+	Skipped string `json:"skipped,omitempty"`
+}
+
+func (b Batch) validate() error {
+	if err := b.Header.validate(); err != nil {
+		return err
+	}
+	switch {
+	case b.Rule == "":
+		return invalid("rule", "is required")
+	case b.Cause == "":
+		return invalid("cause", "is required")
+	case b.Range.Empty():
+		return invalid("range", "covers no ordinal: (%d, %d]", b.Range.From, b.Range.To)
+	case b.Attempt < 0:
+		return invalid("attempt", "is negative")
+	}
+	return nil
+}
