@@ -1,7 +1,10 @@
 package events
 
 import (
+	"encoding/json"
+	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"palimpsest/pkg/scope"
 )
@@ -48,4 +51,27 @@ func (m MessageBuried) Validate() error {
 		return invalid("reason", "is required")
 	}
 	return nil
+}
+
+// MarshalJSON implements [json.Marshaler]. A header that is not UTF-8 is
+// written as a quoted Go string: JSON would make one of two such names.
+func (m MessageBuried) MarshalJSON() ([]byte, error) {
+	type wire MessageBuried
+	headers := make(map[string][]string, len(m.Headers))
+	for name, values := range m.Headers {
+		shown := make([]string, len(values))
+		for i, v := range values {
+			shown[i] = legible(v)
+		}
+		headers[legible(name)] = shown
+	}
+	m.Headers = headers
+	return json.Marshal(wire(m))
+}
+
+func legible(text string) string {
+	if utf8.ValidString(text) {
+		return text
+	}
+	return strconv.Quote(text)
 }

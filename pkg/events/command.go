@@ -1,6 +1,9 @@
 package events
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // CommandOp is what an API caller asks for.
 type CommandOp string
@@ -52,14 +55,22 @@ type CommandRequested struct {
 	Session   string     `json:"session,omitempty"`
 	Reason    string     `json:"reason,omitempty"`
 	At        time.Time  `json:"at"`
+	// Attempt counts, from 0, how often the command was decided again because the
+	// scope changed under the decision.
+	Attempt int `json:"attempt,omitempty"`
 }
 
 // Kind implements [Payload].
 func (CommandRequested) Kind() Kind { return KindCommandRequested }
 
-// Identity implements [Identified]: a repeated request is the same command.
+// Identity implements [Identified]: a repeated request is the same command, and
+// one that is to be decided again is another message.
 func (c CommandRequested) Identity() []string {
-	return []string{c.Scope.Project, c.Scope.Key(), c.RequestID}
+	id := []string{c.Scope.Project, c.Scope.Key(), c.RequestID}
+	if c.Attempt > 0 {
+		id = append(id, strconv.Itoa(c.Attempt))
+	}
+	return id
 }
 
 // Validate implements [Payload].
@@ -69,6 +80,9 @@ func (c CommandRequested) Validate() error {
 	}
 	if err := c.CommandRef.validate(); err != nil {
 		return err
+	}
+	if c.Attempt < 0 {
+		return invalid("attempt", "is negative")
 	}
 	if c.Actor == "" {
 		return invalid("actor", "is required")

@@ -2,7 +2,9 @@ package events
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -40,6 +42,7 @@ const (
 	ReasonRequested      Reason = "requested" // an API caller or metadata.intent asked for it
 	ReasonConfirmed      Reason = "confirmed"
 	ReasonChangedSince   Reason = "changed_since"
+	ReasonFactConflict   Reason = "fact_conflict" // the candidate is in the dead letters
 )
 
 // Provenance is what every delta carries: where it came from, by which rule,
@@ -116,9 +119,11 @@ type Delta interface {
 type deltaWire struct {
 	Kind DeltaKind `json:"kind"`
 	Provenance
-	Payload  *FactPayload `json:"fact_payload,omitempty"`
-	Replaces []string     `json:"replaces,omitempty"`
-	About    string       `json:"about,omitempty"`
+	// Confidence shadows that of Provenance: 0 is a confidence, absence is none.
+	Confidence *float64     `json:"confidence"`
+	Payload    *FactPayload `json:"fact_payload,omitempty"`
+	Replaces   []string     `json:"replaces,omitempty"`
+	About      string       `json:"about,omitempty"`
 }
 
 // Add makes something known that was not.
@@ -132,7 +137,10 @@ func NewAdd(p Provenance, payload FactPayload) (Add, error) {
 	if err := p.validate(); err != nil {
 		return Add{}, err
 	}
-	return Add{p, payload}, payload.validate()
+	if err := payload.validate(); err != nil {
+		return Add{}, err
+	}
+	return Add{p, payload}, nil
 }
 
 // Update gives the first of Replaces a new version and closes the others.
@@ -150,7 +158,10 @@ func NewUpdate(p Provenance, payload FactPayload, replaces []string) (Update, er
 	if err := payload.validate(); err != nil {
 		return Update{}, err
 	}
-	return Update{p, payload, replaces}, validateReplaces(replaces)
+	if err := validateReplaces(replaces); err != nil {
+		return Update{}, err
+	}
+	return Update{p, payload, replaces}, nil
 }
 
 // Delete closes facts; it takes no bytes away.
@@ -164,7 +175,10 @@ func NewDelete(p Provenance, replaces []string) (Delete, error) {
 	if err := p.validate(); err != nil {
 		return Delete{}, err
 	}
-	return Delete{p, replaces}, validateReplaces(replaces)
+	if err := validateReplaces(replaces); err != nil {
+		return Delete{}, err
+	}
+	return Delete{p, replaces}, nil
 }
 
 // Noop records that a candidate changed nothing, and why. Where it repeats a
@@ -176,7 +190,10 @@ type Noop struct {
 
 // NewNoop returns a Noop or a [*FieldError] naming what it lacks.
 func NewNoop(p Provenance, about string) (Noop, error) {
-	return Noop{p, about}, p.validate()
+	if err := p.validate(); err != nil {
+		return Noop{}, err
+	}
+	return Noop{p, about}, nil
 }
 
 func validateReplaces(ids []string) error {
@@ -226,19 +243,19 @@ func (d Delete) Replaces() []string { return d.replaces }
 func (d Noop) About() string { return d.about }
 
 func (d Add) wire() deltaWire {
-	return deltaWire{Kind: DeltaAdd, Provenance: d.provenance, Payload: &d.payload}
+	return deltaWire{Kind: DeltaAdd, Provenance: d.provenance, Confidence: &d.provenance.Confidence, Payload: &d.payload}
 }
 
 func (d Update) wire() deltaWire {
-	return deltaWire{Kind: DeltaUpdate, Provenance: d.provenance, Payload: &d.payload, Replaces: d.replaces}
+	return deltaWire{Kind: DeltaUpdate, Provenance: d.provenance, Confidence: &d.provenance.Confidence, Payload: &d.payload, Replaces: d.replaces}
 }
 
 func (d Delete) wire() deltaWire {
-	return deltaWire{Kind: DeltaDelete, Provenance: d.provenance, Replaces: d.replaces}
+	return deltaWire{Kind: DeltaDelete, Provenance: d.provenance, Confidence: &d.provenance.Confidence, Replaces: d.replaces}
 }
 
 func (d Noop) wire() deltaWire {
-	return deltaWire{Kind: DeltaNoop, Provenance: d.provenance, About: d.about}
+	return deltaWire{Kind: DeltaNoop, Provenance: d.provenance, Confidence: &d.provenance.Confidence, About: d.about}
 }
 
 // Deltas is a list of deltas with the JSON form of the tagged union.
@@ -248,10 +265,15 @@ type Deltas []Delta
 func (ds Deltas) MarshalJSON() ([]byte, error) {
 	out := make([]deltaWire, len(ds))
 	for i, d := range ds {
+		if d == nil {
+			return nil, invalid("["+strconv.Itoa(i)+"]", "is no delta")
+		}
 		out[i] = d.wire()
 	}
 	return json.Marshal(out)
 }
+
+func (Deltas) wireShape() reflect.Type { return reflect.TypeFor[[]deltaWire]() }
 
 // UnmarshalJSON implements [json.Unmarshaler]; the error of a delta that lacks
 // a required field is a [*FieldError].
@@ -260,11 +282,15 @@ func (ds *Deltas) UnmarshalJSON(raw []byte) error {
 	if err := json.Unmarshal(raw, &list); err != nil {
 		return err
 	}
+	if list == nil {
+		*ds = nil
+		return nil
+	}
 	out := make(Deltas, len(list))
 	for i, w := range list {
 		d, err := w.delta()
 		if err != nil {
-			return err
+			return within("["+strconv.Itoa(i)+"]", err)
 		}
 		out[i] = d
 	}
@@ -273,6 +299,13 @@ func (ds *Deltas) UnmarshalJSON(raw []byte) error {
 }
 
 func (w deltaWire) delta() (Delta, error) {
+	if err := w.check(); err != nil {
+		return nil, err
+	}
+	if w.Confidence == nil {
+		return nil, invalid("confidence", "is required")
+	}
+	w.Provenance.Confidence = *w.Confidence
 	payload := FactPayload{}
 	if w.Payload != nil {
 		payload = *w.Payload
@@ -284,20 +317,44 @@ func (w deltaWire) delta() (Delta, error) {
 		return NewUpdate(w.Provenance, payload, w.Replaces)
 	case DeltaDelete:
 		return NewDelete(w.Provenance, w.Replaces)
-	case DeltaNoop:
-		return NewNoop(w.Provenance, w.About)
 	}
-	return nil, invalid("kind", "%q is none of add, update, delete, noop", clip(string(w.Kind)))
+	return NewNoop(w.Provenance, w.About)
+}
+
+// check refuses an unknown kind of delta, and a member that the kind of delta has no use for: it would be
+// lost when the delta is written again.
+func (w deltaWire) check() error {
+	switch w.Kind {
+	case DeltaAdd, DeltaUpdate, DeltaDelete, DeltaNoop:
+	default:
+		return invalid("kind", "%q is none of add, update, delete, noop", clip(string(w.Kind)))
+	}
+	switch {
+	case w.Payload != nil && (w.Kind == DeltaDelete || w.Kind == DeltaNoop):
+		return invalid("fact_payload", "has no place in a delta of kind %s", w.Kind)
+	case len(w.Replaces) > 0 && (w.Kind == DeltaAdd || w.Kind == DeltaNoop):
+		return invalid("replaces", "has no place in a delta of kind %s", w.Kind)
+	case w.About != "" && w.Kind != DeltaNoop:
+		return invalid("about", "has no place in a delta of kind %s", clip(string(w.Kind)))
+	}
+	return nil
 }
 
 // DeltasDecided is a decided batch: of a tick, or of a command.
 type DeltasDecided struct {
 	Batch
-	// Command is set on the deltas of a command; such a batch has no range and
-	// no basis.
+	// Command is set on the deltas of a command; such a batch has no range, and
+	// no basis but where Asked is set.
 	Command *CommandRef `json:"command,omitempty"`
-	// Basis is the scope revision the batch was decided on.
-	Basis       uint64       `json:"basis"`
+	// Asked is the whole command, where it was decided on what is known and not
+	// only on the facts that it names: it is decided again if what it rests on
+	// changed since the basis.
+	Asked *CommandRequested `json:"asked,omitempty"`
+	// Basis is the scope revision the batch was decided on; BasisSequence, set
+	// beside Asked, is where that revision stands in AUDIT.
+	Basis         uint64 `json:"basis"`
+	BasisSequence uint64 `json:"basis_sequence,omitempty"`
+
 	SessionEnds []SessionEnd `json:"session_ends,omitempty"`
 	Episodes    []EpisodeRef `json:"episodes,omitempty"`
 	Deltas      Deltas       `json:"deltas,omitempty"`

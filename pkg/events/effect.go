@@ -1,6 +1,10 @@
 package events
 
-import "time"
+import (
+	"encoding/json"
+	"reflect"
+	"time"
+)
 
 // EffectCommitted is one commit of one fact scope: why it changed (the deltas)
 // and what changed (the after-image of every row). AUDIT holds these, and what
@@ -43,6 +47,43 @@ type Applied struct {
 	FactID string `json:"fact_id,omitempty"`
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
+}
+
+// appliedWire is an Applied as it stands in JSON.
+type appliedWire struct {
+	Delta  *deltaWire `json:"delta"`
+	FactID string     `json:"fact_id,omitempty"`
+	Before string     `json:"before,omitempty"`
+	After  string     `json:"after,omitempty"`
+}
+
+func (Applied) wireShape() reflect.Type { return reflect.TypeFor[appliedWire]() }
+
+// MarshalJSON implements [json.Marshaler].
+func (a Applied) MarshalJSON() ([]byte, error) {
+	if a.Delta == nil {
+		return nil, invalid("delta", "is required")
+	}
+	d := a.Delta.wire()
+	return json.Marshal(appliedWire{Delta: &d, FactID: a.FactID, Before: a.Before, After: a.After})
+}
+
+// UnmarshalJSON implements [json.Unmarshaler]; the error of a delta that lacks
+// a required field is a [*FieldError].
+func (a *Applied) UnmarshalJSON(raw []byte) error {
+	var w appliedWire
+	if err := json.Unmarshal(raw, &w); err != nil {
+		return err
+	}
+	if w.Delta == nil {
+		return invalid("delta", "is required")
+	}
+	d, err := w.Delta.delta()
+	if err != nil {
+		return within("delta", err)
+	}
+	*a = Applied{Delta: d, FactID: w.FactID, Before: w.Before, After: w.After}
+	return nil
 }
 
 // Tally is what an effect settles in the ledger.
@@ -107,6 +148,8 @@ type Outcome struct {
 	// Conflict is set where a command met another revision than it named.
 	Conflict string   `json:"conflict,omitempty"`
 	Results  []Result `json:"results"`
+	// Omitted counts further results, of an outcome too large for its effect.
+	Omitted int `json:"omitted,omitempty"`
 }
 
 // OutcomeAnnounced wakes a waiter; the store has the outcome itself.

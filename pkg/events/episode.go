@@ -2,6 +2,7 @@ package events
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -166,6 +167,20 @@ type SessionEnded struct {
 	Scope     scope.Scope `json:"-"`
 	Cause     EndCause    `json:"cause"`
 	Timestamp Timestamp   `json:"timestamp,omitzero"`
+	// LastOrdinal, where it is not 0, is the session's newest episode as the
+	// sender saw it: if something was said since, the session goes on. A
+	// publisher leaves it out and ends the session wherever it stands.
+	LastOrdinal uint64 `json:"last_ordinal,omitempty"`
+}
+
+// Identity implements [Identified]: whoever finds that a session ended after
+// its LastOrdinal says so under the same id.
+func (s SessionEnded) Identity() []string {
+	parts := []string{s.Scope.Project, s.Scope.Key(), strconv.FormatUint(s.LastOrdinal, 10)}
+	if s.LastOrdinal == 0 {
+		parts = append(parts, s.Timestamp.UTC().Format(time.RFC3339Nano))
+	}
+	return parts
 }
 
 // Kind implements [Payload].

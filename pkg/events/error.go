@@ -1,6 +1,9 @@
 package events
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // The codes of refused messages, as they stand in dead letters and problem
 // documents.
@@ -26,6 +29,26 @@ type FieldError struct {
 
 func (e *FieldError) Error() string { return fmt.Sprintf("%s: %s", e.Field, e.Reason) }
 
+// ErrUnknownKind is what [errors.Is] finds in the [*FieldError] of a message
+// whose type or major version nobody here knows. Consumers are deployed before
+// producers, so it may pass with time: unlike any other FieldError it is no
+// verdict while the message is young.
+var ErrUnknownKind = errors.New("events: unknown kind")
+
+// Is makes errors.Is(err, [ErrUnknownKind]) work.
+func (e *FieldError) Is(target error) bool {
+	return target == ErrUnknownKind && e.Code == CodeUnknownKind
+}
+
 func invalid(field, format string, args ...any) error {
 	return &FieldError{Field: field, Code: CodeInvalidField, Reason: fmt.Sprintf(format, args...)}
+}
+
+// within puts the path of a value before the field that its error names.
+func within(path string, err error) error {
+	var refused *FieldError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	return &FieldError{Field: join(path, refused.Field), Code: refused.Code, Reason: refused.Reason}
 }

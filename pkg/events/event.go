@@ -17,6 +17,9 @@ type Meta struct {
 	// Time is when the message was published (the broker's time where the
 	// publisher gave none). Handlers use it in place of the wall clock.
 	Time time.Time
+	// Arrived is when the broker took the message, whatever the publisher says;
+	// the zero time outside a stream.
+	Arrived time.Time
 	// CorrelationID is the request or episode that began it all.
 	CorrelationID string
 	// CausationID is the message that this one follows.
@@ -25,7 +28,9 @@ type Meta struct {
 	Traceparent string
 	// Sequence is the message's sequence in its stream; 0 outside a stream.
 	Sequence uint64
-	// Delivery counts deliveries of the message from 1; 0 outside a consumer.
+	// Delivery counts from 1 how often the message was handed out, tries again
+	// in place included: above 1, an earlier attempt may have done some of its
+	// work. It is 0 outside a consumer.
 	Delivery int
 }
 
@@ -47,6 +52,8 @@ type Header struct {
 
 // Owner implements [Payload].
 func (h Header) Owner() scope.Scope { return h.Scope }
+
+func (h Header) incarnation() uint64 { return h.Incarnation }
 
 func (h Header) validate() error {
 	if err := h.Scope.Validate(); err != nil {
@@ -96,6 +103,9 @@ type Batch struct {
 	Cause Cause  `json:"cause"`
 	// Attempt counts, from 0, how often the range was issued or decided again.
 	Attempt int `json:"attempt"`
+	// Stale counts those attempts that were made because the basis went stale. An
+	// outage makes many of the others, and must cost no range.
+	Stale int `json:"stale,omitempty"`
 	// Skipped is why the range carries nothing (its tick or batch was buried);
 	// empty otherwise.
 	Skipped string `json:"skipped,omitempty"`
@@ -114,6 +124,8 @@ func (b Batch) validate() error {
 		return invalid("range", "covers no ordinal: (%d, %d]", b.Range.From, b.Range.To)
 	case b.Attempt < 0:
 		return invalid("attempt", "is negative")
+	case b.Stale < 0:
+		return invalid("stale", "is negative")
 	}
 	return nil
 }

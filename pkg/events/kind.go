@@ -38,3 +38,12 @@ type Identified interface {
 	// Identity returns the parts that the message id is the hash of.
 	Identity() []string
 }
+
+// Kinds lists every kind, in the order in which data meets them.
+func Kinds() []Kind {
+	return []Kind{
+		KindEpisodeRecorded, KindSessionEnded, KindEpisodeStored, KindTickIssued, KindCandidatesExtracted,
+		KindCommandRequested, KindDeltasDecided, KindEffectCommitted, KindFactReturned, KindOutcomeAnnounced,
+		KindMessageBuried,
+	}
+}

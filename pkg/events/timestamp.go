@@ -30,8 +30,8 @@ func (t *Timestamp) UnmarshalJSON(raw []byte) error {
 	if err := json.Unmarshal(raw, &text); err != nil {
 		return invalid("timestamp", "must be RFC 3339 text or unix seconds")
 	}
-	at, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
+	var at time.Time // its own reader is strict where time.Parse is not
+	if err := at.UnmarshalText([]byte(text)); err != nil {
 		return invalid("timestamp", "%q is not RFC 3339", clip(text))
 	}
 	return t.set(at)
@@ -53,7 +53,14 @@ func (t *Timestamp) set(at time.Time) error {
 	return nil
 }
 
-// MarshalJSON implements [json.Marshaler].
+// MarshalJSON implements [json.Marshaler]. An offset that RFC 3339 cannot write,
+// because it is no whole number of minutes, gives way to UTC.
 func (t Timestamp) MarshalJSON() ([]byte, error) {
+	if t.Before(earliest) || t.After(latest) {
+		return nil, invalid("timestamp", "is outside the years 1 to 9999")
+	}
+	if _, offset := t.Zone(); offset%60 != 0 || t.Year() < 1 || t.Year() > 9999 {
+		t.Time = t.UTC()
+	}
 	return json.Marshal(t.Format(time.RFC3339Nano))
 }

@@ -57,5 +57,8 @@ func ParseKey(project, key string) (Scope, error) {
 	if s.Key() != key {
 		return Scope{}, &Error{Level: "scope", Reason: "is not in canonical form"}
 	}
-	return s, s.Validate()
+	if err := s.Validate(); err != nil {
+		return Scope{}, err
+	}
+	return s, nil
 }

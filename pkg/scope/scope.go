@@ -1,6 +1,7 @@
 package scope
 
 import (
+	"errors"
 	"fmt"
 	"unicode"
 	"unicode/utf8"
@@ -27,19 +28,32 @@ type Scope struct {
 type Error struct {
 	Level  string
 	Reason string
+	kind   error
 }
 
+// The kinds of [Error] that callers tell apart with [errors.Is]; any other is
+// an identifier or a key that is refused.
+var (
+	// ErrMissing: the project, or every level below it, is absent.
+	ErrMissing = errors.New("scope: incomplete")
+	// ErrToken: a subject token is not the canonical encoding of an identifier.
+	ErrToken = errors.New("scope: not a canonical token")
+)
+
 func (e *Error) Error() string { return "scope: " + e.Level + ": " + e.Reason }
+
+// Unwrap returns [ErrMissing], [ErrToken] or nil.
+func (e *Error) Unwrap() error { return e.kind }
 
 // Validate refuses a scope without a project, one that names neither user,
 // agent nor session, and any identifier that is not valid UTF-8 of 1 to
 // [MaxIdentifier] bytes without control characters. The error is an [*Error].
 func (s Scope) Validate() error {
 	if s.Project == "" {
-		return &Error{Level: "project", Reason: "is required"}
+		return &Error{Level: "project", Reason: "is required", kind: ErrMissing}
 	}
 	if s.User == "" && s.Agent == "" && s.Session == "" {
-		return &Error{Level: "scope", Reason: "needs at least one of user, agent, session"}
+		return &Error{Level: "scope", Reason: "needs at least one of user, agent, session", kind: ErrMissing}
 	}
 	for _, l := range s.levels() {
 		if l.value == "" {
@@ -68,7 +82,7 @@ func (s Scope) Fact() Scope {
 func (s Scope) IsFact() bool { return s == s.Fact() }
 
 // String is the scope for people and logs; see [Scope.Key] for storage.
-func (s Scope) String() string { return s.Project + s.Key() }
+func (s Scope) String() string { return Encode(s.Project) + s.Key() }
 
 type level struct{ name, value string }
 
@@ -78,6 +92,20 @@ func (s Scope) levels() [4]level {
 		{"user", s.User},
 		{"agent", s.Agent},
 		{"session", s.Session},
+	}
+}
+
+type levelRef struct {
+	name string
+	id   *string
+}
+
+func (s *Scope) refs() [4]levelRef {
+	return [4]levelRef{
+		{"project", &s.Project},
+		{"user", &s.User},
+		{"agent", &s.Agent},
+		{"session", &s.Session},
 	}
 }
 

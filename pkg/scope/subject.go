@@ -21,23 +21,58 @@ func token(id string) string {
 // ParseTokens is the inverse of [Scope.Tokens]. The [*Error] of a token that is
 // not the canonical encoding of its identifier names the level.
 func ParseTokens(tokens string) (Scope, error) {
-	parts := strings.Split(tokens, ".")
-	if len(parts) != 4 {
-		return Scope{}, &Error{Level: "scope", Reason: "needs exactly the four tokens project.user.agent.session"}
+	s, err := readTokens(tokens)
+	if err == nil {
+		err = s.Validate()
 	}
-	var ids [4]string
-	for i, name := range [4]string{"project", "user", "agent", "session"} {
+	if err != nil {
+		return Scope{}, err
+	}
+	return s, nil
+}
+
+// ParsePartialTokens reads as much of a scope as tokens name validly: any level
+// may be absent, the project included. The [*Error] is that of the first level
+// that is refused; that level is absent from the result and the others stand.
+func ParsePartialTokens(tokens string) (Scope, error) {
+	s, err := readTokens(tokens)
+	for _, l := range s.refs() {
+		if *l.id == "" {
+			continue
+		}
+		if invalid := checkIdentifier(l.name, *l.id); invalid != nil {
+			*l.id = ""
+			if err == nil {
+				err = invalid
+			}
+		}
+	}
+	return s, err
+}
+
+// readTokens decodes what it can; its error is that of the first token it
+// cannot.
+func readTokens(tokens string) (Scope, error) {
+	var s Scope
+	var first error
+	parts := strings.SplitN(tokens, ".", 5)
+	if len(parts) != 4 {
+		return s, &Error{Level: "scope", Reason: "needs exactly the four tokens project.user.agent.session", kind: ErrToken}
+	}
+	for i, l := range s.refs() {
 		if parts[i] == absent {
 			continue
 		}
 		id, err := Decode(parts[i])
 		if err != nil {
-			return Scope{}, &Error{Level: name, Reason: "token " + err.Error()}
+			if first == nil {
+				first = &Error{Level: l.name, Reason: "token " + err.Error(), kind: ErrToken}
+			}
+			continue
 		}
-		ids[i] = id
+		*l.id = id
 	}
-	s := Scope{Project: ids[0], User: ids[1], Agent: ids[2], Session: ids[3]}
-	return s, s.Validate()
+	return s, first
 }
 
 // Partition returns the partition, 0 to n-1, that the broker's subject
@@ -47,5 +82,5 @@ func ParseTokens(tokens string) (Scope, error) {
 func (s Scope) Partition(n int) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(token(s.Project) + token(s.User) + token(s.Agent)))
-	return int(h.Sum32() % uint32(n)) //nolint:gosec // n is a small positive partition count
+	return int(h.Sum32() % uint32(n))
 }

@@ -1,0 +1,149 @@
+package events
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"palimpsest/pkg/scope"
+)
+
+func TestSubjects(t *testing.T) {
+	t.Parallel()
+	full, fact := alice(), alice().Fact()
+	head := Header{Scope: fact}
+	for want, p := range map[string]Payload{
+		"palimpsest.episodes.default.alice.helper.s-1":            EpisodeRecorded{Scope: full},
+		"palimpsest.incognito.default.alice.helper.s-1":           EpisodeRecorded{Scope: full, Mode: ModeIncognito},
+		"palimpsest.stored.default.alice.helper._":                EpisodeStored{Header: head},
+		"palimpsest.ticks.default.alice.helper._":                 TickIssued{Batch: Batch{Header: head}},
+		"palimpsest.candidates.default.alice.helper._":            CandidatesExtracted{Batch: Batch{Header: head}},
+		"palimpsest.commands.default.alice.helper._":              CommandRequested{Header: head},
+		"palimpsest.deltas.default.alice.helper._":                DeltasDecided{Batch: Batch{Header: head}},
+		"palimpsest.audit.default.alice.helper._":                 EffectCommitted{Header: head},
+		"palimpsest.access.default.alice.helper._":                FactReturned{Header: head},
+		"palimpsest.outcomes.req-%2A":                             OutcomeAnnounced{Header: head, Outcome: Outcome{CorrelationID: "req-*"}},
+		"palimpsest.deadletter.ingest.default.alice.helper._":     MessageBuried{Scope: full, Service: "ingest"},
+		"palimpsest.deadletter.ingest._._._._":                    MessageBuried{Service: "ingest"},
+		"palimpsest.deadletter.ingest.default._.helper.s%2F1":     MessageBuried{Service: "ingest", Scope: scope.Scope{Project: "default", Agent: "helper", Session: "s/1"}},
+		"palimpsest.outcomes." + HashID(strings.Repeat("x", 257)): OutcomeAnnounced{Outcome: Outcome{CorrelationID: strings.Repeat("x", 257)}},
+	} {
+		if got := Subject(p); got != want {
+			t.Errorf("%T: %s, want %s", p, got, want)
+		}
+		if _, _, err := ParseSubject(want); err != nil {
+			t.Error(err)
+		}
+	}
+	episode := EpisodeRecorded{Scope: full, Mode: ModeIncognito}
+	if Subject(&episode) != Subject(episode) {
+		t.Error("a pointer to a payload goes elsewhere")
+	}
+}
+
+func TestParseSubjectRefuses(t *testing.T) {
+	t.Parallel()
+	for subject, field := range map[string]string{
+		"":                                  "subject",
+		"palimpsest":                        "subject",
+		"palimpsest.episodes":               "subject",
+		"palimpsest.unknown.a.b.c.d":        "subject",
+		"palimpsest.outcomes.":              "subject",
+		"palimpsest.outcomes.a.b":           "subject",
+		"palimpsest.episodes.16.p.u.a.s":    "partition",
+		"palimpsest.episodes.03.p.u.a.s":    "partition",
+		"palimpsest.episodes.-1.p.u.a.s":    "partition",
+		"palimpsest.episodes.x.p.u.a.s":     "partition",
+		"palimpsest.episodes.p.u.a":         "scope",
+		"palimpsest.episodes.1.p.u.a.s.t":   "scope",
+		"palimpsest.stored.1.p.u.a._":       "scope",
+		"palimpsest.ticks.p.U._._":          "user",
+		"palimpsest.deadletter.x.p.u.a.S":   "session",
+		"palimpsest.deadletter.x":           "scope",
+		"palimpsest.episodes.p.u.%2a._":     "agent",
+		"palimpsest.episodes.p.u..s":        "agent",
+		"PALIMPSEST.episodes.p.u.a.s":       "subject",
+		"palimpsest.episodes.p.u.a.*":       "session",
+		"palimpsest.episodes.p.u.a.>":       "session",
+		"palimpsest.episodes.p.u.a.s\u00e9": "session",
+	} {
+		_, _, err := ParseSubject(subject)
+		if got := refusal(t, err).Field; got != field {
+			t.Errorf("%q: refused %s, want %s", subject, got, field)
+		}
+	}
+}
+
+func TestSkip(t *testing.T) {
+	t.Parallel()
+	batch := Batch{Header: Header{Scope: alice().Fact(), Incarnation: 3}, Rule: "turn", Range: Range{From: 1, To: 2}, Cause: CauseEvery, Attempt: 2}
+	ends := []SessionEnd{{Session: "s-1", LastOrdinal: 2, Cause: EndIdle, At: arrival()}}
+	refs := []EpisodeRef{{ID: "e-2", Ordinal: 2}}
+	want := CandidatesExtracted{Batch: batch, SessionEnds: ends, Episodes: refs}
+	want.Skipped = "poison"
+	if err := want.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	candidates := []Candidate{sampleCandidate()}
+	for _, p := range []Skippable{
+		CandidatesExtracted{Batch: batch, SessionEnds: ends, Episodes: refs, Candidates: candidates},
+		DeltasDecided{Batch: batch, SessionEnds: ends, Episodes: refs, Candidates: candidates, Deltas: sampleDeltas()},
+	} {
+		if diff := cmp.Diff(Payload(want), p.Skip("poison")); diff != "" {
+			t.Errorf("%T (-want +got):\n%s", p, diff)
+		}
+	}
+	want.Episodes = nil
+	if diff := cmp.Diff(Payload(want), TickIssued{Batch: batch, SessionEnds: ends}.Skip("poison")); diff != "" {
+		t.Errorf("tick (-want +got):\n%s", diff)
+	}
+	if p := (DeltasDecided{Command: &CommandRef{}}).Skip("poison"); p != nil {
+		t.Errorf("a command's batch is followed by %v", p)
+	}
+}
+
+func TestBuriedWithoutAScope(t *testing.T) {
+	t.Parallel()
+	letter := MessageBuried{Service: "ingest", Code: CodeMalformed, Reason: "is not JSON", Data: []byte{0xff, 0}, BuriedAt: arrival(),
+		Headers: map[string][]string{"x\xff": {"a\xfe"}, "x\xfe": {"b"}}}
+	subject, head, body, err := Encode(Meta{ID: "l-1", Source: "palimpsest/ingest"}, letter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta, data, err := Decode(Raw{Subject: subject, Header: head, Body: body})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := DecodeData[MessageBuried](meta, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	letter.Headers = map[string][]string{`"x\xff"`: {`"a\xfe"`}, `"x\xfe"`: {"b"}}
+	if diff := cmp.Diff(letter, e.Data); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestEncodeRefuses(t *testing.T) {
+	t.Parallel()
+	episode := EpisodeRecorded{Scope: alice(), Role: RoleUser, Content: "hello"}
+	for field, err := range map[string]error{
+		"id":      encodeError(Meta{Source: "/x"}, episode),
+		"id ":     encodeError(Meta{ID: "a\r\nb: c", Source: "/x"}, episode),
+		"source":  encodeError(Meta{ID: "a"}, episode),
+		"role":    encodeError(Meta{ID: "a", Source: "/x"}, EpisodeRecorded{Scope: alice()}),
+		"scope":   encodeError(Meta{ID: "a", Source: "/x"}, EpisodeRecorded{Scope: scope.Scope{Project: "p"}, Role: RoleUser, Content: "x"}),
+		"project": encodeError(Meta{ID: "a", Source: "/x"}, EpisodeRecorded{Role: RoleUser, Content: "x"}),
+		"user":    encodeError(Meta{ID: "a", Source: "/x"}, EpisodeRecorded{Scope: scope.Scope{Project: "p", User: "\n"}, Role: RoleUser, Content: "x"}),
+	} {
+		if got := refusal(t, err).Field; got != trim(field) {
+			t.Errorf("refused %s, want %s", got, field)
+		}
+	}
+}
+
+func encodeError(meta Meta, p Payload) error {
+	_, _, _, err := Encode(meta, p)
+	return err
+}
