@@ -29,7 +29,7 @@ func FactID(fact scope.Scope, ruleID string, sources []string, kind events.FactK
 	sum := events.HashSum(parts...)
 	var id uuid.UUID
 	var millis [8]byte
-	binary.BigEndian.PutUint64(millis[:], uint64(max(earliest.UnixMilli(), 0))) //nolint:gosec // clamped at 0
+	binary.BigEndian.PutUint64(millis[:], uint64(max(earliest.UnixMilli(), 0)))
 	copy(id[:6], millis[2:])
 	copy(id[6:], sum[:10])
 	id[6] = id[6]&0x0f | 0x70

@@ -1,0 +1,79 @@
+package memory
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestDecayLaws(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c0 := rapid.Float64Range(0, 1).Draw(t, "c0")
+		rate := rapid.Float64Range(0, 2).Draw(t, "rate")
+		a := time.Duration(rapid.Int64Range(0, int64(3000*day)).Draw(t, "a"))
+		b := a + time.Duration(rapid.Int64Range(0, int64(3000*day)).Draw(t, "b"))
+		early, late := Confidence(c0, rate, noon, noon.Add(a)), Confidence(c0, rate, noon, noon.Add(b))
+		if late > early || early > c0 || late < 0 {
+			t.Fatalf("c(0)=%g c(a)=%g c(b)=%g", c0, early, late)
+		}
+		n := rapid.Uint64Range(1, 1_000_000).Draw(t, "n")
+		if r := Reinforce(c0, rate, noon, noon.Add(a), n); r < early || r > 1 {
+			t.Fatalf("reinforced %g to %g", early, r)
+		}
+	})
+}
+
+func TestPruneAtIsInverse(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c0 := rapid.Float64Range(0.06, 1).Draw(t, "c0")
+		rate := rapid.Float64Range(0.01, 2).Draw(t, "rate")
+		at, ok := PruneAt(c0, rate, DefaultDecayThreshold, noon)
+		if !ok {
+			return // decades away
+		}
+		if c := Confidence(c0, rate, noon, at); math.Abs(c-DefaultDecayThreshold) > 1e-6 {
+			t.Fatalf("confidence at prune_at is %g", c)
+		}
+	})
+}
+
+func TestDecayEdges(t *testing.T) {
+	t.Parallel()
+	if _, ok := PruneAt(1, 0, DefaultDecayThreshold, noon); ok {
+		t.Error("a rate of 0 decays")
+	}
+	if at, ok := PruneAt(0.05, 0.1, 0.05, noon); !ok || !at.Equal(noon) {
+		t.Errorf("at the threshold: %v %v", at, ok)
+	}
+	if c := Confidence(0.7, 0.1, noon, noon.Add(-time.Hour)); c != 0.7 {
+		t.Errorf("before the last access: %g", c)
+	}
+}
+
+func TestSalienceLaws(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		m := Moment{
+			LastAccess: noon, Now: noon.Add(time.Duration(rapid.Int64Range(-int64(day), int64(400*day)).Draw(t, "age"))),
+			Accesses: rapid.Uint64().Draw(t, "n"), RuleMatches: rapid.Bool().Draw(t, "matches"),
+		}
+		s := SalienceV1{Tau: time.Duration(rapid.Int64Range(0, int64(30*day)).Draw(t, "tau"))}
+		older := m
+		older.LastAccess = noon.Add(-time.Duration(rapid.Int64Range(0, int64(100*day)).Draw(t, "older")))
+		a, b := s.Score(m), s.Score(older)
+		if a < 0 || a > 1 || b > a {
+			t.Fatalf("score %g, older %g", a, b)
+		}
+		m.RuleMatches = true
+		if s.Score(m) < a {
+			t.Fatal("a matching rule scores lower")
+		}
+	})
+	if got := (SalienceV1{}).Score(Moment{LastAccess: noon, Now: noon.Add(day), RuleMatches: true}); math.Abs(got-math.Exp(-1)/2) > 1e-12 {
+		t.Errorf("after a day, never read: %g", got)
+	}
+}

@@ -1,0 +1,115 @@
+package memory
+
+import (
+	"cmp"
+	"slices"
+
+	"palimpsest/pkg/events"
+)
+
+// tally counts what the batch settles: each episode of its range and each
+// candidate once. A late batch settles no episode, its range was counted as
+// skipped.
+func (p *planner) tally() events.Tally {
+	b := p.in.Batch
+	var t events.Tally
+	if MovesWatermark(b) {
+		t.Episodes = int(b.Range.Len())
+		if b.Skipped != "" {
+			t.Skipped = t.Episodes
+		}
+	}
+	fates := make(map[string]fate, len(b.Candidates))
+	for _, c := range b.Candidates {
+		fates[c.ID] = dropped
+	}
+	for _, s := range p.settled {
+		if id := s.delta.Provenance().CandidateID; id != "" {
+			fates[id] = max(fates[id], fateOf(s.delta))
+		}
+	}
+	t.Candidates = len(fates)
+	for _, f := range fates {
+		switch f {
+		case dropped:
+			t.Dropped++
+		case held:
+			t.Held++
+		case decided:
+			t.Decided++
+		}
+	}
+	return t
+}
+
+// fate is what became of a candidate; of several, the highest counts.
+type fate int
+
+const (
+	dropped fate = iota
+	held
+	decided
+)
+
+func fateOf(d events.Delta) fate {
+	if isHold(d) {
+		return held
+	}
+	if _, noop := d.(events.Noop); noop {
+		switch d.Provenance().Reason {
+		case events.ReasonHeld, events.ReasonChurn:
+			return held
+		case events.ReasonHeldExpired, events.ReasonNotEmitted, events.ReasonSafety, events.ReasonTransient, events.ReasonFactConflict:
+			return dropped
+		}
+	}
+	return decided
+}
+
+// outcomes tells each correlation id of the range what came of its episodes,
+// in the order of their ordinals; that of a command what came of the command.
+func (p *planner) outcomes(revision uint64) []events.Outcome {
+	b := p.in.Batch
+	if b.Command != nil {
+		id := cmp.Or(p.in.CorrelationID, b.Command.RequestID)
+		return []events.Outcome{{
+			CorrelationID: id, Rule: RuleCommand, Revision: revision, Conflict: p.conflict,
+			Results: p.results(func(events.Delta) bool { return true }),
+		}}
+	}
+	episodes := slices.Clone(b.Episodes)
+	slices.SortStableFunc(episodes, func(a, b events.EpisodeRef) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
+	var order []string
+	byID := map[string][]string{}
+	for _, e := range episodes {
+		if e.CorrelationID == "" {
+			continue
+		}
+		if _, seen := byID[e.CorrelationID]; !seen {
+			order = append(order, e.CorrelationID)
+		}
+		byID[e.CorrelationID] = append(byID[e.CorrelationID], e.ID)
+	}
+	out := make([]events.Outcome, 0, len(order))
+	for _, id := range order {
+		own := byID[id]
+		out = append(out, events.Outcome{
+			CorrelationID: id, Rule: b.Rule, EpisodeIDs: own, Revision: revision, Skipped: b.Skipped,
+			Results: p.results(func(d events.Delta) bool {
+				return slices.ContainsFunc(d.Provenance().SourceEpisodeIDs, func(s string) bool { return slices.Contains(own, s) })
+			}),
+		})
+	}
+	return out
+}
+
+// results never returns nil: an outcome without results is an empty list.
+func (p *planner) results(belongs func(events.Delta) bool) []events.Result {
+	out := []events.Result{}
+	for _, s := range p.settled {
+		if belongs(s.delta) {
+			out = append(out, s.result)
+		}
+	}
+	return out
+}
