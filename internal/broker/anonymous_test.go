@@ -1,0 +1,206 @@
+package broker_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"palimpsest/internal/broker"
+	"palimpsest/internal/broker/brokertest"
+)
+
+// violation runs do on a connection without a credential and returns the
+// server's complaint; it fails the test if there is none.
+func violation(t *testing.T, env *brokertest.Env, do func(conn *nats.Conn) error) error {
+	t.Helper()
+	complaints := make(chan error, 16)
+	conn := env.Anonymous(t, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { complaints <- err }))
+	if err := do(conn); err != nil {
+		return err
+	}
+	if err := conn.FlushWithContext(bounded(t)); err != nil {
+		return err
+	}
+	select {
+	case err := <-complaints:
+		return err
+	case <-time.After(10 * time.Second):
+		return nil
+	}
+}
+
+func TestAnonymousPublishesEpisodes(t *testing.T) {
+	t.Parallel()
+	env := brokertest.Start(t)
+	conn := env.Anonymous(t)
+
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ack := publish(t, js, episodes, "through JetStream")
+	if ack.Stream != broker.StreamEpisodes || ack.Sequence != 1 {
+		t.Errorf("acknowledged as %+v", ack)
+	}
+	reply, err := conn.RequestWithContext(bounded(t), episodes, []byte("through a request"))
+	if err != nil || !strings.Contains(string(reply.Data), broker.StreamEpisodes) {
+		t.Errorf("request: %v", err)
+	}
+	if err := conn.Publish(episodes, []byte("without waiting")); err != nil {
+		t.Error(err)
+	}
+	if err := conn.FlushWithContext(bounded(t)); err != nil {
+		t.Error(err)
+	}
+	stream, err := env.JS.Stream(bounded(t), broker.StreamEpisodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := stream.CachedInfo().State.Msgs; n != 3 {
+		t.Errorf("%d episodes, want 3", n)
+	}
+	msg, err := stream.GetMsg(bounded(t), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(msg.Data) != "through JetStream" || !strings.HasSuffix(msg.Subject, ".default.alice._._") {
+		t.Errorf("stored %q under %s", msg.Data, msg.Subject)
+	}
+	// A subject with another number of tokens is nobody's.
+	if _, err := conn.RequestWithContext(bounded(t), "palimpsest.episodes.default", nil); !errors.Is(err, nats.ErrNoResponders) {
+		t.Errorf("incomplete subject: %v", err)
+	}
+}
+
+func TestAnonymousDoesNothingElse(t *testing.T) {
+	t.Parallel()
+	env := brokertest.Start(t)
+	for _, subject := range []string{
+		"palimpsest.audit.default.alice._._", "palimpsest.commands.default.alice._._", "palimpsest.ticks.default.alice._._",
+		"palimpsest.deadletter.ingest.default.alice._._", "palimpsest.outcomes.x", "palimpsest.incognito.default.alice._._",
+		"$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.DELETE.AUDIT", "$JS.API.STREAM.MSG.GET.AUDIT",
+		"$JS.API.DIRECT.GET.EPISODES", "$SYS.REQ.SERVER.PING", "$SYS.REQ.USER.INFO", "_INBOX.someone", "anything",
+	} {
+		t.Run("publish "+subject, func(t *testing.T) {
+			t.Parallel()
+			err := violation(t, env, func(conn *nats.Conn) error { return conn.Publish(subject, nil) })
+			if !errors.Is(err, nats.ErrPermissionViolation) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	for _, subject := range []string{">", "*.>", "palimpsest.>", "palimpsest.episodes.>", "palimpsest.audit.>", "$SYS.>", "$JS.>", "_INBOX_", "_R_.>"} {
+		t.Run("subscribe "+subject, func(t *testing.T) {
+			t.Parallel()
+			err := violation(t, env, func(conn *nats.Conn) error {
+				_, err := conn.SubscribeSync(subject)
+				return err
+			})
+			if !errors.Is(err, nats.ErrPermissionViolation) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// A client names where the acknowledgement goes. It must not go into a stream,
+// or to the API.
+func TestAnonymousReplyStaysOutside(t *testing.T) {
+	t.Parallel()
+	env := brokertest.Start(t)
+	conn := env.Anonymous(t)
+	for _, reply := range []string{
+		"palimpsest.audit.default.alice._._", "palimpsest.commands.default.alice._._",
+		"$JS.API.STREAM.PURGE.EPISODES", "$JS.API.STREAM.DELETE.EPISODES", "palimpsest.outcomes.x",
+	} {
+		if err := conn.PublishRequest(episodes, reply, []byte("hello")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// What follows on the same connection is handled after all of it.
+	if _, err := conn.RequestWithContext(bounded(t), episodes, []byte("last")); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]uint64{broker.StreamEpisodes: 6, broker.StreamAudit: 0, broker.StreamCommands: 0} {
+		stream, err := env.JS.Stream(bounded(t), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := stream.CachedInfo().State.Msgs; n != want {
+			t.Errorf("%s holds %d messages, want %d", name, n, want)
+		}
+	}
+}
+
+// An anonymous client may listen to every inbox of its account; those of the
+// services are in another.
+func TestAnonymousSeesNoAnswerToServices(t *testing.T) {
+	t.Parallel()
+	env := brokertest.Start(t)
+	conn := env.Anonymous(t)
+	spy, err := conn.SubscribeSync("_INBOX.>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.FlushWithContext(bounded(t)); err != nil {
+		t.Fatal(err)
+	}
+	publish(t, env.JS, episodes, "from a service")
+	// The spy's own episode is answered after everything before it.
+	if err := conn.PublishRequest(episodes, "_INBOX.own", nil); err != nil {
+		t.Fatal(err)
+	}
+	msg, err := spy.NextMsgWithContext(bounded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if msg.Subject != "_INBOX.own" {
+		t.Errorf("saw %s: %s", msg.Subject, msg.Data)
+	}
+}
+
+func TestWrongCredentialIsRefused(t *testing.T) {
+	t.Parallel()
+	env := brokertest.Start(t)
+	for name, option := range map[string]nats.Option{
+		"password": nats.UserInfo("palimpsest", "guess"),
+		"token":    nats.Token("guess"),
+	} {
+		if conn, err := nats.Connect(env.URL, option); err == nil {
+			conn.Close()
+			t.Errorf("%s: let in", name)
+		}
+	}
+	elsewhere := brokertest.Start(t)
+	cfg, err := broker.Endpoint(elsewhere.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.URL = env.URL
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if conn, err := broker.Connect(ctx, cfg); err == nil {
+		conn.Close()
+		t.Error("another broker's credential: let in")
+	} else if !errors.Is(err, nats.ErrAuthorization) {
+		t.Errorf("the error does not say why: %v", err)
+	}
+}
+
+// Off the loopback, nobody gets in without a credential.
+func TestNoAnonymousOverTheNetwork(t *testing.T) {
+	t.Parallel()
+	env := brokertest.StartWith(t, broker.EmbeddedConfig{Host: "0.0.0.0"})
+	if conn, err := nats.Connect(env.URL); err == nil {
+		conn.Close()
+		t.Error("let in")
+	}
+	if err := env.Connect(t).FlushWithContext(bounded(t)); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,61 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Apply creates and updates streams and consumers until the broker has what is
+// declared. It touches only what differs, deletes nothing, and may run in
+// several processes at once. What JetStream cannot change in place, and faults
+// that remain, are errors that name the stream and consumer.
+func Apply(ctx context.Context, js jetstream.JetStream, decl Declaration) error {
+	if err := decl.Validate(); err != nil {
+		return err
+	}
+	for _, want := range decl.Streams {
+		if err := applyStream(ctx, js, want); err != nil {
+			return err
+		}
+	}
+	return Check(ctx, js, decl)
+}
+
+// Validate refuses a declaration that has [Stream.Faults] of its own.
+func (d Declaration) Validate() error {
+	var all []error
+	for _, s := range d.Streams {
+		for _, fault := range s.Faults() {
+			all = append(all, fmt.Errorf("%w: declared %s", ErrTopology, fault))
+		}
+	}
+	return errors.Join(all...)
+}
+
+func applyStream(ctx context.Context, js jetstream.JetStream, want Stream) error {
+	name := want.Config.Name
+	have, err := inspect(ctx, js, name)
+	exists := !errors.Is(err, jetstream.ErrStreamNotFound)
+	if exists && err != nil {
+		return fmt.Errorf("inspect stream %s: %w", name, err)
+	}
+	if !exists || len(compare(Difference{}, streamFacets, want.Config, have.Config)) > 0 {
+		if _, err := js.CreateOrUpdateStream(ctx, want.Config); err != nil {
+			return fmt.Errorf("apply stream %s: %w", name, err)
+		}
+	}
+	for _, c := range want.Consumers {
+		i := slices.IndexFunc(have.Consumers, func(h jetstream.ConsumerConfig) bool { return h.Durable == c.Durable })
+		if i >= 0 && len(compare(Difference{}, consumerFacets, c, have.Consumers[i])) == 0 {
+			continue
+		}
+		if _, err := js.CreateOrUpdateConsumer(ctx, name, c); err != nil {
+			return fmt.Errorf("apply consumer %s of stream %s: %w", c.Durable, name, err)
+		}
+	}
+	return nil
+}

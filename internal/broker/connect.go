@@ -1,0 +1,169 @@
+package broker
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// ConnectConfig says how to reach a broker. URL is required; zero values of the
+// rest work.
+type ConnectConfig struct {
+	// URL is one or more of nats://host:port or tls://host:port, with commas.
+	URL string
+	// Name is how the broker lists the connection; a service's name.
+	Name string
+	// CredsFile is a credentials file (JWT and seed), SeedFile an NKey seed. At
+	// most one is set.
+	CredsFile string
+	SeedFile  string
+	// TLS files, in PEM. CAFile replaces the system's roots; CertFile and
+	// KeyFile are set together.
+	CAFile   string
+	CertFile string
+	KeyFile  string
+	// ReconnectWait is the pause between attempts, 250 ms by default and jittered.
+	ReconnectWait time.Duration
+	// Logger hears of lost and found connections; nil drops it.
+	Logger *slog.Logger
+
+	inProcess nats.InProcessConnProvider
+}
+
+// Validate refuses values that cannot work, by name.
+func (c ConnectConfig) Validate() error {
+	switch {
+	case c.URL == "":
+		return errors.New("url: is required")
+	case c.CredsFile != "" && c.SeedFile != "":
+		return errors.New("credentials: a credentials file and a seed exclude each other")
+	case (c.CertFile == "") != (c.KeyFile == ""):
+		return errors.New("tls: certificate and key are set together")
+	case c.ReconnectWait < 0:
+		return errors.New("reconnect wait: is negative")
+	}
+	return nil
+}
+
+// Connect returns a connection that, once made, reconnects without end. It
+// tries until ctx ends, for a broker that is not there yet.
+//
+// While there is no connection, publishing is an error: what is not
+// acknowledged is not kept here either.
+func Connect(ctx context.Context, cfg ConnectConfig) (*nats.Conn, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("configure connection: %w", err)
+	}
+	options, err := cfg.options()
+	if err != nil {
+		return nil, fmt.Errorf("configure connection: %w", err)
+	}
+	conn, err := nats.Connect(cfg.URL, options...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to broker: %w", err)
+	}
+	if err := awaitConnection(ctx, conn); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// awaitConnection returns once the broker answers.
+func awaitConnection(ctx context.Context, conn *nats.Conn) error {
+	changed := conn.StatusChanged(nats.CONNECTED, nats.CLOSED)
+	defer conn.RemoveStatusListener(changed)
+	for {
+		switch {
+		case conn.IsClosed():
+			return fmt.Errorf("connect to broker: %w", errors.Join(nats.ErrConnectionClosed, conn.LastError()))
+		case conn.IsConnected():
+			// A round trip: right after the server was lost, the connection does
+			// not know it yet.
+			if answers(ctx, conn) {
+				return nil
+			}
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("connect to broker: %w", errors.Join(ctx.Err(), conn.LastError()))
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// answers makes one round trip; the library asks for a deadline of its own.
+func answers(ctx context.Context, conn *nats.Conn) bool {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return conn.FlushWithContext(ctx) == nil
+}
+
+func (c ConnectConfig) options() ([]nats.Option, error) {
+	log := c.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	wait := c.ReconnectWait
+	if wait == 0 {
+		wait = 250 * time.Millisecond
+	}
+	options := []nats.Option{
+		nats.Name(c.Name),
+		nats.MaxReconnects(-1),
+		nats.RetryOnFailedConnect(true),
+		nats.ReconnectWait(wait),
+		nats.ReconnectJitter(wait/2, wait),
+		nats.ReconnectBufSize(-1),
+		nats.IgnoreAuthErrorAbort(),
+		nats.DisconnectErrHandler(func(conn *nats.Conn, err error) {
+			if !conn.IsClosed() {
+				log.Warn("broker connection lost", "name", c.Name, "error", err)
+			}
+		}),
+		nats.ReconnectHandler(func(conn *nats.Conn) {
+			log.Info("broker connection restored", "name", c.Name, "server", conn.ConnectedServerName())
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
+			subject := ""
+			if sub != nil {
+				subject = sub.Subject
+			}
+			log.Error("broker connection", "name", c.Name, "subject", subject, "error", err)
+		}),
+	}
+	if c.inProcess != nil {
+		options = append(options, nats.InProcessServer(c.inProcess), nats.ReconnectWait(50*time.Millisecond),
+			nats.ReconnectJitter(0, 0), nats.IgnoreDiscoveredServers())
+	}
+	return c.secure(options)
+}
+
+func (c ConnectConfig) secure(options []nats.Option) ([]nats.Option, error) {
+	if c.CredsFile != "" {
+		options = append(options, nats.UserCredentials(c.CredsFile))
+	}
+	if c.SeedFile != "" {
+		seed, err := nats.NkeyOptionFromSeed(c.SeedFile)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, seed)
+	}
+	if c.CAFile != "" || c.CertFile != "" {
+		options = append(options, nats.Secure(&tls.Config{MinVersion: tls.VersionTLS12}))
+	}
+	if c.CAFile != "" {
+		options = append(options, nats.RootCAs(c.CAFile))
+	}
+	if c.CertFile != "" {
+		options = append(options, nats.ClientCert(c.CertFile, c.KeyFile))
+	}
+	return options, nil
+}

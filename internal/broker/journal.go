@@ -1,0 +1,150 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"palimpsest/internal/audit"
+	"palimpsest/pkg/events"
+)
+
+// MaxEffect is the largest effect that the journal takes, in bytes of its data.
+const MaxEffect = 1 << 20
+
+// ErrEffectTooLarge: the effect must be split over consecutive revisions.
+var ErrEffectTooLarge = errors.New("broker: effect is too large")
+
+// Journal is the AUDIT stream as the list of effects of each fact scope. It
+// implements [audit.Journal] and may be used concurrently.
+//
+// All reads ask the stream's leader, so that they see every commit that was
+// acknowledged before.
+type Journal struct {
+	js jetstream.JetStream
+
+	mu     sync.Mutex
+	stream jetstream.Stream // nil until first needed
+}
+
+var (
+	_ audit.Journal = (*Journal)(nil)
+	_ audit.Heads   = (*Journal)(nil)
+)
+
+// NewJournal returns the journal of a broker that has the topology.
+func NewJournal(js jetstream.JetStream) *Journal { return &Journal{js: js} }
+
+// Append implements [audit.Appender].
+func (j *Journal) Append(ctx context.Context, meta events.Meta, effect events.EffectCommitted, after uint64) (uint64, error) {
+	subject, header, body, err := events.Encode(meta, effect)
+	if err != nil {
+		return 0, fmt.Errorf("append effect: %w", err)
+	}
+	if len(body) > MaxEffect {
+		return 0, fmt.Errorf("append effect: %w: %d bytes, more than %d", ErrEffectTooLarge, len(body), MaxEffect)
+	}
+	msg := &nats.Msg{Subject: subject, Header: header, Data: body}
+	ack, err := j.publish(ctx, msg, after)
+	if wrongLast(err) && after > 0 {
+		trimmed, asked := j.trimmed(ctx, subject, after)
+		if asked != nil {
+			return 0, fmt.Errorf("append effect to %s: %w", subject, asked)
+		}
+		if trimmed {
+			ack, err = j.publish(ctx, msg, 0)
+		}
+	}
+	switch {
+	case wrongLast(err):
+		return 0, fmt.Errorf("append effect to %s after %d: %w", subject, after, audit.ErrConflict)
+	case err != nil:
+		return 0, fmt.Errorf("append effect to %s: %w", subject, err)
+	case ack.Duplicate:
+		// The id stands in the stream already, perhaps with other content: only
+		// reading it tells.
+		return 0, fmt.Errorf("append effect to %s: id %s was appended at %d: %w", subject, meta.ID, ack.Sequence, audit.ErrConflict)
+	}
+	return ack.Sequence, nil
+}
+
+func (j *Journal) publish(ctx context.Context, msg *nats.Msg, after uint64) (*jetstream.PubAck, error) {
+	return j.js.PublishMsg(ctx, msg,
+		jetstream.WithExpectStream(StreamAudit),
+		jetstream.WithExpectLastSequencePerSubject(after))
+}
+
+// trimmed reports whether the stream dropped all that it held of a subject
+// because of its age or size, the effect at sequence after with it: then what
+// comes next is the first of the subject again. A subject that lost its newest
+// effect in another way is not trimmed: the stream does not begin behind it.
+func (j *Journal) trimmed(ctx context.Context, subject string, after uint64) (bool, error) {
+	if last, err := j.last(ctx, subject); err != nil || last > 0 {
+		return false, err
+	}
+	stream, err := j.bind(ctx)
+	if err != nil {
+		return false, err
+	}
+	info, err := stream.Info(ctx)
+	if err != nil {
+		return false, err
+	}
+	return info.State.FirstSeq > after, nil
+}
+
+// wrongLast reports whether the subject's last sequence is not the expected
+// one. Replicated streams answer with a code of their own while another append
+// is under way.
+func wrongLast(err error) bool {
+	var refused *jetstream.APIError
+	return errors.As(err, &refused) &&
+		(refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
+			refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+}
+
+// Last implements [audit.Reader].
+func (j *Journal) Last(ctx context.Context) (uint64, error) {
+	last, err := j.last(ctx, "palimpsest."+events.NounAudit+".>")
+	if err != nil {
+		return 0, fmt.Errorf("read journal: %w", err)
+	}
+	return last, nil
+}
+
+// last is the sequence of the newest message that matches a filter, 0 for none.
+func (j *Journal) last(ctx context.Context, filter string) (uint64, error) {
+	stream, err := j.bind(ctx)
+	if err != nil {
+		return 0, err
+	}
+	msg, err := stream.GetLastMsgForSubject(ctx, filter)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return msg.Sequence, nil
+}
+
+func (j *Journal) bind(ctx context.Context) (jetstream.Stream, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.stream != nil {
+		return j.stream, nil
+	}
+	stream, err := j.js.Stream(ctx, StreamAudit)
+	if err != nil {
+		return nil, err
+	}
+	if stream.CachedInfo().Config.AllowDirect {
+		return nil, fmt.Errorf("%w: %s allows direct gets, which may miss commits", ErrTopology, StreamAudit)
+	}
+	j.stream = stream
+	return stream, nil
+}

@@ -1,0 +1,78 @@
+package broker_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"palimpsest/internal/audit"
+	"palimpsest/internal/audit/audittest"
+	"palimpsest/internal/broker"
+	"palimpsest/internal/broker/brokertest"
+	"palimpsest/pkg/scope"
+)
+
+func TestHeadsAreTheNewestOfEachScope(t *testing.T) {
+	t.Parallel()
+	j := broker.NewJournal(brokertest.Start(t).JS)
+	heads := func() map[scope.Scope]uint64 {
+		got := map[scope.Scope]uint64{}
+		err := j.Heads(bounded(t), func(h audit.Head) error {
+			got[h.Scope] = h.Sequence
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	if got := heads(); len(got) != 0 {
+		t.Errorf("heads of nothing: %v", got)
+	}
+	want := map[scope.Scope]uint64{}
+	for revision := uint64(1); revision <= 3; revision++ {
+		for _, user := range []string{"alice", "bob", "a.b *>"} {
+			s := scope.Scope{Project: "default", User: user}
+			want[s] = appendEffect(t, j, s, revision, want[s])
+		}
+	}
+	if diff := cmp.Diff(want, heads()); diff != "" {
+		t.Errorf("heads (-want +got):\n%s", diff)
+	}
+	enough := errors.New("enough")
+	if err := j.Heads(bounded(t), func(audit.Head) error { return enough }); !errors.Is(err, enough) {
+		t.Errorf("err = %v, want that of yield", err)
+	}
+}
+
+// A scope whose effects were all trimmed by age or size goes on; one that lost
+// its newest effect in another way must not.
+func TestAppendBehindWhatWasTrimmed(t *testing.T) {
+	t.Parallel()
+	env := brokertest.Start(t)
+	alice, bob := scope.Scope{Project: "default", User: "alice"}, scope.Scope{Project: "default", User: "bob"}
+	j := broker.NewJournal(env.JS)
+	after := appendEffect(t, j, alice, 1, 0)
+	last := appendEffect(t, j, bob, 1, 0)
+	stream, err := env.JS.Stream(bounded(t), broker.StreamAudit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Purge(bounded(t), jetstream.WithPurgeSequence(last)); err != nil {
+		t.Fatal(err)
+	}
+	if next := appendEffect(t, j, alice, 2, after); next <= last {
+		t.Errorf("appended at %d", next)
+	}
+	// Another writer that knows no better finds the newer effect.
+	meta, effect := audittest.JournalEffect(alice, 3, "b")
+	if _, err := j.Append(bounded(t), meta, effect, after); !errors.Is(err, audit.ErrConflict) {
+		t.Errorf("err = %v, want a conflict", err)
+	}
+	meta, effect = audittest.JournalEffect(bob, 9, "b")
+	if _, err := j.Append(bounded(t), meta, effect, 900); !errors.Is(err, audit.ErrConflict) {
+		t.Errorf("a store ahead of the stream: err = %v, want a conflict", err)
+	}
+}

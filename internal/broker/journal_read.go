@@ -1,0 +1,234 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+const (
+	// singleReads is how many effects are asked for one by one before a consumer
+	// is made: rolling a scope forward rarely needs more than one or two.
+	singleReads = 8
+	// readAhead bounds the messages under way to a reader, of 1 MiB at most.
+	readAhead = 64
+	// readPatience is how long a reader waits for the next message before it
+	// looks whether what it waits for was purged.
+	readPatience = 2 * time.Second
+)
+
+// effects is a sequence of effects or the error that ended it.
+type effects = iter.Seq2[events.Event[events.EffectCommitted], error]
+
+// ReadScope implements [audit.Reader].
+func (j *Journal) ReadScope(ctx context.Context, fact scope.Scope, after uint64) effects {
+	if err := fact.Validate(); err != nil {
+		return failed(err)
+	}
+	return j.read(ctx, auditFilter(scope.Exactly(fact)), after)
+}
+
+// Read implements [audit.Reader].
+func (j *Journal) Read(ctx context.Context, sel scope.Selector, after uint64) effects {
+	if err := sel.Validate(); err != nil {
+		return failed(err)
+	}
+	return j.read(ctx, auditFilter(sel), after)
+}
+
+func failed(err error) effects {
+	return func(yield func(events.Event[events.EffectCommitted], error) bool) {
+		yield(events.Event[events.EffectCommitted]{}, fmt.Errorf("read journal: %w", err))
+	}
+}
+
+// read yields what matches the filter, behind after and up to the message that
+// was the last one when it was called.
+func (j *Journal) read(ctx context.Context, filter string, after uint64) effects {
+	return func(yield func(events.Event[events.EffectCommitted], error) bool) {
+		r := reader{journal: j, filter: filter, at: after, yield: yield}
+		if err := r.run(ctx); err != nil && !errors.Is(err, errStopped) {
+			yield(events.Event[events.EffectCommitted]{}, fmt.Errorf("read journal behind %d: %w", r.at, err))
+		}
+	}
+}
+
+// errStopped: the reader wants no more.
+var errStopped = errors.New("stopped")
+
+// reader is one read of the journal.
+type reader struct {
+	journal *Journal
+	filter  string
+	at      uint64 // sequence of the last message seen
+	end     uint64 // sequence of the last message to see
+	yield   func(events.Event[events.EffectCommitted], error) bool
+}
+
+func (r *reader) run(ctx context.Context) error {
+	var err error
+	if r.end, err = r.journal.last(ctx, r.filter); err != nil {
+		return err
+	}
+	for range singleReads {
+		if done, err := r.next(ctx); done || err != nil {
+			return err
+		}
+	}
+	if r.at >= r.end {
+		return nil
+	}
+	return r.stream(ctx)
+}
+
+// next reads one message by itself.
+func (r *reader) next(ctx context.Context) (done bool, err error) {
+	if r.at >= r.end {
+		return true, nil
+	}
+	stream, err := r.journal.bind(ctx)
+	if err != nil {
+		return false, err
+	}
+	msg, err := stream.GetMsg(ctx, r.at+1, jetstream.WithGetMsgSubject(r.filter))
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return true, nil // purged meanwhile
+	case err != nil:
+		return false, err
+	case msg.Sequence > r.end:
+		return true, nil
+	}
+	return false, r.take(msg.Subject, msg.Header, msg.Data, msg.Sequence, msg.Time)
+}
+
+// stream reads the rest through a consumer that keeps the order and follows the
+// stream through restarts.
+func (r *reader) stream(ctx context.Context) error {
+	consumer, err := r.journal.js.OrderedConsumer(ctx, StreamAudit, jetstream.OrderedConsumerConfig{
+		FilterSubjects:    []string{r.filter},
+		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
+		OptStartSeq:       r.at + 1,
+		InactiveThreshold: time.Minute,
+	})
+	if err != nil {
+		return err
+	}
+	messages, err := consumer.Messages(jetstream.PullMaxMessages(readAhead))
+	if err != nil {
+		return err
+	}
+	defer r.dismiss(ctx, consumer, messages)
+	for r.at < r.end {
+		msg, err := await(ctx, messages)
+		if errors.Is(err, context.DeadlineExceeded) {
+			if err := r.reconsider(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		at, err := msg.Metadata()
+		if err != nil {
+			return err
+		}
+		if at.Sequence.Stream > r.end {
+			return nil
+		}
+		if err := r.take(msg.Subject(), msg.Headers(), msg.Data(), at.Sequence.Stream, at.Timestamp); err != nil {
+			return err
+		}
+		if at.NumPending == 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// await waits for the next message, but not for ever.
+func await(ctx context.Context, messages jetstream.MessagesContext) (jetstream.Msg, error) {
+	ctx, cancel := context.WithTimeout(ctx, readPatience)
+	defer cancel()
+	return messages.Next(jetstream.NextContext(ctx))
+}
+
+// reconsider moves the end down to what is still there.
+func (r *reader) reconsider(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	last, err := r.journal.last(ctx, r.filter)
+	if err != nil {
+		return err
+	}
+	r.end = min(r.end, last)
+	return nil
+}
+
+// dismiss ends the consumer now, not when the server finds it abandoned.
+func (r *reader) dismiss(ctx context.Context, consumer jetstream.Consumer, messages jetstream.MessagesContext) {
+	messages.Stop()
+	info := consumer.CachedInfo()
+	if info == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readPatience)
+	defer cancel()
+	_ = r.journal.js.DeleteConsumer(ctx, StreamAudit, info.Name)
+}
+
+// take decodes a message and hands it over if it is an effect: AUDIT keeps
+// other events, too.
+func (r *reader) take(subject string, header nats.Header, body []byte, sequence uint64, at time.Time) error {
+	meta, data, err := events.Decode(events.Raw{
+		Subject: subject, Header: header, Body: body, Stream: StreamAudit, Sequence: sequence, Time: at,
+	})
+	if err != nil {
+		return fmt.Errorf("decode effect %d: %w", sequence, err)
+	}
+	r.at = sequence
+	if meta.Kind != events.KindEffectCommitted {
+		return nil
+	}
+	effect, err := events.DecodeData[events.EffectCommitted](meta, data)
+	if err != nil {
+		return fmt.Errorf("decode effect %d: %w", sequence, err)
+	}
+	if !r.yield(effect, nil) {
+		return errStopped
+	}
+	return nil
+}
+
+// auditFilter is the subject filter of a widening read: a level that is nil
+// matches any token, one that is empty the absent token.
+func auditFilter(sel scope.Selector) string {
+	named := scope.Scope{Project: sel.Project}
+	levels := [...]struct {
+		want *string
+		into *string
+	}{{sel.User, &named.User}, {sel.Agent, &named.Agent}, {sel.Session, &named.Session}}
+	for _, l := range levels {
+		if l.want != nil {
+			*l.into = *l.want
+		}
+	}
+	tokens := strings.Split(named.Tokens(), ".")
+	for i, l := range levels {
+		if l.want == nil {
+			tokens[i+1] = "*"
+		}
+	}
+	return "palimpsest." + events.NounAudit + "." + strings.Join(tokens, ".")
+}

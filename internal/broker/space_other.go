@@ -1,0 +1,6 @@
+//go:build !linux && !darwin && !freebsd
+
+package broker
+
+// measure knows nothing here, so the broker relies on the engine's own limit.
+func measure(string) (Space, error) { return Space{Free: 1 << 40, Total: 1 << 40}, nil }

@@ -1,0 +1,236 @@
+package broker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"palimpsest/pkg/events"
+)
+
+// The streams, in the order in which data meets them.
+const (
+	StreamEpisodes   = "EPISODES"
+	StreamStored     = "STORED"
+	StreamTicks      = "TICKS"
+	StreamCandidates = "CANDIDATES"
+	StreamDeltas     = "DELTAS"
+	StreamCommands   = "COMMANDS"
+	StreamAudit      = "AUDIT"
+	StreamAccess     = "ACCESS"
+	StreamDeadLetter = "DEADLETTER"
+)
+
+// PinGroup is the priority group of the consumers that one replica at a time
+// reads.
+const PinGroup = "pin"
+
+const (
+	// shortestWindow is the shortest deduplication window that JetStream allows.
+	// Message ids share one namespace per stream, so on EPISODES a longer one
+	// would let one tenant's ids hide another's.
+	shortestWindow = 100 * time.Millisecond
+	// usualWindow is JetStream's default; it saves work and proves nothing.
+	usualWindow = 2 * time.Minute
+
+	// A dead replica's pin is given away after pinnedTTL, and its messages come
+	// back after pinnedAckWait. The second must be the longer one: they would
+	// otherwise be delivered again to the replica that lost them.
+	pinnedTTL     = 3 * time.Second
+	pinnedAckWait = 4 * time.Second
+	// ackWait is renewed each second by the runtime, so it bounds how long a
+	// dead replica's work waits, not how long work may take.
+	ackWait = 30 * time.Second
+
+	// pinnedAckPending bounds what one partition's reader holds: some hundred
+	// milliseconds of work, all of which a take-over delivers again.
+	pinnedAckPending = 1024
+	// ackPending bounds what all replicas of a service hold together: 64
+	// replicas with 64 slots each, or two full batches of the audit sink.
+	ackPending = 4096
+)
+
+// TopologyConfig is what an operator may choose about the streams. Its zero
+// value is one replica that keeps everything.
+type TopologyConfig struct {
+	// Replicas of each stream, 1 to 5; 0 means 1.
+	Replicas int
+	// EpisodesMaxAge and EpisodesMaxBytes trim EPISODES, oldest first; 0 keeps.
+	EpisodesMaxAge   time.Duration
+	EpisodesMaxBytes int64
+	// AuditMaxAge and AuditMaxBytes trim AUDIT, oldest first; 0 keeps. What was
+	// trimmed can be rebuilt only from the audit log.
+	AuditMaxAge   time.Duration
+	AuditMaxBytes int64
+	// DeadLetterMaxAge is how long dead letters are kept; 0 means 30 days.
+	DeadLetterMaxAge time.Duration
+}
+
+func (c TopologyConfig) withDefaults() TopologyConfig {
+	if c.Replicas == 0 {
+		c.Replicas = 1
+	}
+	if c.DeadLetterMaxAge == 0 {
+		c.DeadLetterMaxAge = 30 * 24 * time.Hour
+	}
+	return c
+}
+
+// Validate refuses values that JetStream would refuse, by name.
+func (c TopologyConfig) Validate() error {
+	switch {
+	case c.Replicas < 0 || c.Replicas > 5:
+		return fmt.Errorf("replicas: %d is not between 1 and 5", c.Replicas)
+	case c.EpisodesMaxAge < 0 || c.AuditMaxAge < 0 || c.DeadLetterMaxAge < 0:
+		return fmt.Errorf("max age: is negative")
+	case c.EpisodesMaxBytes < 0 || c.AuditMaxBytes < 0:
+		return fmt.Errorf("max bytes: is negative")
+	case 0 < c.AuditMaxAge && c.AuditMaxAge < usualWindow, 0 < c.DeadLetterMaxAge && c.DeadLetterMaxAge < usualWindow:
+		return fmt.Errorf("max age: is shorter than the deduplication window of %v", usualWindow)
+	case 0 < c.EpisodesMaxAge && c.EpisodesMaxAge < shortestWindow:
+		return fmt.Errorf("max age: is shorter than the deduplication window of %v", shortestWindow)
+	}
+	return nil
+}
+
+// Declaration is a topology: all streams and all durable consumers.
+type Declaration struct{ Streams []Stream }
+
+// Stream is a stream and the durable consumers that read it.
+type Stream struct {
+	Config    jetstream.StreamConfig
+	Consumers []jetstream.ConsumerConfig
+}
+
+// Topology declares what Palimpsest runs on. Services bind to these consumers
+// by name and never create one.
+func Topology(cfg TopologyConfig) Declaration {
+	cfg = cfg.withDefaults()
+	kept := func(name, noun string) jetstream.StreamConfig {
+		return stream(cfg, name, noun, jetstream.LimitsPolicy)
+	}
+	queue := func(name, noun string) jetstream.StreamConfig {
+		return stream(cfg, name, noun, jetstream.WorkQueuePolicy)
+	}
+
+	episodes := kept(StreamEpisodes, events.NounEpisodes)
+	episodes.Description = "What was said."
+	episodes.Duplicates = shortestWindow
+	episodes.AllowDirect = true
+	episodes.MaxAge, episodes.MaxBytes = cfg.EpisodesMaxAge, unlimited(cfg.EpisodesMaxBytes)
+	episodes.SubjectTransform = &jetstream.SubjectTransformConfig{
+		Source: episodes.Subjects[0],
+		Destination: fmt.Sprintf(
+			"palimpsest.%s.{{partition(%d,1,2,3)}}.{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}.{{wildcard(4)}}",
+			events.NounEpisodes, events.Partitions),
+	}
+
+	stored := queue(StreamStored, events.NounStored)
+	stored.Description = "Wake-ups: safe to lose, repeat and reorder."
+	stored.MaxMsgsPerSubject = 1
+	stored.MaxAge = time.Hour
+
+	ticks := queue(StreamTicks, events.NounTicks)
+	ticks.Description = "Consolidate a range of a scope by a rule."
+	candidates := queue(StreamCandidates, events.NounCandidates)
+	candidates.Description = "What a range may have taught, to be decided."
+	deltas := queue(StreamDeltas, events.NounDeltas)
+	deltas.Description = "Decided batches, with the revision they rest on."
+	commands := queue(StreamCommands, events.NounCommands)
+	commands.Description = "What API callers ask for."
+
+	// Reads of AUDIT must see every commit. Direct gets are answered by any
+	// replica, also by one that lags, and so are not allowed.
+	audit := kept(StreamAudit, events.NounAudit)
+	audit.Description = "The truth: every effect, as it was committed."
+	audit.MaxAge, audit.MaxBytes = cfg.AuditMaxAge, unlimited(cfg.AuditMaxBytes)
+
+	access := queue(StreamAccess, events.NounAccess)
+	access.Description = "Facts that were returned."
+	access.MaxAge = 24 * time.Hour
+
+	letters := kept(StreamDeadLetter, events.NounDeadLetter)
+	letters.Description = "What was refused, by whom and why."
+	letters.Subjects = []string{"palimpsest." + events.NounDeadLetter + ".*.*.*.*.*"}
+	letters.MaxAge = cfg.DeadLetterMaxAge
+	letters.AllowDirect = true
+
+	return Declaration{Streams: []Stream{
+		{episodes, ingestConsumers()},
+		{stored, []jetstream.ConsumerConfig{consumer("scheduler-stored", stored)}},
+		{ticks, []jetstream.ConsumerConfig{consumer("extractor-ticks", ticks)}},
+		{candidates, []jetstream.ConsumerConfig{consumer("decider-candidates", candidates)}},
+		{deltas, []jetstream.ConsumerConfig{consumer("consolidator-deltas", deltas)}},
+		{commands, []jetstream.ConsumerConfig{consumer("decider-commands", commands)}},
+		{audit, []jetstream.ConsumerConfig{
+			consumer("scheduler-audit", audit),
+			consumer("consolidator-projector", audit),
+			consumer("consolidator-auditlog", audit),
+		}},
+		{access, []jetstream.ConsumerConfig{consumer("consolidator-access", access)}},
+		{letters, nil},
+	}}
+}
+
+// stream is what all streams share: files, a fixed number of subject tokens,
+// and no other bound than those set by the caller.
+func stream(cfg TopologyConfig, name, noun string, retention jetstream.RetentionPolicy) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:              name,
+		Subjects:          []string{"palimpsest." + noun + ".*.*.*.*"},
+		Retention:         retention,
+		Storage:           jetstream.FileStorage,
+		Discard:           jetstream.DiscardOld,
+		Replicas:          cfg.Replicas,
+		Duplicates:        usualWindow,
+		MaxMsgs:           -1,
+		MaxBytes:          -1,
+		MaxMsgsPerSubject: -1,
+		MaxMsgSize:        -1,
+		MaxConsumers:      -1,
+	}
+}
+
+// ingestConsumers are one pinned consumer for each partition, so that each
+// partition is read in stream order by one replica at a time.
+func ingestConsumers() []jetstream.ConsumerConfig {
+	all := make([]jetstream.ConsumerConfig, events.Partitions)
+	for p := range all {
+		all[p] = jetstream.ConsumerConfig{
+			Durable:        fmt.Sprintf("ingest-%02d", p),
+			Description:    fmt.Sprintf("Stores the episodes of partition %d.", p),
+			FilterSubject:  fmt.Sprintf("palimpsest.%s.%d.>", events.NounEpisodes, p),
+			DeliverPolicy:  jetstream.DeliverAllPolicy,
+			AckPolicy:      jetstream.AckExplicitPolicy,
+			AckWait:        pinnedAckWait,
+			MaxDeliver:     -1,
+			MaxAckPending:  pinnedAckPending,
+			PriorityPolicy: jetstream.PriorityPolicyPinned,
+			PriorityGroups: []string{PinGroup},
+			PinnedTTL:      pinnedTTL,
+		}
+	}
+	return all
+}
+
+// consumer reads a whole stream. Deliveries are counted by the runtime: with a
+// MaxDeliver, a message would be lost to view.
+func consumer(name string, of jetstream.StreamConfig) jetstream.ConsumerConfig {
+	return jetstream.ConsumerConfig{
+		Durable:       name,
+		FilterSubject: of.Subjects[0],
+		DeliverPolicy: jetstream.DeliverAllPolicy,
+		AckPolicy:     jetstream.AckExplicitPolicy,
+		AckWait:       ackWait,
+		MaxDeliver:    -1,
+		MaxAckPending: ackPending,
+	}
+}
+
+func unlimited(bound int64) int64 {
+	if bound == 0 {
+		return -1
+	}
+	return bound
+}

@@ -1,0 +1,356 @@
+package broker_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"palimpsest/internal/broker"
+	"palimpsest/internal/broker/brokertest"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+
+	"pgregory.net/rapid"
+)
+
+var declared = broker.Topology(broker.TopologyConfig{})
+
+func find(t testing.TB, decl broker.Declaration, name string) *broker.Stream {
+	t.Helper()
+	for i := range decl.Streams {
+		if decl.Streams[i].Config.Name == name {
+			return &decl.Streams[i]
+		}
+	}
+	t.Fatalf("no stream %s", name)
+	return nil
+}
+
+func TestDeclarationIsSound(t *testing.T) {
+	t.Parallel()
+	if err := declared.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	consumers := map[string]bool{}
+	for _, s := range declared.Streams {
+		for _, c := range s.Consumers {
+			if consumers[c.Durable] {
+				t.Errorf("two consumers are called %s", c.Durable)
+			}
+			consumers[c.Durable] = true
+			if c.MaxDeliver != -1 || c.AckPolicy != jetstream.AckExplicitPolicy {
+				t.Errorf("%s: the server would drop messages by itself", c.Durable)
+			}
+			if c.PriorityPolicy == jetstream.PriorityPolicyPinned && c.PinnedTTL >= c.AckWait {
+				t.Errorf("%s: the pin (%v) outlives a delivery (%v)", c.Durable, c.PinnedTTL, c.AckWait)
+			}
+		}
+	}
+	for _, name := range []string{
+		"ingest-00", "ingest-15", "scheduler-stored", "scheduler-audit", "extractor-ticks", "decider-candidates",
+		"decider-commands", "consolidator-deltas", "consolidator-projector", "consolidator-auditlog", "consolidator-access",
+	} {
+		if !consumers[name] {
+			t.Errorf("no consumer %s", name)
+		}
+	}
+	if len(consumers) != events.Partitions+9 {
+		t.Errorf("%d consumers", len(consumers))
+	}
+}
+
+// Every payload's subject must be one that its stream listens on.
+func TestSubjectsReachTheirStreams(t *testing.T) {
+	t.Parallel()
+	env := brokertest.Start(t)
+	s := scope.Scope{Project: "default", User: "alice"}
+	for stream, subject := range map[string]string{
+		broker.StreamEpisodes:   events.EpisodeSubject(s),
+		broker.StreamDeadLetter: events.DeadLetterSubject("ingest", s),
+		broker.StreamAudit:      events.Subject(events.EffectCommitted{Header: events.Header{Scope: s}}),
+		broker.StreamStored:     events.Subject(events.EpisodeStored{Header: events.Header{Scope: s}}),
+		broker.StreamTicks:      events.Subject(events.TickIssued{Batch: events.Batch{Header: events.Header{Scope: s}}}),
+		broker.StreamCandidates: events.Subject(events.CandidatesExtracted{Batch: events.Batch{Header: events.Header{Scope: s}}}),
+		broker.StreamDeltas:     events.Subject(events.DeltasDecided{Batch: events.Batch{Header: events.Header{Scope: s}}}),
+		broker.StreamCommands:   events.Subject(events.CommandRequested{Header: events.Header{Scope: s}}),
+		broker.StreamAccess:     events.Subject(events.FactReturned{Header: events.Header{Scope: s}}),
+	} {
+		if ack := publish(t, env.JS, subject, "x"); ack.Stream != stream {
+			t.Errorf("%s went to %s, want %s", subject, ack.Stream, stream)
+		}
+	}
+}
+
+func TestApplyIsIdempotent(t *testing.T) {
+	t.Parallel()
+	env := brokertest.Start(t)
+	created := func() map[string]time.Time {
+		at := map[string]time.Time{}
+		for _, s := range declared.Streams {
+			stream, err := env.JS.Stream(bounded(t), s.Config.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at[s.Config.Name] = stream.CachedInfo().Created
+			for _, c := range s.Consumers {
+				consumer, err := stream.Consumer(bounded(t), c.Durable)
+				if err != nil {
+					t.Fatal(err)
+				}
+				at[c.Durable] = consumer.CachedInfo().Created
+			}
+		}
+		return at
+	}
+	before := created()
+	for range 2 {
+		if err := broker.Apply(bounded(t), env.JS, declared); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, at := range created() {
+		if !at.Equal(before[name]) {
+			t.Errorf("%s was made again", name)
+		}
+	}
+	if differences, err := broker.Diff(bounded(t), env.JS, declared); err != nil || len(differences) != 0 {
+		t.Errorf("Diff = %v, %v", differences, err)
+	}
+	if err := broker.Check(bounded(t), env.JS, declared); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestApplyCarriesChangesOut(t *testing.T) {
+	t.Parallel()
+	env := brokertest.Start(t)
+	publish(t, env.JS, episodes, "kept")
+	changed := broker.Topology(broker.TopologyConfig{EpisodesMaxAge: time.Hour, AuditMaxBytes: 1 << 30, DeadLetterMaxAge: time.Hour})
+	differences, err := broker.Diff(bounded(t), env.JS, changed)
+	if err != nil || len(differences) != 3 {
+		t.Fatalf("Diff = %v, %v; want 3", differences, err)
+	}
+	if err := broker.Check(bounded(t), env.JS, changed); err != nil {
+		t.Errorf("an operator's choice keeps services from starting: %v", err)
+	}
+	if err := broker.Apply(bounded(t), env.JS, changed); err != nil {
+		t.Fatal(err)
+	}
+	if differences, err := broker.Diff(bounded(t), env.JS, changed); err != nil || len(differences) != 0 {
+		t.Errorf("after Apply: %v, %v", differences, err)
+	}
+	stream, err := env.JS.Stream(bounded(t), broker.StreamEpisodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := stream.CachedInfo().State.Msgs; n != 1 {
+		t.Errorf("%d episodes are left, want 1", n)
+	}
+}
+
+// Each deviation is made on a server and must be found, named, and judged.
+func TestDiffFindsDeviations(t *testing.T) { //nolint:tparallel // the cases change one server in turn
+	t.Parallel()
+	env := brokertest.Start(t)
+	for _, tc := range []struct {
+		name         string
+		stream       string
+		change       func(s *broker.Stream)
+		want         string // in the text of a difference
+		incompatible bool
+	}{
+		{"missing stream", broker.StreamTicks, nil, "TICKS: want to exist", true},
+		{"missing consumer", broker.StreamTicks, func(s *broker.Stream) { s.Consumers = nil }, "TICKS extractor-ticks: want to exist", true},
+		{"missing partition", broker.StreamEpisodes, func(s *broker.Stream) { s.Consumers = s.Consumers[1:] }, "none for palimpsest.episodes.0.*.*.*.*", true},
+		{"retention", broker.StreamTicks, func(s *broker.Stream) { s.Config.Retention = jetstream.LimitsPolicy }, "TICKS retention", true},
+		{"no transform", broker.StreamEpisodes, func(s *broker.Stream) { s.Config.SubjectTransform = nil }, "EPISODES transform", true},
+		{"transform from elsewhere", broker.StreamEpisodes, func(s *broker.Stream) {
+			s.Config.SubjectTransform.Source = "palimpsest.episode.*.*.*.*"
+		}, "EPISODES transform source", true},
+		{"other partitions", broker.StreamEpisodes, func(s *broker.Stream) {
+			s.Config.SubjectTransform.Destination = strings.Replace(s.Config.SubjectTransform.Destination, "16", "32", 1)
+		}, "EPISODES coverage: want a consumer for every subject, have none for palimpsest.episodes.16", true},
+		{"filter on the untransformed subject", broker.StreamEpisodes, func(s *broker.Stream) {
+			s.Consumers[3].FilterSubject = "palimpsest.episodes.*.*.*.*"
+		}, "EPISODES ingest-03 filter: want one that matches what is stored", true},
+		{"pinned filters overlap", broker.StreamEpisodes, func(s *broker.Stream) {
+			s.Consumers[3].FilterSubject = "palimpsest.episodes.>"
+		}, "want none that overlaps that of ingest-00", true},
+		{"queue with a gap", broker.StreamTicks, func(s *broker.Stream) {
+			s.Consumers[0].FilterSubject = "palimpsest.ticks.default.*.*.*"
+		}, "TICKS coverage", true},
+		{"subjects", broker.StreamDeltas, func(s *broker.Stream) { s.Config.Subjects = []string{"palimpsest.deltas.>"} }, "DELTAS subjects", true},
+		{"per subject", broker.StreamStored, func(s *broker.Stream) { s.Config.MaxMsgsPerSubject = -1 }, "STORED messages per subject: want 1, have unlimited", true},
+		{"ack policy", broker.StreamAudit, func(s *broker.Stream) { s.Consumers[1].AckPolicy = jetstream.AckNonePolicy }, "AUDIT consolidator-projector ack policy", true},
+		{"deliveries", broker.StreamTicks, func(s *broker.Stream) { s.Consumers[0].MaxDeliver = 5 }, "deliveries: want unlimited, have 5", true},
+		{"no pin", broker.StreamEpisodes, func(s *broker.Stream) {
+			s.Consumers[0].PriorityPolicy, s.Consumers[0].PriorityGroups, s.Consumers[0].PinnedTTL = 0, nil, 0
+		}, "ingest-00 priority policy", true},
+		{"ack wait", broker.StreamTicks, func(s *broker.Stream) { s.Consumers[0].AckWait = time.Minute }, "ack wait: want 30s, have 1m0s", true},
+		{"direct get", broker.StreamAudit, func(s *broker.Stream) { s.Config.AllowDirect = true }, "AUDIT direct get", true},
+		{"ack pending", broker.StreamTicks, func(s *broker.Stream) { s.Consumers[0].MaxAckPending = 7 }, "ack pending", false},
+		{"age", broker.StreamAccess, func(s *broker.Stream) { s.Config.MaxAge = time.Hour }, "ACCESS age: want 24h0m0s, have 1h0m0s", false},
+		{"duplicates", broker.StreamEpisodes, func(s *broker.Stream) { s.Config.Duplicates = time.Minute }, "EPISODES duplicates window", false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if err := env.JS.DeleteStream(bounded(t), tc.stream); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { restore(t, env.JS, tc.stream) })
+			if tc.change != nil {
+				wrong := *find(t, broker.Topology(broker.TopologyConfig{}), tc.stream)
+				tc.change(&wrong)
+				create(t, env.JS, wrong)
+			}
+			differences, err := broker.Diff(bounded(t), env.JS, declared)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := false
+			for _, d := range differences {
+				found = found || strings.Contains(d.String(), tc.want) && d.Incompatible == tc.incompatible
+			}
+			if !found {
+				t.Errorf("no difference says %q: %v", tc.want, differences)
+			}
+			switch err := broker.Check(bounded(t), env.JS, declared); {
+			case tc.incompatible && (!errors.Is(err, broker.ErrTopology) || !strings.Contains(err.Error(), tc.want)):
+				t.Errorf("Check = %v", err)
+			case !tc.incompatible && err != nil:
+				t.Errorf("Check = %v, want nil", err)
+			}
+		})
+	}
+}
+
+// Two consumers of a work queue that overlap are refused by the server; that is
+// found in a declaration, too.
+func TestFaultsOfDeclaration(t *testing.T) {
+	t.Parallel()
+	decl := broker.Topology(broker.TopologyConfig{})
+	ticks := find(t, decl, broker.StreamTicks)
+	second := ticks.Consumers[0]
+	second.Durable, second.FilterSubject = "second", "palimpsest.ticks.default.>"
+	ticks.Consumers = append(ticks.Consumers, second)
+	if err := decl.Validate(); !errors.Is(err, broker.ErrTopology) || !strings.Contains(err.Error(), "second") {
+		t.Errorf("Validate = %v", err)
+	}
+}
+
+// restore makes a stream anew as it is declared.
+func restore(t *testing.T, js jetstream.JetStream, name string) {
+	t.Helper()
+	ctx := context.Background() // that of the test is over
+	if err := js.DeleteStream(ctx, name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		t.Fatal(err)
+	}
+	if err := broker.Apply(ctx, js, declared); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func create(t *testing.T, js jetstream.JetStream, s broker.Stream) {
+	t.Helper()
+	if _, err := js.CreateStream(bounded(t), s.Config); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range s.Consumers {
+		if _, err := js.CreateConsumer(bounded(t), s.Config.Name, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestPartitionIsThatOfTheScope(t *testing.T) {
+	t.Parallel()
+	env := brokertest.Start(t)
+	stream, err := env.JS.Stream(bounded(t), broker.StreamEpisodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("é", scope.MaxIdentifier/2)
+	ctx := bounded(t)
+	check := func(t rapid.TB, s scope.Scope) {
+		ack, err := env.JS.Publish(ctx, events.EpisodeSubject(s), nil)
+		if err != nil {
+			t.Fatalf("publish for %s: %v", s, err)
+		}
+		msg, err := stream.GetMsg(ctx, ack.Sequence)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens := strings.SplitN(msg.Subject, ".", 4)
+		if got, want := tokens[2], strconv.Itoa(s.Partition(events.Partitions)); got != want {
+			t.Fatalf("%s is in partition %s, want %s", s, got, want)
+		}
+		if _, back, err := events.ParseSubject(msg.Subject); err != nil || back != s {
+			t.Fatalf("%s came back as %s, %v", s, back, err)
+		}
+	}
+	for _, s := range []scope.Scope{
+		{Project: long, User: long, Agent: long, Session: long},
+		{Project: "default", User: "alice"}, {Project: "default", Agent: "bot"}, {Project: "default", Session: "s"},
+		{Project: "default", User: "*"}, {Project: "default", User: ">"}, {Project: "default", User: "_"}, {Project: "default", User: "%"},
+	} {
+		check(t, s)
+	}
+	identifier := rapid.Custom(func(t *rapid.T) string {
+		id := rapid.StringOf(rapid.RuneFrom([]rune("aZ0-_.*>%/ é漢👩'\"{}()$"))).Draw(t, "id")
+		for len(id) > scope.MaxIdentifier {
+			id = id[:len(id)-1]
+		}
+		return strings.ToValidUTF8(id, "")
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		s := scope.Scope{
+			Project: identifier.Filter(func(id string) bool { return id != "" }).Draw(t, "project"),
+			User:    identifier.Draw(t, "user"),
+			Agent:   identifier.Draw(t, "agent"),
+			Session: identifier.Draw(t, "session"),
+		}
+		if s.Validate() == nil {
+			check(t, s)
+		}
+	})
+}
+
+func TestPinnedConsumersServeOneReader(t *testing.T) {
+	t.Parallel()
+	env := brokertest.Start(t)
+	s := scope.Scope{Project: "default", User: "alice"}
+	name := find(t, declared, broker.StreamEpisodes).Consumers[s.Partition(events.Partitions)].Durable
+	consumer, err := env.JS.Consumer(bounded(t), broker.StreamEpisodes, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	publish(t, env.JS, events.EpisodeSubject(s), "hello")
+	batch, err := consumer.Fetch(1, jetstream.FetchMaxWait(10*time.Second), jetstream.FetchPriorityGroup(broker.PinGroup))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for msg := range batch.Messages() {
+		n++
+		if msg.Headers().Get("Nats-Pin-Id") == "" {
+			t.Error("the delivery carries no pin")
+		}
+		if err := msg.DoubleAck(bounded(t)); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := batch.Error(); err != nil || n != 1 {
+		t.Errorf("fetched %d messages, %v", n, err)
+	}
+	info, err := consumer.Info(bounded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(info.PriorityGroups) != 1 || info.PriorityGroups[0].PinnedClientID == "" {
+		t.Errorf("no reader is pinned: %+v", info.PriorityGroups)
+	}
+}
