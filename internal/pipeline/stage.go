@@ -40,12 +40,15 @@ type Stage struct {
 type Route struct {
 	kind   events.Kind
 	handle func(ctx context.Context, m decoded) ([]events.Payload, error)
+	// skip returns what is published in place of a buried message, nil where
+	// nothing waits for it.
+	skip func(m decoded, reason string) events.Payload
 }
 
 // On routes messages of In's kind to h.
 func On[In events.Payload](h Handler[In]) Route {
 	var zero In
-	return Route{kind: zero.Kind(), handle: func(ctx context.Context, m decoded) ([]events.Payload, error) {
+	return Route{kind: zero.Kind(), skip: skip[In], handle: func(ctx context.Context, m decoded) ([]events.Payload, error) {
 		in, err := decodeAs[In](m)
 		if err != nil {
 			return nil, err
@@ -70,4 +73,20 @@ func ConsumeBatch[In events.Payload](consumer string, size int, wait time.Durati
 // wake receives (nil: never); runs do not overlap.
 func Clock(name string, interval time.Duration, wake <-chan struct{}, h ClockHandler) Stage {
 	return Stage{name: name, clock: &clock{interval: interval, wake: wake, handle: h}}
+}
+
+// Handle gives one message to the stage's handler without a broker, for whoever
+// runs a service by hand. Nothing is published, acked or buried. It refuses what
+// the stage has no handler for.
+func (s Stage) Handle(ctx context.Context, raw events.Raw) ([]events.Payload, error) {
+	meta, data, err := events.Decode(raw)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range s.routes {
+		if r.kind == meta.Kind {
+			return r.handle(ctx, decoded{meta: meta, data: data})
+		}
+	}
+	return nil, &events.FieldError{Field: "type", Code: events.CodeUnknownKind, Reason: string(meta.Kind) + " is not handled by " + s.name}
 }

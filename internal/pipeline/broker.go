@@ -1,0 +1,187 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// broker publishes.
+type broker struct {
+	js      jetstream.JetStream
+	conn    *nats.Conn
+	now     func() time.Time
+	timeout time.Duration
+}
+
+// Publish implements [Publisher].
+func (b *broker) Publish(ctx context.Context, meta events.Meta, p events.Payload) (Receipt, error) {
+	if meta.ID == "" {
+		meta.ID = uuid.NewString()
+	}
+	if meta.Time.IsZero() {
+		meta.Time = b.now()
+	}
+	msg, err := encode(meta, p)
+	if err != nil {
+		return Receipt{}, err
+	}
+	if p.Kind() == events.KindOutcomeAnnounced {
+		if err := b.conn.PublishMsg(msg); err != nil {
+			return Receipt{}, fmt.Errorf("pipeline: announce: %w", err)
+		}
+		return Receipt{ID: meta.ID}, nil
+	}
+	ack, err := b.send(ctx, msg)
+	if err != nil {
+		return Receipt{}, err
+	}
+	return Receipt{ID: meta.ID, Stream: ack.Stream, Sequence: ack.Sequence, Duplicate: ack.Duplicate}, nil
+}
+
+func encode(meta events.Meta, p events.Payload) (*nats.Msg, error) {
+	subject, header, body, err := events.Encode(meta, p)
+	if err != nil {
+		return nil, fmt.Errorf("pipeline: encode %s: %w", p.Kind(), err)
+	}
+	return &nats.Msg{Subject: subject, Header: header, Data: body}, nil
+}
+
+// send waits for the stream to hold the message.
+func (b *broker) send(ctx context.Context, msg *nats.Msg) (*jetstream.PubAck, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.timeout)
+	defer cancel()
+	ack, err := b.js.PublishMsg(ctx, msg)
+	if err != nil {
+		return nil, publishError(msg, err)
+	}
+	return ack, nil
+}
+
+// publishError says what could not be published. What is too large always will
+// be.
+func publishError(msg *nats.Msg, err error) error {
+	err = fmt.Errorf("pipeline: publish to %s: %w", msg.Subject, err)
+	if errors.Is(err, nats.ErrMaxPayload) {
+		return Reject(events.CodeTooLarge, "", err)
+	}
+	return err
+}
+
+// follow publishes what follows from cause, in order, and returns when the
+// streams hold all of it. Ids depend on the cause alone, so that a second
+// attempt repeats the first.
+func (b *broker) follow(ctx context.Context, cause events.Meta, source, traceparent string, payloads []events.Payload) error {
+	var streamed, announced []*nats.Msg
+	for i, p := range payloads {
+		msg, err := b.follower(cause, source, traceparent, followerID(cause.ID, p, strconv.Itoa(i)), p)
+		switch {
+		case err != nil:
+			return err
+		case p.Kind() == events.KindOutcomeAnnounced:
+			announced = append(announced, msg)
+		default:
+			streamed = append(streamed, msg)
+		}
+	}
+	if err := b.sendAll(ctx, streamed); err != nil {
+		return err
+	}
+	for _, msg := range announced {
+		if err := b.conn.PublishMsg(msg); err != nil {
+			return publishError(msg, err)
+		}
+	}
+	return nil
+}
+
+func (b *broker) follower(cause events.Meta, source, traceparent, id string, p events.Payload) (*nats.Msg, error) {
+	correlation := cause.CorrelationID
+	if correlation == "" {
+		correlation = cause.ID
+	}
+	return encode(events.Meta{
+		ID: id, Source: source, Time: b.now(),
+		CorrelationID: correlation, CausationID: cause.ID, Traceparent: traceparent,
+	}, p)
+}
+
+// followerID is the hash of (cause, kind, index), or of what the payload says
+// identifies it.
+func followerID(cause string, p events.Payload, index string) string {
+	kind := string(p.Kind())
+	if named, ok := p.(events.Identified); ok {
+		return events.HashID(append([]string{kind}, named.Identity()...)...)
+	}
+	return events.HashID(cause, kind, index)
+}
+
+// sendAll publishes in order without waiting in between.
+func (b *broker) sendAll(ctx context.Context, msgs []*nats.Msg) error {
+	switch len(msgs) {
+	case 0:
+		return nil
+	case 1:
+		_, err := b.send(ctx, msgs[0])
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, b.timeout)
+	defer cancel()
+	futures := make([]jetstream.PubAckFuture, 0, len(msgs))
+	for _, msg := range msgs {
+		f, err := b.js.PublishMsgAsync(msg)
+		if err != nil {
+			return publishError(msg, err)
+		}
+		futures = append(futures, f)
+	}
+	for i, f := range futures {
+		select {
+		case <-f.Ok():
+		case err := <-f.Err():
+			return publishError(msgs[i], err)
+		case <-ctx.Done():
+			return publishError(msgs[i], ctx.Err())
+		}
+	}
+	return nil
+}
+
+// bury publishes a dead letter. Whatever the message claims about itself, there
+// is a legal letter for it.
+func (b *broker) bury(ctx context.Context, source string, cause events.Meta, l events.MessageBuried) error {
+	id := letterID(l.Stream, l.Sequence, l.Service)
+	meta := events.Meta{
+		ID: id, Source: source, Time: l.BuriedAt,
+		CorrelationID: cause.CorrelationID, CausationID: cause.ID, Traceparent: cause.Traceparent,
+	}
+	msg, err := encode(meta, l)
+	if err != nil {
+		meta.CorrelationID, meta.CausationID, meta.Traceparent, l.Scope = "", "", "", scope.Scope{}
+		if msg, err = encode(meta, l); err != nil {
+			return err
+		}
+	}
+	msg.Header.Set(jetstream.MsgIDHeader, id)
+	_, err = b.send(ctx, msg)
+	return err
+}
+
+// standIn publishes what takes the place of a buried message.
+func (b *broker) standIn(ctx context.Context, cause events.Meta, source string, p events.Payload) error {
+	msg, err := b.follower(cause, source, cause.Traceparent, followerID(cause.ID, p, "skipped"), p)
+	if err != nil {
+		return err
+	}
+	_, err = b.send(ctx, msg)
+	return err
+}

@@ -1,0 +1,91 @@
+package pipeline
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"palimpsest/pkg/events"
+)
+
+// clock is a stage made by [Clock].
+type clock struct {
+	interval time.Duration
+	wake     <-chan struct{}
+	handle   ClockHandler
+}
+
+// ticker runs a clock stage.
+type ticker struct {
+	keeper *keeper
+	name   string
+	clock  *clock
+}
+
+func newTicker(rt *Runtime, service string, stage Stage) *ticker {
+	return &ticker{
+		name: stage.name, clock: stage.clock,
+		keeper: &keeper{
+			rt: rt, service: service, source: sourceOf(service),
+			meter: rt.newMeter(service, stage.name, nil), log: logger(rt.log, service, stage.name),
+		},
+	}
+}
+
+// run calls the handler at start, at intervals and when woken. After an error
+// it tries again with backoff, but not later than the interval.
+func (t *ticker) run(life lifetime) {
+	t.keeper.handlers = life.handlers
+	failures := 0
+	for life.stop.Err() == nil {
+		pause := time.Duration(float64(t.clock.interval) * (0.9 + 0.2*rand.Float64()))
+		if t.once() {
+			failures = 0
+		} else {
+			failures++
+			cfg := t.keeper.rt.cfg
+			pause = min(pause, backoff(failures, cfg.RetryBase, cfg.RetryMax, rand.Float64()))
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case _, ok := <-t.clock.wake:
+			if !ok {
+				t.clock.wake = nil
+			}
+		case <-life.stop.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// once runs the handler and publishes what it returns.
+func (t *ticker) once() bool {
+	k, now, began := t.keeper, t.keeper.rt.now(), time.Now()
+	cause := events.Meta{ID: events.HashID(t.name, now.UTC().Format(time.RFC3339Nano))}
+	err := k.call(cause, func(ctx context.Context, traceparent string) error {
+		payloads, err := t.clock.handle(ctx, now)
+		if err != nil {
+			return err
+		}
+		return k.rt.broker.follow(ctx, cause, k.source, traceparent, payloads)
+	})
+	o := Observation{Verdict: string(actAck), Duration: time.Since(began)}
+	if err != nil {
+		o.Verdict = string(actWait)
+		o.Panicked = logFailure(k.log, err)
+	}
+	k.meter.record(o)
+	return err == nil
+}
+
+// logFailure reports whether err was a panic.
+func logFailure(log *slog.Logger, err error) bool {
+	if p, ok := err.(*panicked); ok { //nolint:errorlint // call returns it bare
+		log.Error("handler panicked", "panic", p.value, "stack", string(p.stack))
+		return true
+	}
+	log.Warn("retry", "error", err)
+	return false
+}

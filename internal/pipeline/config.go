@@ -1,0 +1,85 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Config bounds the runtime. The zero value of each field means its default.
+type Config struct {
+	// Concurrency is how many handlers of one stage run at a time. Default 64.
+	Concurrency int
+	// Hold is how many messages one stage takes from its consumer before the
+	// first of them is done. Default 2 × Concurrency. A pinned stage takes what
+	// its consumer's MaxAckPending allows: it is the only one that is served.
+	Hold int
+	// HandlerTimeout is the deadline of one call of a handler. Default 5 min.
+	HandlerTimeout time.Duration
+	// PublishTimeout is how long an acknowledgement of the broker is waited for.
+	// Default 10 s.
+	PublishTimeout time.Duration
+	// DrainTimeout is how long all stages together may finish what they hold
+	// when the runtime stops; then handlers are cancelled. Default 20 s.
+	DrainTimeout time.Duration
+	// RetryBase and RetryMax bound the backoff between attempts. Defaults 100 ms
+	// and 30 s.
+	RetryBase, RetryMax time.Duration
+	// MaxDeliveries is after how many deliveries without an answer a message is
+	// buried. Default 20.
+	MaxDeliveries int
+	// UnknownGrace is how long a message of a kind that nobody knows waits for a
+	// newer version of the service. Default 1 h.
+	UnknownGrace time.Duration
+}
+
+// grace is how long cancelled handlers have to return before what they hold is
+// given back.
+const grace = time.Second
+
+// WithDefaults returns c with its default in each zero member.
+func (c Config) WithDefaults() Config {
+	if c.Concurrency == 0 {
+		c.Concurrency = 64
+	}
+	if c.Hold == 0 {
+		c.Hold = 2 * c.Concurrency
+	}
+	if c.MaxDeliveries == 0 {
+		c.MaxDeliveries = 20
+	}
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{
+		{&c.HandlerTimeout, 5 * time.Minute}, {&c.PublishTimeout, 10 * time.Second},
+		{&c.DrainTimeout, 20 * time.Second}, {&c.RetryBase, 100 * time.Millisecond},
+		{&c.RetryMax, 30 * time.Second}, {&c.UnknownGrace, time.Hour},
+	} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	return c
+}
+
+// Validate names every field that makes no sense.
+func (c Config) Validate() error {
+	c = c.WithDefaults()
+	var errs []error
+	refuse := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf("pipeline: "+format, args...))
+		}
+	}
+	refuse(c.Concurrency < 1, "concurrency: %d is less than 1", c.Concurrency)
+	refuse(c.Hold < c.Concurrency, "hold: %d is less than concurrency %d", c.Hold, c.Concurrency)
+	refuse(c.MaxDeliveries < 1, "max deliveries: %d is less than 1", c.MaxDeliveries)
+	refuse(c.HandlerTimeout < 0, "handler timeout: %v is negative", c.HandlerTimeout)
+	refuse(c.PublishTimeout < 0, "publish timeout: %v is negative", c.PublishTimeout)
+	refuse(c.DrainTimeout < 0, "drain timeout: %v is negative", c.DrainTimeout)
+	refuse(c.RetryBase < 0, "retry base: %v is negative", c.RetryBase)
+	refuse(c.RetryMax < c.RetryBase, "retry max: %v is less than retry base %v", c.RetryMax, c.RetryBase)
+	refuse(c.UnknownGrace < 0, "unknown grace: %v is negative", c.UnknownGrace)
+	return errors.Join(errs...)
+}

@@ -1,0 +1,152 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// DeadLetterStream is where the runtime buries.
+const DeadLetterStream = "DEADLETTER"
+
+// ErrNoLetter: no dead letter has that sequence.
+var ErrNoLetter = errors.New("pipeline: no such dead letter")
+
+// Letter is a dead letter as it lies in its stream.
+type Letter struct {
+	// Sequence addresses the letter.
+	Sequence uint64 `json:"sequence"`
+	ID       string `json:"id"`
+	events.MessageBuried
+	// Scope is as much of the scope as could be read.
+	Scope         scope.Scope `json:"scope"`
+	CorrelationID string      `json:"correlation_id,omitempty"`
+	CausationID   string      `json:"causation_id,omitempty"`
+}
+
+// LetterFilter narrows a list. Empty fields match all.
+type LetterFilter struct {
+	Service string
+	Project string
+	User    string
+	Code    string
+}
+
+// Letters administers the dead letters.
+type Letters struct {
+	js     jetstream.JetStream
+	broker *broker
+	now    func() time.Time
+}
+
+// NewLetters returns the dead letters of a broker; now dates what is retried.
+func NewLetters(js jetstream.JetStream, conn *nats.Conn, now func() time.Time) *Letters {
+	timeout := Config{}.WithDefaults().PublishTimeout
+	return &Letters{js: js, now: now, broker: &broker{js: js, conn: conn, now: now, timeout: timeout}}
+}
+
+// Letters administers the dead letters of this runtime's broker.
+func (rt *Runtime) Letters() *Letters {
+	return &Letters{js: rt.js, now: rt.now, broker: rt.broker}
+}
+
+func (f LetterFilter) subject() string {
+	token := func(id string) string {
+		if id == "" {
+			return "*"
+		}
+		return scope.Encode(id)
+	}
+	return fmt.Sprintf("palimpsest.%s.%s.%s.%s.*.*", events.NounDeadLetter, token(f.Service), token(f.Project), token(f.User))
+}
+
+// List returns at most limit (1 to 1000) letters that match, oldest first, from
+// behind sequence after. cursor is what to pass as after for the next page; 0
+// where there is none.
+func (l *Letters) List(ctx context.Context, f LetterFilter, after uint64, limit int) (letters []Letter, cursor uint64, err error) {
+	if limit < 1 || limit > 1000 {
+		return nil, 0, fmt.Errorf("pipeline: list dead letters: limit %d is not between 1 and 1000", limit)
+	}
+	stream, err := l.js.Stream(ctx, DeadLetterStream)
+	if err != nil {
+		return nil, 0, fmt.Errorf("pipeline: list dead letters: %w", err)
+	}
+	subject := f.subject()
+	for len(letters) < limit {
+		msg, err := stream.GetMsg(ctx, after+1, jetstream.WithGetMsgSubject(subject))
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return letters, 0, nil
+		}
+		if err != nil {
+			return nil, 0, fmt.Errorf("pipeline: list dead letters: %w", err)
+		}
+		after = msg.Sequence
+		letter, err := readLetter(msg)
+		if err != nil {
+			return nil, 0, err
+		}
+		if f.Code == "" || f.Code == letter.Code {
+			letters = append(letters, letter)
+		}
+	}
+	return letters, after, nil
+}
+
+// Show returns one letter, or [ErrNoLetter].
+func (l *Letters) Show(ctx context.Context, sequence uint64) (Letter, error) {
+	_, letter, err := l.get(ctx, sequence)
+	return letter, err
+}
+
+// Drop deletes one letter and overwrites its bytes.
+func (l *Letters) Drop(ctx context.Context, sequence uint64) error {
+	stream, _, err := l.get(ctx, sequence)
+	if err != nil {
+		return err
+	}
+	if err := stream.SecureDeleteMsg(ctx, sequence); err != nil {
+		return fmt.Errorf("pipeline: drop dead letter %d: %w", sequence, err)
+	}
+	return nil
+}
+
+func (l *Letters) get(ctx context.Context, sequence uint64) (jetstream.Stream, Letter, error) {
+	stream, err := l.js.Stream(ctx, DeadLetterStream)
+	if err != nil {
+		return nil, Letter{}, fmt.Errorf("pipeline: dead letter %d: %w", sequence, err)
+	}
+	msg, err := stream.GetMsg(ctx, sequence)
+	if errors.Is(err, jetstream.ErrMsgNotFound) || sequence == 0 {
+		return nil, Letter{}, fmt.Errorf("dead letter %d: %w", sequence, ErrNoLetter)
+	}
+	if err != nil {
+		return nil, Letter{}, fmt.Errorf("pipeline: dead letter %d: %w", sequence, err)
+	}
+	letter, err := readLetter(msg)
+	return stream, letter, err
+}
+
+func readLetter(msg *jetstream.RawStreamMsg) (Letter, error) {
+	meta, data, err := events.Decode(events.Raw{
+		Subject: msg.Subject, Header: msg.Header, Body: msg.Data,
+		Stream: DeadLetterStream, Sequence: msg.Sequence, Time: msg.Time,
+	})
+	if err != nil {
+		return Letter{}, fmt.Errorf("pipeline: read dead letter %d: %w", msg.Sequence, err)
+	}
+	in, err := events.DecodeData[events.MessageBuried](meta, data)
+	if err != nil {
+		return Letter{}, fmt.Errorf("pipeline: read dead letter %d: %w", msg.Sequence, err)
+	}
+	return Letter{
+		Sequence: msg.Sequence, ID: meta.ID, MessageBuried: in.Data, Scope: meta.Scope,
+		CorrelationID: meta.CorrelationID, CausationID: meta.CausationID,
+	}, nil
+}

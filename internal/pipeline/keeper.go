@@ -1,0 +1,239 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"palimpsest/pkg/events"
+)
+
+// keeper is what all stages with a consumer share: it keeps what is held alive,
+// calls handlers and carries verdicts out.
+type keeper struct {
+	rt      *Runtime
+	service string
+	source  string // of what follows
+	binding *binding
+	lanes   *lanes
+	meter   *meter
+	log     *slog.Logger
+	// excused: a message was buried for having killed its process. What died
+	// with it so often is not to blame.
+	excused atomic.Bool
+	// handlers ends when handlers must.
+	handlers context.Context //nolint:containedctx // the lifetime of a stage
+}
+
+func newKeeper(rt *Runtime, service, stage string, b *binding, l *lanes) *keeper {
+	return &keeper{
+		rt: rt, service: service, source: sourceOf(service), binding: b, lanes: l,
+		meter: rt.newMeter(service, stage, l.len), log: logger(rt.log, service, stage),
+	}
+}
+
+func sourceOf(service string) string { return "palimpsest/" + service }
+
+// startBeats reports everything that is held as in progress, until end is
+// called.
+func (k *keeper) startBeats() (end func()) {
+	var wg sync.WaitGroup
+	done := make(chan struct{})
+	wg.Go(func() {
+		ticker := time.NewTicker(beatInterval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				k.beat()
+			}
+		}
+	})
+	return func() { close(done); wg.Wait() }
+}
+
+func (k *keeper) beat() {
+	var held []jetstream.Msg
+	k.lanes.each(func(d *delivery) {
+		// A handler past its deadline has lost its claim: the message is
+		// delivered again, to a replica that is not stuck.
+		if d.state != running || time.Since(d.started) < k.rt.cfg.HandlerTimeout {
+			held = append(held, d.msg)
+		}
+	})
+	for _, msg := range held {
+		if err := msg.InProgress(); err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
+			k.log.Debug("report in progress", "error", err)
+		}
+	}
+}
+
+func (k *keeper) decode(msg jetstream.Msg) (events.Raw, decoded, error) {
+	in, err := raw(msg, k.binding.streamID)
+	if err != nil {
+		return in, decoded{}, err
+	}
+	meta, data, err := events.Decode(in)
+	return in, decoded{meta: meta, data: data}, err
+}
+
+// call runs f with the handlers' deadline inside a span; a panic becomes an
+// error.
+func (k *keeper) call(meta events.Meta, f func(ctx context.Context, traceparent string) error) (err error) {
+	ctx, cancel := context.WithTimeout(k.handlers, k.rt.cfg.HandlerTimeout)
+	defer cancel()
+	traceparent := meta.Traceparent
+	if k.rt.tracer != nil {
+		var span trace.Span
+		ctx, span, traceparent = startSpan(ctx, k.rt.tracer, k.meter.stats.Stage, traceparent)
+		defer func() {
+			if err != nil {
+				span.RecordError(err)
+			}
+			span.End()
+		}()
+	}
+	defer func() {
+		if value := recover(); value != nil {
+			err = &panicked{value: value, stack: debug.Stack()}
+		}
+	}()
+	return f(ctx, traceparent)
+}
+
+// startSpan continues the trace that a message carries.
+func startSpan(ctx context.Context, tracer trace.Tracer, name, traceparent string) (context.Context, trace.Span, string) {
+	var w3c propagation.TraceContext
+	carrier := propagation.MapCarrier{"traceparent": traceparent}
+	ctx, span := tracer.Start(w3c.Extract(ctx, carrier), name, trace.WithSpanKind(trace.SpanKindConsumer))
+	w3c.Inject(ctx, carrier)
+	return ctx, span, carrier["traceparent"]
+}
+
+// conclusion is a judged attempt.
+type conclusion struct {
+	raw     events.Raw
+	in      decoded
+	route   Route
+	attempt attempt
+	verdict verdict
+	seen    Observation
+}
+
+// conclude carries the verdict out.
+func (k *keeper) conclude(d *delivery, c conclusion) next {
+	v := c.verdict
+	if k.handlers.Err() != nil && (v.action == actNak || v.action == actWait || v.code == events.CodePoison && c.attempt.handled) {
+		v = verdict{action: actNak} // cancelled, not failed
+	}
+	var p *panicked
+	if c.seen.Panicked = errors.As(c.attempt.err, &p); c.seen.Panicked {
+		k.log.Error("handler panicked", "id", c.in.meta.ID, "panic", p.value, "stack", string(p.stack))
+	}
+	if v.action == actBury {
+		err := k.bury(d, c)
+		if err == nil && !c.attempt.handled && v.code == events.CodePoison {
+			k.excused.Store(true)
+		}
+		if err != nil {
+			k.log.Error("bury", "id", c.in.meta.ID, "sequence", c.raw.Sequence, "error", err)
+			delay := backoff(c.attempt.tries, k.rt.cfg.RetryBase, k.rt.cfg.RetryMax, 0.5)
+			v = k.rt.cfg.again(c.attempt, actNak, delay)
+		}
+	}
+	c.seen.Verdict, c.seen.Code = string(v.action), v.code
+	k.meter.record(c.seen)
+	switch v.action {
+	case actAck:
+		k.ack(d)
+		return next{passed: true}
+	case actWait:
+		k.log.Warn("retry", "id", c.in.meta.ID, "tries", c.attempt.tries, "delay", v.delay, "error", c.attempt.err)
+		return next{park: true, delay: v.delay}
+	case actNak:
+		k.log.Warn("give back", "id", c.in.meta.ID, "tries", c.attempt.tries, "delay", v.delay, "error", c.attempt.err)
+		k.nak(d, v.delay)
+	case actBury, actHandle:
+	}
+	return next{}
+}
+
+// ack waits for the broker to confirm. Where it does not, the message comes
+// again, and the handler finds its work done.
+func (k *keeper) ack(d *delivery) {
+	const attempts = 2
+	for range attempts {
+		msg, _, _ := k.lanes.latest(d)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(k.handlers), k.rt.cfg.PublishTimeout/attempts)
+		err := msg.DoubleAck(ctx)
+		cancel()
+		if err == nil || errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
+			return
+		}
+		k.log.Warn("ack", "sequence", d.seq, "error", err)
+	}
+}
+
+func (k *keeper) nak(d *delivery, delay time.Duration) {
+	msg, _, _ := k.lanes.latest(d)
+	var err error
+	if delay > 0 {
+		err = msg.NakWithDelay(delay)
+	} else {
+		err = msg.Nak()
+	}
+	if err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
+		k.log.Debug("nak", "sequence", d.seq, "error", err) // comes again when the ack wait ends
+	}
+}
+
+func (k *keeper) giveBack(ds []*delivery) {
+	for _, d := range ds {
+		k.nak(d, 0)
+	}
+}
+
+// bury publishes the dead letter, and what must stand in for the message, and
+// only then ends it.
+func (k *keeper) bury(d *delivery, c conclusion) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(k.handlers), 2*k.rt.cfg.PublishTimeout)
+	defer cancel()
+	l := newLetter(k.service, c, k.rt.now())
+	if err := k.rt.broker.bury(ctx, k.source, c.in.meta, l); err != nil {
+		return err
+	}
+	if c.route.skip != nil {
+		if p := c.route.skip(c.in, c.verdict.code+": "+l.Reason); p != nil {
+			if err := k.rt.broker.standIn(ctx, c.in.meta, k.source, p); err != nil {
+				return err
+			}
+		}
+	}
+	k.log.Warn("buried", "id", c.in.meta.ID, "stream", c.raw.Stream, "sequence", c.raw.Sequence,
+		"code", c.verdict.code, "field", c.verdict.field, "reason", l.Reason)
+	msg, _, _ := k.lanes.latest(d)
+	// The reason ends up in an advisory on one line.
+	reason := strings.TrimSpace(c.verdict.code + " " + strings.Map(printable, c.verdict.field))
+	if err := msg.TermWithReason(reason); err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
+		k.log.Debug("term", "sequence", d.seq, "error", err) // buried again, under the same id
+	}
+	return nil
+}
+
+func printable(r rune) rune {
+	if r < ' ' || r > '~' {
+		return '.'
+	}
+	return r
+}

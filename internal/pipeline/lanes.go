@@ -1,0 +1,304 @@
+package pipeline
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// lanes holds the messages of one stage and runs them: those of one key in the
+// order they came, different keys in parallel, at most limit at a time. Workers
+// exist only while there is work.
+type lanes struct {
+	limit int
+	// ordered: a message that is to be retried blocks its key. Otherwise its
+	// successors go first.
+	ordered bool
+	// run handles a message and says how to go on.
+	run func(*delivery) next
+	// passed counts the messages that got through, in all stages that depend on
+	// the same.
+	passed *atomic.Uint64
+	// changed holds a token whenever messages were let go of.
+	changed chan struct{}
+
+	mu      sync.Mutex
+	held    map[uint64]*delivery
+	byKey   map[string]*lane
+	ready   []*lane // those with a message to run, none of it running
+	workers int
+	quarantine
+	closed  bool // draining: nothing is retried here any more
+	workerG sync.WaitGroup
+}
+
+type lane struct {
+	key   string
+	queue []*delivery
+	busy  bool // in ready or running or blocked by a parked head
+}
+
+// next is how to go on with a message that was run.
+type next struct {
+	park   bool // keep it and run it again after delay
+	delay  time.Duration
+	passed bool // it got through
+}
+
+func newLanes(limit int, ordered bool, passed *atomic.Uint64, run func(*delivery) next) *lanes {
+	return &lanes{
+		limit: limit, ordered: ordered, passed: passed, run: run, changed: make(chan struct{}, 1),
+		held: make(map[uint64]*delivery), byKey: make(map[string]*lane),
+	}
+}
+
+// hold takes responsibility for a message without running it yet. It reports
+// false where the message is held already: then only its newer delivery is
+// kept, to ack.
+func (l *lanes) hold(d *delivery) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known, ok := l.held[d.seq]; ok {
+		known.msg, known.deliveries = d.msg, d.deliveries
+		return false
+	}
+	l.held[d.seq] = d
+	return true
+}
+
+// enqueue lets held messages run, in the order given.
+func (l *lanes) enqueue(ds ...*delivery) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, d := range ds {
+		l.push(d, false)
+	}
+}
+
+func (l *lanes) push(d *delivery, front bool) {
+	d.state = queued
+	q := l.byKey[d.key]
+	if q == nil {
+		q = &lane{key: d.key}
+		l.byKey[d.key] = q
+	}
+	if front {
+		q.queue = append([]*delivery{d}, q.queue...)
+	} else {
+		q.queue = append(q.queue, d)
+	}
+	if !q.busy {
+		l.makeReady(q)
+	}
+}
+
+func (l *lanes) makeReady(q *lane) {
+	q.busy = true
+	l.ready = append(l.ready, q)
+	if l.workers < l.limit {
+		l.workers++
+		l.workerG.Go(l.work)
+	}
+}
+
+// work runs ready lanes, one message at a time and in turns, until none is left.
+func (l *lanes) work() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for q := l.pick(); q != nil; q = l.pick() {
+		d := q.queue[0]
+		q.queue[0] = nil
+		q.queue = q.queue[1:]
+		d.state, d.started = running, time.Now()
+		l.mu.Unlock()
+		n := l.run(d)
+		l.mu.Lock()
+		l.settle(q, d, n)
+	}
+	l.workers--
+}
+
+// settle goes on after a message was run.
+func (l *lanes) settle(q *lane, d *delivery, n next) {
+	l.leave()
+	if n.passed {
+		l.passed.Add(1)
+		l.unparkAll()
+	}
+	if n.park && l.held[d.seq] == d {
+		l.park(d, n.delay)
+		if l.ordered {
+			return // q stays busy until the timer fires
+		}
+	} else {
+		l.letGo(d)
+	}
+	if len(q.queue) > 0 {
+		q.busy = false
+		l.makeReady(q)
+		return
+	}
+	delete(l.byKey, q.key)
+}
+
+func (l *lanes) letGo(d *delivery) {
+	if l.held[d.seq] == d {
+		delete(l.held, d.seq)
+	}
+	l.signal()
+}
+
+func (l *lanes) signal() {
+	select {
+	case l.changed <- struct{}{}:
+	default:
+	}
+}
+
+func (l *lanes) park(d *delivery, delay time.Duration) {
+	d.state = parked
+	if l.closed {
+		l.signal() // the drain takes it
+	}
+	d.timer = time.AfterFunc(delay, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.unpark(d)
+	})
+}
+
+// unpark puts a parked message at the head of its lane.
+func (l *lanes) unpark(d *delivery) {
+	if d.state != parked || l.held[d.seq] != d || l.closed {
+		return
+	}
+	d.timer.Stop()
+	d.retries++
+	if q := l.byKey[d.key]; q != nil && l.ordered {
+		q.busy = false
+	}
+	l.push(d, true)
+}
+
+// unparkAll retries at once what nothing but an outage kept: something got
+// through, so whatever was down is up.
+func (l *lanes) unparkAll() {
+	for _, d := range l.held {
+		if d.state == parked && d.strikes == 1 {
+			l.unpark(d)
+		}
+	}
+}
+
+// strike counts a failure of d and returns its strikes.
+func (l *lanes) strike(d *delivery) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if passed := l.passed.Load(); d.strikes == 0 || passed > d.failedAt {
+		d.strikes, d.failedAt = d.strikes+1, passed
+	}
+	return d.strikes
+}
+
+func (l *lanes) len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.held)
+}
+
+// each calls f for every held message with what it needs to keep it.
+func (l *lanes) each(f func(d *delivery)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, d := range l.held {
+		f(d)
+	}
+}
+
+// release lets go of all held messages that keep does not want and returns
+// them, in order with those that a parked one among them holds back. A running
+// message is let go of too where keep says so; its handler goes on, and its
+// answer no longer matters.
+func (l *lanes) release(keep func(*delivery) bool) []*delivery {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []*delivery
+	blocked := make(map[string]bool)
+	for _, d := range l.held {
+		if l.ordered && d.state == parked && !keep(d) {
+			blocked[d.key] = true
+		}
+	}
+	for _, d := range l.held {
+		if keep(d) && !blocked[d.key] {
+			continue
+		}
+		if d.timer != nil {
+			d.timer.Stop()
+		}
+		if q := l.byKey[d.key]; q != nil {
+			q.remove(d)
+			if d.state == parked && l.ordered {
+				q.busy = false
+				if len(q.queue) > 0 {
+					l.makeReady(q)
+				} else {
+					delete(l.byKey, q.key)
+				}
+			}
+		}
+		delete(l.held, d.seq)
+		out = append(out, d)
+	}
+	if len(out) > 0 {
+		l.signal()
+	}
+	return out
+}
+
+func (q *lane) remove(d *delivery) {
+	for i, other := range q.queue {
+		if other == d {
+			q.queue = append(q.queue[:i:i], q.queue[i+1:]...)
+			return
+		}
+	}
+}
+
+// close stops retries in place; what is to be retried can be released.
+func (l *lanes) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+}
+
+// wait returns when no worker is left.
+func (l *lanes) wait() { l.workerG.Wait() }
+
+// latest is the newest delivery of a message, and its attempt's number.
+func (l *lanes) latest(d *delivery) (msg jetstream.Msg, deliveries, tries int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return d.msg, d.deliveries, d.tries()
+}
+
+// drop lets go of one message.
+func (l *lanes) drop(d *delivery) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.letGo(d)
+}
+
+// begin and end mark the members of a batch as running.
+func (l *lanes) begin(now time.Time, batch []*member) { l.mark(batch, running, now) }
+func (l *lanes) end(batch []*member)                  { l.mark(batch, queued, time.Time{}) }
+
+func (l *lanes) mark(batch []*member, s state, started time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, m := range batch {
+		m.d.state, m.d.started = s, started
+	}
+}

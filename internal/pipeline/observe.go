@@ -1,0 +1,90 @@
+package pipeline
+
+import (
+	"sync"
+	"time"
+
+	"palimpsest/pkg/events"
+)
+
+// Observation is one judged attempt at one message.
+type Observation struct {
+	Service, Stage string
+	// Kind is empty where it could not be read.
+	Kind events.Kind
+	// Verdict is ack, nak, wait or bury; Code says why it was buried.
+	Verdict, Code string
+	Panicked      bool
+	Redelivered   bool
+	// Duration is the handler's, 0 where none ran; the messages of a batch
+	// share theirs.
+	Duration time.Duration
+}
+
+// Observer is told of every attempt. It is called concurrently and must not
+// block.
+type Observer func(Observation)
+
+// StageStats counts what one stage did since the runtime was made.
+type StageStats struct {
+	Service, Stage string
+	// InFlight is what the stage holds now: waiting, running or to be retried.
+	InFlight int
+	// Handled counts acknowledged messages; a clock's runs.
+	Handled     uint64
+	Retried     uint64
+	Buried      uint64
+	Panics      uint64
+	Redelivered uint64
+	// HandlerTime is the sum over all calls of the handler.
+	HandlerTime time.Duration
+	// Failing: nothing got through since the last failure.
+	Failing bool
+}
+
+// meter counts for one stage.
+type meter struct {
+	observe Observer
+	// held counts what the stage holds; nil for a clock.
+	held func() int
+
+	mu    sync.Mutex
+	stats StageStats
+}
+
+func newMeter(service, stage string, observe Observer, held func() int) *meter {
+	return &meter{observe: observe, held: held, stats: StageStats{Service: service, Stage: stage}}
+}
+
+func (m *meter) record(o Observation) {
+	m.mu.Lock()
+	o.Service, o.Stage = m.stats.Service, m.stats.Stage
+	switch action(o.Verdict) {
+	case actAck:
+		m.stats.Handled++
+		m.stats.Failing = false
+	case actNak, actWait:
+		m.stats.Retried++
+		m.stats.Failing = true
+	case actBury:
+		m.stats.Buried++
+	case actHandle:
+	}
+	if o.Panicked {
+		m.stats.Panics++
+	}
+	if o.Redelivered {
+		m.stats.Redelivered++
+	}
+	m.stats.HandlerTime += o.Duration
+	m.mu.Unlock()
+	if m.observe != nil {
+		m.observe(o)
+	}
+}
+
+func (m *meter) snapshot() StageStats {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.stats
+}

@@ -1,0 +1,141 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"palimpsest/pkg/events"
+)
+
+// Past reads again what consumers of one stream were handed. It acknowledges
+// nothing and leaves the consumers as they are.
+type Past struct {
+	js        jetstream.JetStream
+	consumers []string
+}
+
+// NewPast returns the past of durable consumers of one stream, each of which
+// filters one subject.
+func NewPast(js jetstream.JetStream, consumers ...string) *Past {
+	return &Past{js: js, consumers: consumers}
+}
+
+// Read calls yield with the messages behind sequence after that any of the
+// consumers was handed, as it was, in stream order, until yield returns an
+// error, which it returns. settled says that the consumer has acknowledged it and
+// all before it, so that it is not handed out again. What is yet to be handed out
+// is left out.
+func (p *Past) Read(ctx context.Context, after uint64, yield func(in events.Raw, settled bool) error) error {
+	if err := p.read(ctx, after, yield); err != nil {
+		return fmt.Errorf("pipeline: read what was handed out behind %d: %w", after, err)
+	}
+	return nil
+}
+
+const (
+	// pastAhead bounds the messages under way.
+	pastAhead = 64
+	// pastPatience is how long the next message is waited for before what there
+	// is to read is looked at again.
+	pastPatience = 2 * time.Second
+)
+
+// handed is how far a consumer was served.
+type handed struct {
+	prefix      string // of the subjects that it reads
+	upTo, floor uint64
+}
+
+func (p *Past) read(ctx context.Context, after uint64, yield func(events.Raw, bool) error) error {
+	dir, err := readDirectory(ctx, p.js)
+	if err != nil {
+		return err
+	}
+	var readers []handed
+	var b *binding
+	end := uint64(0)
+	for _, name := range p.consumers {
+		if b, err = dir.bind(ctx, name); err != nil {
+			return err
+		}
+		info := b.consumer.CachedInfo()
+		readers = append(readers, handed{
+			prefix: strings.TrimSuffix(info.Config.FilterSubject, ">"), upTo: info.Delivered.Stream, floor: info.AckFloor.Stream,
+		})
+		end = max(end, info.Delivered.Stream)
+	}
+	if end <= after {
+		return nil
+	}
+	consumer, err := p.js.OrderedConsumer(ctx, b.stream, jetstream.OrderedConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
+	})
+	if err != nil {
+		return err
+	}
+	messages, err := consumer.Messages(jetstream.PullMaxMessages(pastAhead))
+	if err != nil {
+		return err
+	}
+	defer p.dismiss(ctx, b.stream, consumer, messages)
+	for {
+		msg, err := p.next(ctx, consumer, messages)
+		if msg == nil || err != nil {
+			return err
+		}
+		in, err := raw(msg, b.streamID)
+		if err != nil {
+			return err
+		}
+		if in.Sequence > end {
+			return nil
+		}
+		for _, r := range readers {
+			if in.Sequence <= r.upTo && strings.HasPrefix(in.Subject, r.prefix) {
+				if err := yield(in, in.Sequence <= r.floor); err != nil {
+					return err
+				}
+				break
+			}
+		}
+		if meta, err := msg.Metadata(); err != nil || in.Sequence == end || meta.NumPending == 0 {
+			return err
+		}
+	}
+}
+
+// next waits for a message; nil where none is left.
+func (p *Past) next(ctx context.Context, consumer jetstream.Consumer, messages jetstream.MessagesContext) (jetstream.Msg, error) {
+	for {
+		wait, cancel := context.WithTimeout(ctx, pastPatience)
+		msg, err := messages.Next(jetstream.NextContext(wait))
+		cancel()
+		if err == nil {
+			return msg, nil
+		}
+		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return nil, err
+		}
+		info, err := consumer.Info(ctx)
+		if err != nil || info.NumPending == 0 && info.NumAckPending == 0 {
+			return nil, err
+		}
+	}
+}
+
+// dismiss ends the reader now, not when the server finds it abandoned.
+func (p *Past) dismiss(ctx context.Context, stream string, consumer jetstream.Consumer, messages jetstream.MessagesContext) {
+	messages.Stop()
+	info := consumer.CachedInfo()
+	if info == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	_ = p.js.DeleteConsumer(ctx, stream, info.Name)
+}
