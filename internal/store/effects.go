@@ -22,9 +22,13 @@ type Applier interface {
 	// nothing and return [ErrBehind]; one of an older incarnation,
 	// [ErrIncarnation].
 	Apply(ctx context.Context, effect events.EffectCommitted, auditSeq uint64) error
-	// Touch counts an access of each fact and reinforces it (see
+	// Touch counts an access of each fact and reinforces its Strength (see
 	// memory.Reinforce); it changes no revision. Unknown ids are ignored.
 	Touch(ctx context.Context, fact scope.Scope, ids []string, at time.Time) error
+	// Advance raises the last ordinal of a scope to its highest watermark. Where
+	// a store is built anew and the stream no longer has all that was said, the
+	// next episode would otherwise get an ordinal that counts as consolidated.
+	Advance(ctx context.Context, fact scope.Scope) error
 }
 
 // FactReader reads what is known.
@@ -56,7 +60,12 @@ type FactReader interface {
 // Fact is a fact as the store holds it.
 type Fact struct {
 	events.Fact
-	Scope       scope.Scope
+	Scope scope.Scope
+	// Strength is the base confidence with the reinforcement of its accesses:
+	// what decay starts from. Confidence stays as the newest effect left it, so
+	// that accesses never leak into effects. An effect that changes Confidence
+	// resets Strength to it.
+	Strength    float64
 	AccessCount uint64
 	// LastAccessed starts as CreatedAt.
 	LastAccessed  time.Time
@@ -65,7 +74,8 @@ type Fact struct {
 
 // FactQuery narrows a list of facts.
 type FactQuery struct {
-	// Session keeps the facts that a session contributed to.
+	// Session keeps the facts that a session contributed to. (The selector's
+	// Session is a level of the fact scope: of anonymous sessions alone.)
 	Session *string
 	Kinds   []events.FactKind
 	// ValidAt keeps the facts valid then; zero keeps closed ones too.

@@ -21,9 +21,11 @@ type EpisodeWriter interface {
 	// durable as the store is configured to be. Backends may commit concurrent
 	// calls together.
 	PutEpisode(ctx context.Context, e memory.Episode) (Put, error)
-	// EndSession records that the session was ended at its newest episode. It
-	// is idempotent per (session, last ordinal); ending an unknown session is
-	// no error and changes nothing. It returns the state of the fact scope.
+	// EndSession records that the session was ended at its newest episode. An
+	// end whose LastOrdinal is not 0 and not the session's newest came too late
+	// and changes nothing. It is idempotent per (session, last ordinal); ending
+	// an unknown session is no error and changes nothing. It returns the state
+	// of the fact scope.
 	EndSession(ctx context.Context, session scope.Scope, end events.SessionEnd) (memory.State, error)
 }
 
@@ -68,4 +70,27 @@ type EpisodeCursor struct {
 	Timestamp time.Time
 	Ordinal   uint64
 	ID        string
+	// Key is the episode's fact scope key, the last tie-break of a read that
+	// spans scopes.
+	Key string
+}
+
+// CursorOf is the place of e.
+func CursorOf(e memory.Episode) EpisodeCursor {
+	return EpisodeCursor{Timestamp: e.Timestamp, Ordinal: e.Ordinal, ID: e.ID, Key: e.Scope.Fact().Key()}
+}
+
+// Before reports whether c comes before d in the order of
+// [EpisodeReader.Recent]: newest first, then highest ordinal, id and key.
+func (c EpisodeCursor) Before(d EpisodeCursor) bool {
+	if n := c.Timestamp.Compare(d.Timestamp); n != 0 {
+		return n > 0
+	}
+	if c.Ordinal != d.Ordinal {
+		return c.Ordinal > d.Ordinal
+	}
+	if c.ID != d.ID {
+		return c.ID > d.ID
+	}
+	return c.Key > d.Key
 }

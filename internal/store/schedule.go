@@ -30,9 +30,9 @@ type Schedule interface {
 	// ClaimOf returns the row of (rule, scope), the zero Claim where there is
 	// none.
 	ClaimOf(ctx context.Context, fact scope.Scope, rule string) (Claim, error)
-	// ClaimsUnderWay counts claims of a project whose range is above their
-	// rule's watermark.
-	ClaimsUnderWay(ctx context.Context, project string) (int, error)
+	// ClaimsUnderWay counts, by rule, the claims of a project whose range is
+	// above their rule's watermark.
+	ClaimsUnderWay(ctx context.Context, project string) (map[string]int, error)
 	// LastFire and SetLastFire keep when a rule's cron last fired; zero where
 	// it never did. SetLastFire must not move it back.
 	LastFire(ctx context.Context, rule string) (time.Time, error)

@@ -37,7 +37,7 @@ type SearchQuery struct {
 	Target Target // exactly one
 	Limit  int    // 1 to 1000
 	// Session, Kinds and ValidAt narrow facts as in [FactQuery]; archived facts
-	// are never found.
+	// are never found. Session narrows episodes to that session.
 	Session *string
 	Kinds   []events.FactKind
 	ValidAt time.Time

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"palimpsest/pkg/events"
+	"palimpsest/internal/memory"
 	"palimpsest/pkg/scope"
 )
 
@@ -65,17 +65,9 @@ type Exporter interface {
 	Snapshot(ctx context.Context, fact scope.Scope) (Snapshot, error)
 }
 
-// Snapshot is what effects have made of one fact scope.
-type Snapshot struct {
-	Scope      scope.Scope
-	Revision   uint64
-	Facts      []events.Fact
-	Versions   []events.Fact
-	Entities   []events.Entity
-	Edges      []events.Edge
-	Holds      []events.Hold
-	Watermarks map[string]uint64
-}
+// Snapshot is what effects have made of one fact scope; [memory.Export] gives
+// it its canonical form.
+type Snapshot = memory.Snapshot
 
 // Ledger is bookkeeping over state.
 type Ledger interface {

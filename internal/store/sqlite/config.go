@@ -1,0 +1,77 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"palimpsest/internal/embed"
+	"palimpsest/internal/memory"
+)
+
+// The defaults of [Config].
+const (
+	DefaultVectorMemory = 256 << 20
+	outcomeLife         = 7 * 24 * time.Hour
+)
+
+// Config says where the store is and how it keeps its promises.
+type Config struct {
+	// Path is the database file; its directory is created. Beside it stand the
+	// write-ahead log and the lock file.
+	Path string
+	// Synchronous is normal (default: survives the death of the process; a
+	// power cut may lose the newest commits) or full (each commit is synced).
+	Synchronous string
+	// Embedder names the space of the vectors. With zero Dimensions the first
+	// vector stored decides.
+	Embedder embed.Info
+	// Reembed drops vectors of another embedder and flags their rows as pending,
+	// in place of refusing to open with store.ErrEmbedder.
+	Reembed bool
+	// VectorMemory bounds the vectors kept in memory, in bytes; 0 means
+	// [DefaultVectorMemory].
+	VectorMemory int64
+	// DecayThreshold is the confidence under which a fact is due for pruning; 0
+	// means memory.DefaultDecayThreshold.
+	DecayThreshold float64
+	// Now is the clock of expiries; nil means time.Now.
+	Now func() time.Time
+	// Logger hears of what nobody is told otherwise; nil means silence.
+	Logger *slog.Logger
+}
+
+// Validate names the first setting that cannot be used.
+func (c Config) Validate() error {
+	switch {
+	case c.Path == "":
+		return errors.New("sqlite: path is required")
+	case c.Synchronous != "" && c.Synchronous != "normal" && c.Synchronous != "full":
+		return fmt.Errorf("sqlite: synchronous: %q is neither normal nor full", c.Synchronous)
+	case c.VectorMemory < 0:
+		return errors.New("sqlite: vector memory is negative")
+	case c.DecayThreshold < 0 || c.DecayThreshold >= 1:
+		return fmt.Errorf("sqlite: decay threshold: %g is outside [0,1)", c.DecayThreshold)
+	}
+	return nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.Synchronous == "" {
+		c.Synchronous = "normal"
+	}
+	if c.VectorMemory == 0 {
+		c.VectorMemory = DefaultVectorMemory
+	}
+	if c.DecayThreshold == 0 {
+		c.DecayThreshold = memory.DefaultDecayThreshold
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}

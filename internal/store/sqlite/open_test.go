@@ -1,0 +1,254 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+func testEpisode(user, id string) memory.Episode {
+	return memory.Episode{
+		ID: id, Source: "app", Scope: scope.Scope{Project: "p", User: user, Session: "s"}, Role: events.RoleUser,
+		Content: "hello " + id, Timestamp: time.Unix(1, 0), ArrivedAt: time.Unix(1, 0),
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "memory.db")
+	for name, cfg := range map[string]Config{
+		"no path": {}, "synchronous": {Path: path, Synchronous: "off"}, "memory": {Path: path, VectorMemory: -1}, "threshold": {Path: path, DecayThreshold: 1},
+	} {
+		if s, err := Open(t.Context(), cfg); err == nil {
+			_ = s.Close()
+			t.Errorf("%s was taken", name)
+		}
+	}
+}
+
+func TestOpenIsExclusive(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cfg := Config{Path: filepath.Join(dir, "memory.db")}
+	s := openAt(t, cfg)
+	_, err := Open(t.Context(), cfg)
+	if !errors.Is(err, store.ErrLocked) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("second open: %v, want ErrLocked naming %s", err, dir)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	openAt(t, cfg)
+}
+
+func TestOpenNewerSchema(t *testing.T) {
+	t.Parallel()
+	cfg := Config{Path: filepath.Join(t.TempDir(), "memory.db")}
+	s := openAt(t, cfg)
+	if err := s.write(t.Context(), func(w *writer) error { return w.exec("PRAGMA user_version = 999") }); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // a refusal lets go of the lock
+		if _, err := Open(t.Context(), cfg); !errors.Is(err, store.ErrNewer) {
+			t.Errorf("open: %v, want ErrNewer", err)
+		}
+	}
+}
+
+func TestOpenPathWithMetacharacters(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "a b?c#d%20e", "ünï'code")
+	openAt(t, Config{Path: filepath.Join(dir, "memory.db")})
+	if _, err := os.Stat(filepath.Join(dir, "memory.db")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnotherEmbedder(t *testing.T) {
+	t.Parallel()
+	cfg := Config{Path: filepath.Join(t.TempDir(), "memory.db"), Embedder: testEmbedder}
+	reopen := func(s *Store, change func(*Config)) (*Store, error) {
+		t.Helper()
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		change(&cfg)
+		return Open(t.Context(), cfg)
+	}
+	s := openAt(t, cfg)
+	e := testEpisode("ana", "1")
+	if _, err := s.PutEpisode(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	s, err := reopen(s, func(c *Config) { c.Embedder.Version = "2" })
+	if err != nil {
+		t.Fatalf("without vectors any embedder will do: %v", err)
+	}
+	vector := store.Vector{Ref: store.VectorRef{Target: store.Episodes, Scope: e.Scope, Source: "app", ID: "1"}, Values: make([]float32, 16)}
+	if err := s.PutVectors(t.Context(), []store.Vector{vector}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = reopen(s, func(c *Config) { c.Embedder.Dimensions = 8 }); !errors.Is(err, store.ErrEmbedder) {
+		t.Fatalf("open: %v, want ErrEmbedder", err)
+	}
+	cfg.Reembed = true
+	s = openAt(t, cfg)
+	if list, err := s.PendingVectors(t.Context(), 9); err != nil || len(list) != 1 {
+		t.Errorf("pending = %v, %v, want the one that lost its vector", list, err)
+	}
+	vector.Values = make([]float32, 8)
+	if err := s.PutVectors(t.Context(), []store.Vector{vector}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFileGone(t *testing.T) {
+	t.Parallel()
+	for name, harm := range map[string]func(path string) error{
+		"removed":     os.Remove,
+		"replaced":    func(path string) error { return errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600)) },
+		"log removed": func(path string) error { return os.Remove(path + "-wal") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "memory.db")
+			s := openAt(t, Config{Path: path})
+			if err := s.Ping(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := harm(path); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-s.Gone():
+			case <-time.After(time.Second):
+				t.Fatal("not noticed within 1 s")
+			}
+			for what, err := range map[string]error{"Ping": s.Ping(t.Context()), "Touch": s.Touch(t.Context(), testEpisode("a", "").Scope.Fact(), nil, time.Now())} {
+				if err == nil || !strings.Contains(err.Error(), path) {
+					t.Errorf("%s: %v, want an error naming %s", what, err, path)
+				}
+			}
+		})
+	}
+}
+
+func TestFailureIsIsolated(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, Config{Path: filepath.Join(t.TempDir(), "memory.db")})
+	hold, held := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_ = s.write(context.Background(), func(*writer) error { close(held); <-hold; return nil })
+	})
+	<-held
+	// These wait together, so they share a transaction.
+	boom := errors.New("boom")
+	errs := make([]error, 30)
+	for i := range errs {
+		wg.Go(func() {
+			errs[i] = s.write(context.Background(), func(w *writer) error {
+				if _, err := w.putEpisode(mustPrepare(t, s, testEpisode("ana", fmt.Sprint(i)))); err != nil {
+					return err
+				}
+				w.then(func() { errs[i] = errors.Join(errs[i], errIf(i%3 == 0, "its hook ran")) })
+				if i%3 == 0 {
+					return boom
+				}
+				return nil
+			})
+		})
+	}
+	for deadline := time.Now().Add(10 * time.Second); len(s.queue) < len(errs); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d writes wait, want %d", len(s.queue), len(errs))
+		}
+	}
+	close(hold)
+	wg.Wait()
+	for i, err := range errs {
+		if errors.Is(err, boom) != (i%3 == 0) || i%3 != 0 && err != nil {
+			t.Errorf("write %d: %v", i, err)
+		}
+	}
+	list, err := s.EpisodeRange(t.Context(), testEpisode("ana", "").Scope.Fact(), events.Range{To: 100})
+	if err != nil || len(list) != 20 {
+		t.Fatalf("%d episodes, %v", len(list), err)
+	}
+	for i, e := range list {
+		if e.Ordinal != uint64(i+1) {
+			t.Errorf("episode %d has ordinal %d", i, e.Ordinal)
+		}
+	}
+	state, err := s.State(t.Context(), testEpisode("ana", "").Scope.Fact())
+	if err != nil || state.LastOrdinal != 20 {
+		t.Errorf("state = %+v, %v", state, err)
+	}
+}
+
+func errIf(cond bool, text string) error { return errUnless(!cond, text) }
+
+func mustPrepare(t *testing.T, s *Store, e memory.Episode) newEpisode {
+	t.Helper()
+	n, err := s.prepareEpisode(e)
+	if err != nil {
+		t.Error(err)
+	}
+	return n
+}
+
+func TestDiskFull(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, Config{Path: filepath.Join(t.TempDir(), "memory.db")})
+	limit := func(pages string) {
+		t.Helper()
+		var n int
+		err := s.write(t.Context(), func(w *writer) error {
+			_, err := w.one("PRAGMA max_page_count = "+pages, nil, &n)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit("1") // the pages there are
+	big := testEpisode("ana", "big")
+	big.Content = strings.Repeat("x", 1<<20)
+	if _, err := s.PutEpisode(t.Context(), big); !errors.Is(err, store.ErrFull) {
+		t.Errorf("put: %v, want ErrFull", err)
+	}
+	limit("1000000")
+	if _, err := s.PutEpisode(t.Context(), big); err != nil {
+		t.Errorf("with room again: %v", err)
+	}
+}
+
+func TestPragmas(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, Config{Path: filepath.Join(t.TempDir(), "memory.db"), Synchronous: "full"})
+	for pragma, want := range map[string]string{"page_size": pageBytes, "journal_mode": "wal", "synchronous": "2"} {
+		var got string
+		err := s.write(t.Context(), func(w *writer) error {
+			_, err := w.one("PRAGMA "+pragma, nil, &got)
+			return err
+		})
+		if err != nil || got != want {
+			t.Errorf("%s = %q, %v, want %q", pragma, got, err, want)
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+)
+
+// The flags of an episode's row.
+const (
+	flagClamped = 1 << iota
+	flagRequest
+	flagVerbatim
+)
+
+// newEpisode is an episode with all that can be worked out before it is the
+// writer's turn.
+type newEpisode struct {
+	memory.Episode
+	terms    []string
+	metadata *string
+}
+
+// PutEpisode implements [store.EpisodeWriter].
+func (s *Store) PutEpisode(ctx context.Context, e memory.Episode) (store.Put, error) {
+	n, err := s.prepareEpisode(e)
+	if err != nil {
+		return store.Put{}, err
+	}
+	var put store.Put
+	err = s.write(ctx, func(w *writer) error {
+		var err error
+		put, err = w.putEpisode(n)
+		return err
+	})
+	if err != nil {
+		return store.Put{}, err
+	}
+	return put, nil
+}
+
+func (s *Store) prepareEpisode(e memory.Episode) (newEpisode, error) {
+	if err := e.Scope.Validate(); err != nil {
+		return newEpisode{}, err
+	}
+	if e.ID == "" {
+		return newEpisode{}, errors.New("sqlite: put episode: id is required")
+	}
+	if e.Mode == "" {
+		e.Mode = events.ModePersistent
+	}
+	if e.ArrivedAt.IsZero() {
+		e.ArrivedAt = s.cfg.Now()
+	}
+	if e.Timestamp.IsZero() {
+		e.Timestamp = e.ArrivedAt
+	}
+	e.ArrivedAt = fromMicros(micros(e.ArrivedAt))
+	_, offset := e.Timestamp.Zone()
+	e.Timestamp = inOffset(micros(e.Timestamp), offset)
+	e.Ordinal = 0
+	n := newEpisode{Episode: e, terms: indexTerms(e.Content)}
+	if len(e.Metadata) > 0 {
+		raw, err := json.Marshal(e.Metadata)
+		if err != nil {
+			return newEpisode{}, fmt.Errorf("sqlite: put episode: metadata: %w", err)
+		}
+		text := string(raw)
+		n.metadata = &text
+	}
+	return n, nil
+}
+
+// inOffset is the instant in its UTC offset, in seconds.
+func inOffset(us int64, offset int) time.Time {
+	t := fromMicros(us)
+	if offset == 0 {
+		return t
+	}
+	return t.In(time.FixedZone("", offset))
+}
+
+func (w *writer) putEpisode(n newEpisode) (store.Put, error) {
+	row, err := w.makeScope(n.Scope.Fact())
+	if err != nil {
+		return store.Put{}, err
+	}
+	arrived := micros(n.ArrivedAt)
+	place, err := w.makePlace(row, n.Scope, arrived)
+	if err != nil {
+		return store.Put{}, err
+	}
+	n.Ordinal = row.lastOrdinal + 1
+	id, inserted, err := w.insertEpisode(n, row.id, place.id)
+	if err != nil {
+		return store.Put{}, err
+	}
+	if !inserted {
+		return w.knownEpisode(n, row, place.id)
+	}
+	if err := w.indexText(episodeTable, &row.episodes, row.id, id, n.terms); err != nil {
+		return store.Put{}, err
+	}
+	if n.Mode != events.ModeIncognito {
+		if err := w.queueVector(store.Episodes, id); err != nil {
+			return store.Put{}, err
+		}
+	}
+	row.lastOrdinal = n.Ordinal
+	w.change(row)
+	place.lastOrdinal = n.Ordinal
+	place.lastSeen = max(place.lastSeen, arrived)
+	place.endedAt.Valid, place.endCause = false, ""
+	place.live = place.live || n.Mode != events.ModeBackfill
+	w.move(place)
+	if err := w.announce(row); err != nil {
+		return store.Put{}, err
+	}
+	return store.Put{Episode: n.Episode, State: row.state()}, nil
+}
+
+func (w *writer) insertEpisode(n newEpisode, scopeID, placeID int64) (row int64, inserted bool, err error) {
+	flags := 0
+	for bit, set := range map[int]bool{flagClamped: n.Clamped, flagRequest: n.Request, flagVerbatim: n.Verbatim} {
+		if set {
+			flags |= bit
+		}
+	}
+	_, offset := n.Timestamp.Zone()
+	res, err := w.run(`INSERT INTO episodes (scope_id, place_id, ordinal, id, source, ts, ts_offset, arrived, role, mode,
+	  flags, seq, node, correlation, prompt, metadata, content)
+	  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	  ON CONFLICT (scope_id, id, source, place_id) DO NOTHING`,
+		scopeID, placeID, n.Ordinal, n.ID, n.Source, micros(n.Timestamp), offset, micros(n.ArrivedAt), n.Role, n.Mode,
+		flags, n.Seq, n.SourceNode, n.CorrelationID, n.Prompt, n.metadata, n.Content)
+	if err != nil {
+		return 0, false, fmt.Errorf("insert episode: %w", err)
+	}
+	if count, err := res.RowsAffected(); err != nil || count == 0 {
+		return 0, false, err
+	}
+	row, err = res.LastInsertId()
+	return row, true, err
+}
+
+// knownEpisode answers for an id that is stored already.
+func (w *writer) knownEpisode(n newEpisode, row *scopeRow, placeID int64) (store.Put, error) {
+	put := store.Put{State: row.state()}
+	found := false
+	err := w.each(context.Background(), selectEpisode+` WHERE e.scope_id = ? AND e.id = ? AND e.source = ? AND e.place_id = ?`,
+		[]any{row.id, n.ID, n.Source, placeID}, func(r scanner) (err error) {
+			found = true
+			put.Episode, err = scanEpisode(r)
+			return err
+		})
+	if err != nil || !found {
+		return store.Put{}, errors.Join(err, errUnless(found, "the known episode cannot be read"))
+	}
+	same := put.Episode.Content == n.Content && put.Episode.Role == n.Role && put.Episode.Mode == n.Mode
+	put.Known, put.Conflict = same, !same
+	return put, nil
+}
+
+func errUnless(ok bool, text string) error {
+	if ok {
+		return nil
+	}
+	return errors.New(text)
+}
+
+// announce makes sure that every watched rule whose watermark is below has the
+// scope in pending.
+func (w *writer) announce(row *scopeRow) error {
+	if row.announced {
+		return nil
+	}
+	rules, err := w.watched()
+	if err != nil {
+		return err
+	}
+	row.announced = true
+	for _, rule := range rules {
+		// A store that is built anew may get effects before their episodes.
+		if row.watermarks[rule] >= row.lastOrdinal {
+			row.announced = false
+			continue
+		}
+		err := w.exec(`INSERT OR IGNORE INTO pending (rule, project, key, scope_id) VALUES (?, ?, ?, ?)`,
+			rule, row.fact.Project, row.key, row.id)
+		if err != nil {
+			return fmt.Errorf("announce: %w", err)
+		}
+	}
+	return nil
+}
+
+// watched returns the rules whose pending rows are kept.
+func (w *writer) watched() ([]string, error) {
+	if w.rows.watched != nil {
+		return w.rows.watched, nil
+	}
+	rules := []string{}
+	err := w.each(context.Background(), `SELECT rule FROM watched ORDER BY rule`, nil, func(row scanner) error {
+		var rule string
+		err := row.Scan(&rule)
+		rules = append(rules, rule)
+		return err
+	})
+	if err == nil {
+		w.rows.watched = rules
+	}
+	return rules, err
+}

@@ -1,0 +1,275 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"sort"
+	"strings"
+
+	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+const selectFact = `SELECT s.project, s.user, s.agent, s.session, f.strength, f.access_count, f.last_accessed,
+  EXISTS (SELECT 1 FROM vector_queue q WHERE q.target = 1 AND q.row = f.row), f.body, f.row
+  FROM facts f CROSS JOIN scopes s ON s.id = f.scope_id`
+
+func scanFact(row scanner) (f store.Fact, id int64, err error) {
+	var accessed int64
+	var body rawText
+	err = row.Scan(&f.Scope.Project, &f.Scope.User, &f.Scope.Agent, &f.Scope.Session, &f.Strength, &f.AccessCount, &accessed,
+		&f.VectorPending, &body, &id)
+	if err != nil {
+		return f, 0, err
+	}
+	f.LastAccessed = fromMicros(accessed)
+	if err := json.Unmarshal(body, &f.Fact); err != nil {
+		return f, 0, fmt.Errorf("decode fact: %w", err)
+	}
+	return f, id, nil
+}
+
+const selectVersion = `SELECT s.project, s.user, s.agent, s.session, v.body
+  FROM versions v CROSS JOIN scopes s ON s.id = v.scope_id`
+
+// scanVersion reads a version that is history: it has no vector, and whatever
+// accesses it had count for its successor.
+func scanVersion(row scanner) (f store.Fact, err error) {
+	var body rawText
+	if err := row.Scan(&f.Scope.Project, &f.Scope.User, &f.Scope.Agent, &f.Scope.Session, &body); err != nil {
+		return f, err
+	}
+	if err := json.Unmarshal(body, &f.Fact); err != nil {
+		return f, fmt.Errorf("decode version: %w", err)
+	}
+	f.Strength, f.LastAccessed = f.Confidence, f.CreatedAt
+	return f, nil
+}
+
+func (s *Store) facts(ctx context.Context, where string, args ...any) ([]store.Fact, error) {
+	var list []store.Fact
+	err := s.reads.each(ctx, selectFact+where, args, func(row scanner) error {
+		f, _, err := scanFact(row)
+		list = append(list, f)
+		return err
+	})
+	return list, err
+}
+
+func (s *Store) versions(ctx context.Context, where string, args ...any) ([]store.Fact, error) {
+	var list []store.Fact
+	err := s.reads.each(ctx, selectVersion+where, args, func(row scanner) error {
+		f, err := scanVersion(row)
+		list = append(list, f)
+		return err
+	})
+	return list, err
+}
+
+// Fact implements [store.FactReader].
+func (s *Store) Fact(ctx context.Context, sel scope.Selector, id string) (store.Fact, error) {
+	if err := sel.Validate(); err != nil {
+		return store.Fact{}, err
+	}
+	where, args := matchScopes(sel, true)
+	list, err := s.facts(ctx, ` WHERE f.id = ? AND `+where+` ORDER BY s.key LIMIT 1`, append([]any{id}, args...)...)
+	if err != nil {
+		return store.Fact{}, err
+	}
+	if len(list) == 0 {
+		return store.Fact{}, store.ErrNotFound
+	}
+	return list[0], nil
+}
+
+// Version implements [store.FactReader].
+func (s *Store) Version(ctx context.Context, sel scope.Selector, at memory.Address) (store.Fact, error) {
+	current, err := s.Fact(ctx, sel, at.ID)
+	if err == nil && current.Revision == at.Revision {
+		return current, nil
+	}
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return store.Fact{}, err
+	}
+	where, args := matchScopes(sel, true)
+	list, err := s.versions(ctx, ` WHERE v.id = ? AND v.revision = ? AND `+where+` ORDER BY s.key LIMIT 1`,
+		append([]any{at.ID, clampOrdinal(at.Revision)}, args...)...)
+	if err != nil {
+		return store.Fact{}, err
+	}
+	if len(list) == 0 {
+		return store.Fact{}, store.ErrNotFound
+	}
+	return list[0], nil
+}
+
+// Versions implements [store.FactReader].
+func (s *Store) Versions(ctx context.Context, sel scope.Selector, id string) ([]store.Fact, error) {
+	current, err := s.Fact(ctx, sel, id)
+	if err != nil {
+		return nil, err
+	}
+	scopeID, err := s.scopeID(ctx, current.Scope)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.versions(ctx, ` WHERE v.id = ? AND v.scope_id = ? AND v.revision < ? ORDER BY v.revision`,
+		id, scopeID, clampOrdinal(current.Revision))
+	if err != nil {
+		return nil, err
+	}
+	return append(list, current), nil
+}
+
+// Facts implements [store.FactReader].
+func (s *Store) Facts(ctx context.Context, sel scope.Selector, q store.FactQuery) ([]store.Fact, error) {
+	if err := checkLimit(q.Limit); err != nil {
+		return nil, err
+	}
+	places, err := s.factPlaces(ctx, sel)
+	if err != nil {
+		return nil, err
+	}
+	narrow, args := narrowFacts(factFilter{session: q.Session, kinds: q.Kinds, validAt: q.ValidAt, archived: q.IncludeArchived})
+	before, id := int64(math.MaxInt64), ""
+	if q.Cursor != nil {
+		before, id = micros(q.Cursor.CreatedAt), q.Cursor.ID
+	}
+	var list []store.Fact
+	for _, p := range places {
+		page, err := s.facts(ctx, ` WHERE f.scope_id = ? AND (f.created_at, f.id) < (?, ?)`+narrow+
+			` ORDER BY f.created_at DESC, f.id DESC LIMIT ?`,
+			append(append([]any{p.scopeID, before, id}, args...), q.Limit)...)
+		if err != nil {
+			return nil, err
+		}
+		if list = append(list, page...); len(list) >= 4*q.Limit {
+			list = newestFacts(list, q.Limit)
+		}
+	}
+	return newestFacts(list, q.Limit), nil
+}
+
+func newestFacts(list []store.Fact, limit int) []store.Fact {
+	sort.SliceStable(list, func(i, j int) bool {
+		if n := list[i].CreatedAt.Compare(list[j].CreatedAt); n != 0 {
+			return n > 0
+		}
+		return list[i].ID > list[j].ID
+	})
+	return list[:min(limit, len(list))]
+}
+
+// FactsByID implements [store.FactReader].
+func (s *Store) FactsByID(ctx context.Context, fact scope.Scope, ids []string) ([]store.Fact, error) {
+	scopeID, err := s.scopeID(ctx, fact)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	return s.facts(ctx, ` WHERE f.scope_id = ? AND f.id IN (SELECT value FROM json_each(?))`, scopeID, jsonList(ids))
+}
+
+// FactsByHash implements [store.FactReader].
+func (s *Store) FactsByHash(ctx context.Context, fact scope.Scope, hash string) ([]store.Fact, error) {
+	scopeID, err := s.scopeID(ctx, fact)
+	if err != nil {
+		return nil, err
+	}
+	return s.allVersions(ctx, `.scope_id = ? AND %.hash = ?`, scopeID, hash)
+}
+
+// FactsByPredicate implements [store.FactReader].
+func (s *Store) FactsByPredicate(ctx context.Context, fact scope.Scope, subject, predicate string) ([]store.Fact, error) {
+	scopeID, err := s.scopeID(ctx, fact)
+	if err != nil {
+		return nil, err
+	}
+	return s.allVersions(ctx, `.scope_id = ? AND %.subject = ? AND %.predicate = ?`, scopeID, subject, predicate)
+}
+
+// allVersions returns newest and earlier versions by (id, revision); in where, %
+// stands for the table.
+func (s *Store) allVersions(ctx context.Context, where string, args ...any) ([]store.Fact, error) {
+	list, err := s.facts(ctx, ` WHERE f`+strings.ReplaceAll(where, "%", "f"), args...)
+	if err != nil {
+		return nil, err
+	}
+	current := map[memory.Address]bool{}
+	for _, f := range list {
+		current[memory.AddressOf(f.Fact)] = true
+	}
+	earlier, err := s.versions(ctx, ` WHERE v`+strings.ReplaceAll(where, "%", "v"), args...)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range earlier {
+		// Between the two reads the newest may have become history.
+		if !current[memory.AddressOf(v.Fact)] {
+			list = append(list, v)
+		}
+	}
+	sort.Slice(list, func(i, j int) bool {
+		if list[i].ID != list[j].ID {
+			return list[i].ID < list[j].ID
+		}
+		return list[i].Revision < list[j].Revision
+	})
+	return list, nil
+}
+
+// Entities implements [store.FactReader].
+func (s *Store) Entities(ctx context.Context, fact scope.Scope, names []string) ([]events.Entity, error) {
+	scopeID, err := s.scopeID(ctx, fact)
+	if err != nil {
+		return nil, err
+	}
+	if names == nil {
+		return bodies[events.Entity](ctx, s.reads, `SELECT body FROM entities WHERE scope_id = ? ORDER BY id`, scopeID)
+	}
+	keys := make([]string, len(names))
+	for i, name := range names {
+		keys[i] = memory.EntityKey(name)
+	}
+	return bodies[events.Entity](ctx, s.reads, `SELECT body FROM entities WHERE scope_id = ?1 AND id IN
+	  (SELECT id FROM entity_names WHERE scope_id = ?1 AND name IN (SELECT value FROM json_each(?2))) ORDER BY id`,
+		scopeID, jsonList(keys))
+}
+
+// Holds implements [store.FactReader].
+func (s *Store) Holds(ctx context.Context, fact scope.Scope) ([]events.Hold, error) {
+	scopeID, err := s.scopeID(ctx, fact)
+	if err != nil {
+		return nil, err
+	}
+	return bodies[events.Hold](ctx, s.reads, `SELECT body FROM holds WHERE scope_id = ? ORDER BY held_at, id`, scopeID)
+}
+
+// Outcomes implements [store.OutcomeReader].
+func (s *Store) Outcomes(ctx context.Context, project, correlationID string) ([]events.Outcome, error) {
+	return bodies[events.Outcome](ctx, s.reads, `SELECT body FROM outcomes
+	  WHERE project = ? AND correlation = ? AND expires > ? ORDER BY revision, row`,
+		project, correlationID, micros(s.cfg.Now()))
+}
+
+// bodies decodes the JSON column of each row.
+func bodies[T any](ctx context.Context, q querier, query string, args ...any) ([]T, error) {
+	var list []T
+	err := q.each(ctx, query, args, func(row scanner) error {
+		var body rawText
+		if err := row.Scan(&body); err != nil {
+			return err
+		}
+		var v T
+		if err := json.Unmarshal(body, &v); err != nil {
+			return fmt.Errorf("decode row: %w", err)
+		}
+		list = append(list, v)
+		return nil
+	})
+	return list, err
+}

@@ -1,0 +1,113 @@
+package sqlite
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"palimpsest/pkg/scope"
+)
+
+// place is where rows within a selector are: a whole fact scope, or with a
+// placeID one session of it.
+type place struct {
+	scopeID, placeID int64
+	session          string // where there is a placeID
+	fact             scope.Scope
+	episodes, facts  corpus
+}
+
+const placeColumns = `s.id, s.project, s.user, s.agent, s.session, s.episode_docs, s.episode_terms, s.fact_docs, s.fact_terms`
+
+// factPlaces returns the fact scopes that sel matches, by (project, key).
+func (s *Store) factPlaces(ctx context.Context, sel scope.Selector) ([]place, error) {
+	if err := sel.Validate(); err != nil {
+		return nil, err
+	}
+	where, args := matchScopes(sel, true)
+	return s.places(ctx, `SELECT `+placeColumns+`, 0, '' FROM scopes s WHERE `+where+` ORDER BY s.project, s.key`, args)
+}
+
+// episodePlaces returns where the episodes that sel matches are: fact scopes if
+// it takes any session, else the sessions of that name.
+func (s *Store) episodePlaces(ctx context.Context, sel scope.Selector) ([]place, error) {
+	if err := sel.Validate(); err != nil {
+		return nil, err
+	}
+	where, args := matchScopes(sel, false)
+	if sel.Session == nil {
+		return s.places(ctx, `SELECT `+placeColumns+`, 0, '' FROM scopes s WHERE `+where+` ORDER BY s.project, s.key`, args)
+	}
+	if sel.User == nil && sel.Agent == nil {
+		return s.places(ctx, `SELECT `+placeColumns+`, p.id, p.session FROM sessions p CROSS JOIN scopes s ON s.id = p.scope_id
+		  WHERE p.project = ? AND p.session = ? ORDER BY s.project, s.key`, []any{sel.Project, *sel.Session})
+	}
+	return s.places(ctx, `SELECT `+placeColumns+`, p.id, p.session FROM scopes s CROSS JOIN sessions p ON p.scope_id = s.id
+	  WHERE `+where+` AND p.session = ? ORDER BY s.project, s.key`, append(args, *sel.Session))
+}
+
+// matchScopes is the condition on scopes s; every level is compared for
+// equality or not at all.
+func matchScopes(sel scope.Selector, withSession bool) (where string, args []any) {
+	where, args = "s.project = ?", []any{sel.Project}
+	levels := []struct {
+		column string
+		id     *string
+	}{{"s.user", sel.User}, {"s.agent", sel.Agent}}
+	if withSession {
+		levels = append(levels, struct {
+			column string
+			id     *string
+		}{"s.session", sel.Session})
+	}
+	for _, l := range levels {
+		if l.id != nil {
+			where += " AND " + l.column + " = ?"
+			args = append(args, *l.id)
+		}
+	}
+	return where, args
+}
+
+func (s *Store) places(ctx context.Context, query string, args []any) ([]place, error) {
+	var list []place
+	err := s.reads.each(ctx, query, args, func(row scanner) error {
+		var p place
+		err := row.Scan(&p.scopeID, &p.fact.Project, &p.fact.User, &p.fact.Agent, &p.fact.Session,
+			&p.episodes.docs, &p.episodes.terms, &p.facts.docs, &p.facts.terms, &p.placeID, &p.session)
+		list = append(list, p)
+		return err
+	})
+	return list, err
+}
+
+// scopeID returns the id of a fact scope; that of an unknown one is 0, which no
+// row has.
+func (s *Store) scopeID(ctx context.Context, fact scope.Scope) (int64, error) {
+	if err := fact.Validate(); err != nil {
+		return 0, err
+	}
+	var id int64
+	_, err := s.reads.one(ctx, `SELECT id FROM scopes WHERE project = ? AND key = ?`, []any{fact.Project, fact.Key()}, &id)
+	return id, err
+}
+
+func checkLimit(limit int) error {
+	if limit < 1 || limit > 1000 {
+		return fmt.Errorf("sqlite: limit %d is outside 1 to 1000", limit)
+	}
+	return nil
+}
+
+// jsonList passes a list as one parameter, for json_each.
+func jsonList[T any](list []T) string {
+	raw, err := json.Marshal(list)
+	if err != nil || list == nil { // strings and integers always marshal
+		return "[]"
+	}
+	return string(raw)
+}
+
+// clampOrdinal fits an ordinal into a column.
+func clampOrdinal(n uint64) int64 { return int64(min(n, math.MaxInt64)) }

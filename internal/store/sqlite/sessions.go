@@ -1,0 +1,69 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"math"
+	"time"
+
+	"palimpsest/internal/memory"
+	"palimpsest/pkg/scope"
+)
+
+const selectSession = `SELECT p.id, s.project, s.user, s.agent, p.session, p.first_seen, p.last_seen, p.last_ordinal,
+  p.ended_at, p.end_cause, p.live FROM sessions p CROSS JOIN scopes s ON s.id = p.scope_id`
+
+func scanSession(row scanner) (id int64, m memory.Session, err error) {
+	var first, last int64
+	var ended sql.NullInt64
+	err = row.Scan(&id, &m.Scope.Project, &m.Scope.User, &m.Scope.Agent, &m.Scope.Session, &first, &last, &m.LastOrdinal,
+		&ended, &m.EndCause, &m.Live)
+	m.FirstSeen, m.LastSeen = fromMicros(first), fromMicros(last)
+	if ended.Valid {
+		m.EndedAt = fromMicros(ended.Int64)
+	}
+	return id, m, err
+}
+
+// IdleSessions implements [store.Schedule].
+func (s *Store) IdleSessions(ctx context.Context, at time.Time, yield func(memory.Session) bool) error {
+	seen, after := int64(math.MinInt64), int64(0)
+	for {
+		var page []memory.Session
+		err := s.reads.each(ctx, selectSession+` WHERE p.ended_at IS NULL AND p.live = 1 AND p.session <> ''
+		  AND p.last_seen < ? AND (p.last_seen, p.id) > (?, ?) ORDER BY p.last_seen, p.id LIMIT ?`,
+			[]any{ceilMicros(at), seen, after, pageSize}, func(row scanner) error {
+				id, m, err := scanSession(row)
+				page = append(page, m)
+				seen, after = micros(m.LastSeen), id
+				return err
+			})
+		if err != nil {
+			return err
+		}
+		for _, m := range page {
+			if !yield(m) {
+				return nil
+			}
+		}
+		if len(page) < pageSize {
+			return nil
+		}
+	}
+}
+
+// OpenSessions implements [store.Schedule].
+func (s *Store) OpenSessions(ctx context.Context, fact scope.Scope) ([]memory.Session, error) {
+	scopeID, err := s.scopeID(ctx, fact)
+	if err != nil {
+		return nil, err
+	}
+	var list []memory.Session
+	err = s.reads.each(ctx, selectSession+` WHERE p.scope_id = ? AND p.ended_at IS NULL AND p.session <> '' ORDER BY p.session`,
+		[]any{scopeID}, func(row scanner) error {
+			_, m, err := scanSession(row)
+			list = append(list, m)
+			return err
+		})
+	return list, err
+}

@@ -1,0 +1,179 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/gofrs/flock"
+	_ "modernc.org/sqlite" // the driver
+
+	"palimpsest/internal/store"
+)
+
+// Store is the memory store in one SQLite file. It is safe for concurrent use.
+type Store struct {
+	cfg    Config
+	lock   *flock.Flock
+	reads  *reads
+	writes *sql.DB
+	queue  chan *job
+	drawer *drawer
+	watch  *watch
+
+	mu     sync.RWMutex // guards closed, and queue against being closed under a sender
+	closed bool
+	done   chan struct{} // closed when the writer has ended
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open opens the store, creating and migrating it where needed. It returns
+// [store.ErrLocked] while another process (or Store) holds the file,
+// [store.ErrNewer] for a schema of a later version, and [store.ErrEmbedder] for
+// vectors of another embedding space.
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	path, err := filepath.Abs(cfg.Path)
+	if err != nil {
+		return nil, fmt.Errorf("sqlite: resolve path: %w", err)
+	}
+	cfg.Path = path
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("sqlite: create directory: %w", err)
+	}
+	s := &Store{cfg: cfg, queue: make(chan *job, maxGroup), done: make(chan struct{})}
+	if err := s.open(ctx); err != nil {
+		return nil, errors.Join(err, s.release())
+	}
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context) (err error) {
+	s.lock = flock.New(s.cfg.Path + ".lock")
+	held, err := s.lock.TryLock()
+	if err != nil {
+		return fmt.Errorf("sqlite: lock %s: %w", filepath.Dir(s.cfg.Path), err)
+	}
+	if !held {
+		return fmt.Errorf("sqlite: data directory %s: %w", filepath.Dir(s.cfg.Path), store.ErrLocked)
+	}
+	conn, err := s.connect(ctx)
+	if err != nil {
+		return fmt.Errorf("sqlite: open %s: %w", s.cfg.Path, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, conn.Close())
+		}
+	}()
+	if err := migrate(ctx, conn); err != nil {
+		return fmt.Errorf("sqlite: migrate %s: %w", s.cfg.Path, err)
+	}
+	if err := adoptEmbedder(ctx, conn, s.cfg); err != nil {
+		return err
+	}
+	dimensions, err := readDimensions(ctx, conn)
+	if err != nil {
+		return err
+	}
+	readDB, err := sql.Open("sqlite", dsn(s.cfg, true))
+	if err != nil {
+		return fmt.Errorf("sqlite: open %s: %w", s.cfg.Path, err)
+	}
+	s.reads = newReads(readDB)
+	s.drawer = newDrawer(s.cfg.VectorMemory, dimensions)
+	if s.watch, err = startWatch(s.cfg.Path); err != nil {
+		return err
+	}
+	go newWriter(conn, s).loop(s.queue, s.done)
+	return nil
+}
+
+// connect opens the writing connection. The page size can only be set before
+// the file's first page is written, which switching to WAL does.
+func (s *Store) connect(ctx context.Context) (*sql.Conn, error) {
+	db, err := sql.Open("sqlite", dsn(s.cfg, false))
+	if err != nil {
+		return nil, err
+	}
+	s.writes = db
+	s.writes.SetMaxOpenConns(1)
+	conn, err := s.writes.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, pragma := range []string{"page_size = " + pageBytes, "journal_mode = WAL"} {
+		if _, err := conn.ExecContext(ctx, "PRAGMA "+pragma); err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
+	}
+	return conn, nil
+}
+
+// pageBytes holds a vector of the local embedder beside its key, so that a scan
+// follows no overflow pages.
+const pageBytes = "8192"
+
+// Gone is closed once the file was removed or replaced under the store, which
+// can no longer be written then; [Store.Ping] names the path.
+func (s *Store) Gone() <-chan struct{} { return s.watch.gone }
+
+// Close waits for writes under way and releases the file.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return store.ErrClosed
+	}
+	s.closed = true
+	close(s.queue)
+	s.mu.Unlock()
+	<-s.done
+	return s.release()
+}
+
+// release lets go of whatever open got hold of, last first.
+func (s *Store) release() error {
+	var errs []error
+	if s.watch != nil {
+		s.watch.stop()
+	}
+	if s.reads != nil {
+		errs = append(errs, s.reads.close())
+	}
+	if s.writes != nil {
+		errs = append(errs, s.writes.Close())
+	}
+	if s.lock != nil {
+		errs = append(errs, s.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// dsn escapes the path, which may hold any character a file name can.
+func dsn(cfg Config, reader bool) string {
+	q := url.Values{}
+	add := func(p string) { q.Add("_pragma", p) }
+	add("busy_timeout(10000)")
+	add("synchronous(" + cfg.Synchronous + ")")
+	add("wal_autocheckpoint(2000)")
+	add("journal_size_limit(67108864)")
+	add("temp_store(memory)")
+	if reader {
+		add("query_only(1)")
+		add("cache_size(-8192)")
+	} else {
+		add("cache_size(-65536)")
+	}
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(cfg.Path), RawQuery: q.Encode()}
+	return u.String()
+}

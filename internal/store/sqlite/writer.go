@@ -1,0 +1,266 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"palimpsest/internal/store"
+)
+
+// maxGroup bounds the writes of one transaction, and those that may wait.
+const maxGroup = 1024
+
+// job is one write. do may run more than once (after a rollback) and must leave
+// its results as if it had run once. A refusal (a sentinel of the contract,
+// found before anything was written) is a result like any other: do keeps it
+// and returns nil; an error undoes what it wrote.
+type job struct {
+	ctx  context.Context
+	do   func(w *writer) error
+	err  error
+	done chan struct{}
+}
+
+// write hands do to the writer and waits until it is committed. A job whose ctx
+// ends while it waits for its turn does not run; one that runs is waited for, so
+// that the answer is never in doubt and do shares nothing with a caller who left.
+func (s *Store) write(ctx context.Context, do func(w *writer) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	j := &job{ctx: ctx, do: do, done: make(chan struct{})}
+	if err := s.enqueue(j); err != nil {
+		return err
+	}
+	<-j.done
+	return j.err
+}
+
+func (s *Store) enqueue(j *job) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return store.ErrClosed
+	}
+	select {
+	case s.queue <- j:
+		return nil
+	case <-j.ctx.Done():
+		return j.ctx.Err()
+	}
+}
+
+// writer owns the writing connection. Everything on it runs in one goroutine.
+type writer struct {
+	conn  *sql.Conn
+	store *Store
+	stmts map[string]*sql.Stmt
+	rows  *rowCache
+	// after holds what must follow the commit, in order: updates of what is
+	// kept in memory beside the rows.
+	after []func()
+	swept time.Time
+}
+
+func newWriter(conn *sql.Conn, s *Store) *writer {
+	return &writer{conn: conn, store: s, stmts: map[string]*sql.Stmt{}, rows: newRowCache()}
+}
+
+// loop commits what waits, as soon as it waits: the group is whatever came while
+// the group before was written.
+func (w *writer) loop(queue <-chan *job, done chan<- struct{}) {
+	defer close(done)
+	group := make([]*job, 0, maxGroup)
+	for j := range queue {
+		group = append(group[:0], j)
+		group = drain(queue, group)
+		// Those whom the last commit woke get a chance to ask again.
+		runtime.Gosched()
+		group = drain(queue, group)
+		w.commit(group)
+		for i, j := range group {
+			close(j.done)
+			group[i] = nil
+		}
+	}
+	_ = w.conn.Close()
+}
+
+func drain(queue <-chan *job, group []*job) []*job {
+	for len(group) < cap(group) {
+		select {
+		case j, ok := <-queue:
+			if !ok {
+				return group
+			}
+			group = append(group, j)
+		default:
+			return group
+		}
+	}
+	return group
+}
+
+// commit runs the group in one transaction. The first attempt has no
+// savepoints, since hardly ever anything fails; if something does, all of it is
+// undone and run again with one savepoint a job, so that nobody pays for
+// another's failure.
+func (w *writer) commit(group []*job) {
+	if err := w.store.watch.check(); err != nil {
+		failAll(group, err)
+		return
+	}
+	clean, err := w.transact(group, w.runBare)
+	if err == nil && !clean {
+		_, err = w.transact(group, w.runGuarded)
+	}
+	if err != nil {
+		failAll(group, writeError(err))
+		return
+	}
+	for _, f := range w.after {
+		f()
+	}
+	w.after = w.after[:0]
+}
+
+// transact runs the group between BEGIN and COMMIT; clean is false, and nothing
+// is committed, if run asks for another attempt.
+func (w *writer) transact(group []*job, run func([]*job) (clean bool, err error)) (clean bool, err error) {
+	for _, j := range group {
+		j.err = nil
+	}
+	if err := w.exec("BEGIN IMMEDIATE"); err != nil {
+		return false, err
+	}
+	if clean, err = run(group); clean && err == nil {
+		if err = w.rows.flush(w); err == nil {
+			err = w.exec("COMMIT")
+		}
+	}
+	if err != nil || !clean {
+		w.forget()
+		w.after = w.after[:0]
+		_ = w.exec("ROLLBACK") // SQLite may have rolled back by itself
+	}
+	return clean, err
+}
+
+func (w *writer) runBare(group []*job) (bool, error) {
+	for _, j := range group {
+		if j.err = j.ctx.Err(); j.err != nil {
+			continue
+		}
+		if j.do(w) != nil {
+			return false, nil //nolint:nilerr // the group runs again, job by job
+		}
+	}
+	return true, nil
+}
+
+func (w *writer) runGuarded(group []*job) (bool, error) {
+	for _, j := range group {
+		if j.err = j.ctx.Err(); j.err != nil {
+			continue
+		}
+		if err := w.exec("SAVEPOINT job"); err != nil {
+			return false, err
+		}
+		mark := len(w.after)
+		err := j.do(w)
+		if err == nil {
+			err = w.rows.flush(w)
+		}
+		if err != nil {
+			j.err = writeError(err)
+			w.forget()
+			w.after = w.after[:mark]
+			if err := w.exec("ROLLBACK TO job"); err != nil {
+				return false, err
+			}
+		}
+		if err := w.exec("RELEASE job"); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// forget drops what was read or changed in a transaction that is undone.
+func (w *writer) forget() {
+	w.rows = newRowCache()
+}
+
+func failAll(group []*job, err error) {
+	for _, j := range group {
+		if j.err == nil {
+			j.err = err
+		}
+	}
+}
+
+func writeError(err error) error {
+	var e *sqlite.Error
+	if errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_FULL {
+		return fmt.Errorf("sqlite: write: %w (%w)", store.ErrFull, err)
+	}
+	return fmt.Errorf("sqlite: write: %w", err)
+}
+
+// then runs f after the commit, in the writer's goroutine.
+func (w *writer) then(f func()) { w.after = append(w.after, f) }
+
+func (w *writer) stmt(query string) (*sql.Stmt, error) {
+	if st := w.stmts[query]; st != nil {
+		return st, nil
+	}
+	st, err := w.conn.PrepareContext(context.Background(), query)
+	if err != nil {
+		return nil, fmt.Errorf("prepare: %w", err)
+	}
+	w.stmts[query] = st
+	return st, nil
+}
+
+func (w *writer) exec(query string, args ...any) error {
+	_, err := w.run(query, args...)
+	return err
+}
+
+// run executes a statement. The connection gets no context: interrupting one
+// caller's statement would end the transaction of all.
+func (w *writer) run(query string, args ...any) (sql.Result, error) {
+	st, err := w.stmt(query)
+	if err != nil {
+		return nil, err
+	}
+	return st.ExecContext(context.Background(), args...)
+}
+
+// one scans the only row of query; found is false where there is none.
+func (w *writer) one(query string, args []any, dest ...any) (found bool, err error) {
+	st, err := w.stmt(query)
+	if err != nil {
+		return false, err
+	}
+	err = st.QueryRowContext(context.Background(), args...).Scan(dest...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (w *writer) each(_ context.Context, query string, args []any, scan func(row scanner) error) error {
+	st, err := w.stmt(query)
+	if err != nil {
+		return err
+	}
+	return eachRow(context.Background(), st, args, scan)
+}

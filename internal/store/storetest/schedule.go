@@ -1,0 +1,275 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+func testSchedule(t *testing.T, s suite) {
+	t.Run("pending", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		equal(t, "empty", none[string](), pending(t, st, "turn"))
+		for _, u := range []string{"b", "a", "c"} {
+			say(t, st, user(u, "s"), 3)
+		}
+		q := user("z", "")
+		q.Project = "a-project"
+		say(t, st, q, 1)
+		a, b, c := user("a", ""), user("b", ""), user("c", "")
+		all := []string{q.String(), a.String(), b.String(), c.String()}
+		equal(t, "watched before", all, pending(t, st, "turn"))
+		equal(t, "never asked for", all, pending(t, st, "sleep"))
+
+		apply(t, st, effect(a, 1, covering("turn", 0, 3)))
+		apply(t, st, effect(b, 1, covering("turn", 0, 2)))
+		apply(t, st, effect(c, 1, covering("later", 0, 3)))
+		equal(t, "one is covered", []string{q.String(), b.String(), c.String()}, pending(t, st, "turn"))
+		equal(t, "another rule's", all, pending(t, st, "sleep"))
+		equal(t, "first asked after its watermark", []string{q.String(), a.String(), b.String()}, pending(t, st, "later"))
+
+		apply(t, st, effect(b, 2, covering("turn", 2, 3)))
+		equal(t, "both are covered", []string{q.String(), c.String()}, pending(t, st, "turn"))
+		put(t, st, episode(user("a", "s"), "more", 9, "x"))
+		put(t, st, episode(user("a", "s"), "more", 9, "x"))
+		equal(t, "pending again", []string{q.String(), a.String(), c.String()}, pending(t, st, "turn"))
+		equal(t, "for every rule", []string{q.String(), a.String(), b.String()}, pending(t, st, "later"))
+	})
+	t.Run("state", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		ana := user("ana", "")
+		equal(t, "unknown", memory.State{Scope: ana}, must(st.State(t.Context(), ana))(t))
+		say(t, st, user("ana", "s"), 5)
+		apply(t, st, effect(ana, 1, covering("turn", 0, 2)))
+		apply(t, st, effect(ana, 2, covering("sleep", 0, 5)))
+		want := memory.State{Scope: ana, LastOrdinal: 5, Revision: 2, AuditSeq: 102, Watermarks: map[string]uint64{"turn": 2, "sleep": 5}}
+		equal(t, "state", want, must(st.State(t.Context(), ana))(t))
+		got := put(t, st, episode(user("ana", "s"), "e1", 0, "word1 said here"))
+		equal(t, "of a put", want, got.State)
+		seen := false
+		err := st.Pending(t.Context(), "turn", func(state memory.State) bool {
+			seen = true
+			equal(t, "pending state", want, state)
+			return true
+		})
+		if err != nil || !seen {
+			t.Errorf("Pending: %v, seen %v", err, seen)
+		}
+	})
+	t.Run("pages", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		const many = 600
+		for i := range many {
+			put(t, st, episode(user(fmt.Sprintf("u%d", i), "s"), "e", 0, "x"))
+		}
+		if n := len(pending(t, st, "turn")); n != many {
+			t.Errorf("%d pending, want %d", n, many)
+		}
+		n := 0
+		if err := st.Pending(t.Context(), "turn", func(memory.State) bool { n++; return n < 7 }); err != nil || n != 7 {
+			t.Errorf("stopped after %d, %v", n, err)
+		}
+		// The caller may use the store while it is told.
+		err := st.Pending(t.Context(), "turn", func(state memory.State) bool {
+			_, _, err := st.Claim(t.Context(), state.Scope, "turn", store.Claim{}, store.Claim{Range: events.Range{To: 1}, At: epoch})
+			return err == nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		if n := must(st.ClaimsUnderWay(t.Context(), "p"))(t)["turn"]; n != many {
+			t.Errorf("%d claims, want %d", n, many)
+		}
+	})
+	t.Run("fires", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		if at := must(st.LastFire(t.Context(), "sleep"))(t); !at.IsZero() {
+			t.Errorf("never fired, but at %v", at)
+		}
+		for _, at := range []time.Time{epoch, epoch.Add(time.Hour), epoch.Add(time.Minute)} {
+			if err := st.SetLastFire(t.Context(), "sleep", at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if at := must(st.LastFire(t.Context(), "sleep"))(t); !at.Equal(epoch.Add(time.Hour)) {
+			t.Errorf("last fire = %v, must not move back", at)
+		}
+		if at := must(st.LastFire(t.Context(), "turn"))(t); !at.IsZero() {
+			t.Errorf("another rule fired at %v", at)
+		}
+	})
+}
+
+func testClaims(t *testing.T, s suite) {
+	ana := user("ana", "")
+	first := store.Claim{Range: events.Range{From: 0, To: 3}, At: epoch}
+	t.Run("compare and set", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		ctx := t.Context()
+		equal(t, "none", store.Claim{}, must(st.ClaimOf(ctx, ana, "turn"))(t))
+		claim := func(what string, expect, next, want store.Claim, won bool) {
+			t.Helper()
+			got, mine, err := st.Claim(ctx, ana, "turn", expect, next)
+			if err != nil {
+				t.Fatal(err)
+			}
+			equal(t, what, want, got)
+			if mine != won {
+				t.Errorf("%s: won = %v", what, mine)
+			}
+			equal(t, what+", read", want, must(st.ClaimOf(ctx, ana, "turn"))(t))
+		}
+		claim("first", store.Claim{}, first, first, true)
+		second := store.Claim{Range: events.Range{From: 3, To: 5}, At: epoch.Add(time.Second), Attempt: 1}
+		claim("expects none", store.Claim{}, second, first, false)
+		claim("expects the first", first, second, second, true)
+		claim("expects the past", first, first, second, false)
+		equal(t, "another rule", store.Claim{}, must(st.ClaimOf(ctx, ana, "sleep"))(t))
+		equal(t, "another scope", store.Claim{}, must(st.ClaimOf(ctx, user("bea", ""), "turn"))(t))
+	})
+	t.Run("race", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		var won atomic.Int32
+		var wg sync.WaitGroup
+		for i := range 32 {
+			wg.Go(func() {
+				next := store.Claim{Range: events.Range{To: 1}, At: epoch, Attempt: i + 1}
+				if _, mine, err := st.Claim(t.Context(), ana, "turn", store.Claim{}, next); err != nil {
+					t.Error(err)
+				} else if mine {
+					won.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		if won.Load() != 1 {
+			t.Errorf("%d won", won.Load())
+		}
+	})
+	t.Run("advance", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		must(0, st.Advance(t.Context(), ana))(t) // knows nothing
+		apply(t, st, effect(ana, 1, covering("turn", 0, 7)))
+		say(t, st, user("ana", "s"), 2) // all that the stream still has
+		must(0, st.Advance(t.Context(), ana))(t)
+		must(0, st.Advance(t.Context(), ana))(t)
+		next := put(t, st, episode(user("ana", "s"), "next", 9, "said next"))
+		equal(t, "ordinal behind all that is consolidated", uint64(8), next.Episode.Ordinal)
+		equal(t, "last ordinal", uint64(8), must(st.State(t.Context(), ana))(t).LastOrdinal)
+		var pending []uint64
+		must(0, st.Pending(t.Context(), "turn", func(state memory.State) bool {
+			pending = append(pending, state.LastOrdinal)
+			return true
+		}))(t)
+		equal(t, "pending", []uint64{8}, pending)
+	})
+	t.Run("under way", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		say(t, st, user("ana", "s"), 5)
+		under := func() (n int) {
+			for _, of := range must(st.ClaimsUnderWay(t.Context(), "p"))(t) {
+				n += of
+			}
+			return n
+		}
+		set := func(sc scope.Scope, rule string, expect, next store.Claim) {
+			if _, won, err := st.Claim(t.Context(), sc, rule, expect, next); err != nil || !won {
+				t.Fatalf("Claim: %v, %v", won, err)
+			}
+		}
+		other := ana
+		other.Project = "q"
+		set(ana, "turn", store.Claim{}, first)
+		set(ana, "sleep", store.Claim{}, first)
+		set(other, "turn", store.Claim{}, first)
+		equal(t, "two rules", 2, under())
+		equal(t, "by rule", map[string]int{"turn": 1, "sleep": 1}, must(st.ClaimsUnderWay(t.Context(), "p"))(t))
+		apply(t, st, effect(ana, 1, covering("turn", 0, 2)))
+		equal(t, "not there yet", 2, under())
+		apply(t, st, effect(ana, 2, covering("turn", 2, 3)))
+		equal(t, "one arrived", 1, under())
+		equal(t, "its row stands", first, must(st.ClaimOf(t.Context(), ana, "turn"))(t))
+		next := store.Claim{Range: events.Range{From: 3, To: 5}, At: epoch}
+		set(ana, "turn", first, next)
+		equal(t, "claimed again", 2, under())
+	})
+}
+
+func testConcurrency(t *testing.T, s suite) {
+	t.Run("readers see whole effects", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		ana := user("ana", "")
+		const last = 60
+		ctx, stop := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				for ctx.Err() == nil {
+					snap, err := st.Snapshot(t.Context(), ana)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if uint64(len(snap.Facts)) != snap.Revision || uint64(len(snap.Edges)) != snap.Revision || snap.Watermarks["turn"] != snap.Revision {
+						t.Errorf("torn: revision %d with %d facts, %d edges, watermark %d", snap.Revision, len(snap.Facts), len(snap.Edges), snap.Watermarks["turn"])
+						return
+					}
+				}
+			})
+		}
+		for i := uint64(1); i <= last; i++ {
+			apply(t, st, effect(ana, i, func(e *events.EffectCommitted) {
+				covering("turn", i-1, i)(e)
+				e.Facts = []events.Fact{fact(fmt.Sprintf("f%03d", i), 0, "text")}
+				e.Edges = []events.Edge{{ID: fmt.Sprintf("g%03d", i), Type: events.EdgeRelation, ValidFrom: epoch, CreatedAt: epoch}}
+			}))
+		}
+		stop()
+		wg.Wait()
+	})
+	t.Run("one failure fails nobody else", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		var wg sync.WaitGroup
+		for i := range 64 {
+			wg.Go(func() {
+				sc := user(fmt.Sprintf("u%d", i%8), "s")
+				if i%4 == 0 {
+					if _, err := st.PutEpisode(ctx, episode(sc, fmt.Sprint(i), i, "x")); err == nil {
+						t.Error("a cancelled put was taken")
+					}
+					if err := st.Apply(t.Context(), effect(sc.Fact(), 9, nil), 1); err == nil {
+						t.Error("an effect from the future was taken")
+					}
+					return
+				}
+				if _, err := st.PutEpisode(t.Context(), episode(sc, fmt.Sprint(i), i, "x")); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if n := len(must(st.Recent(t.Context(), scope.Selector{Project: "p"}, store.RecentQuery{Limit: 100}))(t)); n != 48 {
+			t.Errorf("%d episodes, want 48", n)
+		}
+	})
+}

@@ -1,0 +1,114 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+func open(t *testing.T, st store.Store, fact scope.Scope) []memory.Session {
+	t.Helper()
+	return must(st.OpenSessions(t.Context(), fact))(t)
+}
+
+func testSessions(t *testing.T, s suite) {
+	ana := user("ana", "")
+	t.Run("registry", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		put(t, st, episode(user("ana", "s"), "1", 0, "x"))
+		put(t, st, episode(user("ana", "t"), "1", 5, "x"))
+		put(t, st, episode(user("ana", "s"), "2", 9, "x"))
+		put(t, st, episode(user("ana", ""), "3", 9, "no session"))
+		put(t, st, episode(user("bea", "s"), "1", 0, "x"))
+		equal(t, "sessions", []memory.Session{
+			{Scope: user("ana", "s"), FirstSeen: epoch, LastSeen: epoch.Add(9 * time.Minute), LastOrdinal: 3, Live: true},
+			{Scope: user("ana", "t"), FirstSeen: epoch.Add(5 * time.Minute), LastSeen: epoch.Add(5 * time.Minute), LastOrdinal: 2, Live: true},
+		}, open(t, st, ana))
+	})
+	t.Run("ends", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		end := events.SessionEnd{Session: "s", Cause: events.EndExplicit, At: epoch.Add(time.Hour)}
+		if state := must(st.EndSession(t.Context(), user("ana", "s"), end))(t); state.LastOrdinal != 0 || state.Scope != ana {
+			t.Errorf("an unknown session: %+v", state)
+		}
+		equal(t, "no end of the unknown", none[events.SessionEnd](), must(st.EndsAbove(t.Context(), ana, 0))(t))
+		put(t, st, episode(user("ana", "s"), "1", 0, "x"))
+		if state := must(st.EndSession(t.Context(), user("ana", "s"), end))(t); state.LastOrdinal != 1 {
+			t.Errorf("state = %+v", state)
+		}
+		again := end
+		again.Cause, again.At = events.EndIdle, epoch.Add(2*time.Hour)
+		must(st.EndSession(t.Context(), user("ana", "s"), again))(t)
+		end.LastOrdinal = 1
+		equal(t, "idempotent per ordinal", []events.SessionEnd{end}, must(st.EndsAbove(t.Context(), ana, 0))(t))
+		equal(t, "closed", 0, len(open(t, st, ana)))
+
+		put(t, st, episode(user("ana", "s"), "2", 3, "x"))
+		if list := open(t, st, ana); len(list) != 1 || !list[0].EndedAt.IsZero() || list[0].EndCause != "" {
+			t.Errorf("an episode after the end must open the session: %+v", list)
+		}
+		late := again
+		late.LastOrdinal = 1
+		must(st.EndSession(t.Context(), user("ana", "s"), late))(t)
+		equal(t, "an end of the past ends nothing", 1, len(open(t, st, ana)))
+		again.LastOrdinal = 0
+		must(st.EndSession(t.Context(), user("ana", "s"), again))(t)
+		again.LastOrdinal = 2
+		equal(t, "both ends", []events.SessionEnd{end, again}, must(st.EndsAbove(t.Context(), ana, 0))(t))
+		equal(t, "above the first", []events.SessionEnd{again}, must(st.EndsAbove(t.Context(), ana, 1))(t))
+		equal(t, "none of others", none[events.SessionEnd](), must(st.EndsAbove(t.Context(), user("bea", ""), 0))(t))
+	})
+	t.Run("idle", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		idle := func(at time.Time, most int) []string {
+			var list []string
+			err := st.IdleSessions(t.Context(), at, func(m memory.Session) bool {
+				list = append(list, m.Scope.String())
+				return len(list) < most
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return list
+		}
+		const many = 600
+		for i := range many {
+			put(t, st, episode(user("ana", fmt.Sprintf("s%d", i)), "e", 0, "x"))
+		}
+		backfilled := episode(user("ana", "old"), "e", 0, "x")
+		backfilled.Mode = events.ModeBackfill
+		put(t, st, backfilled)
+		put(t, st, episode(user("ana", ""), "e", 0, "x"))
+		equal(t, "seen before is exclusive", 0, len(idle(epoch, many+9)))
+		equal(t, "all live sessions", many, len(idle(epoch.Add(time.Second), many+9)))
+		equal(t, "stops when told", 3, len(idle(epoch.Add(time.Second), 3)))
+		live := episode(user("ana", "old"), "f", 0, "x")
+		put(t, st, live)
+		equal(t, "a live episode makes it live", many+1, len(idle(epoch.Add(time.Second), many+9)))
+		must(st.EndSession(t.Context(), user("ana", "old"), events.SessionEnd{Cause: events.EndIdle, At: epoch}))(t)
+		equal(t, "an ended one is not idle", many, len(idle(epoch.Add(time.Second), many+9)))
+	})
+	t.Run("ends of an effect", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		put(t, st, episode(user("ana", "s"), "1", 0, "x"))
+		put(t, st, episode(user("ana", "t"), "1", 0, "x"))
+		put(t, st, episode(user("ana", "t"), "2", 0, "x"))
+		ends := []events.SessionEnd{
+			{Session: "s", LastOrdinal: 1, Cause: events.EndIdle, At: epoch}, {Session: "t", LastOrdinal: 2, Cause: events.EndIdle, At: epoch},
+		}
+		apply(t, st, effect(ana, 1, func(e *events.EffectCommitted) { e.SessionEnds = ends }))
+		equal(t, "recorded", ends, must(st.EndsAbove(t.Context(), ana, 0))(t))
+		if list := open(t, st, ana); len(list) != 1 || list[0].Scope.Session != "t" {
+			t.Errorf("open = %+v, want t alone: it went on after its end", list)
+		}
+	})
+}
