@@ -41,6 +41,19 @@ type Reader interface {
 	Last(ctx context.Context) (uint64, error)
 }
 
+// Heads is what a start asks the journal, to find the scopes that are behind.
+type Heads interface {
+	// Heads calls yield with the newest entry of each fact scope that AUDIT holds
+	// anything of, in no order, until yield returns an error, which it returns.
+	Heads(ctx context.Context, yield func(Head) error) error
+}
+
+// Head is where the newest entry of a fact scope stands in AUDIT.
+type Head struct {
+	Scope    scope.Scope
+	Sequence uint64
+}
+
 // Writer is the audit sink's role.
 type Writer interface {
 	// Write stores effects, whole and as one record per delta (see [Records]).

@@ -1,0 +1,18 @@
+package audit
+
+import "errors"
+
+// The sentinel errors of logs.
+var (
+	// ErrClosed: the log was closed.
+	ErrClosed = errors.New("audit: closed")
+	// ErrLocked: another process holds the log.
+	ErrLocked = errors.New("audit: in use by another process")
+	// ErrNewer: the log was written by a newer version.
+	ErrNewer = errors.New("audit: written by a newer version")
+	// ErrQuery: a query is out of bounds.
+	ErrQuery = errors.New("audit: query out of bounds")
+)
+
+// MaxRecords is the most records that one query may ask for.
+const MaxRecords = 10_000

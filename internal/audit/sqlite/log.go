@@ -1,0 +1,166 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/gofrs/flock"
+	_ "modernc.org/sqlite" // the driver
+
+	"palimpsest/internal/audit"
+)
+
+// Config of the log.
+type Config struct {
+	// Path of the file; its directory is created where it is missing.
+	Path string
+	// Full syncs each write to the disk before it is acknowledged; otherwise a
+	// write survives the death of any process, but not of the machine. What the
+	// log loses so is in the stream still.
+	Full bool
+}
+
+// Validate refuses a Config without a path.
+func (c Config) Validate() error {
+	if c.Path == "" {
+		return errors.New("audit sqlite: path is required")
+	}
+	return nil
+}
+
+// Log is the audit log in one SQLite file. It is safe for concurrent use.
+type Log struct {
+	path   string
+	lock   *flock.Flock
+	writes *sql.DB
+	reads  *sql.DB
+
+	mu     sync.RWMutex // held for reading by every call, so that Close waits
+	closed bool
+}
+
+var _ audit.Log = (*Log)(nil)
+
+// Open opens the log, creating and migrating it where needed. It returns
+// [audit.ErrLocked] while another process (or Log) holds the file, and
+// [audit.ErrNewer] for a schema of a later version.
+func Open(ctx context.Context, cfg Config) (*Log, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	path, err := filepath.Abs(cfg.Path)
+	if err != nil {
+		return nil, fmt.Errorf("audit sqlite: resolve path: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("audit sqlite: create directory: %w", err)
+	}
+	l := &Log{path: path}
+	if err := l.open(ctx, cfg); err != nil {
+		return nil, errors.Join(err, l.release())
+	}
+	return l, nil
+}
+
+func (l *Log) open(ctx context.Context, cfg Config) error {
+	l.lock = flock.New(l.path + ".lock")
+	held, err := l.lock.TryLock()
+	if err != nil {
+		return fmt.Errorf("audit sqlite: lock %s: %w", l.path, err)
+	}
+	if !held {
+		return fmt.Errorf("audit sqlite: %s: %w", l.path, audit.ErrLocked)
+	}
+	if l.writes, err = sql.Open("sqlite", dsn(l.path, cfg.Full, false)); err != nil {
+		return fmt.Errorf("audit sqlite: open %s: %w", l.path, err)
+	}
+	l.writes.SetMaxOpenConns(1)
+	if err := migrate(ctx, l.writes); err != nil {
+		return fmt.Errorf("audit sqlite: migrate %s: %w", l.path, err)
+	}
+	if l.reads, err = sql.Open("sqlite", dsn(l.path, cfg.Full, true)); err != nil {
+		return fmt.Errorf("audit sqlite: open %s: %w", l.path, err)
+	}
+	return nil
+}
+
+// dsn escapes the path, which may hold any character a file name can.
+func dsn(path string, full, reader bool) string {
+	q := url.Values{}
+	synchronous := "normal"
+	if full {
+		synchronous = "full"
+	}
+	for _, p := range []string{"busy_timeout(10000)", "journal_mode(wal)", "synchronous(" + synchronous + ")", "secure_delete(on)"} {
+		q.Add("_pragma", p)
+	}
+	if reader {
+		q.Add("_pragma", "query_only(1)")
+	} else {
+		q.Set("_txlock", "immediate")
+	}
+	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: q.Encode()}
+	return u.String()
+}
+
+// enter refuses calls on a closed log; the caller must leave.
+func (l *Log) enter() error {
+	l.mu.RLock()
+	if l.closed {
+		l.mu.RUnlock()
+		return audit.ErrClosed
+	}
+	return nil
+}
+
+func (l *Log) leave() { l.mu.RUnlock() }
+
+// Ping implements [audit.Log]: it takes the write lock and gives it back.
+func (l *Log) Ping(ctx context.Context) error {
+	if err := l.enter(); err != nil {
+		return err
+	}
+	defer l.leave()
+	if _, err := os.Stat(l.path); err != nil {
+		return fmt.Errorf("audit sqlite: %w", err)
+	}
+	tx, err := l.writes.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("audit sqlite: ping %s: %w", l.path, err)
+	}
+	if err := tx.Rollback(); err != nil {
+		return fmt.Errorf("audit sqlite: ping %s: %w", l.path, err)
+	}
+	return nil
+}
+
+// Close waits for calls under way and releases the file.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return audit.ErrClosed
+	}
+	l.closed = true
+	return l.release()
+}
+
+func (l *Log) release() error {
+	var errs []error
+	if l.reads != nil {
+		errs = append(errs, l.reads.Close())
+	}
+	if l.writes != nil {
+		errs = append(errs, l.writes.Close())
+	}
+	if l.lock != nil {
+		errs = append(errs, l.lock.Close())
+	}
+	return errors.Join(errs...)
+}

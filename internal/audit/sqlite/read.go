@@ -1,0 +1,181 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"palimpsest/internal/audit"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// place is where a record stands.
+type place struct {
+	project, scope string
+	revision       uint64
+}
+
+// History implements [audit.Log].
+func (l *Log) History(ctx context.Context, project, factID string) ([]audit.Record, error) {
+	if factID == "" {
+		return nil, nil // what concerns no fact is nobody's history
+	}
+	return l.find(ctx, `SELECT project, scope, revision, idx FROM records
+		WHERE project = ? AND fact_id = ? ORDER BY applied_at, scope, revision, idx`, project, factID)
+}
+
+// Records implements [audit.Log].
+func (l *Log) Records(ctx context.Context, sel scope.Selector, q audit.Query) ([]audit.Record, error) {
+	if q.Limit < 1 || q.Limit > audit.MaxRecords {
+		return nil, fmt.Errorf("limit %d is outside 1 to %d: %w", q.Limit, audit.MaxRecords, audit.ErrQuery)
+	}
+	where, args := []string{"project = ?"}, []any{sel.Project}
+	and := func(condition string, arg any) {
+		where, args = append(where, condition), append(args, arg)
+	}
+	for _, l := range []struct {
+		column string
+		id     *string
+	}{{"user_id", sel.User}, {"agent_id", sel.Agent}, {"session_id", sel.Session}} {
+		if l.id != nil {
+			and(l.column+" = ?", *l.id)
+		}
+	}
+	if q.AfterSequence > 0 {
+		and("sequence > ?", q.AfterSequence)
+	}
+	if !q.From.IsZero() {
+		and("applied_at >= ?", q.From.UnixMicro())
+	}
+	if !q.To.IsZero() {
+		and("applied_at < ?", q.To.UnixMicro())
+	}
+	if q.Rule != "" {
+		and("rule = ?", q.Rule)
+	}
+	if q.CorrelationID != "" {
+		and("correlation = ?", q.CorrelationID)
+	}
+	if len(q.Kinds) > 0 {
+		where = append(where, "kind IN (?"+strings.Repeat(", ?", len(q.Kinds)-1)+")")
+		for _, k := range q.Kinds {
+			args = append(args, string(k))
+		}
+	}
+	return l.find(ctx, "SELECT project, scope, revision, idx FROM records WHERE "+
+		strings.Join(where, " AND ")+" ORDER BY sequence, idx LIMIT ?", append(args, q.Limit)...)
+}
+
+// find runs a query for places and takes the records out of their effects, each
+// of which is expanded once.
+func (l *Log) find(ctx context.Context, query string, args ...any) ([]audit.Record, error) {
+	if err := l.enter(); err != nil {
+		return nil, err
+	}
+	defer l.leave()
+	places, indexes, err := l.places(ctx, query, args)
+	if err != nil {
+		return nil, fmt.Errorf("audit sqlite: find records: %w", err)
+	}
+	known := map[place][]audit.Record{}
+	out := make([]audit.Record, 0, len(places))
+	for i, at := range places {
+		records, ok := known[at]
+		if !ok {
+			e, err := l.effect(ctx, at)
+			if err != nil {
+				return nil, fmt.Errorf("audit sqlite: read effect %d of %s: %w", at.revision, at.scope, err)
+			}
+			records = audit.Records(e)
+			known[at] = records
+		}
+		if indexes[i] < len(records) {
+			out = append(out, records[indexes[i]])
+		}
+	}
+	return out, nil
+}
+
+func (l *Log) places(ctx context.Context, query string, args []any) ([]place, []int, error) {
+	rows, err := l.reads.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer rows.Close() //nolint:errcheck // rows.Err tells
+	var places []place
+	var indexes []int
+	for rows.Next() {
+		var at place
+		var i int
+		if err := rows.Scan(&at.project, &at.scope, &at.revision, &i); err != nil {
+			return nil, nil, err
+		}
+		places, indexes = append(places, at), append(indexes, i)
+	}
+	return places, indexes, rows.Err()
+}
+
+func (l *Log) effect(ctx context.Context, at place) (events.Event[events.EffectCommitted], error) {
+	var e events.Event[events.EffectCommitted]
+	var blob []byte
+	err := l.reads.QueryRowContext(ctx, `SELECT sequence, id, source, correlation, causation, effect FROM effects
+		WHERE project = ? AND scope = ? AND revision = ?`, at.project, at.scope, at.revision).
+		Scan(&e.Sequence, &e.ID, &e.Source, &e.CorrelationID, &e.CausationID, &blob)
+	if err != nil {
+		return e, err
+	}
+	e.Data, err = unpack(blob)
+	return e, err
+}
+
+// Effects implements [audit.Log]; it reads one effect at a time, so that the
+// caller may take as long as it likes over each.
+func (l *Log) Effects(ctx context.Context, fact scope.Scope, after uint64) iter.Seq2[events.EffectCommitted, error] {
+	return func(yield func(events.EffectCommitted, error) bool) {
+		for {
+			e, err := l.next(ctx, fact, after)
+			if errors.Is(err, sql.ErrNoRows) {
+				return
+			}
+			if err != nil {
+				yield(events.EffectCommitted{}, fmt.Errorf("audit sqlite: read effects of %s: %w", fact, err))
+				return
+			}
+			if !yield(e, nil) {
+				return
+			}
+			after = e.Revision
+		}
+	}
+}
+
+func (l *Log) next(ctx context.Context, fact scope.Scope, after uint64) (events.EffectCommitted, error) {
+	if err := l.enter(); err != nil {
+		return events.EffectCommitted{}, err
+	}
+	defer l.leave()
+	var blob []byte
+	err := l.reads.QueryRowContext(ctx, `SELECT effect FROM effects
+		WHERE project = ? AND scope = ? AND revision > ? ORDER BY revision LIMIT 1`, fact.Project, fact.Key(), after).Scan(&blob)
+	if err != nil {
+		return events.EffectCommitted{}, err
+	}
+	return unpack(blob)
+}
+
+// LastSequence implements [audit.Log].
+func (l *Log) LastSequence(ctx context.Context) (uint64, error) {
+	if err := l.enter(); err != nil {
+		return 0, err
+	}
+	defer l.leave()
+	var last uint64
+	if err := l.reads.QueryRowContext(ctx, "SELECT coalesce(max(sequence), 0) FROM effects").Scan(&last); err != nil {
+		return 0, fmt.Errorf("audit sqlite: read last sequence: %w", err)
+	}
+	return last, nil
+}

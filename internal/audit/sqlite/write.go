@@ -1,0 +1,81 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"palimpsest/internal/audit"
+	"palimpsest/pkg/events"
+)
+
+const (
+	insertEffect = `INSERT INTO effects
+		(project, scope, revision, sequence, id, source, at, correlation, causation, effect)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+	insertRecord = `INSERT INTO records
+		(project, scope, revision, idx, user_id, agent_id, session_id, sequence, applied_at, kind, rule, correlation, fact_id)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+)
+
+// Write implements [audit.Writer] in one transaction.
+func (l *Log) Write(ctx context.Context, effects []events.Event[events.EffectCommitted]) error {
+	if err := l.enter(); err != nil {
+		return err
+	}
+	defer l.leave()
+	tx, err := l.writes.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("audit sqlite: begin: %w", err)
+	}
+	defer tx.Rollback() //nolint:errcheck // after Commit there is nothing to undo
+	if err := insert(ctx, tx, effects); err != nil {
+		return fmt.Errorf("audit sqlite: write: %w", err)
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("audit sqlite: commit: %w", err)
+	}
+	return nil
+}
+
+func insert(ctx context.Context, tx *sql.Tx, effects []events.Event[events.EffectCommitted]) error {
+	whole, err := tx.PrepareContext(ctx, insertEffect)
+	if err != nil {
+		return err
+	}
+	defer whole.Close() //nolint:errcheck // the transaction's end closes it
+	record, err := tx.PrepareContext(ctx, insertRecord)
+	if err != nil {
+		return err
+	}
+	defer record.Close() //nolint:errcheck // the transaction's end closes it
+	packed, err := newPacker()
+	if err != nil {
+		return err
+	}
+	for _, e := range effects {
+		blob, err := packed.pack(e.Data)
+		if err != nil {
+			return err
+		}
+		s := e.Data.Scope
+		done, err := whole.ExecContext(ctx, s.Project, s.Key(), e.Data.Revision, e.Sequence, e.ID, e.Source,
+			e.Time.UnixMicro(), e.CorrelationID, e.CausationID, blob)
+		if err != nil {
+			return err
+		}
+		if n, err := done.RowsAffected(); err != nil || n == 0 {
+			if err != nil {
+				return err
+			}
+			continue // known; its records are too
+		}
+		for _, r := range audit.Records(e) {
+			if _, err := record.ExecContext(ctx, s.Project, s.Key(), r.Revision, r.Index, s.User, s.Agent, s.Session,
+				r.Sequence, r.AppliedAt.UnixMicro(), r.Kind, r.Rule, r.CorrelationID, r.FactID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
