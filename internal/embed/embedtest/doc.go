@@ -1,0 +1,2 @@
+// Package embedtest is the suite that every embedder must pass.
+package embedtest
