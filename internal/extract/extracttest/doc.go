@@ -1,0 +1,3 @@
+// Package extracttest is the suite that every extractor must pass: the table of
+// behaviour, and the laws of the contract.
+package extracttest

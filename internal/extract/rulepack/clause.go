@@ -1,0 +1,272 @@
+package rulepack
+
+import "slices"
+
+// clause is what one subject does: the unit that patterns match.
+type clause struct {
+	tokens []token
+	// question, unreal, reported: nothing it says is the speaker's fact.
+	question, unreal, reported bool
+	hedged                     bool
+	// alone: the clause is the whole sentence.
+	alone bool
+	// about is whom an elided subject stands for; nil for the speaker.
+	about *person
+}
+
+// sentence is a run of tokens up to a full stop.
+type sentence struct {
+	tokens []token
+	asks   bool // ends in a question mark
+}
+
+// longestQuote bounds, in tokens, how far a quotation mark looks for its other
+// half, so that a text of nothing but marks costs no more than another.
+const longestQuote = 200
+
+const enders = ".!?…;\n。！？"
+
+// sentences cuts at terminal marks rather than at UAX #29's sentence borders,
+// which join "i like it. i live here" because the second begins in lower case.
+// What stands between quotation marks is marked as quoted.
+func (lx *lexicon) sentences(ts []token) []sentence {
+	var out []sentence
+	var current []token
+	quote := ""
+	skip := false // a quoted line
+	flush := func(asks bool) {
+		if len(current) > 0 {
+			out = append(out, sentence{tokens: current, asks: asks})
+			current = nil
+		} else if asks && len(out) > 0 {
+			out[len(out)-1].asks = true
+		}
+		quote = ""
+	}
+	for i, t := range ts {
+		switch {
+		case t.low == "\n":
+			flush(false)
+			skip = false
+			continue
+		case skip:
+			continue
+		case t.low == ">" && len(current) == 0:
+			skip = true
+			continue
+		case quote != "" && t.low == quote:
+			quote = ""
+			continue
+		case quote == "" && closing(t.low) != "" && slices.ContainsFunc(ts[i+1:min(len(ts), i+1+longestQuote)], func(n token) bool { return n.low == closing(t.low) }):
+			quote = closing(t.low)
+			continue
+		case !t.word && quote == "" && isEnder(t.low) && !lx.abbreviated(ts, i):
+			flush(t.low == "?" || t.low == "？")
+			continue
+		}
+		t.quoted = quote != ""
+		current = append(current, t)
+	}
+	flush(false)
+	return out
+}
+
+func isEnder(mark string) bool {
+	for _, r := range enders {
+		if string(r) == mark {
+			return true
+		}
+	}
+	return false
+}
+
+func closing(open string) string {
+	switch open {
+	case `"`:
+		return `"`
+	case "“", "„":
+		return "”"
+	case "«":
+		return "»"
+	}
+	return ""
+}
+
+// abbreviated reports whether the full stop at i belongs to a word.
+func (lx *lexicon) abbreviated(ts []token, i int) bool {
+	if ts[i].low != "." || i == 0 || i+1 == len(ts) {
+		return false
+	}
+	before := ts[i-1]
+	if before.end != ts[i].start {
+		return false
+	}
+	return lx.is(before, isAbbreviation) || before.capital() && len(before.text) == 1 && before.low != "i" && ts[i+1].capital()
+}
+
+// clauses cuts sentences where a new subject begins, and says of each clause
+// whether it states anything.
+func (lx *lexicon) clauses(sentences []sentence) []clause {
+	var out []clause
+	for _, s := range sentences {
+		out = append(out, lx.split(s)...)
+	}
+	return out
+}
+
+func (lx *lexicon) split(s sentence) []clause {
+	var out []clause
+	ts := s.tokens
+	from := 0
+	var starts []int
+	for i := 1; i < len(ts); i++ {
+		if at, ok := lx.boundary(ts, from, i); ok {
+			starts = append(starts, at)
+			from = at
+		}
+	}
+	from = 0
+	for _, to := range append(starts, len(ts)) {
+		if to > from {
+			out = append(out, clause{tokens: ts[from:to], alone: len(starts) == 0})
+		}
+		from = to
+	}
+	lx.judge(out, s.asks)
+	return out
+}
+
+// boundary reports whether a clause begins at or behind token i, where the
+// current one began at from.
+func (lx *lexicon) boundary(ts []token, from, i int) (at int, ok bool) {
+	t := ts[i]
+	prev := ts[i-1]
+	if t.quoted || i <= from {
+		return 0, false
+	}
+	joint := lx.is(prev, isJoint) || !prev.word && prev.low != "'s" && prev.low != "-" && !lx.is(prev, isBe)
+	switch {
+	case t.low == "(" || t.low == ")" || (t.low == "—" || t.low == "–") && !lx.is(t, isBe) || t.low == ":" && i+1 < len(ts):
+		return i, true
+	case lx.opensQuestion(ts, i) && (joint || !lx.is(ts[i+1], isOwn|isSpeaker)):
+		return i, !lx.is(prev, isBinder) || joint
+	case lx.is(t, isUnreal):
+		return i, true
+	case joint:
+		j := i
+		for j < len(ts)-1 && (lx.is(ts[j], isFiller|isHedge|isLead|isNegator) || lx.is(ts[j], isJoint)) {
+			j++
+		}
+		starts := lx.is(ts[j], isSpeaker|isOther|isVerb) || lx.is(ts[j], isOwn) && !lx.listed(ts, i, j) ||
+			lx.third[ts[j].low] != "" || ts[j].capital() && j+1 < len(ts) && lx.is(ts[j+1], isBe)
+		if lx.is(ts[j], isVerb|isSpeaker) && !prev.word && lx.leading(ts[from:i-1]) && lx.is(ts[from], isPreposition|isBinder) {
+			return 0, false // "from now on, use…", "when I'm sad, I…"
+		}
+		return i, starts
+	case lx.is(t, isSpeaker):
+		return i, !lx.is(prev, isBinder) && i-from >= 2 && !lx.leading(ts[from:i]) ||
+			i-from >= 2 && (lx.hedgeLeads.at(ts, from) == i-from || lx.unrealLeads.at(ts, from) == i-from)
+	case lx.is(t, isOwn):
+		return i, !lx.is(prev, isBinder|isPreposition|isVerb|isBe) && lx.owns(ts, i)
+	}
+	return 0, false
+}
+
+// listed reports whether "my …" at j continues a list ("my cat and my dog").
+func (lx *lexicon) listed(ts []token, i, j int) bool {
+	return lx.is(ts[i-1], isAnd) && !lx.owns(ts, j)
+}
+
+// owns reports whether a copula follows "my …" within a few words.
+func (lx *lexicon) owns(ts []token, i int) bool {
+	for j := i + 1; j < len(ts) && j <= i+4; j++ {
+		if lx.is(ts[j], isBe) || j > i+1 && lx.third[ts[j].low] != "" || ts[j].low == "'s" {
+			return j > i+1
+		}
+		if lx.is(ts[j], isStop|isSpeaker) {
+			return false
+		}
+	}
+	return false
+}
+
+// leading reports whether the tokens are an adverbial in front of a subject
+// ("for plotting", "last year").
+func (lx *lexicon) leading(ts []token) bool {
+	return len(ts) > 0 && len(ts) <= 5 && (lx.is(ts[0], isPreposition|isBinder) || lx.leads.at(ts, 0) > 0 || lx.fillers.at(ts, 0) > 0)
+}
+
+// opensQuestion reports whether a question begins at i: "do you", "what is".
+func (lx *lexicon) opensQuestion(ts []token, i int) bool {
+	if i+1 >= len(ts) {
+		return false
+	}
+	if lx.is(ts[i], isAsking) {
+		return lx.is(ts[i+1], isAuxiliary|isAsked|isBe) && !lx.is(ts[i+1], isSpeaker)
+	}
+	if i+2 < len(ts) && lx.negators.at(ts, i) == 2 && lx.is(ts[i+2], isAsked) && !lx.is(ts[i], isSpeaker) {
+		return lx.is(ts[i], isAuxiliary) // "don't you think"
+	}
+	return lx.is(ts[i], isAuxiliary) && lx.is(ts[i+1], isAsked)
+}
+
+// judge marks the clauses of one sentence.
+func (lx *lexicon) judge(cs []clause, asks bool) {
+	unreal, question, reported, hedged := false, false, false, false
+	for i := range cs {
+		c := &cs[i]
+		ts := lx.strip(c.tokens)
+		if len(ts) == 0 {
+			continue
+		}
+		if lx.opensQuestion(ts, 0) || (asks || len(ts) > 2) && lx.is(ts[0], isAsking) && !lx.is(ts[0], isBinder) {
+			question = true
+		}
+		if lx.is(ts[0], isUnreal) || lx.unrealLeads.at(ts, 0) > 0 {
+			unreal = true
+		}
+		c.question = question || asks && i == len(cs)-1
+		c.reported, c.hedged = reported, hedged
+		hedged = lx.hedgeLeads.at(ts, 0) == len(ts)
+		if lx.reports(ts) {
+			reported, c.reported = true, true
+		}
+	}
+	for i := range cs {
+		cs[i].unreal = unreal
+	}
+}
+
+// reports reports whether somebody else says what follows.
+func (lx *lexicon) reports(ts []token) bool {
+	if lx.is(ts[0], isSpeaker) {
+		return false
+	}
+	for i, t := range ts {
+		if i > 5 {
+			return false
+		}
+		if lx.is(t, isSpeaker) {
+			return false
+		}
+		if lx.is(t, isReporting) && i > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// strip cuts what may stand before a clause: marks, conjunctions, greetings.
+func (lx *lexicon) strip(ts []token) []token {
+	for len(ts) > 0 {
+		n := lx.leads.at(ts, 0)
+		if n == 0 && (!ts[0].word || lx.is(ts[0], isJoint)) {
+			n = 1
+		}
+		if n == 0 {
+			break
+		}
+		ts = ts[n:]
+	}
+	return ts
+}

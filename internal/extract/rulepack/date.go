@@ -1,0 +1,276 @@
+package rulepack
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"palimpsest/pkg/events"
+)
+
+// Calendar holds the words of dates in one language. General date parsers read
+// a date out of any text ("may", "sat", "second"), guess the language and cost a
+// hundred times a clause; this one reads what a clause says beside its pattern.
+type Calendar struct {
+	Months   map[string]int    `yaml:"months"`   // name: 1 to 12
+	Weekdays map[string]int    `yaml:"weekdays"` // name: 0 (Sunday) to 6
+	Units    map[string]string `yaml:"units"`    // name: d, w, m or y
+	Shifts   map[string]string `yaml:"shifts"`   // phrase: -1d, +1w, …
+	Numbers  map[string]int    `yaml:"numbers"`
+	Last     []string          `yaml:"last"`
+	Next     []string          `yaml:"next"`
+	This     []string          `yaml:"this"`
+	Ago      []string          `yaml:"ago"`
+	In       []string          `yaml:"in"`    // "in three weeks", "in March"
+	Since    []string          `yaml:"since"` // "since 2019"
+	On       []string          `yaml:"on"`    // before a weekday or day of a month
+}
+
+// moment is a date that a clause names, at the start of its day, month or year
+// in the speaker's zone.
+type moment struct {
+	at   time.Time
+	span span // the tokens that name it
+}
+
+// when finds the first date among the tokens, counted from now. tense chooses
+// the side of a date that has one on each: "in March" is the last one of a past
+// clause and the next one of a future clause.
+func (lx *lexicon) when(ts []token, now time.Time, tense string) (moment, bool) {
+	for i := range ts {
+		if n, at, ok := lx.dateAt(ts[i:], now, tense); ok {
+			from := i
+			for from > 0 && (slices.Contains(lx.calendar.On, ts[from-1].low) || slices.Contains(lx.calendar.In, ts[from-1].low) || slices.Contains(lx.calendar.Since, ts[from-1].low)) {
+				from--
+			}
+			return moment{at: at, span: span{from, i + n}}, true
+		}
+	}
+	return moment{}, false
+}
+
+func (lx *lexicon) dateAt(ts []token, now time.Time, tense string) (n int, at time.Time, ok bool) {
+	cal := &lx.calendar
+	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
+	word := func(i int) string {
+		if i < len(ts) {
+			return ts[i].low
+		}
+		return ""
+	}
+	if n := lx.shifts.at(ts, 0); n > 0 {
+		words := make([]string, n)
+		for i := range n {
+			words[i] = ts[i].low
+		}
+		return shift(n, today, cal.Shifts[strings.Join(words, " ")])
+	}
+	if t, err := time.ParseInLocation(time.DateOnly, word(0), now.Location()); err == nil {
+		return 1, t, true
+	}
+	dir := direction(tense)
+	switch {
+	case slices.Contains(cal.Last, word(0)):
+		return cal.relative(word(1), today, -1)
+	case slices.Contains(cal.Next, word(0)):
+		return cal.relative(word(1), today, 1)
+	case slices.Contains(cal.This, word(0)):
+		return cal.relative(word(1), today, 0)
+	}
+	if count, ok := cal.number(word(0)); ok && cal.Units[word(1)] != "" && slices.Contains(cal.Ago, word(2)) {
+		return shift(3, today, strconv.Itoa(-count)+cal.Units[word(1)])
+	}
+	if slices.Contains(cal.In, word(0)) {
+		if count, ok := cal.number(word(1)); ok && cal.Units[word(2)] != "" {
+			return shift(3, today, "+"+strconv.Itoa(count)+cal.Units[word(2)])
+		}
+	}
+	if day, ok := cal.Weekdays[word(0)]; ok {
+		if dir == 0 {
+			return 0, time.Time{}, false
+		}
+		return 1, nextWeekday(today, time.Weekday(day), dir), true
+	}
+	return cal.absolute(word, today, dir)
+}
+
+// absolute reads "March", "March 5 2024", "5 March", "in 2019".
+func (cal *Calendar) absolute(word func(int) string, today time.Time, dir int) (n int, at time.Time, ok bool) {
+	if slices.Contains(cal.In, word(0)) || slices.Contains(cal.Since, word(0)) {
+		if y, ok := year(word(1)); ok {
+			return 2, time.Date(y, 1, 1, 0, 0, 0, 0, today.Location()), true
+		}
+		if n, at, ok := cal.monthly(func(i int) string { return word(i + 1) }, today, dir, false); ok {
+			return n + 1, at, true
+		}
+		return 0, time.Time{}, false
+	}
+	return cal.monthly(word, today, dir, true)
+}
+
+// monthly reads a month with its day and year; withDay requires a day, since a
+// month's name alone may be a verb or a person.
+func (cal *Calendar) monthly(word func(int) string, today time.Time, dir int, withDay bool) (n int, at time.Time, ok bool) {
+	day, i := 0, 0
+	if d, ok := dayOf(word(0)); ok {
+		day, i = d, 1
+		if word(1) == "of" {
+			i = 2
+		}
+	}
+	month, ok := cal.Months[word(i)]
+	if !ok {
+		return 0, time.Time{}, false
+	}
+	i++
+	if day == 0 {
+		if d, ok := dayOf(word(i)); ok {
+			day = d
+			i++
+		}
+	}
+	if withDay && day == 0 {
+		if _, ok := year(word(i)); !ok {
+			return 0, time.Time{}, false
+		}
+	}
+	y, named := 0, false
+	if word(i) == "," {
+		y, named = year(word(i + 1))
+		if named {
+			i += 2
+		}
+	} else if y, named = year(word(i)); named {
+		i++
+	}
+	if named {
+		return i, time.Date(y, time.Month(month), max(day, 1), 0, 0, 0, 0, today.Location()), true
+	}
+	at = time.Date(today.Year(), time.Month(month), max(day, 1), 0, 0, 0, 0, today.Location())
+	switch {
+	case dir < 0 && at.After(today):
+		at = at.AddDate(-1, 0, 0)
+	case dir >= 0 && at.Before(today.AddDate(0, -1, 1)):
+		at = at.AddDate(1, 0, 0)
+	}
+	return i, at, true
+}
+
+// relative reads "last week", "next Friday", "this month".
+func (cal *Calendar) relative(word string, today time.Time, dir int) (n int, at time.Time, ok bool) {
+	if day, ok := cal.Weekdays[word]; ok {
+		return 2, nextWeekday(today, time.Weekday(day), or(dir, 1)), true
+	}
+	if month, ok := cal.Months[word]; ok {
+		at = time.Date(today.Year(), time.Month(month), 1, 0, 0, 0, 0, today.Location())
+		if dir < 0 && !at.Before(today) {
+			at = at.AddDate(-1, 0, 0)
+		}
+		if dir > 0 && !at.After(today) {
+			at = at.AddDate(1, 0, 0)
+		}
+		return 2, at, true
+	}
+	unit := cal.Units[word]
+	if unit == "" {
+		return 0, time.Time{}, false
+	}
+	if dir == 0 {
+		return 2, today, true
+	}
+	return shift(2, today, strconv.Itoa(dir)+unit)
+}
+
+// number reads the count before a unit: at most four digits, so that no date
+// leaves the calendar.
+func (cal *Calendar) number(word string) (int, bool) {
+	if n, ok := cal.Numbers[word]; ok {
+		return n, true
+	}
+	if len(word) > 4 {
+		return 0, false
+	}
+	n, err := strconv.Atoi(word)
+	return n, err == nil && n > 0
+}
+
+func shift(n int, from time.Time, by string) (int, time.Time, bool) {
+	if by == "" {
+		return 0, time.Time{}, false
+	}
+	count, err := strconv.Atoi(by[:len(by)-1])
+	if err != nil {
+		return 0, time.Time{}, false
+	}
+	at := from
+	switch by[len(by)-1] {
+	case 'd':
+		at = from.AddDate(0, 0, count)
+	case 'w':
+		at = from.AddDate(0, 0, 7*count)
+	case 'm':
+		at = from.AddDate(0, count, 0)
+	case 'y':
+		at = from.AddDate(count, 0, 0)
+	}
+	return n, at, at.Year() >= 1 && at.Year() <= 9999
+}
+
+// nextWeekday is the nearest such day after (dir 1) or before (-1) today.
+func nextWeekday(today time.Time, day time.Weekday, dir int) time.Time {
+	ahead := (int(day) - int(today.Weekday()) + 7) % 7
+	if dir > 0 {
+		if ahead == 0 {
+			ahead = 7
+		}
+		return today.AddDate(0, 0, ahead)
+	}
+	back := (7 - ahead) % 7
+	if back == 0 {
+		back = 7
+	}
+	return today.AddDate(0, 0, -back)
+}
+
+func direction(tense string) int {
+	switch tense {
+	case "past":
+		return -1
+	case "future":
+		return 1
+	}
+	return 0
+}
+
+func year(word string) (int, bool) {
+	n, err := strconv.Atoi(word)
+	return n, err == nil && len(word) == 4 && n >= 1900 && n < 2200
+}
+
+func dayOf(word string) (int, bool) {
+	for _, suffix := range [...]string{"st", "nd", "rd", "th"} {
+		word = strings.TrimSuffix(word, suffix)
+	}
+	n, err := strconv.Atoi(word)
+	return n, err == nil && len(word) <= 2 && n >= 1 && n <= 31
+}
+
+// locate puts the time of an episode into the zone its relative dates count in:
+// the metadata key tz (IANA name or UTC offset), else its own offset.
+func locate(at time.Time, metadata map[string]any) time.Time {
+	name, _ := metadata[events.MetaTimezone].(string)
+	if name == "" {
+		return at
+	}
+	for _, layout := range [...]string{"-07:00", "-0700", "Z07:00"} {
+		if t, err := time.Parse(layout, strings.TrimPrefix(name, "UTC")); err == nil {
+			_, offset := t.Zone()
+			return at.In(time.FixedZone(name, offset))
+		}
+	}
+	if zone, err := time.LoadLocation(name); err == nil && name != "Local" {
+		return at.In(zone)
+	}
+	return at
+}

@@ -1,0 +1,50 @@
+// Package rulepack is the extractor that needs no model: versioned packs of
+// patterns over clauses, as data, and the small engine that runs them.
+//
+// # What a candidate says
+//
+// Subject is "user" for the speaker, the name of somebody else ("Tom") or, where
+// there is none, their relation ("user's sister"). Text begins with that
+// subject: "The user likes Python.", "Tom dislikes cilantro.", "The user's
+// sister lives in Paris.". EventTime is when it was said, except for what
+// happened at a time of its own (category event): so a state that is said to
+// have begun last week ("I moved to Bergen last week": ValidFrom) is still newer
+// than one that was said yesterday.
+//
+// # The scheme of predicates
+//
+// One value at a time (cardinality one): name, preferred_name, age, birthday,
+// pronouns, gender, lives_in, from, born_in, work, employment_status,
+// marital_status, religion, attends, phone, email, address, contact_channel,
+// response_style, favorite_{topic}, has_wife, has_husband, has_partner,
+// has_mother, has_father (and the like), has_boss.
+//
+// Many: lived_in, studies, degree, has_{relation}, has_pet, likes, dislikes,
+// prefers (object "Julia over Matlab"), hobby, habit, diet, allergic_to,
+// condition, medication, skill, speaks, uses, works_on, deadline, wants_to,
+// plans_to, did, upcoming, owns, thinks, copes_by, is, fears, instruction.
+//
+// Work is one fact, because role, employer and field say more together than
+// apart: predicate "work", cardinality one, the object composed as
+// "as a ROLE at EMPLOYER in FIELD" with any part absent, and the Text
+// "The user works " + object + ".". "as a hydrologist at Fenwick Labs" followed
+// by "at Tarn Institute" is a contradiction of the employer alone and merges to
+// "as a hydrologist at Tarn Institute"; "in tech" followed by "as a senior
+// engineer at Fenwick" is a refinement and merges to all three. The rules are
+// memory.ParseWork and memory.MergeWork; since Text holds Object verbatim, the
+// merged text is the candidate's with its object replaced by the merged one.
+//
+// # What ends what
+//
+// Negated means that the triple holds no longer, or not at all ("I've left
+// Fenwick": user work "at Fenwick"; an empty object means whatever is known). An
+// object may be shorter than the known one ("Fenwick", "Fenwick Labs"); of a
+// composed work fact only the named part ends (memory.MergeWork again).
+// A negated candidate that has a successor in the same episode ("I've left
+// Fenwick, I'm with Tarn now") is not emitted: the successor carries it in
+// Retracts. A Retracts of the candidate's own (subject, predicate) of
+// cardinality one needs no delta of its own, the UPDATE replaces it. Diets are
+// many ("vegan", "gluten-free"), and those that exclude each other carry the
+// others in Retracts: "I started eating meat again" is (user, diet, "eats meat")
+// and retracts vegetarian, vegan and pescatarian.
+package rulepack

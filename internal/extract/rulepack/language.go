@@ -1,0 +1,188 @@
+package rulepack
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// language is a pack, compiled.
+type language struct {
+	name, version string
+	script        *unicode.RangeTable
+	lx            *lexicon
+	patterns      []pattern
+	// byHead finds patterns by the word they begin with, headless are those that
+	// may begin with any.
+	byHead   map[string][]int
+	headless []int
+
+	relations  phrases
+	relationOf map[string]*Relation
+	naming     map[string]bool
+	yes        map[string]bool
+	answers    []answer
+
+	speakerWord, ownWord, namingWord string
+}
+
+type pattern struct {
+	rule *Rule
+	*program
+}
+
+type answer struct {
+	Answer
+	asks []*program
+}
+
+func compileLanguage(p Pack) (*language, error) {
+	script, ok := unicode.Scripts[p.Script]
+	if !ok {
+		return nil, &PackError{Pack: p.ID, Field: "script", Reason: "no script is called " + p.Script}
+	}
+	if len(p.Lexicon.Speaker) == 0 || len(p.Lexicon.Own) == 0 || p.Lexicon.Subject == "" || p.Lexicon.Possessive == "" {
+		return nil, &PackError{Pack: p.ID, Field: "lexicon", Reason: "speaker, own, subject and possessive are required"}
+	}
+	l := &language{
+		name: p.Language, version: p.Version, script: script, lx: p.Lexicon.compile(),
+		byHead: make(map[string][]int), relationOf: make(map[string]*Relation),
+		naming: toSet(p.Lexicon.Naming), yes: toSet(p.Lexicon.Yes),
+		speakerWord: p.Lexicon.Speaker[0], ownWord: p.Lexicon.Own[0], namingWord: "named",
+	}
+	if len(p.Lexicon.Naming) > 0 {
+		l.namingWord = p.Lexicon.Naming[0]
+	}
+	sets := make(map[string]phrases, len(p.Sets))
+	for name, list := range p.Sets {
+		sets[name] = newPhrases(list)
+	}
+	var relations []string
+	for i := range p.Relations {
+		r := &p.Relations[i]
+		for _, w := range r.Words {
+			relations = append(relations, w)
+			l.relationOf[w] = r
+		}
+	}
+	l.relations = newPhrases(relations)
+	sets["relation"] = l.relations
+	if err := l.addRules(p, sets); err != nil {
+		return nil, err
+	}
+	return l, l.addAnswers(p, sets)
+}
+
+func (l *language) addRules(p Pack, sets map[string]phrases) error {
+	for i := range p.Rules {
+		r := &p.Rules[i]
+		for _, src := range r.Patterns {
+			prog, err := compile(src, sets, r.List || r.Joined)
+			if err != nil {
+				return &PackError{Pack: p.ID, Pattern: r.ID, Field: "patterns", Reason: src + ": " + err.Error()}
+			}
+			for _, tpl := range []string{r.Object, r.Text, r.Predicate} {
+				for _, name := range templateNames(tpl) {
+					if !slices.Contains(prog.slots, name) && !optionalIn(tpl, name) {
+						return &PackError{Pack: p.ID, Pattern: r.ID, Field: "patterns", Reason: src + ": captures no {" + name + "} for " + tpl}
+					}
+				}
+			}
+			n := len(l.patterns)
+			l.patterns = append(l.patterns, pattern{rule: r, program: prog})
+			if prog.heads == nil {
+				l.headless = append(l.headless, n)
+			}
+			for w := range prog.heads {
+				l.byHead[w] = append(l.byHead[w], n)
+			}
+		}
+	}
+	return nil
+}
+
+func (l *language) addAnswers(p Pack, sets map[string]phrases) error {
+	for _, a := range p.Answers {
+		out := answer{Answer: a}
+		for _, src := range a.Ask {
+			prog, err := compile(src, sets, false)
+			if err != nil {
+				return &PackError{Pack: p.ID, Pattern: "answers." + a.ID, Field: "ask", Reason: src + ": " + err.Error()}
+			}
+			out.asks = append(out.asks, prog)
+		}
+		l.answers = append(l.answers, out)
+	}
+	return nil
+}
+
+// find returns the first pattern, in the order of the pack, that matches at.
+func (l *language) find(ts []token, at int, f flags, accept func(*Rule) bool) (*Rule, *match) {
+	headed := l.byHead[ts[at].low]
+	for i, j := 0, 0; i < len(headed) || j < len(l.headless); {
+		var n int
+		switch {
+		case j == len(l.headless) || i < len(headed) && headed[i] < l.headless[j]:
+			n = headed[i]
+			i++
+		default:
+			n = l.headless[j]
+			j++
+		}
+		p := l.patterns[n]
+		if !accept(p.rule) {
+			continue
+		}
+		if m := l.lx.run(p.program, ts, at, f); m != nil {
+			return p.rule, m
+		}
+	}
+	return nil, nil
+}
+
+// reads reports whether the text is in the language's script.
+func (l *language) reads(text string) bool {
+	mine, other := 0, 0
+	for _, r := range text {
+		switch {
+		case !unicode.IsLetter(r):
+		case unicode.Is(l.script, r):
+			mine++
+		default:
+			other++
+		}
+	}
+	return mine > 0 && mine >= other
+}
+
+func toSet(list []string) map[string]bool {
+	set := make(map[string]bool, len(list))
+	for _, w := range list {
+		set[w] = true
+	}
+	return set
+}
+
+// template names are {o}, {o|title}; [ ] encloses what is left out where a
+// capture in it is absent.
+func templateNames(tpl string) []string {
+	var out []string
+	for rest := tpl; ; {
+		_, after, ok := strings.Cut(rest, "{")
+		if !ok {
+			return out
+		}
+		name, tail, _ := strings.Cut(after, "}")
+		name, _, _ = strings.Cut(name, "|")
+		if name != "S" && name != "S's" && name != "O" && name != "when" {
+			out = append(out, name)
+		}
+		rest = tail
+	}
+}
+
+func optionalIn(tpl, name string) bool {
+	open := strings.Index(tpl, "[")
+	at := strings.Index(tpl, "{"+name)
+	return open >= 0 && open < at && strings.Index(tpl[open:], "]") > 0
+}

@@ -1,0 +1,255 @@
+package rulepack
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"palimpsest/pkg/events"
+)
+
+// Lexicon holds the closed word classes of a language. Lists hold words or
+// phrases, folded.
+type Lexicon struct {
+	// Contractions are written out before anything else: "i'm": "i am".
+	Contractions map[string]string `yaml:"contractions"`
+	// Rewrite maps a word to the one that patterns know: "we": "i".
+	Rewrite map[string]string `yaml:"rewrite"`
+	// Speaker are the subject pronouns of the speaker, Own the possessive ones.
+	Speaker []string `yaml:"speaker"`
+	Own     []string `yaml:"own"`
+	// Others are the subject pronouns of anybody else.
+	Others []string `yaml:"others"`
+	// Singular pronouns that refer back to a person, by gender.
+	He  []string `yaml:"he"`
+	She []string `yaml:"she"`
+	// Be are the forms that may follow a subject as copula.
+	Be []string `yaml:"be"`
+	// Third maps verb forms of the third person to those of the first.
+	Third map[string]string `yaml:"third"`
+	// Verbs may stand without a subject after a conjunction; Dropped also at
+	// the start of a sentence ("moved to Bergen").
+	Verbs   []string `yaml:"verbs"`
+	Dropped []string `yaml:"dropped"`
+	// Leads may stand before a clause and mean nothing ("well", "by the way").
+	Leads []string `yaml:"leads"`
+	// Fillers may stand anywhere between the words of a pattern.
+	Fillers []string `yaml:"fillers"`
+	// Negators, Hedges and Past ("used to") may too, and are remembered.
+	Negators []string `yaml:"negators"`
+	Hedges   []string `yaml:"hedges"`
+	Past     []string `yaml:"past"`
+	// Ended turns a negation into an ending ("any more").
+	Ended []string `yaml:"ended"`
+	// HedgeLeads are whole clauses that make the next one a guess ("i think");
+	// UnrealLeads those that make it unreal ("i wish").
+	HedgeLeads  []string `yaml:"hedge_leads"`
+	UnrealLeads []string `yaml:"unreal_leads"`
+	// Unreal words make their sentence hypothetical.
+	Unreal []string `yaml:"unreal"`
+	// Reporting verbs of another subject make what follows theirs.
+	Reporting []string `yaml:"reporting"`
+	// Asking words open a question; Asked must follow those in Auxiliaries.
+	Asking      []string `yaml:"asking"`
+	Auxiliaries []string `yaml:"auxiliaries"`
+	Asked       []string `yaml:"asked"`
+	// Joints may stand before a clause: conjunctions.
+	Joints []string `yaml:"joints"`
+	// Binders before the speaker's pronoun keep it in its clause ("that i").
+	Binders []string `yaml:"binders"`
+	// Stops end a capture; Prepositions end a noun phrase.
+	Stops        []string `yaml:"stops"`
+	Prepositions []string `yaml:"prepositions"`
+	// Empty words make no object on their own ("it", "something").
+	Empty []string `yaml:"empty"`
+	// Articles are cut off the front of an object, Tails off its end.
+	Articles []string `yaml:"articles"`
+	Tails    []string `yaml:"tails"`
+	// Echo maps words of the speaker's inside objects to a third person's.
+	Echo map[string]string `yaml:"echo"`
+	// NotNames are words that are no name however they are written.
+	NotNames []string `yaml:"not_names"`
+	// Abbreviations do not end a sentence with their full stop.
+	Abbreviations []string `yaml:"abbreviations"`
+	// Subject and Possessive render the speaker in {S} and {S's}; OtherOwn is
+	// how somebody else possesses ("{}'s").
+	Subject    string `yaml:"subject"`
+	Possessive string `yaml:"possessive"`
+	OtherOwn   string `yaml:"other_own"`
+	// NoLonger stands before the text of what has ended.
+	NoLonger string `yaml:"no_longer"`
+	// Naming words stand between a relation and a name; Yes affirms a question.
+	Naming []string `yaml:"naming"`
+	Yes    []string `yaml:"yes"`
+	// And joins the items of a list.
+	And []string `yaml:"and"`
+	// NameEndings say what the last word of a name makes of it; NameFollowers
+	// what the word behind it does.
+	NameEndings   map[events.EntityType][]string `yaml:"name_endings"`
+	NameFollowers map[string]events.EntityType   `yaml:"name_followers"`
+	// Calendar holds the words of dates.
+	Calendar Calendar `yaml:"calendar"`
+}
+
+func (l Lexicon) overlay(over Lexicon) Lexicon {
+	out := l
+	for _, f := range [...]struct{ to, from *[]string }{
+		{&out.Speaker, &over.Speaker},
+		{&out.Own, &over.Own},
+		{&out.Others, &over.Others},
+		{&out.Verbs, &over.Verbs},
+		{&out.Dropped, &over.Dropped},
+		{&out.Leads, &over.Leads},
+		{&out.Fillers, &over.Fillers},
+		{&out.Stops, &over.Stops},
+		{&out.Empty, &over.Empty},
+		{&out.NotNames, &over.NotNames},
+		{&out.Unreal, &over.Unreal},
+		{&out.Reporting, &over.Reporting},
+	} {
+		*f.to = append(slices.Clone(*f.to), *f.from...)
+	}
+	out.Contractions = maps.Clone(l.Contractions)
+	if out.Contractions == nil {
+		out.Contractions = map[string]string{}
+	}
+	maps.Copy(out.Contractions, over.Contractions)
+	return out
+}
+
+// class is a set of the closed classes a word may be in.
+type class uint64
+
+const (
+	isSpeaker class = 1 << iota
+	isOwn
+	isOther
+	isHe
+	isShe
+	isBe
+	isVerb
+	isDropped
+	isLead
+	isFiller
+	isNegator
+	isHedge
+	isUnreal
+	isReporting
+	isAsking
+	isAuxiliary
+	isAsked
+	isJoint
+	isBinder
+	isStop
+	isPreposition
+	isEmpty
+	isArticle
+	isTail
+	isNotName
+	isAbbreviation
+	isAnd
+)
+
+// lexicon is a compiled [Lexicon].
+type lexicon struct {
+	words        map[string]class
+	contractions map[string][]string
+	rewrite      map[string]string
+	third        map[string]string
+	echo         map[string]string
+	leads        phrases
+	hedgeLeads   phrases
+	unrealLeads  phrases
+	hedges       phrases
+	past         phrases
+	ended        phrases
+	tails        phrases
+	fillers      phrases
+	negators     phrases
+
+	subject, possessive, otherOwn, noLonger string
+	calendar                                Calendar
+	shifts                                  phrases
+	endings                                 map[string]events.EntityType
+	followers                               map[string]events.EntityType
+}
+
+func (l Lexicon) compile() *lexicon {
+	lx := &lexicon{
+		words:        make(map[string]class),
+		contractions: make(map[string][]string, len(l.Contractions)),
+		rewrite:      l.Rewrite, third: l.Third, echo: l.Echo,
+		subject: l.Subject, possessive: l.Possessive, otherOwn: l.OtherOwn, calendar: l.Calendar, endings: make(map[string]events.EntityType), followers: l.NameFollowers, noLonger: l.NoLonger,
+		shifts: newPhrases(slices.Collect(maps.Keys(l.Calendar.Shifts))),
+	}
+	for typ, words := range l.NameEndings {
+		for _, w := range words {
+			lx.endings[w] = typ
+		}
+	}
+	for from, to := range l.Contractions {
+		lx.contractions[from] = strings.Fields(to)
+	}
+	for _, c := range [...]struct {
+		bit   class
+		words []string
+	}{
+		{isSpeaker, l.Speaker}, {isOwn, l.Own}, {isOther, l.Others}, {isHe, l.He}, {isShe, l.She}, {isBe, l.Be},
+		{isVerb, l.Verbs}, {isDropped, l.Dropped}, {isLead, l.Leads}, {isFiller, l.Fillers},
+		{isNegator, l.Negators}, {isHedge, l.Hedges}, {isUnreal, l.Unreal}, {isReporting, l.Reporting},
+		{isAsking, l.Asking}, {isAuxiliary, l.Auxiliaries}, {isAsked, l.Asked}, {isJoint, l.Joints},
+		{isBinder, l.Binders}, {isStop, l.Stops}, {isPreposition, l.Prepositions}, {isEmpty, l.Empty},
+		{isArticle, l.Articles}, {isTail, l.Tails}, {isNotName, l.NotNames},
+		{isAbbreviation, l.Abbreviations}, {isAnd, l.And},
+	} {
+		for _, w := range c.words {
+			lx.words[w] |= c.bit
+		}
+	}
+	lx.leads, lx.hedgeLeads, lx.unrealLeads = newPhrases(l.Leads), newPhrases(l.HedgeLeads), newPhrases(l.UnrealLeads)
+	lx.hedges, lx.past, lx.ended, lx.tails = newPhrases(l.Hedges), newPhrases(l.Past), newPhrases(l.Ended), newPhrases(l.Tails)
+	lx.fillers, lx.negators = newPhrases(l.Fillers), newPhrases(l.Negators)
+	return lx
+}
+
+func (lx *lexicon) is(t token, c class) bool { return lx.words[t.low]&c != 0 }
+
+// phrases finds phrases of one or more words by their first word, longest
+// first.
+type phrases map[string][][]string
+
+func newPhrases(list []string) phrases {
+	p := make(phrases, len(list))
+	for _, s := range list {
+		words := strings.Fields(s)
+		if len(words) > 0 {
+			p[words[0]] = append(p[words[0]], words)
+		}
+	}
+	for _, alternatives := range p {
+		slices.SortStableFunc(alternatives, func(a, b []string) int { return len(b) - len(a) })
+	}
+	return p
+}
+
+// at is the number of tokens of the longest phrase at i, or 0.
+func (p phrases) at(ts []token, i int) int {
+	for _, words := range p[ts[i].low] {
+		if hasWords(ts[i:], words) {
+			return len(words)
+		}
+	}
+	return 0
+}
+
+func hasWords(ts []token, words []string) bool {
+	if len(words) > len(ts) {
+		return false
+	}
+	for j, w := range words {
+		if ts[j].low != w {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,294 @@
+package rulepack
+
+import "strings"
+
+// flags is what was skipped on the way of a match.
+type flags uint8
+
+const (
+	flagNegated flags = 1 << iota // "do not", "never"
+	flagEnded                     // "no longer", "any more"
+	flagHedged                    // "might", "maybe"
+	flagPast                      // "used to"
+	flagGreeted                   // "hi" stood before
+)
+
+// span is a half-open range of tokens.
+type span struct{ from, to int }
+
+// match is where a pattern matched.
+type match struct {
+	ts       []token
+	slots    []string
+	captured []span
+	end      int
+	flags    flags
+}
+
+// get returns the tokens of a capture.
+func (m *match) get(name string) []token {
+	for i, s := range m.slots {
+		if s == name {
+			return m.ts[m.captured[i].from:m.captured[i].to]
+		}
+	}
+	return nil
+}
+
+// machine runs programs over one clause, backtracking.
+type machine struct {
+	lx       *lexicon
+	ts       []token
+	code     []instruction
+	list     bool
+	captured []span
+	steps    int
+	end      int
+	flags    flags
+}
+
+// maxSteps bounds backtracking: text decides how long a match takes, and text
+// comes from anybody.
+const maxSteps = 4000
+
+// run matches p from token at; nil if it does not.
+func (lx *lexicon) run(p *program, ts []token, at int, f flags) *match {
+	m := machine{lx: lx, ts: ts, code: p.code, list: p.list}
+	if len(p.slots) > 0 {
+		m.captured = make([]span, len(p.slots))
+	}
+	if !m.step(0, at, f) {
+		return nil
+	}
+	return &match{ts: ts, slots: p.slots, captured: m.captured, end: m.end, flags: m.flags}
+}
+
+func (m *machine) step(pc, at int, f flags) bool {
+	if m.steps++; m.steps > maxSteps {
+		return false
+	}
+	switch in := &m.code[pc]; in.op {
+	case opWord:
+		if at < len(m.ts) && m.ts[at].low == in.word && !m.ts[at].quoted && m.step(pc+1, at+1, f) {
+			return true
+		}
+		n, g := m.skip(at)
+		return n > 0 && m.step(pc, at+n, f|g)
+	case opSet:
+		for _, words := range m.alternatives(in.set, at) {
+			if m.step(pc+1, at+len(words), f) {
+				return true
+			}
+		}
+		n, g := m.skip(at)
+		return n > 0 && m.step(pc, at+n, f|g)
+	case opSplit:
+		return m.step(pc+1, at, f) || m.step(in.to, at, f)
+	case opJump:
+		return m.step(in.to, at, f)
+	case opGreeted:
+		return f&flagGreeted != 0 && m.step(pc+1, at, f)
+	case opCapture:
+		if m.capture(in, pc, at, f) {
+			return true
+		}
+		n, g := m.skip(at)
+		return n > 0 && m.step(pc, at+n, f|g)
+	case opStop:
+		if at < len(m.ts) && !m.stops(at, in.typ) {
+			return false
+		}
+		return m.step(pc+1, at, f)
+	default:
+		m.end, m.flags = at, f|m.tail(at)
+		return true
+	}
+}
+
+// skip passes over a filler, hedge or negation.
+func (m *machine) skip(at int) (n int, f flags) {
+	if at >= len(m.ts) || m.ts[at].quoted {
+		return 0, 0
+	}
+	lx := m.lx
+	if n := lx.ended.at(m.ts, at); n > 0 {
+		return n, flagNegated | flagEnded
+	}
+	if n := lx.negators.at(m.ts, at); n > 0 {
+		return n, flagNegated
+	}
+	if n := lx.past.at(m.ts, at); n > 0 {
+		return n, flagPast
+	}
+	if n := lx.hedges.at(m.ts, at); n > 0 {
+		return n, flagHedged
+	}
+	if n := lx.fillers.at(m.ts, at); n > 0 {
+		return n, 0
+	}
+	return 0, 0
+}
+
+func (m *machine) alternatives(set phrases, at int) [][]string {
+	if at >= len(m.ts) {
+		return nil
+	}
+	var out [][]string
+	for _, words := range set[m.ts[at].low] {
+		if hasWords(m.ts[at:], words) {
+			out = append(out, words)
+		}
+	}
+	return out
+}
+
+// stops reports whether a capture of that type may end before token at.
+func (m *machine) stops(at int, typ captureType) bool {
+	t := m.ts[at]
+	lx := m.lx
+	switch {
+	case lx.tails.at(m.ts, at) > 0 || lx.ended.at(m.ts, at) > 0 || lx.is(t, isStop):
+		return true
+	case m.list && (t.low == "," || lx.is(t, isAnd)):
+		return false
+	case !t.word:
+		return t.low != "'"
+	case t.low == "'s":
+		return false
+	case lx.is(t, isPreposition):
+		return typ != capRest && typ != capVerb
+	}
+	return lx.is(t, isJoint) && (typ != capRest && typ != capVerb || !lx.is(t, isAnd))
+}
+
+// tail looks for "any more" behind a match.
+func (m *machine) tail(at int) (f flags) {
+	for i := at; i < len(m.ts) && i < at+4; i++ {
+		if m.lx.ended.at(m.ts, i) > 0 {
+			f |= flagEnded
+		}
+	}
+	for i := max(0, at-3); i < at; i++ {
+		if m.lx.ended.at(m.ts, i) > 0 {
+			f |= flagEnded
+		}
+	}
+	return f
+}
+
+// capture tries each length, shortest first: what follows decides.
+func (m *machine) capture(in *instruction, pc, at int, f flags) bool {
+	try := func(to int) bool {
+		old := m.captured[in.slot]
+		m.captured[in.slot] = span{at, to}
+		if m.step(pc+1, to, f) {
+			return true
+		}
+		m.captured[in.slot] = old
+		return false
+	}
+	switch in.typ {
+	case capSet:
+		for _, words := range m.alternatives(in.set, at) {
+			if try(at + len(words)) {
+				return true
+			}
+		}
+		return false
+	case capWord:
+		return at < len(m.ts) && m.ts[at].word && !m.lx.is(m.ts[at], isEmpty) && try(at+1)
+	case capNumber:
+		return at < len(m.ts) && m.lx.isNumber(m.ts[at].low) && try(at+1)
+	case capAll:
+		return at < len(m.ts) && !m.lx.is(m.ts[at], isSpeaker|isOther|isNegator|isJoint|isEmpty) && m.filled(at, len(m.ts)) && try(len(m.ts))
+	case capName, capAnyName:
+		for to := at + m.nameLen(at, in.typ == capAnyName); to > at; to-- {
+			if try(to) {
+				return true
+			}
+		}
+		return false
+	}
+	if in.typ == capGerund && (at == len(m.ts) || len(m.ts[at].low) < 6 || !strings.HasSuffix(m.ts[at].low, "ing")) {
+		return false
+	}
+	const most = 14
+	for to := at + 1; to <= len(m.ts) && to <= at+most; to++ {
+		if !m.takes(in.typ, at, to-1) {
+			return false
+		}
+		if m.filled(at, to) && (in.typ != capEnds || endsIn(in.set, m.ts[to-1].low)) && try(to) {
+			return true
+		}
+	}
+	return false
+}
+
+// takes reports whether a capture that began at from may hold token i.
+func (m *machine) takes(typ captureType, from, i int) bool {
+	t := m.ts[i]
+	lx := m.lx
+	switch {
+	case t.quoted:
+		return true
+	case !t.word && t.low != "'s":
+		return t.low == "," || t.low == "'" || t.low == "$" || t.low == "%" || t.low == "&"
+	case lx.is(t, isStop):
+		return false
+	case lx.is(t, isNegator) && i == from, lx.is(t, isSpeaker|isOther) && i == from:
+		return false
+	case (typ == capNoun || typ == capEnds || typ == capGerund) && lx.is(t, isPreposition):
+		return false
+	}
+	return true
+}
+
+// endsIn reports whether a word is in the set, or has a suffix that is.
+func endsIn(set phrases, word string) bool {
+	if len(set[word]) > 0 && len(set[word][len(set[word])-1]) == 1 {
+		return true
+	}
+	for i := 1; i < len(word); i++ {
+		if _, ok := set["*"+word[i:]]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// filled reports whether the tokens say something besides closed words.
+func (m *machine) filled(from, to int) bool {
+	for _, t := range m.ts[from:to] {
+		if t.word && (t.quoted || !m.lx.is(t, isEmpty|isArticle|isFiller|isTail|isPreposition|isJoint|isOwn)) {
+			return true
+		}
+	}
+	return false
+}
+
+// nameLen is how many tokens at and after at are a name.
+func (m *machine) nameLen(at int, anyCase bool) int {
+	n := 0
+	for i := at; i < len(m.ts) && n < 4; i++ {
+		t := m.ts[i]
+		if !t.word || m.lx.is(t, isNotName) && !(n > 0 && t.capital()) {
+			break
+		}
+		if !t.capital() {
+			if n == 0 && anyCase && !m.lx.is(t, isStop|isEmpty|isFiller|isNegator|isArticle|isPreposition|isLead|isVerb|isOwn|isBe) && !strings.HasSuffix(t.low, "ing") {
+				return 1
+			}
+			break
+		}
+		n++
+	}
+	return n
+}
+
+func (lx *lexicon) isNumber(s string) bool {
+	if s != "" && s[0] >= '0' && s[0] <= '9' {
+		return true
+	}
+	_, ok := lx.calendar.Numbers[s]
+	return ok
+}

@@ -1,0 +1,208 @@
+package rulepack
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// person is somebody (or some animal) besides the speaker whom clauses are about.
+type person struct {
+	name     string // as typed; empty where only the relation is known
+	rel      string // the relation's word
+	relation *Relation
+}
+
+// people are those whom the turns at hand named.
+type people struct {
+	byName map[string]*person
+	recent *person
+}
+
+func newPeople() *people { return &people{byName: make(map[string]*person)} }
+
+func (p *people) meet(who *person) {
+	if who.name != "" {
+		p.byName[strings.ToLower(who.name)] = who
+	}
+	p.recent = who
+}
+
+// subject is how Candidate.Subject names them.
+func (p *person) subject(lx *lexicon) string {
+	switch {
+	case p == nil:
+		return subjectUser
+	case p.name != "":
+		return p.name
+	}
+	return strings.TrimPrefix(strings.ToLower(lx.possessive), "the ") + " " + p.rel
+}
+
+const subjectUser = "user"
+
+// nominative and possessive are how Text names them.
+func (p *person) nominative(lx *lexicon) string {
+	switch {
+	case p == nil:
+		return lx.subject
+	case p.name != "":
+		return p.name
+	}
+	return lx.possessive + " " + p.rel
+}
+
+func (p *person) possessive(lx *lexicon) string {
+	if p == nil {
+		return lx.possessive
+	}
+	return strings.ReplaceAll(lx.otherOwn, "{}", p.nominative(lx))
+}
+
+// mentioned finds "my sister Anna" at token i: my, up to two adjectives, the
+// relation, and a name with or without "named". n is the number of tokens.
+func (l *language) mentioned(ts []token, i int) (who *person, n int) {
+	lx := l.lx
+	if !lx.is(ts[i], isOwn) {
+		return nil, 0
+	}
+	for j := i + 1; j < len(ts) && j <= i+3; j++ {
+		if w := l.relations.at(ts, j); w > 0 {
+			return l.named(ts, i, j, w)
+		}
+		if !ts[j].word || lx.is(ts[j], isStop|isPreposition|isVerb|isBe|isNegator) {
+			return nil, 0
+		}
+	}
+	return nil, 0
+}
+
+func (l *language) named(ts []token, i, j, w int) (*person, int) {
+	words := make([]string, w)
+	for k := range w {
+		words[k] = ts[j+k].low
+	}
+	rel := strings.Join(words, " ")
+	who := &person{rel: rel, relation: l.relationOf[rel]}
+	end := j + w
+	if end < len(ts) && ts[end].low == "'s" {
+		return who, end - i
+	}
+	at := end
+	marked := false
+	if at < len(ts) && l.naming[ts[at].low] {
+		at, marked = at+1, true
+	} else if at+1 < len(ts) && ts[at].low == "," && ts[at+1].capital() {
+		at++
+	}
+	if at < len(ts) {
+		m := machine{lx: l.lx, ts: ts}
+		if k := m.nameLen(at, marked); k > 0 && (marked || !l.lx.is(ts[at], isVerb|isBe|isStop)) {
+			who.name = title(source(ts[at : at+k]))
+			end = at + k
+			if end < len(ts) && ts[end].low == "," && at > j+w {
+				end++
+			}
+		}
+	}
+	return who, end - i
+}
+
+// resolve turns a clause about somebody into one that reads as if the speaker
+// said it of themselves: "my brother Tom hates cilantro" becomes "i hate
+// cilantro", about Tom. ok is false where the clause is about nobody known.
+func (l *language) resolve(ts []token, known *people) (who *person, rest []token, ok bool) {
+	lx := l.lx
+	if len(ts) < 2 {
+		return nil, nil, false
+	}
+	who, n := l.mentioned(ts, 0)
+	switch {
+	case who != nil:
+		if prior := known.sameRelation(who); prior != nil {
+			who = prior
+		}
+		known.meet(who)
+	case lx.is(ts[0], isHe|isShe) && known.recent != nil:
+		p := known.recent.relation.Pronoun
+		if p == "she" && !lx.is(ts[0], isShe) || p == "he" && !lx.is(ts[0], isHe) {
+			return nil, nil, false
+		}
+		who, n = known.recent, 1
+	case ts[0].capital() && known.byName[ts[0].low] != nil:
+		who, n = known.byName[ts[0].low], 1
+	default:
+		return nil, nil, false
+	}
+	if n >= len(ts) {
+		return nil, nil, false
+	}
+	if ts[n].low == "'s" && n+1 < len(ts) {
+		// A possessive, unless it stands for "is".
+		if ts[0].capital() || !lx.is(ts[n+1], isArticle|isPreposition) {
+			return who, append(virtual(l.ownWord), ts[n+1:]...), true
+		}
+	}
+	return who, append(virtual(l.speakerWord), l.firstPerson(ts[n:])...), true
+}
+
+// sameRelation finds the one person whom a mention without a name means.
+func (p *people) sameRelation(who *person) *person {
+	if who.name != "" {
+		return nil
+	}
+	if p.recent != nil && p.recent.relation == who.relation {
+		return p.recent
+	}
+	return nil
+}
+
+// firstPerson writes the verb that begins ts as the speaker would.
+func (l *language) firstPerson(ts []token) []token {
+	out := append([]token(nil), ts...)
+	for i := 0; i < len(out) && i < 3; i++ {
+		if base, ok := l.lx.third[out[i].low]; ok {
+			out[i].low = base
+			return out
+		}
+		if l.lx.fillers.at(out, i) == 0 && l.lx.hedges.at(out, i) == 0 && l.lx.negators.at(out, i) == 0 {
+			return out
+		}
+	}
+	return out
+}
+
+// source is the text from the first to the last of the tokens, as typed.
+func source(ts []token) string {
+	var b strings.Builder
+	for i, t := range ts {
+		if i > 0 && t.start == ts[i-1].start && t.end == ts[i-1].end && !t.virtual() {
+			continue // another part of the same contraction
+		}
+		if i > 0 && (t.start > ts[i-1].end || t.virtual()) && t.low != "," && t.low != "'s" {
+			b.WriteByte(' ')
+		}
+		b.WriteString(t.text)
+	}
+	return b.String()
+}
+
+// title writes names and places that were typed in lower case with capitals.
+func title(s string) string {
+	if strings.ToLower(s) != s {
+		return s
+	}
+	words := strings.Fields(s)
+	for i, w := range words {
+		if i > 0 && len(w) <= 3 && (w == "of" || w == "the" || w == "and" || w == "de" || w == "in") {
+			continue
+		}
+		words[i] = capitalize(w)
+	}
+	return strings.Join(words, " ")
+}
+
+func capitalize(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(r)) + s[n:]
+}

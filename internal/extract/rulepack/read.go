@@ -1,0 +1,268 @@
+package rulepack
+
+import (
+	"strings"
+	"time"
+
+	"palimpsest/pkg/events"
+)
+
+// reading is one episode as one language reads it.
+type reading struct {
+	l      *language
+	text   string
+	at     time.Time // with the offset that relative dates count from
+	said   time.Time
+	known  *people
+	drafts []events.Candidate
+	seen   map[events.Triple]int
+}
+
+// read appends what the clauses of a text say.
+func (r *reading) read(previous *question) {
+	lx := r.l.lx
+	sentences := lx.sentences(lx.tokenize(r.text))
+	if previous != nil && len(sentences) > 0 {
+		r.answer(sentences[0], previous)
+	}
+	for _, s := range sentences {
+		var before *clause
+		cs := lx.split(s)
+		for i := range cs {
+			c := &cs[i]
+			r.clause(c, before)
+			before = c
+		}
+	}
+	r.fold()
+}
+
+// clause reads one clause; before is the one in front of it in its sentence.
+func (r *reading) clause(c, before *clause) {
+	lx := r.l.lx
+	ts := c.tokens
+	full := ts
+	ts, f := r.l.enter(ts)
+	if before != nil {
+		if rest, g := r.l.enter(before.tokens); len(rest) == 0 {
+			f |= g // "hey, it's…"
+		}
+	}
+	if len(ts) == 0 || c.question || c.reported {
+		return
+	}
+	if before == nil && lx.is(ts[0], isDropped) ||
+		before != nil && !before.question && !before.reported && lx.is(ts[0], isVerb) && r.l.carries(before) {
+		ts = append(virtual(r.l.speakerWord), ts...)
+		if before != nil {
+			c.about = before.about
+		}
+	} else if before != nil && before.about != nil && lx.third[ts[0].low] != "" {
+		c.about = before.about
+		ts = append(virtual(r.l.speakerWord), r.l.firstPerson(ts)...)
+	} else if lx.is(ts[0], isOwn) && r.matchKin(c, full, ts, f) {
+		return
+	} else if who, rest, ok := r.l.resolve(ts, r.known); ok {
+		c.about = who
+		if !c.unreal {
+			r.relation(full, who)
+		}
+		ts = rest
+	}
+	c.tokens = append(c.tokens[:len(c.tokens):len(c.tokens)], virtualMark(ts)...)
+	if !c.unreal && c.about == nil {
+		r.others(full)
+	}
+	if r.match(c, full, ts, 0, f) || len(ts) < 2 {
+		return
+	}
+	// A leading adverbial: "For plotting I'd take…", "Last week I moved…".
+	for i := 1; i < len(ts) && i <= 6; i++ {
+		if lx.is(ts[i], isSpeaker|isOwn) {
+			if lx.is(ts[0], isPreposition|isBinder) || lx.hedges.at(ts, 0) > 0 || lx.dated(ts[:i]) {
+				if lx.hedges.at(ts, 0) > 0 {
+					f |= flagHedged
+				}
+				r.match(c, full, ts, i, f)
+			}
+			return
+		}
+	}
+}
+
+// virtualMark keeps the subject that was supplied visible to the next clause.
+func virtualMark(ts []token) []token {
+	if len(ts) > 0 && ts[0].virtual() {
+		return ts[:1]
+	}
+	return nil
+}
+
+// carries reports whether a clause has a subject that the next may go on with.
+func (l *language) carries(before *clause) bool {
+	if before.about != nil {
+		return true
+	}
+	for _, t := range before.tokens {
+		if l.lx.is(t, isSpeaker) {
+			return true
+		}
+	}
+	return false
+}
+
+// dated reports whether the tokens hold a date.
+func (lx *lexicon) dated(ts []token) bool {
+	_, ok := lx.when(ts, time.Unix(0, 0).UTC(), "past")
+	return ok
+}
+
+// enter cuts what stands before a clause and notes a greeting and a hedge.
+func (l *language) enter(ts []token) ([]token, flags) {
+	lx := l.lx
+	var f flags
+	for len(ts) > 0 {
+		switch n := lx.leads.at(ts, 0); {
+		case n > 0:
+			f |= flagGreeted
+			ts = ts[n:]
+		case !ts[0].word || lx.is(ts[0], isJoint):
+			ts = ts[1:]
+		default:
+			n := lx.hedgeLeads.at(ts, 0)
+			if n == 0 || n >= len(ts) || !lx.is(ts[n], isSpeaker|isOwn) {
+				return ts, f
+			}
+			f |= flagHedged
+			ts = ts[n:]
+		}
+	}
+	return ts, f
+}
+
+// match finds the first rule at a token, and drafts what it means. Fillers and
+// hedges in front of the first word are passed over.
+func (r *reading) match(c *clause, full, ts []token, at int, f flags) bool {
+	accept := func(rule *Rule) bool {
+		return (!c.unreal || rule.Unreal) && (c.about == nil || !rule.Self)
+	}
+	for at < len(ts) {
+		if rule, m := r.l.find(ts, at, f, accept); m != nil {
+			if c.hedged {
+				m.flags |= flagHedged
+			}
+			r.draft(rule, m, c.about, full)
+			return true
+		}
+		m := machine{lx: r.l.lx, ts: ts}
+		n, g := m.skip(at)
+		if n == 0 {
+			return false
+		}
+		at += n
+		f |= g
+	}
+	return false
+}
+
+// matchKin tries the rules that read "my sister's name is…" whole.
+func (r *reading) matchKin(c *clause, full, ts []token, f flags) bool {
+	if c.unreal {
+		return false
+	}
+	rule, m := r.l.find(ts, 0, f, func(rule *Rule) bool { return rule.Kin })
+	if m == nil {
+		return false
+	}
+	r.draft(rule, m, nil, full)
+	return true
+}
+
+// relation drafts that the speaker has somebody.
+func (r *reading) relation(full []token, who *person) {
+	if who.relation == nil || r.seenPerson(who) {
+		return
+	}
+	rel := who.relation
+	if who.name == "" && rel.Quiet {
+		return
+	}
+	tpl, object := rel.Text, who.rel
+	var mentions []events.Mention
+	if who.name != "" {
+		tpl, object = rel.Named, who.name
+		if rel.Category == "pet" {
+			object = who.rel + " " + r.l.namingWord + " " + who.name
+		}
+		mentions = []events.Mention{mentionOf(who.name, rel.Type)}
+	}
+	text := strings.NewReplacer("{rel}", who.rel, "{name}", who.name, "{S}", r.l.lx.subject, "{S's}", r.l.lx.possessive).Replace(tpl)
+	category := rel.Category
+	if category == "pet" {
+		category = "relationship"
+	}
+	r.add(events.Candidate{
+		Kind: events.FactSemantic, Category: category, Subject: subjectUser, Predicate: rel.Predicate, Object: object,
+		Text: capitalize(text), EvidenceQuote: r.l.evidence(r.text, full), Confidence: 0.85, Explicit: true,
+		Sensitivity: events.SensitivityNone, Cardinality: rel.Cardinality, EventTime: r.said, Entities: mentions,
+		RuleID: "relation." + rel.Predicate,
+	})
+}
+
+func (r *reading) seenPerson(who *person) bool {
+	for _, d := range r.drafts {
+		if d.Subject == subjectUser && d.Predicate == who.relation.Predicate && (who.name == "" || strings.Contains(d.Object, who.name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// others drafts whom a clause mentions beside its subject: "with my wife Ida".
+func (r *reading) others(ts []token) {
+	for i := range ts {
+		if who, _ := r.l.mentioned(ts, i); who != nil {
+			r.known.meet(who)
+			if who.name != "" || !who.relation.Quiet {
+				r.relation(ts, who)
+			}
+		}
+	}
+}
+
+// add keeps the first of what says the same.
+func (r *reading) add(c events.Candidate) {
+	key := events.Triple{Subject: c.Subject, Predicate: c.Predicate, Object: strings.ToLower(c.Object)}
+	if i, ok := r.seen[key]; ok && r.drafts[i].Negated == c.Negated {
+		return
+	}
+	r.seen[key] = len(r.drafts)
+	r.drafts = append(r.drafts, c)
+}
+
+// fold lets a value that takes another's place carry its end: "I've left
+// Fenwick, I'm with Tarn now" is one candidate that retracts.
+func (r *reading) fold() {
+	out := r.drafts[:0]
+	gone := make(map[int]bool)
+	for i := range r.drafts {
+		d := &r.drafts[i]
+		if !d.Negated || d.Cardinality != events.One {
+			continue
+		}
+		for j := range r.drafts {
+			n := &r.drafts[j]
+			if !n.Negated && n.Subject == d.Subject && n.Predicate == d.Predicate {
+				n.Retracts = append(n.Retracts, events.Triple{Subject: d.Subject, Predicate: d.Predicate, Object: d.Object})
+				gone[i] = true
+				break
+			}
+		}
+	}
+	for i, d := range r.drafts {
+		if !gone[i] {
+			out = append(out, d)
+		}
+	}
+	r.drafts = out
+}

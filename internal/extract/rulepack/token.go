@@ -1,0 +1,136 @@
+package rulepack
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+)
+
+// token is one word or mark. Tokens that an engine step supplied (the missing
+// subject of "and want to…") have no place in the text: start == end.
+type token struct {
+	low        string // folded; contractions are written out
+	text       string // as typed
+	start, end int    // bytes of the source
+	word       bool   // letters or digits rather than a mark
+	quoted     bool   // between quotation marks
+}
+
+func (t token) virtual() bool { return t.start == t.end }
+
+// capital reports whether the token is written like a name.
+func (t token) capital() bool {
+	r, _ := utf8.DecodeRuneInString(t.text)
+	return unicode.IsUpper(r)
+}
+
+func virtual(words ...string) []token {
+	out := make([]token, len(words))
+	for i, w := range words {
+		out[i] = token{low: w, text: w, word: true}
+	}
+	return out
+}
+
+// tokenize cuts text at the word boundaries of UAX #29 (which leaves each
+// ideograph a word of its own), glues what they cut within one written word
+// (addresses, "C++", "well-known"), writes contractions out, and keeps line
+// breaks as tokens.
+func (lx *lexicon) tokenize(text string) []token {
+	out := make([]token, 0, len(text)/5+4)
+	state := -1
+	at := 0
+	for rest := text; rest != ""; {
+		if n := addressLen(rest); n > 0 && (at == 0 || isSpace(text[at-1])) {
+			out = append(out, token{low: strings.ToLower(rest[:n]), text: rest[:n], start: at, end: at + n, word: true})
+			rest, at, state = rest[n:], at+n, -1
+			continue
+		}
+		var w string
+		w, rest, state = uniseg.FirstWordInString(rest, state)
+		start := at
+		at += len(w)
+		r, _ := utf8.DecodeRuneInString(w)
+		switch {
+		case strings.Contains(w, "\n"):
+			out = append(out, token{low: "\n", text: "\n", start: start, end: at})
+		case unicode.IsSpace(r) || unicode.IsControl(r):
+		case unicode.IsLetter(r) || unicode.IsDigit(r):
+			out = lx.appendWord(out, w, start)
+		default:
+			out = append(out, token{low: w, text: w, start: start, end: at})
+		}
+	}
+	return glue(text, out)
+}
+
+// appendWord writes "I'm" as "i am" and "Anna's" as "anna 's"; all parts stand
+// at the same place.
+func (lx *lexicon) appendWord(out []token, w string, start int) []token {
+	low := strings.ToLower(strings.ReplaceAll(w, "’", "'"))
+	if parts, ok := lx.contractions[low]; ok {
+		for _, p := range parts {
+			out = append(out, token{low: p, text: w, start: start, end: start + len(w), word: true})
+		}
+		return out
+	}
+	if stem, ok := strings.CutSuffix(low, "'s"); ok && stem != "" {
+		cut := strings.LastIndexAny(w, "'’")
+		return append(out,
+			token{low: stem, text: w[:cut], start: start, end: start + cut, word: true},
+			token{low: "'s", text: w[cut:], start: start + cut, end: start + len(w), word: true})
+	}
+	if lx.rewrite[low] != "" {
+		low = lx.rewrite[low]
+	}
+	return append(out, token{low: low, text: w, start: start, end: start + len(w), word: true})
+}
+
+// glue joins adjacent tokens of one written word.
+func glue(text string, in []token) []token {
+	out := in[:0]
+	for i := 0; i < len(in); i++ {
+		t := in[i]
+		for i+1 < len(in) && t.word && t.end == in[i+1].start {
+			next := in[i+1]
+			hyphen := (next.text == "-" || next.text == "/" || next.text == "&") && i+2 < len(in) && in[i+2].word && in[i+2].start == next.end
+			switch {
+			case hyphen:
+				i += 2
+			case (next.text == "+" || next.text == "#") && len(t.text) <= 3:
+				i++
+			default:
+				next.start = -1
+			}
+			if next.start < 0 {
+				break
+			}
+			t.end = in[i].end
+			t.text = text[t.start:t.end]
+			t.low = strings.ToLower(t.text)
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// addressLen is the length of an e-mail address or URL at the start of s, or 0.
+func addressLen(s string) int {
+	if c := s[0]; !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9') {
+		return 0
+	}
+	end := strings.IndexFunc(s, unicode.IsSpace)
+	if end < 0 {
+		end = len(s)
+	}
+	chunk := strings.TrimRight(s[:end], ".,;:!?)]}>\"'")
+	at := strings.IndexByte(chunk, '@')
+	if at > 0 && strings.IndexByte(chunk[at:], '.') > 1 || strings.Contains(chunk, "://") {
+		return len(chunk)
+	}
+	return 0
+}
+
+func isSpace(b byte) bool { return b == ' ' || b == '\n' || b == '\t' || b == '\r' }

@@ -1,0 +1,130 @@
+package extractor
+
+import (
+	"context"
+	"fmt"
+
+	"palimpsest/internal/extract"
+	"palimpsest/internal/memory"
+	"palimpsest/internal/pipeline"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// extract answers one tick with one batch.
+func (s *Service) extract(ctx context.Context, in events.Event[events.TickIssued]) ([]events.Payload, error) {
+	tick := in.Data
+	out := events.CandidatesExtracted{Batch: tick.Batch, SessionEnds: tick.SessionEnds}
+	if tick.Skipped != "" {
+		return []events.Payload{out}, nil
+	}
+	rule, ok := s.rules[tick.Rule]
+	if !ok {
+		return nil, pipeline.Rejectf(events.CodeInvalidField, "rule", "no rule is called %q", tick.Rule)
+	}
+	episodes, err := s.deps.Episodes.EpisodeRange(ctx, tick.Scope, tick.Range)
+	if err != nil {
+		return nil, fmt.Errorf("read episodes (%d, %d]: %w", tick.Range.From, tick.Range.To, err)
+	}
+	out.Episodes = refs(episodes)
+	turns, err := s.before(ctx, episodes)
+	if err != nil {
+		return nil, err
+	}
+	for _, part := range cut(episodes, func(e memory.Episode) bool { return reads(rule.Rule, e, s.deps.When) }) {
+		found, err := rule.extractor.Extract(ctx, part.episodes, extract.Context{
+			Scope: tick.Scope, Rule: tick.Rule, Prompt: tick.Prompt, Before: turnsBefore(turns, episodes[:part.at], part.episodes),
+		})
+		if err != nil {
+			return nil, fmt.Errorf("extract with %s: %w", rule.extractor.Name(), err)
+		}
+		out.Candidates = append(out.Candidates, found...)
+	}
+	return []events.Payload{out}, nil
+}
+
+// reads reports whether a rule takes an episode: never an incognito one.
+func reads(rule memory.Rule, e memory.Episode, when func(memory.Rule, memory.Episode) bool) bool {
+	return e.Mode != events.ModeIncognito && when(rule, e)
+}
+
+// before reads the turns in front of the range, for each session in it.
+func (s *Service) before(ctx context.Context, episodes []memory.Episode) ([]memory.Episode, error) {
+	var out []memory.Episode
+	seen := make(map[scope.Scope]bool)
+	for _, e := range episodes {
+		if seen[e.Scope] {
+			continue
+		}
+		seen[e.Scope] = true
+		turns, err := s.deps.Episodes.EpisodesBefore(ctx, e.Scope, e.Ordinal, extract.ContextTurns)
+		if err != nil {
+			return nil, fmt.Errorf("read turns before %d: %w", e.Ordinal, err)
+		}
+		for _, t := range turns {
+			if t.Mode != events.ModeIncognito {
+				out = append(out, t)
+			}
+		}
+	}
+	return out, nil
+}
+
+// run is consecutive episodes that a rule reads; at is the index of the first.
+type run struct {
+	at       int
+	episodes []memory.Episode
+}
+
+// cut splits a range at the episodes that the rule does not read.
+func cut(episodes []memory.Episode, take func(memory.Episode) bool) []run {
+	var out []run
+	open := false
+	for i, e := range episodes {
+		switch {
+		case !take(e):
+			open = false
+		case open:
+			last := &out[len(out)-1]
+			last.episodes = append(last.episodes, e)
+		default:
+			out = append(out, run{at: i, episodes: []memory.Episode{e}})
+			open = true
+		}
+	}
+	return out
+}
+
+// turnsBefore keeps, of the turns before the range and those of the range before a
+// run, the last [extract.ContextTurns] of each session in the run.
+func turnsBefore(before, earlier, part []memory.Episode) []memory.Episode {
+	left := make(map[scope.Scope]int)
+	for _, e := range part {
+		left[e.Scope] = extract.ContextTurns
+	}
+	var reversed []memory.Episode
+	for _, turns := range [...][]memory.Episode{earlier, before} {
+		for i := len(turns) - 1; i >= 0; i-- {
+			e := turns[i]
+			if left[e.Scope] > 0 && e.Mode != events.ModeIncognito {
+				left[e.Scope]--
+				reversed = append(reversed, e)
+			}
+		}
+	}
+	out := make([]memory.Episode, 0, len(reversed))
+	for i := len(reversed) - 1; i >= 0; i-- {
+		out = append(out, reversed[i])
+	}
+	return out
+}
+
+func refs(episodes []memory.Episode) []events.EpisodeRef {
+	out := make([]events.EpisodeRef, 0, len(episodes))
+	for _, e := range episodes {
+		out = append(out, events.EpisodeRef{
+			ID: e.ID, Ordinal: e.Ordinal, Session: e.Scope.Session, CorrelationID: e.CorrelationID,
+		})
+	}
+	return out
+}

@@ -1,0 +1,207 @@
+package extractor
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"palimpsest/internal/extract"
+	"palimpsest/internal/memory"
+	"palimpsest/internal/pipeline"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+var (
+	noon  = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	alice = scope.Scope{Project: "p", User: "alice"}
+)
+
+// fakeReader holds the episodes of one fact scope, by ordinal.
+type fakeReader struct {
+	store.EpisodeReader
+	episodes []memory.Episode
+	err      error
+}
+
+func (f *fakeReader) EpisodeRange(_ context.Context, _ scope.Scope, r events.Range) (out []memory.Episode, err error) {
+	for _, e := range f.episodes {
+		if e.Ordinal > r.From && e.Ordinal <= r.To {
+			out = append(out, e)
+		}
+	}
+	return out, f.err
+}
+
+func (f *fakeReader) EpisodesBefore(_ context.Context, s scope.Scope, ordinal uint64, n int) (out []memory.Episode, err error) {
+	for _, e := range f.episodes {
+		if e.Scope == s && e.Ordinal < ordinal {
+			out = append(out, e)
+		}
+	}
+	return out[max(0, len(out)-n):], f.err
+}
+
+// fakeExtractor proposes the content of each episode and remembers its calls.
+type fakeExtractor struct {
+	calls [][2][]string // ids of the turns before, ids of the episodes
+	in    []extract.Context
+}
+
+func (*fakeExtractor) Name() string { return "fake@1" }
+
+func (f *fakeExtractor) Extract(_ context.Context, episodes []memory.Episode, in extract.Context) (out []events.Candidate, err error) {
+	f.calls = append(f.calls, [2][]string{ids(in.Before), ids(episodes)})
+	f.in = append(f.in, in)
+	for _, e := range episodes {
+		out = append(out, events.Candidate{ID: "c-" + e.ID, Text: e.Content})
+	}
+	return out, nil
+}
+
+func ids(es []memory.Episode) (out []string) {
+	for _, e := range es {
+		out = append(out, e.ID)
+	}
+	return out
+}
+
+func said(id string, ordinal uint64, session, content string) memory.Episode {
+	s := alice
+	s.Session = session
+	return memory.Episode{
+		ID: id, Ordinal: ordinal, Scope: s, Role: events.RoleUser, Content: content, Timestamp: noon, CorrelationID: "cor-" + id,
+	}
+}
+
+func tick(rule string, from, to uint64) events.Event[events.TickIssued] {
+	return events.Event[events.TickIssued]{Data: events.TickIssued{Batch: events.Batch{
+		Header: events.Header{Scope: alice}, Rule: rule, Range: events.Range{From: from, To: to}, Cause: events.CauseEvery,
+	}}}
+}
+
+func newService(t *testing.T, r *fakeReader, x *fakeExtractor, when func(memory.Rule, memory.Episode) bool) *Service {
+	t.Helper()
+	s, err := New(Config{}, Deps{Episodes: r, Extractors: map[string]extract.Extractor{"rulepack": x}, When: when})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func run1(t *testing.T, s *Service, in events.Event[events.TickIssued]) events.CandidatesExtracted {
+	t.Helper()
+	out, err := s.extract(context.Background(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(out) != 1 {
+		t.Fatalf("got %d payloads, want 1", len(out))
+	}
+	return out[0].(events.CandidatesExtracted)
+}
+
+func TestExtractsTheRangeWithItsContext(t *testing.T) {
+	t.Parallel()
+	r := &fakeReader{}
+	for i, session := range []string{"a", "a", "a", "a", "a", "b", "a", "b"} {
+		r.episodes = append(r.episodes, said(string(rune('1'+i)), uint64(i+1), session, "text"))
+	}
+	x := &fakeExtractor{}
+	in := tick("turn", 6, 8)
+	in.Data.Prompt = "look for birds"
+	in.Data.SessionEnds = []events.SessionEnd{{Session: "a", LastOrdinal: 7, Cause: events.EndIdle, At: noon}}
+	got := run1(t, newService(t, r, x, nil), in)
+	if diff := cmp.Diff([][2][]string{{{"2", "3", "4", "5", "6"}, {"7", "8"}}}, x.calls); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+	want := events.CandidatesExtracted{
+		Batch: in.Data.Batch, SessionEnds: in.Data.SessionEnds,
+		Episodes: []events.EpisodeRef{
+			{ID: "7", Ordinal: 7, Session: "a", CorrelationID: "cor-7"},
+			{ID: "8", Ordinal: 8, Session: "b", CorrelationID: "cor-8"},
+		},
+		Candidates: []events.Candidate{{ID: "c-7", Text: "text"}, {ID: "c-8", Text: "text"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("batch (-want +got):\n%s", diff)
+	}
+	if x.in[0].Prompt != "look for birds" || x.in[0].Rule != "turn" || x.in[0].Scope != alice {
+		t.Errorf("context is %+v", x.in[0])
+	}
+}
+
+func TestSkippedTickPassesThrough(t *testing.T) {
+	t.Parallel()
+	x := &fakeExtractor{}
+	in := tick("turn", 0, 3)
+	in.Data.Skipped = "poison"
+	got := run1(t, newService(t, &fakeReader{err: errors.New("must not be read")}, x, nil), in)
+	if got.Skipped != "poison" || len(got.Candidates) > 0 || len(x.calls) > 0 {
+		t.Errorf("got %+v after %d calls", got, len(x.calls))
+	}
+}
+
+func TestEmptyRangeGivesAnEmptyBatch(t *testing.T) {
+	t.Parallel()
+	got := run1(t, newService(t, &fakeReader{}, &fakeExtractor{}, nil), tick("turn", 0, 3))
+	if len(got.Candidates) > 0 || got.Range != (events.Range{To: 3}) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestWhatARuleDoesNotReadIsContextStill(t *testing.T) {
+	t.Parallel()
+	r := &fakeReader{episodes: []memory.Episode{said("1", 1, "a", "x"), said("2", 2, "a", "skip"), said("3", 3, "a", "x")}}
+	r.episodes[0].Mode = events.ModeIncognito
+	x := &fakeExtractor{}
+	got := run1(t, newService(t, r, x, func(_ memory.Rule, e memory.Episode) bool { return e.Content != "skip" }), tick("turn", 0, 3))
+	if diff := cmp.Diff([][2][]string{{{"2"}, {"3"}}}, x.calls); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+	if len(got.Episodes) != 3 {
+		t.Errorf("got %d refs, want 3", len(got.Episodes))
+	}
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	s := newService(t, &fakeReader{}, &fakeExtractor{}, nil)
+	if _, err := s.extract(context.Background(), tick("unheard-of", 0, 1)); !pipeline.IsReject(err) {
+		t.Errorf("an unknown rule: %v, want a reject", err)
+	}
+	s = newService(t, &fakeReader{err: store.ErrClosed}, &fakeExtractor{}, nil)
+	if _, err := s.extract(context.Background(), tick("turn", 0, 1)); !errors.Is(err, store.ErrClosed) || pipeline.IsReject(err) {
+		t.Errorf("a store that is down: %v, want a retry", err)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+	x := map[string]extract.Extractor{"rulepack": &fakeExtractor{}}
+	for name, c := range map[string]struct {
+		cfg  Config
+		deps Deps
+	}{
+		"no reader":         {deps: Deps{Extractors: x}},
+		"unknown extractor": {cfg: Config{Extractor: "model"}, deps: Deps{Episodes: &fakeReader{}, Extractors: x}},
+		"a rule twice":      {cfg: Config{Rules: []memory.Rule{{ID: "a"}, {ID: "a"}}}, deps: Deps{Episodes: &fakeReader{}, Extractors: x}},
+		"a rule without id": {cfg: Config{Rules: []memory.Rule{{}}}, deps: Deps{Episodes: &fakeReader{}, Extractors: x}},
+	} {
+		if _, err := New(c.cfg, c.deps); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+func TestStage(t *testing.T) {
+	t.Parallel()
+	s := newService(t, &fakeReader{}, &fakeExtractor{}, nil)
+	if s.Name() != "extractor" || len(s.Stages()) != 1 {
+		t.Errorf("%s has %d stages", s.Name(), len(s.Stages()))
+	}
+}

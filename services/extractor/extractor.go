@@ -1,0 +1,73 @@
+package extractor
+
+import (
+	"errors"
+	"fmt"
+
+	"palimpsest/internal/extract"
+	"palimpsest/internal/memory"
+	"palimpsest/internal/pipeline"
+	"palimpsest/internal/store"
+)
+
+// consumer is the durable consumer that the topology declares for this service.
+const consumer = "extractor-ticks"
+
+// Deps is what the extractor needs.
+type Deps struct {
+	Episodes store.EpisodeReader
+	// Extractors by the name that rules know them by.
+	Extractors map[string]extract.Extractor
+	// When says whether a rule reads an episode; nil reads all. Episodes it
+	// refuses are still context for those after them.
+	When func(rule memory.Rule, e memory.Episode) bool
+}
+
+// Service implements [pipeline.Service].
+type Service struct {
+	deps  Deps
+	rules map[string]ruled
+}
+
+// ruled is a rule with its extractor.
+type ruled struct {
+	memory.Rule
+	extractor extract.Extractor
+}
+
+var _ pipeline.Service = (*Service)(nil)
+
+// New wires the service. It refuses a rule whose extractor is not there.
+func New(cfg Config, deps Deps) (*Service, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.WithDefaults()
+	if deps.Episodes == nil {
+		return nil, errors.New("extractor: needs an episode reader")
+	}
+	if deps.When == nil {
+		deps.When = func(memory.Rule, memory.Episode) bool { return true }
+	}
+	s := &Service{deps: deps, rules: make(map[string]ruled, len(cfg.Rules)+2)}
+	implied := []memory.Rule{{ID: memory.RuleAdd, Enabled: true}, {ID: memory.RuleVerbatim, Enabled: true}}
+	for _, r := range append(implied, cfg.Rules...) {
+		if r.Extractor == "" {
+			r.Extractor = cfg.Extractor
+		}
+		x, ok := deps.Extractors[r.Extractor]
+		if !ok {
+			return nil, fmt.Errorf("extractor: rule %s names extractor %q, which is not there", r.ID, r.Extractor)
+		}
+		s.rules[r.ID] = ruled{Rule: r, extractor: x}
+	}
+	return s, nil
+}
+
+// Name implements [pipeline.Service].
+func (*Service) Name() string { return "extractor" }
+
+// Stages implements [pipeline.Service].
+func (s *Service) Stages() []pipeline.Stage {
+	return []pipeline.Stage{pipeline.Consume(consumer, pipeline.On(s.extract))}
+}
