@@ -15,7 +15,16 @@ type Decider interface {
 	// Decide returns at least one delta for each candidate, in their order. Each
 	// candidate is decided against a working view that includes the deltas of
 	// those before it, so that cutting a sequence into batches changes nothing.
-	// It returns a [FactConflictError] for replaces that cannot be resolved.
+	// It returns a [*FactConflictError] for replaces that cannot be resolved and
+	// an [*InvalidCandidateError] for an intent that makes no sense or a field
+	// that no fact can be made of, and then no decision: decide again without
+	// that candidate.
+	//
+	// The fact of an add or update is the whole after-image, sources and sessions
+	// already merged, but for what only the commit knows: Revision, EntityIDs,
+	// Supersedes. Superseded versions end when their successor's ValidFrom comes,
+	// deleted facts when the candidate's does (see [Since]), neither before it
+	// began.
 	Decide(ctx context.Context, candidates []events.Candidate, known Known) (Decision, error)
 }
 
@@ -30,8 +39,15 @@ type Decision struct {
 // by another are the same values.
 type Known struct {
 	Scope scope.Scope
-	// At stands in for the wall clock.
+	// At stands in for the wall clock: PromotionTS, CreatedAt, UpdatedAt.
 	At time.Time
+	// Cause is the message the deltas follow from: delta ids are
+	// hash(Cause, index).
+	Cause string
+	// RequestID and Actor are set when an API caller brought the candidates; the
+	// deltas then name the actor as their decider.
+	RequestID string
+	Actor     string
 	// Lookup finds what is known. It is narrow on purpose: exact keys and text,
 	// so that decisions do not depend on how far vectors lag.
 	Lookup Lookup
@@ -50,6 +66,26 @@ type Lookup interface {
 	// Similar returns up to limit valid facts whose text is most similar, best
 	// first.
 	Similar(ctx context.Context, text string, limit int) ([]events.Fact, error)
+}
+
+// Since is when what a candidate states began to be true: its ValidFrom, or
+// when it was said.
+func Since(c events.Candidate) time.Time {
+	if c.ValidFrom != nil {
+		return *c.ValidFrom
+	}
+	return c.EventTime
+}
+
+// InvalidCandidateError says that no decision is possible on a candidate.
+type InvalidCandidateError struct {
+	CandidateID string
+	Field       string // of the candidate, or of its episode (metadata.intent)
+	Reason      string
+}
+
+func (e *InvalidCandidateError) Error() string {
+	return "decide: candidate " + e.CandidateID + ": " + e.Field + ": " + e.Reason
 }
 
 // FactConflictError says that the replaces of a candidate cannot be resolved.

@@ -1,0 +1,24 @@
+// Package deterministic is the decider that needs no model: the steps of a
+// decision as rules over exact keys and the words of texts. The same candidates
+// on the same knowledge give the same deltas, on every attempt and however a
+// sequence was cut into batches.
+//
+// Each step is a file: intent, duplicate, similar, replace (contradiction and
+// refinement), negate, and adding what is left. The first that settles the
+// candidate ends its decision. They read and write a working view, which holds
+// what the store knows and what the batch has decided so far.
+//
+// # Time
+//
+// A candidate yields to what was said later than it: it becomes history (an add
+// that is closed already) where one value may hold at a time, and it neither
+// ends nor changes a newer fact. Where two times are equal, the order of the
+// episodes decides. Among the values of one (subject, predicate) of cardinality
+// one at most one is valid at any instant.
+//
+// # What comes back
+//
+// Words that made a version of a fact once change nothing when they are read
+// again, whatever became of the fact since; nor do words that were said before
+// the fact ended. Said again later, in another episode, they are news.
+package deterministic

@@ -1,0 +1,234 @@
+package deterministic
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"palimpsest/internal/decide"
+	"palimpsest/internal/lex"
+	"palimpsest/pkg/events"
+)
+
+// view is what is known while a batch is decided: the store's facts as far as
+// they were asked for, and over them what the batch has decided.
+type view struct {
+	ctx      context.Context //nolint:containedctx // lives as long as one Decide call
+	known    decide.Known
+	ordinals map[string]uint64 // of the batch's episodes
+	asked    map[string]bool   // lookups made
+	versions map[string][]events.Fact
+	complete map[string]bool    // ids whose newest version is among versions
+	changed  map[string]bool    // ids that the batch added or changed
+	words    map[string]lex.Set // of facts, by hash of text
+	out      decide.Decision
+}
+
+func newView(ctx context.Context, known decide.Known, candidates []events.Candidate) *view {
+	v := &view{
+		ctx: ctx, known: known, ordinals: map[string]uint64{}, asked: map[string]bool{},
+		versions: map[string][]events.Fact{}, complete: map[string]bool{}, changed: map[string]bool{}, words: map[string]lex.Set{},
+		out: decide.Decision{Deltas: events.Deltas{}, Mentions: map[string][]events.Mention{}},
+	}
+	for _, c := range candidates {
+		for _, id := range c.SourceEpisodeIDs {
+			v.ordinals[id] = max(v.ordinals[id], c.Ordinal)
+		}
+	}
+	return v
+}
+
+// byHash returns every version with that hash of text, in a stable order.
+func (v *view) byHash(hash string) ([]events.Fact, error) {
+	err := v.ask("hash:"+hash, func() ([]events.Fact, error) { return v.known.Lookup.ByHash(v.ctx, hash) })
+	return v.find(func(f *events.Fact) bool { return f.Hash == hash }), err
+}
+
+// byKey returns every version with that subject and predicate.
+func (v *view) byKey(subject, predicate string) ([]events.Fact, error) {
+	if subject == "" || predicate == "" {
+		return nil, nil
+	}
+	err := v.ask("key:"+strconv.Quote(subject)+predicate, func() ([]events.Fact, error) {
+		return v.known.Lookup.ByPredicate(v.ctx, subject, predicate)
+	})
+	return v.find(func(f *events.Fact) bool { return f.Subject == subject && f.Predicate == predicate }), err
+}
+
+// byID returns the newest version of each id that exists.
+func (v *view) byID(ids []string) (map[string]events.Fact, error) {
+	if err := v.finish(ids); err != nil {
+		return nil, err
+	}
+	found := make(map[string]events.Fact, len(ids))
+	for _, id := range ids {
+		if len(v.versions[id]) > 0 {
+			found[id] = v.newest(id)
+		}
+	}
+	return found, nil
+}
+
+// similar returns the newest versions of facts whose words are alike by at
+// least that Jaccard: of those the store finds, and those of the batch.
+func (v *view) similar(text string, words lex.Set, least float64) ([]events.Fact, error) {
+	hits, err := v.known.Lookup.Similar(v.ctx, text, similarLimit)
+	if err != nil {
+		return nil, err
+	}
+	if err := v.learn(hits); err != nil {
+		return nil, err
+	}
+	found := make(map[string]bool, len(hits))
+	for _, f := range hits {
+		found[f.ID] = true
+	}
+	return v.find(func(f *events.Fact) bool {
+		return (found[f.ID] || v.changed[f.ID]) && lex.Jaccard(words, v.wordsOf(f)) >= least && v.isNewest(*f)
+	}), nil
+}
+
+// wordsOf is the token set of a fact's text, made once.
+func (v *view) wordsOf(f *events.Fact) lex.Set {
+	set, ok := v.words[f.Hash]
+	if !ok {
+		set = lex.NewSet(f.Text)
+		v.words[f.Hash] = set
+	}
+	return set
+}
+
+func (v *view) ask(key string, lookup func() ([]events.Fact, error)) error {
+	if v.asked[key] {
+		return nil
+	}
+	facts, err := lookup()
+	if err != nil {
+		return err
+	}
+	v.asked[key] = true
+	return v.learn(facts)
+}
+
+// learn takes up versions that the store gave, and looks up the newest of facts
+// that were met in an old version.
+func (v *view) learn(facts []events.Fact) error {
+	var ids []string
+	for _, f := range facts {
+		v.put(f)
+		ids = append(ids, f.ID)
+	}
+	return v.finish(ids)
+}
+
+func (v *view) finish(ids []string) error {
+	var open []string
+	for _, id := range ids {
+		if !v.complete[id] && !slices.Contains(open, id) {
+			open = append(open, id)
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	facts, err := v.known.Lookup.ByID(v.ctx, open)
+	if err != nil {
+		return err
+	}
+	for _, f := range facts {
+		v.put(f)
+	}
+	for _, id := range open {
+		v.complete[id] = true
+	}
+	return nil
+}
+
+// put adds a version that is not known yet, in order of revision.
+func (v *view) put(f events.Fact) {
+	list := v.versions[f.ID]
+	at, found := slices.BinarySearchFunc(list, f.Revision, func(known events.Fact, rev uint64) int {
+		return int(known.Revision) - int(rev)
+	})
+	if !found {
+		v.versions[f.ID] = slices.Insert(list, at, f)
+	}
+}
+
+// set replaces or adds the newest version, as the batch decided.
+func (v *view) set(f events.Fact) {
+	list := v.versions[f.ID]
+	if n := len(list); n > 0 && list[n-1].Revision == f.Revision {
+		list[n-1] = f
+	} else {
+		list = append(list, f)
+	}
+	v.versions[f.ID], v.complete[f.ID], v.changed[f.ID] = list, true, true
+}
+
+func (v *view) newest(id string) events.Fact {
+	list := v.versions[id]
+	return list[len(list)-1]
+}
+
+func (v *view) isNewest(f events.Fact) bool { return v.newest(f.ID).Revision == f.Revision }
+
+// find returns the versions that match, by event time, id and revision.
+func (v *view) find(match func(*events.Fact) bool) []events.Fact {
+	var out []events.Fact
+	for _, list := range v.versions {
+		for i := range list {
+			if match(&list[i]) {
+				out = append(out, list[i])
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b events.Fact) int {
+		if c := a.EventTime.Compare(b.EventTime); c != 0 {
+			return c
+		}
+		if a.ID != b.ID {
+			if a.ID < b.ID {
+				return -1
+			}
+			return 1
+		}
+		return int(a.Revision) - int(b.Revision)
+	})
+	return out
+}
+
+// current reports whether f is the newest version of its fact and still holds
+// at t, the time of a statement.
+func (v *view) current(f events.Fact, t time.Time) bool {
+	return v.isNewest(f) && f.ArchivedAt == nil && (f.ValidUntil == nil || f.ValidUntil.After(t))
+}
+
+// endOf is when a version that is not current ceased to hold.
+func (v *view) endOf(f events.Fact) time.Time {
+	switch newest := v.newest(f.ID); {
+	case f.ArchivedAt != nil:
+		return *f.ArchivedAt
+	case f.ValidUntil != nil:
+		return *f.ValidUntil
+	case newest.Revision != f.Revision:
+		return newest.ValidFrom
+	}
+	return f.ValidFrom
+}
+
+// newer reports whether a fact rests on a later statement than a candidate: by
+// event time, and at the same time by the order of the batch's episodes.
+func (v *view) newer(f events.Fact, c events.Candidate) bool {
+	if order := f.EventTime.Compare(c.EventTime); order != 0 {
+		return order > 0
+	}
+	return v.follows(f, c)
+}
+
+// follows reports whether a fact rests on an episode of the batch behind the
+// candidate's, whenever that is said to have happened.
+func (v *view) follows(f events.Fact, c events.Candidate) bool {
+	return slices.ContainsFunc(f.SourceEpisodeIDs, func(id string) bool { return v.ordinals[id] > c.Ordinal })
+}

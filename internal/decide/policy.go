@@ -1,0 +1,126 @@
+package decide
+
+import (
+	"slices"
+	"strings"
+
+	"palimpsest/internal/lex"
+	"palimpsest/internal/memory"
+	"palimpsest/pkg/events"
+)
+
+// Action is what the write policy says of a candidate.
+type Action int
+
+// The actions.
+const (
+	Commit Action = iota // go on to the decision
+	Hold                 // wait for support
+	Drop                 // change nothing, but say so
+)
+
+// Verdict is the write policy's word on one candidate.
+type Verdict struct {
+	Action Action
+	// Reason is that of the NOOP in place of a decision; empty for Commit.
+	Reason events.Reason
+	// Why says what a held candidate waits for: sensitive, implicit, hedged,
+	// assistant or summary.
+	Why string
+}
+
+// Policy is the write policy: what may be remembered, before any decision. It
+// is a pure function of the candidate, the rule and its own markers.
+type Policy struct {
+	markers [][]string
+}
+
+// DefaultSafetyMarkers are phrases of requests to get around a safety check.
+// They are the only place where such phrases stand.
+func DefaultSafetyMarkers() []string {
+	return []string{
+		"ignore your safety", "ignore all safety", "ignore the safety", "ignore safety",
+		"ignore your guidelines", "ignore your previous instructions", "ignore all previous instructions",
+		"ignore previous instructions", "disregard your instructions", "disregard previous instructions",
+		"bypass the safety", "bypass safety", "bypass your safety", "bypass the filter", "bypass your filters",
+		"disable your safety", "disable safety checks", "turn off your safety", "turn off safety",
+		"skip the safety", "skip safety checks", "without safety checks",
+		"pretend you have no safety", "do anything now",
+		"игнорируй правила безопасности", "игнорируй предыдущие инструкции", "обойди проверку безопасности",
+		"отключи проверки безопасности", "без проверок безопасности",
+	}
+}
+
+// NewPolicy returns the policy with safety markers: phrases that, where their
+// words stand in a candidate's text or evidence one after the other, drop it.
+// Nil means [DefaultSafetyMarkers].
+func NewPolicy(markers []string) Policy {
+	if markers == nil {
+		markers = DefaultSafetyMarkers()
+	}
+	p := Policy{}
+	for _, m := range markers {
+		if words := lex.Words(m); len(words) > 0 {
+			p.markers = append(p.markers, words)
+		}
+	}
+	return p
+}
+
+// Judge applies the policy. Safety comes first, so that no other reason hides
+// it; what an episode's metadata declares and what the rule may emit follow.
+func (p Policy) Judge(c events.Candidate, rule memory.Rule) Verdict {
+	switch {
+	case c.Unsafe || p.marked(c.Text) || p.marked(c.EvidenceQuote):
+		return Verdict{Action: Drop, Reason: events.ReasonSafety}
+	case c.Intent != "":
+		return Verdict{Action: Commit}
+	case !rule.Emits(c.Kind):
+		return Verdict{Action: Drop, Reason: events.ReasonNotEmitted}
+	case c.Transient:
+		return Verdict{Action: Drop, Reason: events.ReasonTransient}
+	}
+	if why := waitsFor(c, rule); why != "" {
+		return Verdict{Action: Hold, Reason: events.ReasonHeld, Why: why}
+	}
+	return Verdict{Action: Commit}
+}
+
+// waitsFor names what keeps a candidate from being committed at once, or
+// nothing. A relation is judged by the flags of the fact it came with.
+func waitsFor(c events.Candidate, rule memory.Rule) string {
+	switch {
+	case c.Kind == events.FactSummary:
+		if rule.CommitOnly {
+			return "summary" // one per session, at its end
+		}
+		return ""
+	case c.Hedged:
+		return "hedged"
+	case c.Sensitivity == events.SensitivitySensitive:
+		return "sensitive"
+	case c.SourceRole == events.RoleAssistant:
+		return "assistant"
+	case !c.Explicit:
+		return "implicit"
+	}
+	return ""
+}
+
+func (p Policy) marked(text string) bool {
+	if len(p.markers) == 0 || strings.TrimSpace(text) == "" {
+		return false
+	}
+	words := lex.Words(text)
+	return slices.ContainsFunc(p.markers, func(m []string) bool { return hasRun(words, m) })
+}
+
+// hasRun reports whether run stands in words without a gap.
+func hasRun(words, run []string) bool {
+	for i := 0; i+len(run) <= len(words); i++ {
+		if slices.Equal(words[i:i+len(run)], run) {
+			return true
+		}
+	}
+	return false
+}

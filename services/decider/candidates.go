@@ -1,0 +1,185 @@
+package decider
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"palimpsest/internal/decide"
+	"palimpsest/internal/memory"
+	"palimpsest/pkg/events"
+)
+
+// maxPasses bounds how often a batch is decided before it goes on: again where
+// the scope changed meanwhile, or where a fact that is to be replaced was not
+// there. The consolidator has the last word on both.
+const maxPasses = 3
+
+// decide handles one batch of candidates.
+func (s *Service) decide(ctx context.Context, in events.Event[events.CandidatesExtracted]) ([]events.Payload, error) {
+	for pass := 1; ; pass++ {
+		before, err := s.deps.State.State(ctx, in.Data.Scope)
+		if err != nil {
+			return nil, err
+		}
+		if in.Data.Incarnation < before.Incarnation {
+			return nil, nil // the scope was erased since
+		}
+		out, refused, err := s.decideOn(ctx, in, before)
+		if err != nil {
+			return nil, err
+		}
+		after, err := s.deps.State.State(ctx, in.Data.Scope)
+		if err != nil {
+			return nil, err
+		}
+		moved := after.Revision != before.Revision
+		if pass < maxPasses && (moved || pass == 1 && len(refused) > 0) {
+			continue
+		}
+		return s.letters(in, out, refused)
+	}
+}
+
+// refusal is a candidate that cannot be decided, and why.
+type refusal struct {
+	candidate events.Candidate
+	err       error
+}
+
+// decideOn decides the batch on one state of the scope.
+func (s *Service) decideOn(
+	ctx context.Context, in events.Event[events.CandidatesExtracted], state memory.State,
+) (events.DeltasDecided, []refusal, error) {
+	b := in.Data
+	out := events.DeltasDecided{
+		Batch: b.Batch, Basis: state.Revision, SessionEnds: b.SessionEnds, Episodes: b.Episodes, Candidates: b.Candidates,
+	}
+	if b.Skipped != "" || len(b.Candidates) == 0 {
+		return out, nil, nil
+	}
+	rule := s.rule(b.Rule)
+	decider := s.decider(rule)
+	noops, passed, err := s.judge(in, rule, decider.Name())
+	if err != nil {
+		return out, nil, err
+	}
+	known := decide.Known{Scope: b.Scope, At: in.Time, Cause: in.ID, Lookup: lookup{s.deps, b.Scope, latest(in)}}
+	decision, refused, err := reconcile(ctx, decider, passed, known)
+	if err != nil {
+		return out, nil, err
+	}
+	for _, r := range refused {
+		noop, err := events.NewNoop(provenance(in, r.candidate, events.ReasonFactConflict, "refused", decider.Name()), "")
+		if err != nil {
+			return out, nil, err
+		}
+		noops = append(noops, noop)
+	}
+	out.Deltas, out.Mentions = slices.Concat(noops, decision.Deltas), decision.Mentions
+	return out, refused, nil
+}
+
+// latest is the instant whose facts are compared with: a statement may claim to
+// be a little ahead of the message that carries it.
+func latest(in events.Event[events.CandidatesExtracted]) time.Time {
+	at := in.Time
+	for _, c := range in.Data.Candidates {
+		if c.EventTime.After(at) {
+			at = c.EventTime
+		}
+	}
+	return at
+}
+
+// judge applies the write policy: what it holds or drops becomes a NOOP, the
+// rest passes.
+func (s *Service) judge(
+	in events.Event[events.CandidatesExtracted], rule memory.Rule, decidedBy string,
+) (noops events.Deltas, passed []events.Candidate, err error) {
+	for _, c := range in.Data.Candidates {
+		verdict := s.policy.Judge(c, rule)
+		if verdict.Action == decide.Commit {
+			passed = append(passed, c)
+			continue
+		}
+		noop, err := events.NewNoop(provenance(in, c, verdict.Reason, "policy", decidedBy), "")
+		if err != nil {
+			return nil, nil, err
+		}
+		noops = append(noops, noop)
+	}
+	return noops, passed, nil
+}
+
+// reconcile decides on candidates, leaving out one after the other those that
+// no decision is possible on.
+func reconcile(
+	ctx context.Context, decider decide.Decider, candidates []events.Candidate, known decide.Known,
+) (decide.Decision, []refusal, error) {
+	var refused []refusal
+	for {
+		decision, err := decider.Decide(ctx, candidates, known)
+		if err == nil {
+			return decision, refused, nil
+		}
+		id, ok := refusedCandidate(err)
+		rest := make([]events.Candidate, 0, len(candidates))
+		for _, c := range candidates {
+			if ok && c.ID == id {
+				refused = append(refused, refusal{c, err})
+			} else {
+				rest = append(rest, c)
+			}
+		}
+		if len(rest) == len(candidates) {
+			return decide.Decision{}, nil, err
+		}
+		candidates = rest
+	}
+}
+
+func refusedCandidate(err error) (id string, ok bool) {
+	var conflict *decide.FactConflictError
+	if errors.As(err, &conflict) {
+		return conflict.CandidateID, true
+	}
+	var invalid *decide.InvalidCandidateError
+	if errors.As(err, &invalid) {
+		return invalid.CandidateID, true
+	}
+	return "", false
+}
+
+// provenance is that of a NOOP which no decider made. It is valid whatever the
+// candidate lacks.
+func provenance(
+	in events.Event[events.CandidatesExtracted], c events.Candidate, why events.Reason, part, decidedBy string,
+) events.Provenance {
+	p := events.Provenance{
+		ID:          events.HashID(in.ID, part, strconv.Itoa(indexOf(in.Data.Candidates, c.ID))),
+		CandidateID: c.ID, SourceEpisodeIDs: c.SourceEpisodeIDs,
+		PromotionTS: in.Time, RuleID: c.RuleID, Confidence: c.Confidence, Reason: why, DecidedBy: decidedBy,
+	}
+	if len(p.SourceEpisodeIDs) == 0 || slices.Contains(p.SourceEpisodeIDs, "") {
+		p.SourceEpisodeIDs, p.RequestID = nil, in.ID
+	}
+	if p.RuleID == "" {
+		p.RuleID = "unknown"
+	}
+	if !(p.Confidence >= 0 && p.Confidence <= 1) {
+		p.Confidence = 0
+	}
+	return p
+}
+
+func indexOf(candidates []events.Candidate, id string) int {
+	for i, c := range candidates {
+		if c.ID == id {
+			return i
+		}
+	}
+	return -1
+}

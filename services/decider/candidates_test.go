@@ -1,0 +1,185 @@
+package decider
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"palimpsest/internal/decide"
+	"palimpsest/internal/decide/deterministic"
+	"palimpsest/internal/memory"
+	"palimpsest/pkg/events"
+)
+
+func TestDecideBatch(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	in := batch(says("e1", "likes", "tea", 1), says("e2", "likes", "tea", 2))
+	hedged, unsafe := says("e3", "likes", "jazz", 3), says("e4", "likes", "doors", 4)
+	hedged.Hedged, unsafe.Unsafe = true, true
+	in.Data.Candidates = append(in.Data.Candidates, hedged, unsafe)
+	out, letters := decided(t, open(t, f, Config{}), in)
+	want := []string{"noop held", "noop safety", "add new", "noop duplicate"}
+	if diff := cmp.Diff(want, kinds(out.Deltas)); diff != "" || len(letters) > 0 {
+		t.Errorf("deltas (-want +got), %d letters:\n%s", len(letters), diff)
+	}
+	if diff := cmp.Diff(in.Data.Candidates, out.Candidates); diff != "" {
+		t.Errorf("candidates travel on:\n%s", diff)
+	}
+	if diff := cmp.Diff(in.Data.Batch, out.Batch); diff != "" || len(out.SessionEnds) != 1 || len(out.Episodes) != 1 {
+		t.Errorf("batch travels on:\n%s", diff)
+	}
+	ids := map[string]bool{}
+	for _, d := range out.Deltas {
+		p := d.Provenance()
+		ids[p.ID] = true
+		if p.DecidedBy != deterministic.Name || !p.PromotionTS.Equal(in.Time) || p.RuleID != "test" || len(p.SourceEpisodeIDs) != 1 {
+			t.Errorf("provenance %+v", p)
+		}
+	}
+	if len(ids) != len(out.Deltas) {
+		t.Errorf("%d ids for %d deltas", len(ids), len(out.Deltas))
+	}
+	if m := out.Mentions[out.Deltas[2].Provenance().ID]; len(m) != 1 || m[0].Name != "tea" {
+		t.Errorf("mentions of the added fact: %v", m)
+	}
+	again, _ := decided(t, open(t, f, Config{}), in)
+	if a, b := mustJSON(t, out), mustJSON(t, again); a != b {
+		t.Errorf("a redelivered batch is decided otherwise:\n%s\n%s", a, b)
+	}
+}
+
+func mustJSON(t *testing.T, v any) string {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
+
+func TestEmptyAndSkippedBatchesGoOn(t *testing.T) {
+	t.Parallel()
+	s := open(t, newFake(), Config{})
+	out, _ := decided(t, s, batch())
+	if len(out.Deltas) != 0 || out.Range.To != 4 {
+		t.Errorf("empty batch became %+v", out)
+	}
+	in := batch(says("e1", "likes", "tea", 1))
+	in.Data.Skipped = "poison"
+	if out, _ = decided(t, s, in); len(out.Deltas) != 0 || out.Skipped != "poison" {
+		t.Errorf("skipped batch became %+v", out)
+	}
+}
+
+func TestBasisIsReadBeforeTheLookups(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	s := open(t, f, Config{})
+	f.onState = func(call int) {
+		if call == 2 { // another rule commits while the first pass decides
+			commit(t, f, s, batch(says("e9", "likes", "tea", 1)))
+		}
+	}
+	out, _ := decided(t, s, batch(says("e1", "likes", "tea", 2)))
+	if diff := cmp.Diff([]string{"noop duplicate"}, kinds(out.Deltas)); diff != "" || out.Basis != 1 {
+		t.Errorf("decided on basis %d, want 1:\n%s", out.Basis, diff)
+	}
+}
+
+// commit decides a batch and makes it known.
+func commit(t *testing.T, f *fake, s *Service, in events.Event[events.CandidatesExtracted]) {
+	t.Helper()
+	hook := f.onState
+	f.onState = nil
+	out, _ := decided(t, s, in)
+	if _, err := f.mem.Commit(out, noon.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	f.onState = hook
+}
+
+func TestConflictBecomesADeadLetter(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	s := open(t, f, Config{})
+	bad, odd := says("e1", "likes", "tea", 1), says("e2", "likes", "milk", 2)
+	bad.Intent, bad.Replaces = "update", []string{"nowhere"}
+	odd.Intent = "merge"
+	out, letters := decided(t, s, batch(bad, odd, says("e3", "likes", "jazz", 3)))
+	want := []string{"noop fact_conflict", "noop fact_conflict", "add new"}
+	if diff := cmp.Diff(want, kinds(out.Deltas)); diff != "" {
+		t.Errorf("deltas (-want +got):\n%s", diff)
+	}
+	if len(letters) != 2 {
+		t.Fatalf("%d dead letters, want 2", len(letters))
+	}
+	if l := letters[0]; l.Code != events.CodeFactConflict || l.Field != "metadata.replaces" || l.Stream != "CANDIDATES" || l.Sequence != 7 {
+		t.Errorf("letter %+v", l)
+	}
+	if l := letters[1]; l.Code != events.CodeInvalidField || l.Field != "metadata.intent" {
+		t.Errorf("letter %+v", l)
+	}
+	if f.states != 4 {
+		t.Errorf("the state was read %d times, want 4: a conflict is decided again once", f.states)
+	}
+}
+
+func TestCandidateThatNoFactCanBeMadeOf(t *testing.T) {
+	t.Parallel()
+	broken := says("e1", "likes", "tea", 1)
+	broken.Confidence, broken.RuleID, broken.SourceEpisodeIDs = 7, "", nil
+	out, letters := decided(t, open(t, newFake(), Config{}), batch(broken, says("e2", "likes", "jazz", 2)))
+	if diff := cmp.Diff([]string{"noop fact_conflict", "add new"}, kinds(out.Deltas)); diff != "" {
+		t.Errorf("deltas (-want +got):\n%s", diff)
+	}
+	if len(letters) != 1 || letters[0].Field != "confidence" {
+		t.Errorf("letters %+v, want one that names confidence", letters)
+	}
+}
+
+func TestErasedScopeIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	f.incarnation = 1
+	payloads, err := open(t, f, Config{}).decide(context.Background(), batch(says("e1", "likes", "tea", 1)))
+	if err != nil || len(payloads) != 0 {
+		t.Errorf("payloads %v, error %v, want nothing", payloads, err)
+	}
+}
+
+func TestStoreErrorsAreRetried(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	f.err = errors.New("down")
+	if _, err := open(t, f, Config{}).decide(context.Background(), batch()); !errors.Is(err, f.err) {
+		t.Errorf("error %v, want the store's", err)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	deps := Deps{State: f, Facts: f, Search: f, Deciders: map[string]decide.Decider{DefaultDecider: deterministic.New()}}
+	for name, cfg := range map[string]Config{
+		"unknown decider": {Rules: []memory.Rule{{ID: "x", Decider: "nobody"}}},
+		"unknown default": {Decider: "nobody"},
+		"rule without id": {Rules: []memory.Rule{{}}},
+		"rule twice":      {Rules: []memory.Rule{{ID: "x"}, {ID: "x"}}},
+	} {
+		if _, err := New(cfg, deps); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if _, err := New(Config{}, Deps{}); err == nil {
+		t.Error("missing dependencies: no error")
+	}
+	s, err := New(Config{}, deps)
+	if err != nil || s.Name() != "decider" || len(s.Stages()) != 2 {
+		t.Errorf("New: %v, %v", s, err)
+	}
+}

@@ -1,0 +1,193 @@
+package decider
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strconv"
+	"time"
+
+	"palimpsest/internal/decide"
+	"palimpsest/internal/memory"
+	"palimpsest/internal/pipeline"
+	"palimpsest/pkg/events"
+)
+
+// ruleAPI is the rule id of deltas that no candidate stands behind.
+const ruleAPI = "api"
+
+// command handles what an API caller asks for. It always leads to a batch, so
+// that the caller has an outcome: what cannot be done is a NOOP changed_since,
+// which the outcome tells as a conflict.
+func (s *Service) command(ctx context.Context, in events.Event[events.CommandRequested]) ([]events.Payload, error) {
+	state, err := s.deps.State.State(ctx, in.Data.Scope)
+	if err != nil {
+		return nil, err
+	}
+	if in.Data.Incarnation < state.Incarnation {
+		return nil, nil // the scope was erased since
+	}
+	o := s.newOrder(in, state)
+	err = o.carryOut(ctx)
+	var invalid *decide.InvalidCandidateError
+	if errors.As(err, &invalid) {
+		return nil, pipeline.Reject(events.CodeInvalidField, "candidate."+invalid.Field, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return []events.Payload{o.out}, nil
+}
+
+// order is one command being carried out.
+type order struct {
+	s     *Service
+	in    events.Event[events.CommandRequested]
+	state memory.State // from before anything else was read
+	at    time.Time
+	look  lookup
+	out   events.DeltasDecided
+}
+
+func (s *Service) newOrder(in events.Event[events.CommandRequested], state memory.State) *order {
+	ref := in.Data.CommandRef
+	ref.IfMatch = maps.Clone(ref.IfMatch)
+	o := &order{s: s, in: in, state: state, at: in.Data.At}
+	if o.at.IsZero() {
+		o.at = in.Time
+	}
+	o.look = lookup{s.deps, in.Data.Scope, o.at}
+	o.out = events.DeltasDecided{
+		Batch:   events.Batch{Header: in.Data.Header, Rule: memory.RuleCommand, Cause: events.CauseRequest},
+		Command: &ref,
+	}
+	return o
+}
+
+func (o *order) carryOut(ctx context.Context) error {
+	switch o.in.Data.Op {
+	case events.OpRemember:
+		return o.remember(ctx)
+	case events.OpCorrect:
+		return o.correct(ctx)
+	case events.OpConfirm:
+		return o.onFact(ctx, o.confirm)
+	case events.OpRestore:
+		return o.onFact(ctx, o.restore)
+	case events.OpDelete:
+		return o.onFact(ctx, o.remove)
+	case events.OpDeleteScope:
+		return o.forget(ctx)
+	}
+	return pipeline.Rejectf(events.CodeInvalidField, "op", "%q is not decided here", o.in.Data.Op)
+}
+
+// remember decides on what the caller states as on any candidate; only safety
+// can stand against it.
+func (o *order) remember(ctx context.Context) error {
+	c := o.candidate()
+	if v := o.s.policy.Judge(c, memory.Rule{}); v.Reason == events.ReasonSafety {
+		return o.noop(events.ReasonSafety, "")
+	}
+	c.Intent, c.Replaces = "", nil
+	o.restOnScope()
+	return o.reconcile(ctx, c)
+}
+
+// restOnScope says that the decision follows from what is known at large: two
+// callers who state the same at the same time must not both be told that it is
+// new. What only follows from the facts that it names says so by their revisions.
+func (o *order) restOnScope() {
+	o.out.Asked, o.out.Basis, o.out.BasisSequence = &o.in.Data, o.state.Revision, o.state.AuditSeq
+}
+
+// correct rewrites a fact with what the caller states.
+func (o *order) correct(ctx context.Context) error {
+	c := o.candidate()
+	c.Intent, c.Replaces = "update", []string{o.in.Data.FactID}
+	err := o.reconcile(ctx, c)
+	var conflict *decide.FactConflictError
+	if errors.As(err, &conflict) {
+		return o.noop(events.ReasonChangedSince, o.in.Data.FactID)
+	}
+	return err
+}
+
+// candidate is what the caller brought, as a statement of the operator's.
+func (o *order) candidate() events.Candidate {
+	c := *o.in.Data.Candidate
+	c.SourceRole, c.Explicit = events.RoleOperator, true
+	if c.ID == "" {
+		c.ID = events.HashID(o.in.ID, "candidate")
+	}
+	if c.RuleID == "" {
+		c.RuleID = ruleAPI
+	}
+	if c.EventTime.IsZero() {
+		c.EventTime = o.at
+	}
+	if o.in.Data.Session != "" && len(c.SessionIDs) == 0 {
+		c.SessionIDs = []string{o.in.Data.Session}
+	}
+	return c
+}
+
+func (o *order) reconcile(ctx context.Context, c events.Candidate) error {
+	decider := o.s.decider(memory.Rule{})
+	decision, err := decider.Decide(ctx, []events.Candidate{c}, decide.Known{
+		Scope: o.in.Data.Scope, At: o.at, Cause: o.in.ID, Lookup: o.look,
+		RequestID: o.in.Data.RequestID, Actor: o.in.Data.Actor,
+	})
+	if err != nil {
+		return err
+	}
+	o.out.Candidates = []events.Candidate{c}
+	o.out.Deltas, o.out.Mentions = decision.Deltas, decision.Mentions
+	for _, d := range decision.Deltas {
+		if u, ok := d.(events.Update); ok && c.Intent != "" && u.Payload().Fact != nil {
+			o.expect(u.Replaces()[0], u.Payload().Fact.Revision-1)
+		}
+	}
+	return nil
+}
+
+// expect names the revision that a delta was made from, unless the caller named
+// one: what has changed since must not be overwritten.
+func (o *order) expect(id string, revision uint64) {
+	if o.out.Command.IfMatch == nil {
+		o.out.Command.IfMatch = map[string]uint64{}
+	}
+	if _, named := o.out.Command.IfMatch[id]; !named {
+		o.out.Command.IfMatch[id] = revision
+	}
+}
+
+func (o *order) provenance(why events.Reason) events.Provenance {
+	return events.Provenance{
+		ID:        events.HashID(o.in.ID, strconv.Itoa(len(o.out.Deltas))),
+		RequestID: o.in.Data.RequestID, PromotionTS: o.at, RuleID: ruleAPI, Confidence: 1,
+		Reason: why, DecidedBy: o.in.Data.Actor,
+	}
+}
+
+func (o *order) noop(why events.Reason, about string) error {
+	return o.put(events.NewNoop(o.provenance(why), about))
+}
+
+func (o *order) update(why events.Reason, f events.Fact, replaces ...string) error {
+	f.UpdatedAt = o.at
+	o.expect(f.ID, f.Revision)
+	return o.put(events.NewUpdate(o.provenance(why), events.FactPayload{Fact: &f}, replaces))
+}
+
+func (o *order) delete(ids ...string) error {
+	return o.put(events.NewDelete(o.provenance(events.ReasonRequested), ids))
+}
+
+func (o *order) put(d events.Delta, err error) error {
+	if err != nil {
+		return err
+	}
+	o.out.Deltas = append(o.out.Deltas, d)
+	return nil
+}

@@ -1,0 +1,84 @@
+package decider
+
+import (
+	"errors"
+	"fmt"
+
+	"palimpsest/internal/decide"
+	"palimpsest/internal/memory"
+	"palimpsest/internal/pipeline"
+	"palimpsest/internal/store"
+)
+
+// name of the service in dead letters, logs and metrics.
+const name = "decider"
+
+// Deps is what the decider needs.
+type Deps struct {
+	State  store.StateReader
+	Facts  store.FactReader
+	Search store.Searcher
+	// Deciders holds the implementations by the names that rules use.
+	Deciders map[string]decide.Decider
+}
+
+// Service implements [pipeline.Service].
+type Service struct {
+	cfg    Config
+	deps   Deps
+	policy decide.Policy
+	rules  map[string]memory.Rule
+}
+
+var _ pipeline.Service = (*Service)(nil)
+
+// New wires the service. It refuses an invalid configuration, missing
+// dependencies, and rules that name an unknown decider.
+func New(cfg Config, deps Deps) (*Service, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if deps.State == nil || deps.Facts == nil || deps.Search == nil {
+		return nil, errors.New("decider: needs state, facts and search")
+	}
+	cfg = cfg.WithDefaults()
+	s := &Service{cfg: cfg, deps: deps, policy: decide.NewPolicy(cfg.SafetyMarkers), rules: map[string]memory.Rule{}}
+	for _, r := range cfg.Rules {
+		s.rules[r.ID] = r
+	}
+	for _, r := range append(cfg.Rules, memory.Rule{ID: "default"}) {
+		if s.decider(r) == nil {
+			return nil, fmt.Errorf("decider: rule %q: no decider is called %q", r.ID, s.deciderName(r))
+		}
+	}
+	return s, nil
+}
+
+// Name implements [pipeline.Service].
+func (*Service) Name() string { return name }
+
+// Stages implements [pipeline.Service].
+func (s *Service) Stages() []pipeline.Stage {
+	return []pipeline.Stage{
+		pipeline.Consume("decider-candidates", pipeline.On(s.decide)),
+		pipeline.Consume("decider-commands", pipeline.On(s.command)),
+	}
+}
+
+func (s *Service) deciderName(r memory.Rule) string {
+	if r.Decider != "" {
+		return r.Decider
+	}
+	return s.cfg.Decider
+}
+
+func (s *Service) decider(r memory.Rule) decide.Decider { return s.deps.Deciders[s.deciderName(r)] }
+
+// rule is the consolidation rule of a batch; one that is not configured here
+// (any more) may emit all kinds.
+func (s *Service) rule(id string) memory.Rule {
+	if r, ok := s.rules[id]; ok {
+		return r
+	}
+	return memory.Rule{ID: id}
+}

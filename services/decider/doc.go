@@ -1,0 +1,13 @@
+// Package decider decides what candidates change:
+//
+//	candidates, commands ─▶ deltas
+//
+// Each candidate passes the write policy and is then reconciled with what is
+// known of its scope and with the rest of its batch. What API callers ask for
+// comes here too and becomes deltas of its own. A batch goes on even when it is
+// empty, because its watermark moves only at the commit.
+//
+// The decider only reads: the deltas it returns name the revision of the scope
+// they were decided on, and the consolidator sends back what was decided on an
+// older one. It may not write facts, publish or read the wall clock.
+package decider

@@ -1,0 +1,88 @@
+package decider
+
+import (
+	"context"
+
+	"palimpsest/pkg/events"
+)
+
+// onFact runs do on the fact that the command names; one that is unknown is a
+// conflict.
+func (o *order) onFact(ctx context.Context, do func(context.Context, events.Fact) error) error {
+	found, err := o.look.ByID(ctx, []string{o.in.Data.FactID})
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return o.noop(events.ReasonChangedSince, o.in.Data.FactID)
+	}
+	return do(ctx, found[0])
+}
+
+// confirm makes a fact certain: it no longer decays.
+func (o *order) confirm(_ context.Context, f events.Fact) error {
+	switch {
+	case o.closed(f):
+		return o.noop(events.ReasonChangedSince, f.ID)
+	case f.Confirmed:
+		return o.noop(events.ReasonConfirmed, f.ID)
+	}
+	f.Confirmed, f.Confidence, f.DecayRate = true, 1, 0
+	return o.update(events.ReasonConfirmed, f, f.ID)
+}
+
+// remove closes a fact.
+func (o *order) remove(_ context.Context, f events.Fact) error {
+	if o.closed(f) {
+		return o.noop(events.ReasonChangedSince, f.ID)
+	}
+	return o.delete(f.ID)
+}
+
+// restore brings a closed or archived fact back. Where one value holds at a
+// time, what has taken its place since is closed. The fact counts as said when
+// it was restored, so that the words that ended it do not end it again; what
+// happened at a time of its own keeps that time.
+func (o *order) restore(ctx context.Context, f events.Fact) error {
+	if f.ValidUntil == nil && f.ArchivedAt == nil {
+		return o.noop(events.ReasonRestored, f.ID)
+	}
+	o.restOnScope()
+	replaces, err := o.rivals(ctx, f)
+	if err != nil {
+		return err
+	}
+	f.ValidUntil, f.ArchivedAt, f.SupersededBy = nil, nil, ""
+	if f.Category != "event" && f.EventTime.Before(o.at) {
+		f.EventTime = o.at
+	}
+	return o.update(events.ReasonRestored, f, append([]string{f.ID}, replaces...)...)
+}
+
+// rivals lists the facts that cannot hold beside f.
+func (o *order) rivals(ctx context.Context, f events.Fact) ([]string, error) {
+	if f.Cardinality != events.One || f.Subject == "" || f.Predicate == "" {
+		return nil, nil
+	}
+	versions, err := o.look.ByPredicate(ctx, f.Subject, f.Predicate)
+	if err != nil {
+		return nil, err
+	}
+	newest := map[string]events.Fact{}
+	var ids []string
+	for _, v := range versions {
+		if v.Revision > newest[v.ID].Revision {
+			newest[v.ID] = v
+		}
+	}
+	for _, v := range versions {
+		open := newest[v.ID].Revision == v.Revision && v.ValidUntil == nil && v.ArchivedAt == nil
+		if open && v.ID != f.ID && v.Kind == f.Kind {
+			ids = append(ids, v.ID)
+		}
+	}
+	return ids, nil
+}
+
+// closed reports whether a fact has ended by the time of the command.
+func (o *order) closed(f events.Fact) bool { return f.ValidUntil != nil && !f.ValidUntil.After(o.at) }

@@ -1,0 +1,63 @@
+package decider
+
+import (
+	"context"
+	"time"
+
+	"palimpsest/internal/decide"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// lookup answers a decider's questions from the store, within one fact scope.
+type lookup struct {
+	deps  Deps
+	scope scope.Scope
+	at    time.Time
+}
+
+var _ decide.Lookup = lookup{}
+
+// ByID implements [decide.Lookup].
+func (l lookup) ByID(ctx context.Context, ids []string) ([]events.Fact, error) {
+	return bare(l.deps.Facts.FactsByID(ctx, l.scope, ids))
+}
+
+// ByHash implements [decide.Lookup].
+func (l lookup) ByHash(ctx context.Context, hash string) ([]events.Fact, error) {
+	return bare(l.deps.Facts.FactsByHash(ctx, l.scope, hash))
+}
+
+// ByPredicate implements [decide.Lookup].
+func (l lookup) ByPredicate(ctx context.Context, subject, predicate string) ([]events.Fact, error) {
+	return bare(l.deps.Facts.FactsByPredicate(ctx, l.scope, subject, predicate))
+}
+
+// Similar implements [decide.Lookup].
+func (l lookup) Similar(ctx context.Context, text string, limit int) ([]events.Fact, error) {
+	hits, err := l.deps.Search.SearchText(ctx, scope.Exactly(l.scope), text, store.SearchQuery{
+		Target: store.Facts, Limit: limit, ValidAt: l.at,
+	})
+	if err != nil {
+		return nil, err
+	}
+	facts := make([]events.Fact, 0, len(hits))
+	for _, h := range hits {
+		if h.Fact != nil {
+			facts = append(facts, h.Fact.Fact)
+		}
+	}
+	return facts, nil
+}
+
+func bare(facts []store.Fact, err error) ([]events.Fact, error) {
+	if err != nil {
+		return nil, err
+	}
+	out := make([]events.Fact, len(facts))
+	for i, f := range facts {
+		out[i] = f.Fact
+	}
+	return out, nil
+}
