@@ -1,0 +1,58 @@
+package consolidator
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+)
+
+// Config of the consolidator. A zero value stands for its default.
+type Config struct {
+	// Attempts is how often a range may be decided again because its basis went
+	// stale, before it is buried; a command, before it is told of a conflict.
+	// Default: 5.
+	Attempts int
+	// Conflicts bounds how often one delivery rolls its scope forward and is
+	// judged again, before it is left to a redelivery. Default: 8.
+	Conflicts int
+	// SinkSize and SinkWait cut the batches of the audit log: as many effects or
+	// after that long. Defaults: 1,000 and 1 s.
+	SinkSize int
+	SinkWait time.Duration
+	// AccessSize and AccessWait cut the batches that accesses are coalesced in.
+	// Defaults: 1,000 and 1 min.
+	AccessSize int
+	AccessWait time.Duration
+}
+
+// WithDefaults returns c with its default in each zero member.
+func (c Config) WithDefaults() Config {
+	c.Attempts = cmp.Or(c.Attempts, 5)
+	c.Conflicts = cmp.Or(c.Conflicts, 8)
+	c.SinkSize = cmp.Or(c.SinkSize, 1000)
+	c.SinkWait = cmp.Or(c.SinkWait, time.Second)
+	c.AccessSize = cmp.Or(c.AccessSize, 1000)
+	c.AccessWait = cmp.Or(c.AccessWait, time.Minute)
+	return c
+}
+
+// Validate refuses members out of range.
+func (c Config) Validate() error {
+	c = c.WithDefaults()
+	for _, m := range []struct {
+		name        string
+		value, most int64
+	}{
+		{"attempts", int64(c.Attempts), 1000},
+		{"conflicts", int64(c.Conflicts), 1000},
+		{"sink_size", int64(c.SinkSize), 100_000},
+		{"sink_wait", int64(c.SinkWait), int64(time.Minute)},
+		{"access_size", int64(c.AccessSize), 100_000},
+		{"access_wait", int64(c.AccessWait), int64(time.Hour)},
+	} {
+		if m.value < 1 || m.value > m.most {
+			return fmt.Errorf("consolidator: %s: %d is outside 1 to %d", m.name, m.value, m.most)
+		}
+	}
+	return nil
+}

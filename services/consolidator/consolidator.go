@@ -1,0 +1,53 @@
+package consolidator
+
+import (
+	"errors"
+	"log/slog"
+
+	"palimpsest/internal/audit"
+	"palimpsest/internal/pipeline"
+	"palimpsest/internal/store"
+)
+
+// Deps is what the consolidator works with.
+type Deps struct {
+	Applier  store.Applier
+	Facts    store.FactReader
+	Outcomes store.OutcomeReader
+	Journal  audit.Journal
+	Log      audit.Writer
+	Logger   *slog.Logger // nil discards
+}
+
+// Service commits effects and projects them.
+type Service struct {
+	cfg  Config
+	deps Deps
+}
+
+// New returns the service, or an error that names what is wrong.
+func New(cfg Config, deps Deps) (*Service, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if deps.Applier == nil || deps.Facts == nil || deps.Outcomes == nil || deps.Journal == nil || deps.Log == nil {
+		return nil, errors.New("consolidator: needs applier, facts, outcomes, journal and log")
+	}
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Service{cfg: cfg.WithDefaults(), deps: deps}, nil
+}
+
+// Name implements [pipeline.Service].
+func (*Service) Name() string { return "consolidator" }
+
+// Stages implements [pipeline.Service].
+func (s *Service) Stages() []pipeline.Stage {
+	return []pipeline.Stage{
+		pipeline.Consume("consolidator-deltas", pipeline.On(s.commit)),
+		pipeline.Consume("consolidator-projector", pipeline.On(s.project)),
+		pipeline.ConsumeBatch("consolidator-auditlog", s.cfg.SinkSize, s.cfg.SinkWait, s.sink),
+		pipeline.ConsumeBatch("consolidator-access", s.cfg.AccessSize, s.cfg.AccessWait, s.access),
+	}
+}

@@ -1,0 +1,93 @@
+package consolidator
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"testing"
+
+	"palimpsest/internal/audit"
+	"palimpsest/internal/pipeline"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// heads are those of a journal that holds one scope.
+type heads struct{ *memoryJournal }
+
+func (h heads) Heads(_ context.Context, yield func(audit.Head) error) error {
+	if last := h.last(); last > 0 {
+		return yield(audit.Head{Scope: alice, Sequence: last})
+	}
+	return nil
+}
+
+// A store restored from an older copy, or lost, has everything again after a
+// start; the projector acknowledged it all long ago.
+func TestHealRestoredStore(t *testing.T) {
+	t.Parallel()
+	for _, kept := range []int{0, 1, 3} {
+		b := newBench(t)
+		for n := range uint64(3) {
+			b.must(t, turn(t, n+1, n, string(rune('a'+n))))
+		}
+		older := newStore()
+		for _, e := range b.journal.effects[:kept] {
+			if err := older.Apply(t.Context(), e.Data, e.Sequence); err != nil {
+				t.Fatal(err)
+			}
+		}
+		restored := benchOver(t, older, b.journal)
+		got, err := restored.Heal(t.Context(), heads{b.journal})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := Healed{Scopes: 1}
+		if kept < 3 {
+			want.Behind = 1
+		}
+		if got != want || older.state.Revision != 3 || len(older.facts) != 3 || older.state.Watermarks["turn"] != 3 ||
+			kept < 3 && older.state.LastOrdinal != 3 {
+			t.Errorf("%d kept: healed %+v, state %+v", kept, got, older.state)
+		}
+	}
+}
+
+func TestHealNamesAuditThatIsBehind(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.must(t, turn(t, 1, 0, "f1"))
+	b.must(t, turn(t, 2, 1, "f2"))
+	b.journal.effects = b.journal.effects[:1]
+	got, err := b.Heal(t.Context(), heads{b.journal})
+	if !errors.Is(err, ErrAhead) || got.Ahead != 1 || got.Behind != 0 {
+		t.Errorf("healed %+v, %v", got, err)
+	}
+}
+
+// An effect that cannot be read is no fault of the batch that waits for it.
+func TestUnreadableAuditBuriesNothing(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.must(t, turn(t, 1, 0, "f1"))
+	b.must(t, turn(t, 2, 1, "f2"))
+	refused := &events.FieldError{Field: "delta.kind", Code: events.CodeInvalidField, Reason: "is not known"}
+	lost := benchOver(t, newStore(), b.journal)
+	lost.deps.Journal = unreadable{b.journal, refused}
+	_, err := lost.commit(t.Context(), turn(t, 3, 2, "f3"))
+	var field *events.FieldError
+	if err == nil || errors.As(err, &field) || pipeline.IsReject(err) {
+		t.Errorf("err = %v, want one that is retried", err)
+	}
+}
+
+type unreadable struct {
+	audit.Journal
+	err error
+}
+
+func (u unreadable) ReadScope(context.Context, scope.Scope, uint64) iter.Seq2[events.Event[events.EffectCommitted], error] {
+	return func(yield func(events.Event[events.EffectCommitted], error) bool) {
+		yield(events.Event[events.EffectCommitted]{}, u.err)
+	}
+}

@@ -1,0 +1,88 @@
+package consolidator
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"palimpsest/pkg/events"
+)
+
+func TestProjectorRollsForward(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for n := range uint64(3) {
+		if _, err := b.commit(t.Context(), turn(t, n+1, n, fmt.Sprintf("f%d", n))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	behind := benchOver(t, newStore(), b.journal)
+	for _, i := range []int{2, 0, 1, 2} { // late and repeated alike
+		if _, err := behind.project(t.Context(), b.journal.effects[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if behind.store.applied != 3 || !cmp.Equal(b.store.facts, behind.store.facts) {
+		t.Errorf("%d effects applied", behind.store.applied)
+	}
+	erased := benchOver(t, newStore(), b.journal)
+	erased.store.state.Incarnation = 1
+	if _, err := erased.project(t.Context(), b.journal.effects[0]); err != nil || erased.store.applied != 0 {
+		t.Errorf("err %v, %d effects of an erased scope applied", err, erased.store.applied)
+	}
+}
+
+func TestSinkIsIdempotent(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for n := range uint64(3) {
+		if _, err := b.commit(t.Context(), turn(t, n+1, n, fmt.Sprintf("f%d", n))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, cut := range [][2]int{{0, 2}, {1, 3}, {0, 3}} {
+		if err := b.sink(t.Context(), b.journal.effects[cut[0]:cut[1]]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(b.log.records) != 3 {
+		t.Errorf("%d records", len(b.log.records))
+	}
+}
+
+func TestAccessIsCoalesced(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.store.state.Incarnation = 1
+	visit := func(incarnation uint64, at time.Duration, ids ...string) events.Event[events.FactReturned] {
+		return events.Event[events.FactReturned]{Data: events.FactReturned{
+			Header: events.Header{Scope: alice, Incarnation: incarnation}, FactIDs: ids, At: noon.Add(at),
+		}}
+	}
+	if err := b.access(t.Context(), []events.Event[events.FactReturned]{
+		visit(1, 2*time.Second, "b", "a"), visit(0, 0, "erased"), visit(1, time.Second, "a"),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a 12:00:02", "b 12:00:02"}, b.store.touched); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	if err := (Config{}).Validate(); err != nil {
+		t.Errorf("zero config: %v", err)
+	}
+	if err := (Config{Attempts: -1}).Validate(); err == nil {
+		t.Error("negative attempts pass")
+	}
+	if _, err := New(Config{}, Deps{}); err == nil {
+		t.Error("no dependencies pass")
+	}
+	if n := len(newBench(t).Stages()); n != 4 {
+		t.Errorf("%d stages", n)
+	}
+}

@@ -1,0 +1,94 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+)
+
+// maxRounds bounds one run of the loop, so that a large backlog or a slow
+// embedder does not meet the handler's deadline; the next run follows at once.
+const maxRounds = 32
+
+// embed gives vectors to what lacks them until nothing does. An error leaves
+// the rest for a later round; rows that lack their vector are found by text.
+func (s *Service) embed(ctx context.Context, now time.Time) ([]events.Payload, error) {
+	if s.paused.at(now) {
+		return nil, nil
+	}
+	for range maxRounds {
+		pending, err := s.deps.Vectors.PendingVectors(ctx, s.cfg.EmbedBatch*s.cfg.EmbedParallel)
+		if err != nil {
+			return nil, fmt.Errorf("list pending vectors: %w", err)
+		}
+		if len(pending) == 0 {
+			s.paused.reset()
+			return nil, nil
+		}
+		if err := s.embedAll(ctx, pending); err != nil {
+			s.paused.failed(now)
+			return nil, err
+		}
+	}
+	s.Wake()
+	return nil, nil
+}
+
+// embedAll embeds in batches, several at a time; one that fails does not stop
+// the others.
+func (s *Service) embedAll(ctx context.Context, pending []store.PendingVector) error {
+	var g errgroup.Group
+	g.SetLimit(s.cfg.EmbedParallel)
+	for batch := range slices.Chunk(pending, s.cfg.EmbedBatch) {
+		g.Go(func() error { return s.embedBatch(ctx, batch) })
+	}
+	return g.Wait()
+}
+
+// embedBatch embeds and stores a batch. If the embedder refuses it but takes a
+// harmless text, it is cut in halves, so that a text that cannot be embedded
+// keeps only itself from its vector. If it takes nothing, it is down, and
+// cutting would only burden it.
+func (s *Service) embedBatch(ctx context.Context, batch []store.PendingVector) error {
+	err := s.embedOnce(ctx, batch)
+	if err == nil || len(batch) == 1 || ctx.Err() != nil || !errors.Is(err, errEmbedder) {
+		return err
+	}
+	if _, down := s.deps.Embedder.Embed(ctx, []string{"probe"}); down != nil {
+		return err
+	}
+	half := len(batch) / 2
+	return errors.Join(s.embedBatch(ctx, batch[:half]), s.embedBatch(ctx, batch[half:]))
+}
+
+// errEmbedder marks what the embedder answered, as against the store.
+var errEmbedder = errors.New("embed")
+
+func (s *Service) embedOnce(ctx context.Context, batch []store.PendingVector) error {
+	texts := make([]string, len(batch))
+	for i, p := range batch {
+		texts[i] = p.Text
+	}
+	values, err := s.deps.Embedder.Embed(ctx, texts)
+	if err == nil && len(values) != len(texts) {
+		err = fmt.Errorf("%d vectors for %d texts", len(values), len(texts))
+	}
+	if err != nil {
+		return fmt.Errorf("%w %d texts: %w", errEmbedder, len(texts), err)
+	}
+	vectors := make([]store.Vector, len(batch))
+	for i, p := range batch {
+		vectors[i] = store.Vector{Ref: p.Ref, Values: values[i]}
+	}
+	if err := s.deps.Vectors.PutVectors(ctx, vectors); err != nil {
+		return fmt.Errorf("store vectors: %w", err)
+	}
+	return nil
+}

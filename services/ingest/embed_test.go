@@ -1,0 +1,120 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func texts(n int) []string {
+	out := make([]string, n)
+	for i := range out {
+		out[i] = fmt.Sprintf("text %03d", i)
+	}
+	return out
+}
+
+func TestEmbedUntilNothingIsPending(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, Config{EmbedBatch: 10, EmbedParallel: 3})
+	f.vectors.add(texts(105)...)
+	if _, err := f.embed(t.Context(), noon); err != nil {
+		t.Fatal(err)
+	}
+	if len(f.vectors.pending) != 0 || len(f.vectors.done) != 105 {
+		t.Errorf("%d pending, %d done", len(f.vectors.pending), len(f.vectors.done))
+	}
+	if f.embedder.batch > 10 {
+		t.Errorf("a batch of %d, want at most 10", f.embedder.batch)
+	}
+}
+
+func TestEmbedderDownCostsFewCallsAndRecovers(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, Config{EmbedBatch: 64, EmbedParallel: 1})
+	f.vectors.add(texts(64)...)
+	f.embedder.down = true
+	now, rounds := noon, 0
+	for ; now.Before(noon.Add(time.Minute)); now = now.Add(50 * time.Millisecond) {
+		before := f.embedder.calls
+		if _, err := f.embed(t.Context(), now); err != nil {
+			rounds++
+		}
+		if n := f.embedder.calls - before; n > 2 {
+			t.Fatalf("%d calls in one round to an embedder that is down", n)
+		}
+	}
+	if rounds < 5 || rounds > 12 {
+		t.Errorf("%d rounds in a minute, want a growing pause", rounds)
+	}
+	f.embedder.down = false
+	if _, err := f.embed(t.Context(), now.Add(30*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if len(f.vectors.pending) != 0 || f.paused != (backoff{first: firstBackoff, most: 30 * time.Second}) {
+		t.Errorf("%d pending, %+v after recovery", len(f.vectors.pending), f.paused)
+	}
+}
+
+func TestTextsThatCannotBeEmbeddedDelayOnlyThemselves(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, Config{EmbedBatch: 16, EmbedParallel: 2})
+	all := texts(40)
+	f.vectors.add(all...)
+	f.embedder.poison = []string{all[0], all[9], all[33]}
+	if _, err := f.embed(t.Context(), noon); err == nil {
+		t.Error("embed hides that texts were refused")
+	}
+	if _, err := f.embed(t.Context(), noon.Add(time.Second)); err == nil {
+		t.Error("embed hides that texts were refused")
+	}
+	var left []string
+	for _, p := range f.vectors.pending {
+		left = append(left, p.Text)
+	}
+	if diff := cmp.Diff(f.embedder.poison, left); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
+	}
+}
+
+func TestStoreErrorEndsTheRound(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, Config{})
+	f.vectors.err = errors.New("locked")
+	if _, err := f.embed(t.Context(), noon); err == nil || f.vectors.calls != 1 {
+		t.Errorf("embed = %v after %d calls", err, f.vectors.calls)
+	}
+}
+
+func TestStages(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, Config{})
+	if n := len(f.Stages()); n != Partitions+1 || f.Name() != "ingest" {
+		t.Errorf("%s has %d stages", f.Name(), n)
+	}
+	f.Wake()
+	f.Wake() // must not block
+}
+
+func TestConfig(t *testing.T) {
+	t.Parallel()
+	if err := (Config{}).Validate(); err != nil {
+		t.Errorf("the zero value is refused: %v", err)
+	}
+	for name, cfg := range map[string]Config{
+		"max_content":    {MaxContent: -1},
+		"max_metadata":   {MaxMetadata: 2 << 20},
+		"embed_batch":    {EmbedBatch: -5},
+		"embed_interval": {EmbedInterval: -time.Second},
+	} {
+		if _, err := New(cfg, Deps{}); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	if _, err := New(Config{}, Deps{}); err == nil {
+		t.Error("missing dependencies are accepted")
+	}
+}

@@ -1,0 +1,259 @@
+package ingest
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"palimpsest/internal/memory"
+	"palimpsest/internal/pipeline"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+func TestRecordStoresAndAnnounces(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, Config{})
+	in := said("e1", "hello")
+	no := false
+	in.Data.Infer, in.Data.SourceNode, in.Data.Metadata = &no, "node-1", map[string]any{"k": "v"}
+	out, err := f.record(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []events.Payload{events.EpisodeStored{
+		Header: events.Header{Scope: alice.Fact()}, EpisodeID: "e1", LastOrdinal: 1, StoredAt: noon,
+	}}
+	if diff := cmp.Diff(want, out); diff != "" {
+		t.Errorf("announced (-want +got):\n%s", diff)
+	}
+	stored := []memory.Episode{{
+		ID: "e1", Source: "app", Scope: alice, Role: events.RoleUser, Content: "hello",
+		Timestamp: noon, ArrivedAt: noon, SourceNode: "node-1", Metadata: map[string]any{"k": "v"},
+		Mode: events.ModePersistent, Seq: 7, Ordinal: 1, CorrelationID: "c-e1", Verbatim: true,
+	}}
+	if diff := cmp.Diff(stored, f.episodes.puts); diff != "" {
+		t.Errorf("stored (-want +got):\n%s", diff)
+	}
+	select {
+	case <-f.wake:
+	default:
+		t.Error("the embedding loop was not woken")
+	}
+}
+
+func TestKnownEpisodeIsAnnouncedAgain(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, Config{})
+	first, err := f.record(t.Context(), said("e1", "hello"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 {
+		again, err := f.record(t.Context(), said("e1", "hello"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(first, again); diff != "" {
+			t.Fatalf("announced otherwise (-first +again):\n%s", diff)
+		}
+	}
+	if len(f.episodes.puts) != 1 {
+		t.Errorf("stored %d times", len(f.episodes.puts))
+	}
+}
+
+func TestConflictIsRejected(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, Config{})
+	if _, err := f.record(t.Context(), said("e1", "hello")); err != nil {
+		t.Fatal(err)
+	}
+	out, err := f.record(t.Context(), said("e1", "something else"))
+	if !pipeline.IsReject(err) || !strings.Contains(err.Error(), "id: ") || len(out) != 0 {
+		t.Errorf("a known id with other content: %v, %v", out, err)
+	}
+}
+
+func TestStoreErrorIsRetried(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, Config{})
+	f.episodes.err = errors.New("disk on fire")
+	if _, err := f.record(t.Context(), said("e1", "hello")); err == nil || pipeline.IsReject(err) {
+		t.Errorf("record = %v, want an error that is retried", err)
+	}
+	end := events.Event[events.SessionEnded]{Meta: events.Meta{Scope: alice, Arrived: noon}}
+	if _, err := f.end(t.Context(), end); err == nil || pipeline.IsReject(err) {
+		t.Errorf("end = %v, want an error that is retried", err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	cfg := Config{MaxContent: 10, MaxMetadata: 20}
+	tests := map[string]struct {
+		change func(*events.EpisodeRecorded)
+		field  string // empty: accepted
+	}{
+		"content at the limit":  {func(d *events.EpisodeRecorded) { d.Content = strings.Repeat("x", 10) }, ""},
+		"content over it":       {func(d *events.EpisodeRecorded) { d.Content = strings.Repeat("x", 11) }, "content"},
+		"bytes, not characters": {func(d *events.EpisodeRecorded) { d.Content = "ёёёёёё" }, "content"},
+		"prompt over it":        {func(d *events.EpisodeRecorded) { d.Prompt = strings.Repeat("x", 11) }, "prompt"},
+		"node over it":          {func(d *events.EpisodeRecorded) { d.SourceNode = strings.Repeat("x", 257) }, "source_node"},
+		"metadata at the limit": {func(d *events.EpisodeRecorded) { d.Metadata = map[string]any{"k": "123456789012"} }, ""},
+		"metadata over it":      {func(d *events.EpisodeRecorded) { d.Metadata = map[string]any{"k": "12345678901234"} }, "metadata"},
+		"backfill":              {func(d *events.EpisodeRecorded) { d.Mode = events.ModeBackfill }, ""},
+		"incognito":             {func(d *events.EpisodeRecorded) { d.Mode = events.ModeIncognito }, "mode"},
+		"zone":                  {func(d *events.EpisodeRecorded) { d.Metadata = map[string]any{"tz": "Asia/Tokyo"} }, ""},
+		"no zone":               {func(d *events.EpisodeRecorded) { d.Metadata = map[string]any{"tz": "Mars/One"} }, "metadata.tz"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, cfg)
+			in := said("e1", "hello")
+			tt.change(&in.Data)
+			_, err := f.record(t.Context(), in)
+			switch {
+			case tt.field == "" && err != nil:
+				t.Errorf("refused: %v", err)
+			case tt.field != "" && !pipeline.IsReject(err):
+				t.Errorf("accepted, or retried: %v", err)
+			case tt.field != "" && !strings.Contains(err.Error(), strings.TrimPrefix(tt.field, "mode")):
+				t.Errorf("%v does not name %s", err, tt.field)
+			}
+			if stored := len(f.episodes.puts) == 1; stored != (tt.field == "") {
+				t.Errorf("stored: %t", stored)
+			}
+		})
+	}
+}
+
+func TestTimestamps(t *testing.T) {
+	t.Parallel()
+	berlin := time.FixedZone("", 3600)
+	tests := map[string]struct {
+		claimed time.Time
+		tz      any
+		want    string
+		clamped bool
+	}{
+		"absent is arrival":       {time.Time{}, nil, "2026-03-01T12:00:00Z", false},
+		"kept with its offset":    {noon.In(berlin), nil, "2026-03-01T13:00:00+01:00", false},
+		"years ago":               {time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC), nil, "1999-01-01T00:00:00Z", false},
+		"five minutes ahead":      {noon.Add(5 * time.Minute), nil, "2026-03-01T12:05:00Z", false},
+		"more is clamped":         {noon.Add(5*time.Minute + 1), nil, "2026-03-01T12:05:00Z", true},
+		"clamped with its offset": {noon.Add(time.Hour).In(berlin), nil, "2026-03-01T13:05:00+01:00", true},
+		"tz overrides":            {noon.In(berlin), "America/New_York", "2026-03-01T07:00:00-05:00", false},
+		"tz of an arrival":        {time.Time{}, "+05:45", "2026-03-01T17:45:00+05:45", false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, Config{})
+			in := said("e1", "hello")
+			in.Data.Timestamp = events.Timestamp{Time: tt.claimed}
+			if tt.tz != nil {
+				in.Data.Metadata = map[string]any{events.MetaTimezone: tt.tz}
+			}
+			if _, err := f.record(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+			got := f.episodes.puts[0]
+			if at := got.Timestamp.Format(time.RFC3339Nano); at != tt.want || got.Clamped != tt.clamped {
+				t.Errorf("at %s, clamped %t; want %s, %t", at, got.Clamped, tt.want, tt.clamped)
+			}
+		})
+	}
+}
+
+func TestParseZone(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]int{
+		"Z": 0, "UTC": 0, "+02:00": 7200, "-0530": -19800, "+03": 10800, "UTC+2": 7200, "GMT-3": -10800,
+		" Asia/Tokyo ": 32400,
+	} {
+		loc, err := parseZone(name)
+		if err != nil {
+			t.Errorf("%q: %v", name, err)
+			continue
+		}
+		if _, got := noon.In(loc).Zone(); got != want {
+			t.Errorf("%q is %d s from UTC, want %d", name, got, want)
+		}
+	}
+	for _, name := range []string{"Local", "+25:00", "+24:00", "2", "Europe", "../etc/passwd", "+2:0", strings.Repeat("a", 300)} {
+		if loc, err := parseZone(name); err == nil {
+			t.Errorf("%q was read as %v", name, loc)
+		}
+	}
+}
+
+func FuzzParseZone(f *testing.F) {
+	for _, seed := range []string{"Europe/Berlin", "+02:00", "UTC-11", "", "\x00", "+9"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		loc, err := parseZone(name)
+		if err != nil {
+			return
+		}
+		if _, offset := noon.In(loc).Zone(); offset <= -86400 || offset >= 86400 {
+			t.Errorf("%q is %d s from UTC", name, offset)
+		}
+	})
+}
+
+func TestSessionEnd(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, Config{})
+	in := events.Event[events.SessionEnded]{
+		Meta: events.Meta{Scope: alice, Arrived: noon},
+		Data: events.SessionEnded{Scope: alice, Cause: events.EndIdle, LastOrdinal: 1},
+	}
+	if out, err := f.end(t.Context(), in); err != nil || len(out) != 0 {
+		t.Fatalf("end of an unknown scope: %v, %v; want nothing announced", out, err)
+	}
+	if _, err := f.record(t.Context(), said("e1", "hello")); err != nil {
+		t.Fatal(err)
+	}
+	out, err := f.end(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []events.Payload{events.EpisodeStored{Header: events.Header{Scope: alice.Fact()}, LastOrdinal: 1, StoredAt: noon}}
+	if diff := cmp.Diff(want, out); diff != "" {
+		t.Errorf("announced (-want +got):\n%s", diff)
+	}
+	wantEnd := events.SessionEnd{Session: "s1", LastOrdinal: 1, Cause: events.EndIdle, At: noon}
+	if diff := cmp.Diff(wantEnd, f.episodes.ends[1]); diff != "" {
+		t.Errorf("stored (-want +got):\n%s", diff)
+	}
+}
+
+// TestAnnouncedScopeIsTheFactScope: whatever the scope, what is announced is
+// filed where facts are.
+func TestAnnouncedScopeIsTheFactScope(t *testing.T) {
+	t.Parallel()
+	id := rapid.SampledFrom([]string{"", "a", "b", "*", "a/../b"})
+	rapid.Check(t, func(rt *rapid.T) {
+		s := scope.Scope{Project: "p", User: id.Draw(rt, "user"), Agent: id.Draw(rt, "agent"), Session: id.Draw(rt, "session")}
+		if s.Validate() != nil {
+			rt.Skip()
+		}
+		f := newFixture(t, Config{})
+		in := said("e1", "hello")
+		in.Scope, in.Data.Scope = s, s
+		out, err := f.record(rt.Context(), in)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if got := out[0].Owner(); got != s.Fact() || out[0].Validate() != nil {
+			rt.Errorf("announced %v for %v", got, s)
+		}
+	})
+}

@@ -1,0 +1,119 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"palimpsest/internal/pipeline"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+)
+
+// Past is EPISODES as it was read before.
+type Past interface {
+	// Read calls yield with the messages behind sequence after, in stream
+	// order, up to the newest that a reader of a partition was handed, until
+	// yield returns an error, which it returns. settled: the partition's reader
+	// has acknowledged it and all before it.
+	Read(ctx context.Context, after uint64, yield func(in events.Raw, settled bool) error) error
+}
+
+// Stored tells what the store has of EPISODES.
+type Stored interface {
+	store.EpisodeReader
+	// NewestSequence is that of an episode stored lately, of which none that was
+	// stored has a much higher one; 0 where there is none.
+	NewestSequence(ctx context.Context) (uint64, error)
+}
+
+// errMissing ends the search.
+var errMissing = errors.New("an episode is missing")
+
+// Recover stores what was acknowledged on EPISODES and the store lacks: one that
+// was restored from an older copy, or lost. Without it, what was said since the
+// copy would never be seen again, and what is said next would get ordinals that
+// are consolidated already. It must run before any stage does, and returns how
+// many episodes it stored.
+//
+// A store that lacks nothing is told by a look at what came after its newest
+// episode; what was under way when a process died is no loss, since the broker
+// hands it out again. A store that lacks more is given everything again in stream
+// order: each partition was stored in that order, so every episode gets the
+// ordinal that it had, and those that are there change nothing.
+func (s *Service) Recover(ctx context.Context, past Past, stored Stored) (int, error) {
+	newest, err := stored.NewestSequence(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("ask for the newest episode: %w", err)
+	}
+	err = past.Read(ctx, newest, func(raw events.Raw, settled bool) error {
+		in, ok := s.readable(raw)
+		if !settled || !ok {
+			return nil
+		}
+		_, err := stored.Episode(ctx, in.Scope, in.Source, in.ID)
+		if errors.Is(err, store.ErrNotFound) {
+			return errMissing
+		}
+		return err
+	})
+	if err == nil {
+		return 0, nil
+	}
+	if !errors.Is(err, errMissing) {
+		return 0, fmt.Errorf("compare with what was said: %w", err)
+	}
+	count := 0
+	err = past.Read(ctx, 0, func(raw events.Raw, _ bool) error {
+		added, err := s.again(ctx, raw)
+		count += added
+		return err
+	})
+	if err != nil {
+		return count, fmt.Errorf("store again what was said: %w", err)
+	}
+	return count, nil
+}
+
+// readable decodes an episode that may be stored; what was refused the first
+// time is refused again.
+func (s *Service) readable(raw events.Raw) (events.Event[events.EpisodeRecorded], bool) {
+	meta, data, err := events.Decode(raw)
+	if err != nil || meta.Kind != events.KindEpisodeRecorded {
+		return events.Event[events.EpisodeRecorded]{}, false
+	}
+	in, err := events.DecodeData[events.EpisodeRecorded](meta, data)
+	if err != nil {
+		return in, false
+	}
+	_, err = s.cfg.validate(in)
+	return in, err == nil
+}
+
+// again does what the partition's reader did with a message. Nothing is
+// announced: the sweep looks at every scope when it starts.
+func (s *Service) again(ctx context.Context, raw events.Raw) (added int, err error) {
+	if in, ok := s.readable(raw); ok {
+		episode, err := s.cfg.validate(in)
+		if err != nil {
+			return 0, err
+		}
+		put, err := s.deps.Episodes.PutEpisode(ctx, episode)
+		if err != nil || put.Known || put.Conflict {
+			return 0, err
+		}
+		return 1, nil
+	}
+	meta, data, err := events.Decode(raw)
+	if err != nil || meta.Kind != events.KindSessionEnded {
+		return 0, nil //nolint:nilerr // it was buried
+	}
+	in, err := events.DecodeData[events.SessionEnded](meta, data)
+	if err != nil {
+		return 0, nil //nolint:nilerr // it was buried
+	}
+	if _, err = s.end(ctx, in); err != nil && pipeline.IsReject(err) {
+		return 0, nil
+	}
+	return 0, err
+}

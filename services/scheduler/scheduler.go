@@ -1,0 +1,125 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"palimpsest/internal/memory"
+	"palimpsest/internal/pipeline"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// agendaInterval is how often the agenda is looked into.
+const agendaInterval = 100 * time.Millisecond
+
+// Episodes is as much of [store.EpisodeReader] as the scheduler needs.
+type Episodes interface {
+	EpisodeRange(ctx context.Context, fact scope.Scope, r events.Range) ([]memory.Episode, error)
+}
+
+// Deps is what the scheduler needs.
+type Deps struct {
+	Schedule store.Schedule
+	// Episodes tells how long a range is, and when its first episode arrived.
+	Episodes Episodes
+	// Now is the clock; nil means time.Now. Claims and cron depend on it.
+	Now func() time.Time
+}
+
+// Service implements [pipeline.Service].
+type Service struct {
+	cfg   Config
+	deps  Deps
+	rules []rule
+
+	fires     fires
+	slots     slots
+	agenda    agenda
+	announced announced
+
+	sweepAgain  chan struct{}
+	agendaReady chan struct{}
+}
+
+var _ pipeline.Service = (*Service)(nil)
+
+// New wires the service. It refuses an invalid configuration and missing
+// dependencies.
+func New(cfg Config, deps Deps) (*Service, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if deps.Schedule == nil || deps.Episodes == nil {
+		return nil, errors.New("scheduler: needs a schedule and an episode reader")
+	}
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	cfg = cfg.WithDefaults()
+	rules, err := cfg.rules()
+	if err != nil {
+		return nil, err
+	}
+	return &Service{
+		cfg:         cfg,
+		deps:        deps,
+		rules:       rules,
+		slots:       slots{most: cfg.Slots, rules: idsOf(rules), count: deps.Schedule.ClaimsUnderWay},
+		sweepAgain:  make(chan struct{}, 1),
+		agendaReady: make(chan struct{}, 1),
+	}, nil
+}
+
+// Name implements [pipeline.Service].
+func (*Service) Name() string { return "scheduler" }
+
+// Stages implements [pipeline.Service].
+func (s *Service) Stages() []pipeline.Stage {
+	return []pipeline.Stage{
+		pipeline.Consume("scheduler-stored", pipeline.On(s.stored)),
+		pipeline.Consume("scheduler-audit", pipeline.On(s.committed)),
+		pipeline.Clock("scheduler-agenda", agendaInterval, s.agendaReady, s.revisit),
+		pipeline.Clock("scheduler-idle", s.cfg.Sweep, nil, s.idle),
+		pipeline.Clock("scheduler-sweep", s.cfg.Sweep, s.sweepAgain, s.sweep),
+	}
+}
+
+func idsOf(rules []rule) []string {
+	ids := make([]string, len(rules))
+	for i, r := range rules {
+		ids[i] = r.ID
+	}
+	return ids
+}
+
+// rule returns the enabled rule of an id.
+func (s *Service) rule(id string) (rule, bool) {
+	for _, r := range s.rules {
+		if r.ID == id {
+			return r, true
+		}
+	}
+	return rule{}, false
+}
+
+// nudge wakes a clock stage; it never blocks.
+func nudge(wake chan struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default: // it is about to run anyway
+	}
+}
+
+// payloads drops the ticks that did not come about.
+func payloads(ticks ...*events.TickIssued) []events.Payload {
+	var out []events.Payload
+	for _, t := range ticks {
+		if t != nil {
+			out = append(out, *t)
+		}
+	}
+	return out
+}

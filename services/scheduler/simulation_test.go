@@ -1,0 +1,188 @@
+package scheduler
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"palimpsest/internal/memory"
+	"palimpsest/pkg/events"
+)
+
+// simulation runs replicas of the scheduler against one world, loses, repeats
+// and reorders what it can, and commits what they tick as the consolidator
+// would: only if it begins where the last commit ended.
+type simulation struct {
+	*world
+	rt       *rapid.T
+	replicas []*Service
+	ticks    []events.TickIssued // published, not consumed
+	wakes    []events.Event[events.EpisodeStored]
+	commits  []events.Event[commit]
+	// lagging are commits that the store has not applied.
+	lagging []events.TickIssued
+	truth   map[claimKey]uint64
+	// first is the newest range that was ticked for the first time.
+	first map[claimKey]events.Range
+}
+
+func (m *simulation) replica() *Service {
+	return m.replicas[rapid.IntRange(0, len(m.replicas)-1).Draw(m.rt, "replica")]
+}
+
+func (m *simulation) publish(out []events.Payload, err error) {
+	if err != nil {
+		m.rt.Fatal(err)
+	}
+	for _, p := range out {
+		tick, ok := p.(events.TickIssued)
+		if !ok {
+			continue
+		}
+		if err := tick.Validate(); err != nil {
+			m.rt.Fatal(err)
+		}
+		key := claimKey{tick.Scope, tick.Rule}
+		if tick.Attempt == 0 {
+			if before := m.first[key]; before != tick.Range && before.To > m.truth[key] {
+				m.rt.Fatalf("tick %v of %v while %v is under way", tick.Range, key, before)
+			}
+			m.first[key] = tick.Range
+		}
+		m.ticks = append(m.ticks, tick)
+	}
+}
+
+func (m *simulation) say() {
+	fact := user("p", rapid.SampledFrom([]string{"a", "b", "c"}).Draw(m.rt, "user"))
+	m.wakes = append(m.wakes, m.world.say(fact, rapid.IntRange(1, 9).Draw(m.rt, "n")))
+}
+
+// draw takes one of a list, in any order, or none.
+func draw[T any](rt *rapid.T, list *[]T) (T, bool) {
+	var zero T
+	if len(*list) == 0 {
+		return zero, false
+	}
+	i := rapid.IntRange(0, len(*list)-1).Draw(rt, "which")
+	x := (*list)[i]
+	*list = append((*list)[:i:i], (*list)[i+1:]...)
+	return x, true
+}
+
+func (m *simulation) wake() {
+	if in, ok := draw(m.rt, &m.wakes); ok {
+		in.Delivery = rapid.IntRange(1, 2).Draw(m.rt, "delivery")
+		out, err := m.replica().stored(context.Background(), in)
+		m.publish(out, err)
+	}
+}
+
+func (m *simulation) consume() {
+	tick, ok := draw(m.rt, &m.ticks)
+	if !ok {
+		return
+	}
+	key := claimKey{tick.Scope, tick.Rule}
+	if tick.Range.From != m.truth[key] {
+		return // an old batch
+	}
+	m.truth[key] = tick.Range.To
+	to := tick.Range.To
+	m.commits = append(m.commits, events.Event[commit]{
+		Meta: events.Meta{Arrived: m.clock(), Delivery: 1},
+		Data: commit{Header: tick.Header, Revision: to, Rule: tick.Rule, Watermark: &to},
+	})
+	m.lagging = append(m.lagging, tick)
+	if rapid.Bool().Draw(m.rt, "applied at once") {
+		m.catchUp()
+	}
+}
+
+// catchUp applies in order what the store lacks. Revisions are watermarks here.
+func (m *simulation) catchUp() {
+	for _, tick := range m.lagging {
+		m.mu.Lock()
+		state := m.states[tick.Scope]
+		state.Watermarks = map[string]uint64{tick.Rule: tick.Range.To}
+		state.Revision = tick.Range.To
+		m.states[tick.Scope] = state
+		m.mu.Unlock()
+	}
+	m.lagging = nil
+}
+
+func (m *simulation) hear() {
+	if in, ok := draw(m.rt, &m.commits); ok {
+		out, err := m.replica().committed(context.Background(), in)
+		m.publish(out, err)
+	}
+}
+
+func (m *simulation) run(clock func(*Service, context.Context, time.Time) ([]events.Payload, error)) {
+	out, err := clock(m.replica(), context.Background(), m.clock())
+	m.publish(out, err)
+}
+
+// TestSimulation: whatever is lost, late or repeated, one tick of a (rule,
+// scope) is under way at a time, and in the end all is consolidated.
+func TestSimulation(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		m := &simulation{
+			world: newWorld(), rt: rt,
+			truth: make(map[claimKey]uint64), first: make(map[claimKey]events.Range),
+		}
+		rule := memory.Rule{ID: "turn", Cadence: memory.Cadence{Every: 1}, Enabled: true}
+		for range 2 {
+			m.replicas = append(m.replicas, m.service(t, Config{Rules: []memory.Rule{rule}, TickEpisodes: 7, Slots: 2}))
+		}
+		steps := map[string]func(){
+			"say":         m.say,
+			"wake":        m.wake,
+			"lose a wake": func() { draw(rt, &m.wakes) },
+			"consume":     m.consume,
+			"lose a tick": func() { draw(rt, &m.ticks) },
+			"hear":        m.hear,
+			"lose a word": func() { draw(rt, &m.commits) },
+			"catch up":    m.catchUp,
+			"revisit":     func() { m.run((*Service).revisit) },
+			"sweep":       func() { m.run((*Service).sweep) },
+			"a moment":    func() { m.pass(agendaInterval) },
+			// A store that lags for longer than ticks are waited for costs a second
+			// tick over part of a range, which the consolidator then drops.
+			"a minute": func() { m.catchUp(); m.pass(time.Minute) },
+		}
+		names := []string{
+			"say", "say", "wake", "wake", "wake", "consume", "consume", "consume", "hear", "hear", "catch up",
+			"lose a wake", "lose a tick", "lose a word", "revisit", "sweep", "a moment", "a minute",
+		}
+		for range rapid.IntRange(1, 80).Draw(rt, "steps") {
+			steps[rapid.SampledFrom(names).Draw(rt, "step")]()
+		}
+		// From here on nothing is lost; the sweep alone must bring it to an end.
+		for range 200 {
+			m.catchUp()
+			if m.done() {
+				return
+			}
+			m.pass(time.Hour)
+			m.run((*Service).sweep)
+			for len(m.ticks) > 0 {
+				m.consume()
+			}
+		}
+		rt.Fatalf("consolidated to %v", m.truth)
+	})
+}
+
+func (m *simulation) done() bool {
+	for fact, state := range m.states {
+		if m.truth[claimKey{fact, "turn"}] != state.LastOrdinal {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,88 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"palimpsest/internal/memory"
+	"palimpsest/pkg/events"
+)
+
+// maxSweepTicks bounds the ticks of one run; the next follows at once.
+const maxSweepTicks = 1024
+
+// sweep looks at every scope with pending episodes, rule by rule: it finds what
+// a lost wake-up left, serves cron rules, and issues again what is overdue.
+func (s *Service) sweep(ctx context.Context, now time.Time) ([]events.Payload, error) {
+	var out []events.Payload
+	for _, r := range s.rules {
+		ticks, err := s.sweepRule(ctx, r, now, maxSweepTicks-len(out))
+		out = append(out, ticks...)
+		if err != nil {
+			return settled(out, fmt.Errorf("rule %s: %w", r.ID, err))
+		}
+		if len(out) >= maxSweepTicks {
+			nudge(s.sweepAgain)
+			break
+		}
+	}
+	return out, nil
+}
+
+// sweepRule issues at most n ticks; where it stops short, the rule's fire stays
+// open.
+func (s *Service) sweepRule(ctx context.Context, r rule, now time.Time, n int) ([]events.Payload, error) {
+	if err := s.openFire(ctx, r, now); err != nil {
+		return nil, err
+	}
+	states, err := s.pending(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	var out []events.Payload
+	for _, state := range states {
+		if len(out) >= n {
+			return out, nil
+		}
+		t, err := s.tick(ctx, r, state, sweeping)
+		switch {
+		case errors.Is(err, errFull):
+			s.await(state)
+		case err != nil:
+			return out, err
+		}
+		out = append(out, payloads(t)...)
+	}
+	return out, s.closeFire(ctx, r, now)
+}
+
+// pending lists the scopes above a rule's watermark, projects in turns.
+func (s *Service) pending(ctx context.Context, r rule) ([]memory.State, error) {
+	var projects [][]memory.State
+	err := s.deps.Schedule.Pending(ctx, r.ID, func(state memory.State) bool {
+		if !possible(r, state) {
+			return true
+		}
+		// Other rules' watermarks are not needed, and there may be many scopes.
+		state.Watermarks = map[string]uint64{r.ID: state.Watermarks[r.ID]}
+		n := len(projects)
+		if n == 0 || projects[n-1][0].Scope.Project != state.Scope.Project {
+			projects = append(projects, nil)
+			n++
+		}
+		projects[n-1] = append(projects[n-1], state)
+		return true
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list pending scopes of rule %s: %w", r.ID, err)
+	}
+	return inTurns(projects), nil
+}
+
+// possible reports whether the rule may be due, as far as the state tells.
+func possible(r rule, state memory.State) bool {
+	at := situation{last: state.LastOrdinal, watermark: state.Watermarks[r.ID]}
+	return r.Cadence.SessionEnd || r.cron != nil || byCount(r.Cadence, at)
+}

@@ -1,0 +1,150 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// errFull: the project has no slot for another tick.
+var errFull = errors.New("no slot is free")
+
+// visit says what led to a look at a scope.
+type visit int
+
+const (
+	woken visit = iota
+	// wokenAgain: the message that led here is seen a second time, so a tick
+	// that it claimed may not have been published.
+	wokenAgain
+	// sweeping looks for what is overdue as well.
+	sweeping
+)
+
+// tick issues the next tick of a rule in a scope, or nil if there is none to
+// issue now. It returns errFull where the rule is due and the project has no
+// slot.
+func (s *Service) tick(ctx context.Context, r rule, state memory.State, v visit) (*events.TickIssued, error) {
+	at := situation{last: state.LastOrdinal, watermark: state.Watermarks[r.ID]}
+	if at.last <= at.watermark {
+		return nil, nil
+	}
+	if err := s.look(ctx, r, state.Scope, &at); err != nil {
+		return nil, err
+	}
+	wanted, isDue := due(r.Cadence, at)
+	if !isDue && v != sweeping {
+		return nil, nil
+	}
+	standing, err := s.deps.Schedule.ClaimOf(ctx, state.Scope, r.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read claim: %w", err)
+	}
+	now := s.deps.Now()
+	switch judge(standing, at.watermark, now, s.cfg.Overdue, s.cfg.OverdueMost) {
+	case claimTaken:
+		if v == wokenAgain && standing.Range.From == at.watermark {
+			return compose(r, state, at, standing), nil
+		}
+		return nil, nil
+	case claimLate:
+		next := successor(standing, at.watermark, now, s.cfg.TickEpisodes)
+		return s.claim(ctx, r, state, at, standing, next)
+	}
+	if !isDue {
+		return nil, nil
+	}
+	return s.issue(ctx, r, state, at, wanted, standing)
+}
+
+// look reads what the cadence needs and the state does not tell.
+func (s *Service) look(ctx context.Context, r rule, fact scope.Scope, at *situation) error {
+	var err error
+	if r.Cadence.SessionEnd {
+		if at.ends, err = s.deps.Schedule.EndsAbove(ctx, fact, at.watermark); err != nil {
+			return fmt.Errorf("list session ends: %w", err)
+		}
+	}
+	if r.cron != nil {
+		at.fired, err = s.fired(ctx, r, fact, at.watermark)
+	}
+	return err
+}
+
+// issue claims a new range, if the project has a slot for it.
+func (s *Service) issue(ctx context.Context, r rule, state memory.State, at situation, wanted events.Range, standing store.Claim) (*events.TickIssued, error) {
+	now := s.deps.Now()
+	project := state.Scope.Project
+	switch ok, err := s.slots.take(ctx, project, r.ID, now); {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, errFull
+	}
+	bounded, err := s.fit(ctx, state.Scope, wanted)
+	if err != nil {
+		s.slots.settle(project, r.ID, false)
+		return nil, err
+	}
+	t, err := s.claim(ctx, r, state, at, standing, store.Claim{Range: bounded, At: now})
+	s.slots.settle(project, r.ID, t != nil)
+	return t, err
+}
+
+// claim sets the row and returns its tick; nil if another replica was faster.
+func (s *Service) claim(ctx context.Context, r rule, state memory.State, at situation, standing, next store.Claim) (*events.TickIssued, error) {
+	_, mine, err := s.deps.Schedule.Claim(ctx, state.Scope, r.ID, standing, next)
+	if err != nil {
+		return nil, fmt.Errorf("claim: %w", err)
+	}
+	if !mine {
+		return nil, nil
+	}
+	return compose(r, state, at, next), nil
+}
+
+func compose(r rule, state memory.State, at situation, c store.Claim) *events.TickIssued {
+	carried := endsIn(r.Cadence, at.ends, c.Range)
+	return &events.TickIssued{
+		Batch: events.Batch{
+			Header:  events.Header{Scope: state.Scope, Incarnation: state.Incarnation},
+			Rule:    r.ID,
+			Range:   c.Range,
+			Cause:   causeOf(r.Cadence, at, carried),
+			Attempt: c.Attempt,
+		},
+		SessionEnds: carried,
+	}
+}
+
+// bytesPerToken is a low estimate for any tokenizer and language.
+const bytesPerToken = 4
+
+// fitChunk episodes are read at a time, to bound memory: they may be large.
+const fitChunk = 25
+
+// fit bounds a range to TickEpisodes and TickTokens; one episode always fits.
+func (s *Service) fit(ctx context.Context, fact scope.Scope, r events.Range) (events.Range, error) {
+	r = cut(r, s.cfg.TickEpisodes)
+	left := s.cfg.TickTokens * bytesPerToken
+	for from := r.From; r.Len() > 1 && from < r.To; {
+		chunk := cut(events.Range{From: from, To: r.To}, fitChunk)
+		episodes, err := s.deps.Episodes.EpisodeRange(ctx, fact, chunk)
+		if err != nil {
+			return r, fmt.Errorf("measure range: %w", err)
+		}
+		for _, e := range episodes {
+			if left -= len(e.Content); left < 0 {
+				r.To = max(e.Ordinal-1, r.From+1)
+				return r, nil
+			}
+		}
+		from = chunk.To
+	}
+	return r, nil
+}

@@ -1,0 +1,296 @@
+package scheduler
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"palimpsest/internal/memory"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+var turn = memory.Rule{ID: "turn", Cadence: memory.Cadence{Every: 1}, Enabled: true}
+
+func only(rules ...memory.Rule) Config { return Config{Rules: rules} }
+
+func session(s scope.Scope, name string) scope.Scope { s.Session = name; return s }
+
+func TestStoredIssuesATick(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	s := w.service(t, only(turn))
+	out, err := s.stored(t.Context(), w.say(alice, 3))
+	want := []events.TickIssued{{Batch: events.Batch{
+		Header: events.Header{Scope: alice}, Rule: "turn", Range: events.Range{To: 3}, Cause: events.CauseEvery,
+	}}}
+	if diff := cmp.Diff(want, ticksOf(t, out, err)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestNextTickWaitsForTheWatermark follows one scope through its ticks.
+func TestNextTickWaitsForTheWatermark(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	s := w.service(t, only(turn))
+	out, err := s.stored(t.Context(), w.say(alice, 1))
+	first := ticksOf(t, out, err)[0]
+	for range 3 {
+		out, err = s.stored(t.Context(), w.say(alice, 1))
+		if n := len(ticksOf(t, out, err)); n != 0 {
+			t.Fatalf("%d ticks while one is under way", n)
+		}
+	}
+	c, _ := w.apply(first, false)
+	out, err = s.committed(t.Context(), c)
+	second := ticksOf(t, out, err)
+	if len(second) != 1 || second[0].Range != (events.Range{From: 1, To: 4}) {
+		t.Fatalf("after the commit: %+v", second)
+	}
+	c, _ = w.apply(second[0], false)
+	out, err = s.committed(t.Context(), c)
+	if n := len(ticksOf(t, out, err)); n != 0 {
+		t.Errorf("%d ticks with nothing pending", n)
+	}
+}
+
+// TestCommitBeforeTheStore: AUDIT tells of a commit before the store shows it.
+func TestCommitBeforeTheStore(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	s := w.service(t, only(turn))
+	out, err := s.stored(t.Context(), w.say(alice, 1))
+	first := ticksOf(t, out, err)[0]
+	w.say(alice, 1)
+	c, _ := w.apply(first, true)
+	out, err = s.committed(t.Context(), c)
+	if ticks := ticksOf(t, out, err); len(ticks) != 1 || ticks[0].Range != (events.Range{From: 1, To: 2}) {
+		t.Errorf("with more pending: %+v", ticks)
+	}
+}
+
+// TestWakeUpBetweenCommitAndStore: what is announced then finds the old claim
+// in its way, and nothing else would wake the scope before the sweep.
+func TestWakeUpBetweenCommitAndStore(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	s := w.service(t, only(turn))
+	out, err := s.stored(t.Context(), w.say(alice, 1))
+	first := ticksOf(t, out, err)[0]
+	lagging, _ := w.apply(first, true)
+	out, err = s.committed(t.Context(), lagging)
+	if n := len(ticksOf(t, out, err)); n != 0 {
+		t.Fatalf("%d ticks with nothing pending", n)
+	}
+	out, err = s.stored(t.Context(), w.say(alice, 1))
+	if n := len(ticksOf(t, out, err)); n != 0 {
+		t.Fatalf("%d ticks before the store has the watermark", n)
+	}
+	for range 3 {
+		w.pass(agendaInterval)
+		out, err = s.revisit(t.Context(), w.clock())
+		if n := len(ticksOf(t, out, err)); n != 0 {
+			t.Fatalf("%d ticks before the store has the watermark", n)
+		}
+	}
+	w.apply(first, false)
+	w.pass(agendaInterval)
+	out, err = s.revisit(t.Context(), w.clock())
+	if ticks := ticksOf(t, out, err); len(ticks) != 1 || ticks[0].Range != (events.Range{From: 1, To: 2}) {
+		t.Errorf("once the store has it: %+v", ticks)
+	}
+	if len(s.agenda.turns()) != 0 {
+		t.Error("the agenda is not empty")
+	}
+}
+
+func TestRedeliveryRepeatsTheTick(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	s := w.service(t, only(turn))
+	in := w.say(alice, 1)
+	out, err := s.stored(t.Context(), in)
+	first := ticksOf(t, out, err)[0]
+	w.say(alice, 5)
+	in.Delivery = 2
+	out, err = s.stored(t.Context(), in)
+	again := ticksOf(t, out, err)
+	if len(again) != 1 || !cmp.Equal(again[0].Identity(), first.Identity()) {
+		t.Errorf("redelivered: %+v, want %+v", again, first)
+	}
+}
+
+func TestTickBounds(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		cfg     Config
+		said    int
+		content int // bytes of each
+		want    uint64
+	}{
+		"200 episodes":         {Config{}, 450, 5, 200},
+		"configured":           {Config{TickEpisodes: 7}, 450, 5, 7},
+		"tokens":               {Config{TickTokens: 100}, 450, 40, 10},
+		"tokens, odd":          {Config{TickTokens: 99}, 450, 40, 9},
+		"tokens, many chunks":  {Config{TickTokens: 1000}, 450, 40, 100},
+		"one episode too long": {Config{TickTokens: 100}, 3, 4000, 1},
+		"a single one":         {Config{TickTokens: 1}, 1, 4000, 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld()
+			tt.cfg.Rules = []memory.Rule{turn}
+			s := w.service(t, tt.cfg)
+			in := w.say(alice, tt.said)
+			for i := range w.episodes[alice] {
+				w.episodes[alice][i].Content = strings.Repeat("x", tt.content)
+			}
+			out, err := s.stored(t.Context(), in)
+			if ticks := ticksOf(t, out, err); len(ticks) != 1 || ticks[0].Range != (events.Range{To: tt.want}) {
+				t.Errorf("%+v, want a range to %d", ticks, tt.want)
+			}
+		})
+	}
+}
+
+func TestSessionEndMakesTheRuleDue(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	s := w.service(t, only(memory.Rule{ID: "sleep", Cadence: memory.Cadence{Every: 100, SessionEnd: true}, Enabled: true}))
+	one := session(alice, "one")
+	in := w.say(one, 5)
+	out, err := s.stored(t.Context(), in)
+	if n := len(ticksOf(t, out, err)); n != 0 {
+		t.Fatalf("%d ticks before the end", n)
+	}
+	w.end(one, 0)
+	w.say(session(alice, "two"), 2)
+	out, err = s.stored(t.Context(), in)
+	ticks := ticksOf(t, out, err)
+	if len(ticks) != 1 || ticks[0].Cause != events.CauseSessionEnd || ticks[0].Range != (events.Range{To: 5}) {
+		t.Fatalf("after the end: %+v", ticks)
+	}
+	want := []events.SessionEnd{{Session: "one", LastOrdinal: 5, Cause: events.EndExplicit, At: noon}}
+	if diff := cmp.Diff(want, ticks[0].SessionEnds); diff != "" {
+		t.Errorf("ends (-want +got):\n%s", diff)
+	}
+}
+
+func TestCommitsThatWakeNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	s := w.service(t, only(turn))
+	w.say(alice, 5)
+	to := uint64(2)
+	base := commit{Header: events.Header{Scope: alice}, Revision: 1, Rule: "turn", Watermark: &to}
+	tests := map[string]func(*events.Event[commit]){
+		"no watermark":       func(e *events.Event[commit]) { e.Data.Watermark = nil },
+		"another rule":       func(e *events.Event[commit]) { e.Data.Rule = "command" },
+		"before an erasure":  func(e *events.Event[commit]) { e.Data.Incarnation = 7 },
+		"long ago":           func(e *events.Event[commit]) { e.Arrived = noon.Add(-time.Hour) },
+		"an unknown rule":    func(e *events.Event[commit]) { e.Data.Rule = "gone" },
+		"of an unknown time": func(e *events.Event[commit]) { e.Arrived = time.Time{} },
+	}
+	for name, change := range tests {
+		in := events.Event[commit]{Meta: events.Meta{Arrived: noon}, Data: base}
+		change(&in)
+		out, err := s.committed(t.Context(), in)
+		if n := len(ticksOf(t, out, err)); n != 0 {
+			t.Errorf("%s: %d ticks", name, n)
+		}
+	}
+}
+
+func TestSlots(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	s := w.service(t, Config{Rules: []memory.Rule{turn}, Slots: 3})
+	var ticks []events.TickIssued
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		out, err := s.stored(t.Context(), w.say(user("p", name), 1))
+		ticks = append(ticks, ticksOf(t, out, err)...)
+	}
+	if len(ticks) != 3 {
+		t.Fatalf("%d ticks under way, want 3", len(ticks))
+	}
+	out, err := s.stored(t.Context(), w.say(user("other", "a"), 1))
+	if n := len(ticksOf(t, out, err)); n != 1 {
+		t.Errorf("another project got %d ticks, want 1", n)
+	}
+	c, _ := w.apply(ticks[0], false)
+	if _, err := s.committed(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-s.agendaReady:
+	default:
+		t.Error("a free slot wakes nobody")
+	}
+	w.pass(agendaInterval)
+	out, err = s.revisit(t.Context(), w.clock())
+	next := ticksOf(t, out, err)
+	if len(next) != 1 || next[0].Scope != user("p", "d") {
+		t.Errorf("the free slot went to %+v, want the one that waited longest", next)
+	}
+	w.pass(time.Second)
+	out, err = s.revisit(t.Context(), w.clock())
+	if n := len(ticksOf(t, out, err)); n != 0 {
+		t.Errorf("%d ticks without a free slot", n)
+	}
+}
+
+func TestStoreErrorsAreRetried(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	s := w.service(t, Config{})
+	in := w.say(session(alice, "one"), 1)
+	w.err = errors.New("locked")
+	if _, err := s.stored(t.Context(), in); err == nil {
+		t.Error("stored hides the store's error")
+	}
+	if _, err := s.sweep(t.Context(), noon); err == nil {
+		t.Error("sweep hides the store's error")
+	}
+	if _, err := s.idle(t.Context(), noon); err == nil {
+		t.Error("idle hides the store's error")
+	}
+	s.agenda.add(entry{fact: alice, added: noon, due: noon})
+	if _, err := s.revisit(t.Context(), noon); err == nil || len(s.agenda.turns()) != 1 {
+		t.Error("revisit hides the store's error, or forgets the entry")
+	}
+}
+
+// TestFewReads keeps the price of a wake-up that finds nothing to do.
+func TestFewReads(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	s := w.service(t, Config{})
+	if _, err := s.stored(t.Context(), w.say(session(alice, "one"), 1)); err != nil {
+		t.Fatal(err)
+	}
+	in := w.say(session(alice, "one"), 1)
+	w.reads = 0
+	if _, err := s.stored(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	if w.reads > 4 {
+		t.Errorf("%d reads, want at most 4", w.reads)
+	}
+}
+
+func BenchmarkStored(b *testing.B) {
+	w := newWorld()
+	s := w.service(b, Config{})
+	in := w.say(session(alice, "one"), 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := s.stored(b.Context(), in); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
