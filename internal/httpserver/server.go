@@ -1,0 +1,117 @@
+package httpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Config bounds what a client may ask of the server.
+type Config struct {
+	// Listen is host:port; port 0 takes a free one.
+	Listen string `yaml:"listen"`
+	// MaxBody is the largest request body in bytes.
+	MaxBody int64 `yaml:"max_body"`
+	// ReadTimeout bounds reading one request, IdleTimeout an idle connection.
+	// Answers have no bound of their own: some wait, and some stream for as long
+	// as they are read.
+	ReadTimeout time.Duration `yaml:"read_timeout"`
+	IdleTimeout time.Duration `yaml:"idle_timeout"`
+	// Drain is how long a stop waits for requests under way before it cancels
+	// their contexts.
+	Drain time.Duration `yaml:"drain"`
+}
+
+// DefaultConfig returns the bounds that ship: loopback only, 8 MiB.
+func DefaultConfig() Config {
+	return Config{
+		Listen: "127.0.0.1:8080", MaxBody: 8 << 20,
+		ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, Drain: 10 * time.Second,
+	}
+}
+
+// Validate refuses bounds that serve nobody.
+func (c Config) Validate() error {
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		return fmt.Errorf("http.listen: %w", err)
+	}
+	if c.MaxBody <= 0 || c.ReadTimeout <= 0 || c.IdleTimeout <= 0 || c.Drain <= 0 {
+		return errors.New("http: max_body, read_timeout, idle_timeout and drain must be above 0")
+	}
+	return nil
+}
+
+// Server is a listening HTTP server.
+type Server struct {
+	config   Config
+	listener net.Listener
+	http     *http.Server
+	// cancel ends the contexts of requests under way.
+	cancel context.CancelFunc
+}
+
+// grace is how long a request may still answer after its context has ended.
+const grace = time.Second
+
+// Listen takes the address at once, so that a taken port is an error before
+// anything is started; Serve answers.
+func Listen(config Config, handler http.Handler, log *slog.Logger) (*Server, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", config.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("listen for HTTP: %w", err)
+	}
+	requests, cancel := context.WithCancel(context.Background())
+	return &Server{config: config, listener: listener, cancel: cancel, http: &http.Server{
+		Handler:           wrap(handler, config.MaxBody, log),
+		ReadTimeout:       config.ReadTimeout,
+		ReadHeaderTimeout: config.ReadTimeout,
+		IdleTimeout:       config.IdleTimeout,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		BaseContext:       func(net.Listener) context.Context { return requests },
+	}}, nil
+}
+
+// URL is where the server answers.
+func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
+
+// Serve answers until ctx ends, then lets requests under way finish within
+// Config.Drain, cancels what is left, and closes what does not end.
+func (s *Server) Serve(ctx context.Context) error {
+	defer s.cancel()
+	failed := make(chan error, 1)
+	go func() { failed <- s.http.Serve(s.listener) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve HTTP: %w", err)
+	case <-ctx.Done():
+	}
+	s.stop(context.WithoutCancel(ctx))
+	<-failed //nolint:errcheck // it says that the listener was closed
+	return nil
+}
+
+func (s *Server) stop(ctx context.Context) {
+	for _, patience := range []time.Duration{s.config.Drain, grace} {
+		within, cancel := context.WithTimeout(ctx, patience)
+		err := s.http.Shutdown(within)
+		cancel()
+		if err == nil {
+			return
+		}
+		s.cancel() // whoever waits answers with what there is
+	}
+	_ = s.http.Close()
+}
+
+// Close gives the address back without having served.
+func (s *Server) Close() error {
+	s.cancel()
+	return s.listener.Close()
+}

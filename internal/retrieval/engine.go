@@ -1,0 +1,128 @@
+package retrieval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"palimpsest/internal/embed"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// Config weighs the channels.
+type Config struct {
+	// K is the constant of reciprocal rank fusion; 60 unless given (Cormack et
+	// al. 2009).
+	K float64 `yaml:"k"`
+	// Text and Vector are the weights of the channels. A weak leg at equal
+	// weight lowers recall, so the vector leg counts less while the embedder is
+	// lexical.
+	Text   float64 `yaml:"text"`
+	Vector float64 `yaml:"vector"`
+	// Deadline of one channel; a later one is left out of the answer.
+	Deadline time.Duration `yaml:"deadline"`
+}
+
+// DefaultConfig returns the weights that ship.
+func DefaultConfig() Config {
+	return Config{K: 60, Text: 1, Vector: 0.5, Deadline: 2 * time.Second}
+}
+
+// Validate refuses weights that cannot rank.
+func (c Config) Validate() error {
+	switch {
+	case c.K <= 0:
+		return errors.New("rrf.k must be above 0")
+	case c.Text < 0 || c.Vector < 0:
+		return errors.New("rrf weights must not be negative")
+	case c.Text+c.Vector == 0:
+		return errors.New("rrf weights must not all be 0")
+	case c.Deadline <= 0:
+		return errors.New("search deadline must be above 0")
+	}
+	return nil
+}
+
+// Query is a question.
+type Query struct {
+	Scope scope.Selector
+	Text  string
+	// Limit is 1 to 1000; 0 means 5 or 20 by complexity.
+	Limit    int
+	Facts    bool
+	Episodes bool
+	Kinds    []events.FactKind
+	// After and Before bound Timestamp and EventTime, exclusive.
+	After, Before time.Time
+	// ValidAt keeps the facts true then.
+	ValidAt time.Time
+}
+
+// Hit is one fact or episode, its fused score in [0,1] and where each channel
+// ranked it.
+type Hit struct {
+	store.Hit
+	Score    float64
+	Channels map[string]Place
+}
+
+// Place is a channel's rank, from 1, and score.
+type Place struct {
+	Rank  int
+	Score float64
+}
+
+// Results is an answer, best first.
+type Results struct {
+	Hits       []Hit
+	Complexity Complexity
+	// Degraded names channels that failed or came too late.
+	Degraded []string
+}
+
+// ErrUnavailable: no channel answered.
+var ErrUnavailable = errors.New("retrieval: no channel answered")
+
+// Engine searches one memory store.
+type Engine struct {
+	config   Config
+	store    store.Searcher
+	embedder embed.Embedder
+}
+
+// New returns an engine, or an error for a configuration that cannot rank.
+func New(config Config, searcher store.Searcher, embedder embed.Embedder) (*Engine, error) {
+	if err := config.Validate(); err != nil {
+		return nil, fmt.Errorf("retrieval: %w", err)
+	}
+	return &Engine{config: config, store: searcher, embedder: embedder}, nil
+}
+
+// Search answers q. It returns [ErrUnavailable] (joined with the causes) only if
+// every channel failed.
+func (e *Engine) Search(ctx context.Context, q Query) (Results, error) {
+	complexity := ComplexityOf(q.Text)
+	if q.Limit <= 0 {
+		q.Limit = complexity.Limit()
+	}
+	legs := e.ask(ctx, q)
+	out := Results{Complexity: complexity}
+	var causes []error
+	answered := false
+	for _, l := range legs {
+		if l.err != nil {
+			out.Degraded = append(out.Degraded, l.name)
+			causes = append(causes, fmt.Errorf("%s: %w", l.name, l.err))
+			continue
+		}
+		answered = true
+	}
+	if !answered {
+		return out, errors.Join(append([]error{ErrUnavailable}, causes...)...)
+	}
+	out.Hits = fuse(e.config.K, legs, q.Limit)
+	return out, nil
+}

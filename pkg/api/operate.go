@@ -1,0 +1,86 @@
+package api
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Account is what became of one rule's episodes in one scope; it must balance:
+// accepted = consolidated + pending + skipped.
+type Account struct {
+	Scope
+	Rule         string `json:"rule"`
+	Accepted     uint64 `json:"accepted"`
+	Consolidated uint64 `json:"consolidated"`
+	Pending      uint64 `json:"pending"`
+	Skipped      uint64 `json:"skipped"`
+	Candidates   uint64 `json:"candidates"`
+	Decided      uint64 `json:"decided"`
+	Held         uint64 `json:"held"`
+	Dropped      uint64 `json:"dropped"`
+}
+
+// Ledger is the accounts and their sum per rule.
+type Ledger struct {
+	Totals   []Account `json:"totals" doc:"One per rule, over all scopes."`
+	Accounts []Account `json:"accounts,omitempty"`
+	Balanced bool      `json:"balanced"`
+}
+
+// DeadLetter is a refused message.
+type DeadLetter struct {
+	Sequence  uint64    `json:"sequence" doc:"Position in the stream of dead letters."`
+	Service   string    `json:"service"`
+	Stream    string    `json:"stream"`
+	MessageAt uint64    `json:"message_sequence"`
+	Subject   string    `json:"subject"`
+	Kind      string    `json:"kind,omitempty"`
+	Code      string    `json:"code"`
+	Field     string    `json:"field,omitempty"`
+	Reason    string    `json:"reason"`
+	Causes    []string  `json:"causes,omitempty"`
+	Attempts  int       `json:"attempts"`
+	Size      int       `json:"size" doc:"Bytes of the refused body."`
+	SHA256    string    `json:"sha256"`
+	Truncated bool      `json:"truncated,omitempty"`
+	BuriedAt  time.Time `json:"buried_at"`
+	// Headers and Data are given for a single letter only.
+	Headers map[string][]string `json:"headers,omitempty"`
+	Data    []byte              `json:"data,omitempty" doc:"Base64 of the refused body, or of its first 4 KiB."`
+}
+
+// DeadLetterPage is a page of dead letters, oldest first.
+type DeadLetterPage struct {
+	Letters []DeadLetter `json:"letters"`
+	Next    uint64       `json:"next,omitempty" doc:"Continue after this sequence; absent on the last page."`
+}
+
+// Settled is the answer to a retry or a drop.
+type Settled struct {
+	Sequence uint64 `json:"sequence"`
+	Action   string `json:"action" enum:"retried,dropped"`
+}
+
+// AuditLine is one line of the replay: an effect as it was committed.
+type AuditLine struct {
+	Sequence uint64          `json:"sequence"`
+	ID       string          `json:"id"`
+	Time     time.Time       `json:"time"`
+	Subject  string          `json:"subject" doc:"Key of the fact scope."`
+	Project  string          `json:"project"`
+	Data     json.RawMessage `json:"data"`
+}
+
+// Readiness says how each dependency is.
+type Readiness struct {
+	Ready  bool             `json:"ready"`
+	Checks map[string]Check `json:"checks"`
+}
+
+// Check is one dependency.
+type Check struct {
+	OK        bool           `json:"ok"`
+	Error     string         `json:"error,omitempty"`
+	LatencyMS float64        `json:"latency_ms"`
+	Details   map[string]any `json:"details,omitempty"`
+}

@@ -1,0 +1,76 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+)
+
+// Search asks for facts, episodes or both.
+type Search struct {
+	Selector
+	Text    string   `json:"text,omitempty" doc:"What to look for."`
+	Query   string   `json:"query,omitempty" doc:"Another name for text."`
+	Limit   int      `json:"limit,omitempty" minimum:"0" maximum:"1000" doc:"5 or 20 by complexity unless given."`
+	Types   []string `json:"types,omitempty" doc:"fact, episode; both unless given."`
+	Kinds   []string `json:"kinds,omitempty" doc:"Kinds of facts; all unless given."`
+	After   *Instant `json:"after,omitempty" doc:"RFC 3339 or YYYY-MM-DD; exclusive."`
+	Before  *Instant `json:"before,omitempty" doc:"RFC 3339 or YYYY-MM-DD; exclusive."`
+	ValidAt *Instant `json:"valid_at,omitempty" doc:"Facts true then; now unless given."`
+	Now     *Instant `json:"now,omitempty" doc:"What relative dates count from; the clock unless given."`
+	Explain bool     `json:"explain,omitempty" doc:"Add each channel's rank and score."`
+	At      string   `json:"at,omitempty" doc:"Read-your-writes token of a write that must be visible."`
+}
+
+// Hit is one fact or episode found.
+type Hit struct {
+	Type string `json:"type" enum:"fact,episode"`
+	ID   string `json:"id"`
+	// Score is in [0,1] and falls with rank.
+	Score    float64            `json:"score" minimum:"0" maximum:"1"`
+	Text     string             `json:"text"`
+	Fact     *Fact              `json:"fact,omitempty"`
+	Episode  *Episode           `json:"episode,omitempty"`
+	Channels map[string]Channel `json:"channels,omitempty" doc:"With explain: where each channel ranked it."`
+}
+
+// Channel is how one channel ranked a hit.
+type Channel struct {
+	Rank  int     `json:"rank"`
+	Score float64 `json:"score"`
+}
+
+// Found is the answer to a search, best first.
+type Found struct {
+	Results    []Hit    `json:"results"`
+	Complexity string   `json:"complexity" enum:"simple,complex"`
+	Degraded   []string `json:"degraded,omitempty" doc:"Channels that failed or came too late."`
+	Stale      bool     `json:"stale,omitempty" doc:"The write named by at was not visible within 2 s."`
+	Warnings   []string `json:"warnings,omitempty"`
+}
+
+// Instant reads RFC 3339 or a bare date, which means its first moment in UTC.
+type Instant struct{ time.Time }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (i *Instant) UnmarshalText(text []byte) error {
+	at, err := time.Parse(time.RFC3339Nano, string(text))
+	if err != nil {
+		at, err = time.Parse(time.DateOnly, string(text))
+	}
+	i.Time = at
+	return err
+}
+
+// UnmarshalJSON implements [json.Unmarshaler]; that of the embedded time knows
+// no bare date.
+func (i *Instant) UnmarshalJSON(raw []byte) error {
+	var text *string
+	if err := json.Unmarshal(raw, &text); err != nil || text == nil {
+		return err
+	}
+	if err := i.UnmarshalText([]byte(*text)); err != nil {
+		return errors.New("is neither RFC 3339 nor YYYY-MM-DD")
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"palimpsest/pkg/api"
+	"palimpsest/pkg/scope"
+)
+
+// Record records what was said. With a key, the same call twice is one.
+func (c *Client) Record(ctx context.Context, r api.Record, key string) (api.Written, error) {
+	var out api.Written
+	return out, c.call(ctx, request{method: http.MethodPost, path: "/v1/episodes", header: idempotent(key), body: r}, &out)
+}
+
+func idempotent(key string) http.Header {
+	if key == "" {
+		return nil
+	}
+	return http.Header{"Idempotency-Key": {key}}
+}
+
+// Recent returns what was said, newest first; limit is 1 to 1000.
+func (c *Client) Recent(ctx context.Context, sel scope.Selector, limit int, cursor string) (api.EpisodePage, error) {
+	var out api.EpisodePage
+	return out, c.call(ctx, request{method: http.MethodGet, path: "/v1/episodes", query: page(selector(sel), limit, cursor)}, &out)
+}
+
+func page(query url.Values, limit int, cursor string) url.Values {
+	if limit > 0 {
+		query.Set("limit", strconv.Itoa(limit))
+	}
+	if cursor != "" {
+		query.Set("cursor", cursor)
+	}
+	return query
+}
+
+// EndSession ends the session of s.
+func (c *Client) EndSession(ctx context.Context, s api.Scope, cause string) (api.Written, error) {
+	id, err := segment(s.Session)
+	r := request{
+		method: http.MethodPost, path: "/v1/sessions/" + id + "/end",
+		body: api.EndSession{Scope: s, Cause: cause}, err: err,
+	}
+	var out api.Written
+	return out, c.call(ctx, r, &out)
+}
+
+// Search finds facts and episodes by text.
+func (c *Client) Search(ctx context.Context, q api.Search) (api.Found, error) {
+	var out api.Found
+	return out, c.call(ctx, request{method: http.MethodPost, path: "/v1/search", body: q}, &out)
+}
+
+// ListFacts narrows a list of facts.
+type ListFacts struct {
+	Limit  int
+	Cursor string
+	// All lists closed and archived facts too.
+	All bool
+}
+
+// Facts lists what is known, newest first.
+func (c *Client) Facts(ctx context.Context, sel scope.Selector, l ListFacts) (api.FactPage, error) {
+	query := page(selector(sel), l.Limit, l.Cursor)
+	if l.All {
+		query.Set("all", "true")
+	}
+	var out api.FactPage
+	return out, c.call(ctx, request{method: http.MethodGet, path: "/v1/facts", query: query}, &out)
+}
+
+// Fact returns one fact; revision 0 is the newest.
+func (c *Client) Fact(ctx context.Context, id string, revision uint64) (api.Fact, error) {
+	query := url.Values{}
+	if revision > 0 {
+		query.Set("revision", strconv.FormatUint(revision, 10))
+	}
+	r := onFact(http.MethodGet, id, "")
+	r.query = query
+	var out api.Fact
+	return out, c.call(ctx, r, &out)
+}
+
+// onFact is a request on one fact, or on what verb says of it.
+func onFact(method, id, verb string) request {
+	id, err := segment(id)
+	return request{method: method, path: "/v1/facts/" + id + verb, err: err}
+}
+
+// History returns all that happened to a fact, oldest first.
+func (c *Client) History(ctx context.Context, id string) (api.History, error) {
+	var out api.History
+	return out, c.call(ctx, onFact(http.MethodGet, id, "/history"), &out)
+}
+
+// Explain returns why a fact is known.
+func (c *Client) Explain(ctx context.Context, id string) (api.Explanation, error) {
+	var out api.Explanation
+	return out, c.call(ctx, onFact(http.MethodGet, id, "/explain"), &out)
+}
+
+// Remember states a fact.
+func (c *Client) Remember(ctx context.Context, r api.Remember, key string) (api.Written, error) {
+	var out api.Written
+	return out, c.call(ctx, request{method: http.MethodPost, path: "/v1/facts", header: idempotent(key), body: r}, &out)
+}
+
+// Correct gives a fact a new version. A revision above 0 must be the newest.
+func (c *Client) Correct(ctx context.Context, id string, revision uint64, body api.Correct) (api.Written, error) {
+	return c.command(ctx, onFact(http.MethodPost, id, "/correct"), revision, body)
+}
+
+// Confirm makes a fact certain: it no longer decays.
+func (c *Client) Confirm(ctx context.Context, id string, revision uint64) (api.Written, error) {
+	return c.command(ctx, onFact(http.MethodPost, id, "/confirm"), revision, nil)
+}
+
+// Restore brings a closed fact back.
+func (c *Client) Restore(ctx context.Context, id string, revision uint64) (api.Written, error) {
+	return c.command(ctx, onFact(http.MethodPost, id, "/restore"), revision, nil)
+}
+
+// Delete closes a fact; its history stays.
+func (c *Client) Delete(ctx context.Context, id string, revision uint64) (api.Written, error) {
+	return c.command(ctx, onFact(http.MethodDelete, id, ""), revision, nil)
+}
+
+// DeleteScope closes every fact of a scope, named exactly; with a user and a
+// session, what only that session contributed to.
+func (c *Client) DeleteScope(ctx context.Context, s api.Scope) (api.Written, error) {
+	query := url.Values{}
+	for name, id := range map[string]string{"user": s.User, "agent": s.Agent, "session": s.Session} {
+		if id != "" {
+			query.Set(name, id)
+		}
+	}
+	var out api.Written
+	return out, c.call(ctx, request{method: http.MethodDelete, path: "/v1/scopes", query: query}, &out)
+}
+
+func (c *Client) command(ctx context.Context, r request, revision uint64, body any) (api.Written, error) {
+	r.body = body
+	if revision > 0 {
+		r.header = http.Header{"If-Match": {strconv.Quote(strconv.FormatUint(revision, 10))}}
+	}
+	var out api.Written
+	return out, c.call(ctx, r, &out)
+}

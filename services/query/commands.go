@@ -1,0 +1,191 @@
+package query
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"palimpsest/internal/store"
+	"palimpsest/pkg/api"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// actor names callers while no keys are required.
+const actor = "api:anonymous"
+
+func (s *Service) commandRoutes(a huma.API) {
+	op := func(id, method, path, summary string) huma.Operation {
+		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Tags: []string{"facts"}}
+	}
+	register[api.Remember](a, op("remember", http.MethodPost, "/v1/facts", "State a fact"), s.remember)
+	register[api.Correct](a, op("correct", http.MethodPost, "/v1/facts/{id}/correct", "Give a fact a new version"), s.correct)
+	huma.Register(a, op("confirm", http.MethodPost, "/v1/facts/{id}/confirm", "Confirm a fact: it no longer decays"), s.confirm)
+	huma.Register(a, op("restore", http.MethodPost, "/v1/facts/{id}/restore", "Bring a closed fact back"), s.restore)
+	huma.Register(a, op("delete-fact", http.MethodDelete, "/v1/facts/{id}", "Close a fact; its history stays"), s.deleteFact)
+	huma.Register(a, op("delete-scope", http.MethodDelete, "/v1/scopes", "Close every fact of a scope; history stays"), s.deleteScope)
+}
+
+func etag(revision uint64) string { return `"` + strconv.FormatUint(revision, 10) + `"` }
+
+// CommandParams is what every command on one fact takes.
+type CommandParams struct {
+	FactParam
+	KeyHeader
+	IfMatch string `header:"If-Match" doc:"The revision that was seen; another one by now is a conflict (409)."`
+}
+
+func (in *CommandParams) expected() (map[string]uint64, error) {
+	if in.IfMatch == "" || in.IfMatch == "*" {
+		return nil, nil //nolint:nilnil // nothing expected is no error
+	}
+	revision, err := strconv.ParseUint(strings.Trim(in.IfMatch, `"`), 10, 64)
+	if err != nil {
+		return nil, invalid("If-Match", "%q is not a revision", clip(in.IfMatch))
+	}
+	return map[string]uint64{in.ID: revision}, nil
+}
+
+type rememberInput struct {
+	ProjectParam
+	KeyHeader
+	Unread
+}
+
+func (s *Service) remember(ctx context.Context, in *rememberInput) (*written, error) {
+	body, warnings, err := read[api.Remember](in.RawBody)
+	if err != nil {
+		return nil, err
+	}
+	project, err := s.project(in.ProjectParam)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	owner := body.In(project)
+	if err := owner.Validate(); err != nil {
+		return nil, s.problem(err)
+	}
+	candidate, err := s.stated(body)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	out, err := s.once(ctx, project, "POST /v1/facts", in.Key, in.RawBody, func(a attempt) (*written, error) {
+		candidate.ID = events.HashID(a.correlation, "candidate")
+		return s.command(ctx, a, events.CommandRequested{
+			Header:     events.Header{Scope: owner.Fact()},
+			CommandRef: events.CommandRef{RequestID: a.correlation, Op: events.OpRemember},
+			Candidate:  &candidate, Session: owner.Session,
+		})
+	})
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	out.Body.Warnings = append(out.Body.Warnings, warnings...)
+	return out, nil
+}
+
+type correctInput struct {
+	CommandParams
+	Unread
+}
+
+func (s *Service) correct(ctx context.Context, in *correctInput) (*written, error) {
+	body, warnings, err := read[api.Correct](in.RawBody)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.checkCorrect(body); err != nil {
+		return nil, s.problem(err)
+	}
+	out, err := s.onFact(ctx, &in.CommandParams, in.RawBody, events.OpCorrect, func(f store.Fact) *events.Candidate {
+		c := corrected(f, body, s.deps.Now())
+		return &c
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.Body.Warnings = append(out.Body.Warnings, warnings...)
+	return out, nil
+}
+
+func (s *Service) confirm(ctx context.Context, in *CommandParams) (*written, error) {
+	return s.onFact(ctx, in, nil, events.OpConfirm, nil)
+}
+
+func (s *Service) restore(ctx context.Context, in *CommandParams) (*written, error) {
+	return s.onFact(ctx, in, nil, events.OpRestore, nil)
+}
+
+func (s *Service) deleteFact(ctx context.Context, in *CommandParams) (*written, error) {
+	return s.onFact(ctx, in, nil, events.OpDelete, nil)
+}
+
+// onFact runs a command on one fact of the caller's project. Only restore may
+// name a closed one, and whoever asks again after it was closed.
+func (s *Service) onFact(
+	ctx context.Context, in *CommandParams, body []byte, op events.CommandOp, bring func(store.Fact) *events.Candidate,
+) (*written, error) {
+	sel, err := s.within(in.FactParam)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	expected, err := in.expected()
+	if err != nil {
+		return nil, err
+	}
+	asked := append([]byte(in.IfMatch+"\n"), body...)
+	out, err := s.once(ctx, sel.Project, string(op)+" "+in.ID, in.Key, asked, func(a attempt) (*written, error) {
+		lookup := s.known
+		if op == events.OpRestore || a.again {
+			lookup = s.deps.Store.Fact
+		}
+		f, err := lookup(ctx, sel, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		c := events.CommandRequested{
+			Header:     events.Header{Scope: f.Scope},
+			CommandRef: events.CommandRef{RequestID: a.correlation, Op: op, IfMatch: expected},
+			FactID:     f.ID,
+		}
+		if bring != nil {
+			c.Candidate = bring(f)
+			c.Candidate.ID = events.HashID(a.correlation, "candidate")
+		}
+		return s.command(ctx, a, c)
+	})
+	return out, s.problem(err)
+}
+
+type deleteScopeInput struct {
+	SelectorParams
+	KeyHeader
+}
+
+// deleteScope concerns one scope, named exactly: it never widens.
+func (s *Service) deleteScope(ctx context.Context, in *deleteScopeInput) (*written, error) {
+	sel, err := s.selector(in.SelectorParams)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	owner := scope.Scope{Project: sel.Project}
+	for _, l := range []struct{ from, into *string }{{sel.User, &owner.User}, {sel.Agent, &owner.Agent}, {sel.Session, &owner.Session}} {
+		if l.from != nil {
+			*l.into = *l.from
+		}
+	}
+	if err := owner.Validate(); err != nil {
+		return nil, s.problem(err)
+	}
+	out, err := s.once(ctx, owner.Project, "DELETE /v1/scopes", in.Key, []byte(owner.Tokens()), func(a attempt) (*written, error) {
+		return s.command(ctx, a, events.CommandRequested{
+			Header:     events.Header{Scope: owner.Fact()},
+			CommandRef: events.CommandRef{RequestID: a.correlation, Op: events.OpDeleteScope},
+			Session:    owner.Session,
+		})
+	})
+	return out, s.problem(err)
+}

@@ -1,0 +1,126 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"palimpsest/internal/pipeline"
+	"palimpsest/pkg/api"
+)
+
+// DeadLetters is the role of the runtime that administers refused messages.
+type DeadLetters interface {
+	List(ctx context.Context, f pipeline.LetterFilter, after uint64, limit int) ([]pipeline.Letter, uint64, error)
+	Show(ctx context.Context, sequence uint64) (pipeline.Letter, error)
+	Retry(ctx context.Context, sequence uint64) error
+	Drop(ctx context.Context, sequence uint64) error
+}
+
+func (s *Service) deadLetterRoutes(a huma.API) {
+	op := func(id, method, path, summary string) huma.Operation {
+		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Tags: []string{"dead letters"}}
+	}
+	huma.Register(a, op("list-dead-letters", http.MethodGet, "/v1/deadletters", "List refused messages, oldest first"), s.listLetters)
+	huma.Register(a, op("get-dead-letter", http.MethodGet, "/v1/deadletters/{sequence}", "Read one with its body"), s.getLetter)
+	huma.Register(a, op("retry-dead-letter", http.MethodPost, "/v1/deadletters/{sequence}/retry", "Hand one to its service again"), s.retryLetter)
+	huma.Register(a, op("drop-dead-letter", http.MethodDelete, "/v1/deadletters/{sequence}", "Forget one"), s.dropLetter)
+}
+
+type listLettersInput struct {
+	ProjectParam
+	Service string `query:"service" doc:"Of one service."`
+	User    string `query:"user" doc:"Of one user."`
+	Code    string `query:"code" doc:"Of one code."`
+	After   uint64 `query:"after" doc:"Continue behind this sequence."`
+	Limit   int    `query:"limit" doc:"1 to 1000; 100 unless given."`
+}
+
+type letterPage struct{ Body api.DeadLetterPage }
+
+func (s *Service) listLetters(ctx context.Context, in *listLettersInput) (*letterPage, error) {
+	n, err := limit(in.Limit, 100)
+	if err != nil {
+		return nil, err
+	}
+	// Letters whose subject names no scope belong to no project: unless one is
+	// asked for, all are listed.
+	letters, next, err := s.deps.Letters.List(ctx,
+		pipeline.LetterFilter{Service: in.Service, Project: in.Project, User: in.User, Code: in.Code}, in.After, n)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	page := api.DeadLetterPage{Letters: []api.DeadLetter{}, Next: next}
+	for _, l := range letters {
+		view := viewLetter(l)
+		view.Headers, view.Data = nil, nil
+		page.Letters = append(page.Letters, view)
+	}
+	return &letterPage{page}, nil
+}
+
+type letterInput struct {
+	ProjectParam
+	Sequence uint64 `path:"sequence" doc:"Position in the stream of dead letters."`
+}
+
+// letter returns the letter that in names. Whoever names a project sees only
+// its letters.
+func (s *Service) letter(ctx context.Context, in *letterInput) (pipeline.Letter, error) {
+	l, err := s.deps.Letters.Show(ctx, in.Sequence)
+	if err == nil && in.Project != "" && l.Scope.Project != in.Project {
+		err = pipeline.ErrNoLetter
+	}
+	return l, err
+}
+
+type deadLetter struct{ Body api.DeadLetter }
+
+func (s *Service) getLetter(ctx context.Context, in *letterInput) (*deadLetter, error) {
+	l, err := s.letter(ctx, in)
+	if err != nil {
+		return nil, s.letterProblem(err)
+	}
+	return &deadLetter{viewLetter(l)}, nil
+}
+
+type settledLetter struct{ Body api.Settled }
+
+func (s *Service) retryLetter(ctx context.Context, in *letterInput) (*settledLetter, error) {
+	_, err := s.letter(ctx, in)
+	if err == nil {
+		err = s.deps.Letters.Retry(ctx, in.Sequence)
+	}
+	if err != nil {
+		return nil, s.letterProblem(err)
+	}
+	return &settledLetter{api.Settled{Sequence: in.Sequence, Action: "retried"}}, nil
+}
+
+func (s *Service) dropLetter(ctx context.Context, in *letterInput) (*settledLetter, error) {
+	_, err := s.letter(ctx, in)
+	if err == nil {
+		err = s.deps.Letters.Drop(ctx, in.Sequence)
+	}
+	if err != nil {
+		return nil, s.letterProblem(err)
+	}
+	return &settledLetter{api.Settled{Sequence: in.Sequence, Action: "dropped"}}, nil
+}
+
+func (s *Service) letterProblem(err error) error {
+	if errors.Is(err, pipeline.ErrNoLetter) {
+		return api.NewProblem(http.StatusNotFound, api.CodeNotFound, "sequence", "there is no such dead letter")
+	}
+	return s.problem(err)
+}
+
+func viewLetter(l pipeline.Letter) api.DeadLetter {
+	return api.DeadLetter{
+		Sequence: l.Sequence, Service: l.Service, Stream: l.Stream, MessageAt: l.MessageBuried.Sequence, Subject: l.Subject,
+		Kind: string(l.MessageKind), Code: l.Code, Field: l.Field, Reason: l.Reason, Causes: l.Causes, Attempts: l.Attempts,
+		Size: l.Size, SHA256: l.SHA256, Truncated: l.Truncated, BuriedAt: l.BuriedAt, Headers: l.Headers, Data: l.Data,
+	}
+}

@@ -1,0 +1,9 @@
+// Package query answers over HTTP.
+//
+//	memory store, audit log, AUDIT ─▶ query ─▶ HTTP
+//	            HTTP ─▶ query ─▶ EPISODES, COMMANDS, ACCESS
+//
+// It reads the projections. What it writes is an event on a subject, like
+// anyone's: it never writes an episode or a fact itself. A caller who waits is
+// answered from the store, once the outcome of its request is there.
+package query

@@ -1,0 +1,141 @@
+package query
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"palimpsest/internal/store"
+	"palimpsest/pkg/api"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// source is the CloudEvents source of what comes over HTTP.
+const source = "palimpsest/http"
+
+func (s *Service) episodeRoutes(a huma.API) {
+	register[api.Record](a, huma.Operation{
+		OperationID: "record", Method: http.MethodPost, Path: "/v1/episodes", Tags: []string{"episodes"},
+		Summary: "Record what was said", DefaultStatus: http.StatusAccepted,
+	}, s.record)
+	huma.Register(a, huma.Operation{
+		OperationID: "recent", Method: http.MethodGet, Path: "/v1/episodes", Tags: []string{"episodes"},
+		Summary: "Read what was said, newest first",
+	}, s.recent)
+	register[api.EndSession](a, huma.Operation{
+		OperationID: "end-session", Method: http.MethodPost, Path: "/v1/sessions/{id}/end", Tags: []string{"episodes"},
+		Summary: "End a session", DefaultStatus: http.StatusAccepted,
+	}, s.endSession)
+}
+
+type recentInput struct {
+	SelectorParams
+	Limit  int    `query:"limit" doc:"1 to 1000; required."`
+	After  string `query:"after" doc:"Exclusive; RFC 3339 or YYYY-MM-DD."`
+	Before string `query:"before" doc:"Exclusive; RFC 3339 or YYYY-MM-DD."`
+	Cursor string `query:"cursor" doc:"Continue where the page before ended."`
+	At     string `query:"at" doc:"Read-your-writes token."`
+}
+
+type episodePage struct{ Body api.EpisodePage }
+
+func (s *Service) recent(ctx context.Context, in *recentInput) (*episodePage, error) {
+	q, sel, err := s.recentQuery(in)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	stale, err := s.fresh(ctx, sel.Project, in.At)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	n := q.Limit
+	q.Limit = oneMore(n)
+	episodes, err := s.deps.Store.Recent(ctx, sel, q)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	episodes, more := page(episodes, n)
+	out := api.EpisodePage{Episodes: []api.Episode{}, Stale: stale}
+	for _, e := range episodes {
+		out.Episodes = append(out.Episodes, viewEpisode(e))
+	}
+	if more {
+		out.Next = seal(store.CursorOf(episodes[n-1]))
+	}
+	return &episodePage{out}, nil
+}
+
+func (s *Service) recentQuery(in *recentInput) (q store.RecentQuery, sel scope.Selector, err error) {
+	if sel, err = s.selector(in.SelectorParams); err != nil {
+		return q, sel, err
+	}
+	if in.Limit == 0 {
+		return q, sel, invalid("limit", "is required: 1 to %d", maxLimit)
+	}
+	if q.Limit, err = limit(in.Limit, 0); err != nil {
+		return q, sel, err
+	}
+	if q.After, err = instant("after", in.After); err != nil {
+		return q, sel, err
+	}
+	if q.Before, err = instant("before", in.Before); err != nil {
+		return q, sel, err
+	}
+	q.Cursor, err = open[store.EpisodeCursor]("cursor", in.Cursor)
+	return q, sel, err
+}
+
+type endSessionInput struct {
+	ProjectParam
+	KeyHeader
+	Unread
+	ID string `path:"id" doc:"The session, percent-encoded."`
+}
+
+func (s *Service) endSession(ctx context.Context, in *endSessionInput) (*written, error) {
+	body, warnings, err := read[api.EndSession](in.RawBody)
+	if err != nil {
+		return nil, err
+	}
+	project, err := s.project(in.ProjectParam)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	if body.Session != "" && body.Session != in.ID {
+		return nil, invalid("session", "differs from the session in the path")
+	}
+	body.Session = in.ID
+	ended := events.SessionEnded{Scope: body.In(project), Cause: events.EndCause(body.Cause)}
+	if err := s.checkEnd(&ended); err != nil {
+		return nil, s.problem(err)
+	}
+	out, err := s.once(ctx, project, "POST /v1/sessions/end "+in.ID, in.Key, in.RawBody, func(a attempt) (*written, error) {
+		meta := events.Meta{ID: events.HashID(a.correlation), Source: source, CorrelationID: a.correlation}
+		if _, err := s.deps.Publisher.Publish(ctx, meta, ended); err != nil {
+			return nil, s.unpublished("", err)
+		}
+		return &written{Status: http.StatusAccepted, Body: &api.Written{CorrelationID: a.correlation, Status: statusAccepted}}, nil
+	})
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	out.Body.Warnings = append(out.Body.Warnings, warnings...)
+	return out, nil
+}
+
+// checkEnd refuses the causes that only Palimpsest itself can find.
+func (s *Service) checkEnd(ended *events.SessionEnded) error {
+	switch ended.Cause {
+	case "":
+		ended.Cause = events.EndExplicit
+	case events.EndExplicit, events.EndDisconnect, events.EndTimeout:
+	default:
+		return invalid("cause", "%q is none of explicit, disconnect, timeout", clip(string(ended.Cause)))
+	}
+	if err := ended.Scope.Validate(); err != nil {
+		return err
+	}
+	return ended.Validate()
+}

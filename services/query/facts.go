@@ -1,0 +1,275 @@
+package query
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"palimpsest/internal/audit"
+	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/api"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+func (s *Service) factRoutes(a huma.API) {
+	get := func(id, path, summary string) huma.Operation {
+		return huma.Operation{OperationID: id, Method: http.MethodGet, Path: path, Summary: summary, Tags: []string{"facts"}}
+	}
+	huma.Register(a, get("list-facts", "/v1/facts", "List what is known, newest first"), s.listFacts)
+	huma.Register(a, get("get-fact", "/v1/facts/{id}", "Read one fact, or one version of it"), s.getFact)
+	huma.Register(a, get("history", "/v1/facts/{id}/history", "Read all that happened to a fact, oldest first"), s.history)
+	huma.Register(a, get("explain", "/v1/facts/{id}/explain", "Read why a fact is known"), s.explain)
+}
+
+type listFactsInput struct {
+	SelectorParams
+	Limit    int      `query:"limit" doc:"1 to 1000; 100 unless given."`
+	Kinds    []string `query:"kinds"`
+	ValidAt  string   `query:"valid_at" doc:"Facts true then; now unless given."`
+	Archived bool     `query:"archived" doc:"Archived facts too."`
+	All      bool     `query:"all" doc:"Closed facts too."`
+	Cursor   string   `query:"cursor"`
+	At       string   `query:"at" doc:"Read-your-writes token."`
+}
+
+type factPage struct{ Body api.FactPage }
+
+func (s *Service) listFacts(ctx context.Context, in *listFactsInput) (*factPage, error) {
+	sel, q, err := s.factQuery(in)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	stale, err := s.fresh(ctx, sel.Project, in.At)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	n := q.Limit
+	q.Limit = oneMore(n)
+	facts, err := s.deps.Store.Facts(ctx, sel, q)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	facts, more := page(facts, n)
+	out := api.FactPage{Facts: []api.Fact{}, Stale: stale}
+	now := s.deps.Now()
+	for _, f := range facts {
+		out.Facts = append(out.Facts, viewFact(f, now))
+	}
+	if more {
+		out.Next = seal(store.FactCursor{CreatedAt: facts[n-1].CreatedAt, ID: facts[n-1].ID})
+	}
+	return &factPage{out}, nil
+}
+
+func (s *Service) factQuery(in *listFactsInput) (sel scope.Selector, q store.FactQuery, err error) {
+	if sel, err = s.selector(in.SelectorParams); err != nil {
+		return sel, q, err
+	}
+	// A fact outlives the session it was said in: naming one asks for what it
+	// contributed to.
+	q.Session, sel.Session = sel.Session, nil
+	if q.Limit, err = limit(in.Limit, 100); err != nil {
+		return sel, q, err
+	}
+	for _, k := range in.Kinds {
+		if !events.FactKind(k).Valid() {
+			return sel, q, invalid("kinds", "%q is not a kind of fact", clip(k))
+		}
+		q.Kinds = append(q.Kinds, events.FactKind(k))
+	}
+	if q.ValidAt, err = instant("valid_at", in.ValidAt); err != nil {
+		return sel, q, err
+	}
+	if q.ValidAt.IsZero() && !in.All {
+		q.ValidAt = s.deps.Now()
+	}
+	q.IncludeArchived = in.Archived || in.All
+	q.Cursor, err = open[store.FactCursor]("cursor", in.Cursor)
+	return sel, q, err
+}
+
+// FactParam names a fact of the caller's project.
+type FactParam struct {
+	ProjectParam
+	ID string `path:"id" doc:"Identifier of the fact."`
+}
+
+type getFactInput struct {
+	FactParam
+	Revision uint64 `query:"revision" doc:"One version; the newest unless given."`
+	At       string `query:"at" doc:"Read-your-writes token."`
+}
+
+type fact struct {
+	ETag  string `header:"ETag" doc:"The revision, for If-Match."`
+	Stale string `header:"Palimpsest-Stale" doc:"true where the write named by at was not visible in time."`
+	Body  api.Fact
+}
+
+func (s *Service) factAnswer(f store.Fact, stale bool) *fact {
+	out := &fact{ETag: etag(f.Revision), Body: viewFact(f, s.deps.Now())}
+	if stale {
+		out.Stale = "true"
+	}
+	return out
+}
+
+// getFact answers 404 for a fact that is closed, unless one version is named.
+func (s *Service) getFact(ctx context.Context, in *getFactInput) (*fact, error) {
+	sel, err := s.within(in.FactParam)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	stale, err := s.fresh(ctx, sel.Project, in.At)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	if in.Revision > 0 {
+		f, err := s.deps.Store.Version(ctx, sel, memory.Address{ID: in.ID, Revision: in.Revision})
+		if err != nil {
+			return nil, s.problem(err)
+		}
+		return s.factAnswer(f, stale), nil
+	}
+	f, err := s.known(ctx, sel, in.ID)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	return s.factAnswer(f, stale), nil
+}
+
+// known returns a fact that is valid or archived now, or [store.ErrNotFound].
+func (s *Service) known(ctx context.Context, sel scope.Selector, id string) (store.Fact, error) {
+	f, err := s.deps.Store.Fact(ctx, sel, id)
+	if err == nil && f.ValidUntil != nil && !f.ValidUntil.After(s.deps.Now()) {
+		return f, store.ErrNotFound
+	}
+	return f, err
+}
+
+func (s *Service) within(in FactParam) (scope.Selector, error) {
+	project, err := s.project(in.ProjectParam)
+	return scope.Selector{Project: project}, err
+}
+
+type history struct{ Body api.History }
+
+func (s *Service) history(ctx context.Context, in *FactParam) (*history, error) {
+	sel, err := s.within(*in)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	f, err := s.deps.Store.Fact(ctx, sel, in.ID)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	changes, err := s.changes(ctx, f)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	return &history{api.History{FactID: in.ID, Changes: changes}}, nil
+}
+
+// changes merges the audit log with what AUDIT holds behind it, so that a change
+// shows as soon as it is visible.
+func (s *Service) changes(ctx context.Context, f store.Fact) ([]api.Change, error) {
+	last, err := s.deps.Log.LastSequence(ctx)
+	if err != nil {
+		return nil, err
+	}
+	records, err := s.deps.Log.History(ctx, f.Scope.Project, f.ID)
+	if err != nil {
+		return nil, err
+	}
+	out := []api.Change{}
+	type place struct {
+		revision uint64
+		index    int
+	}
+	seen := map[place]bool{}
+	add := func(r audit.Record) {
+		at := place{r.Revision, r.Index}
+		if r.FactID == f.ID && !seen[at] {
+			seen[at] = true
+			out = append(out, viewChange(r))
+		}
+	}
+	for _, r := range records {
+		add(r)
+	}
+	for e, err := range s.deps.Journal.ReadScope(ctx, f.Scope, last) {
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range audit.Records(e) {
+			add(r)
+		}
+	}
+	return out, nil
+}
+
+type explanation struct{ Body api.Explanation }
+
+func (s *Service) explain(ctx context.Context, in *FactParam) (*explanation, error) {
+	sel, err := s.within(*in)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	f, err := s.deps.Store.Fact(ctx, sel, in.ID)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	now := s.deps.Now()
+	out := api.Explanation{
+		Fact: viewFact(f, now), Quote: f.EvidenceQuote,
+		Episodes: []api.Episode{}, Versions: []api.Fact{}, Entities: []api.Entity{},
+	}
+	if err := s.addSources(ctx, f, &out, now); err != nil {
+		return nil, s.problem(err)
+	}
+	changes, err := s.changes(ctx, f)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	if n := len(changes); n > 0 {
+		out.Decision = &changes[n-1]
+	}
+	return &explanation{out}, nil
+}
+
+func (s *Service) addSources(ctx context.Context, f store.Fact, out *api.Explanation, now time.Time) error {
+	episodes, err := s.deps.Store.EpisodesByID(ctx, f.Scope, f.SourceEpisodeIDs)
+	if err != nil {
+		return err
+	}
+	for _, e := range episodes {
+		out.Episodes = append(out.Episodes, viewEpisode(e))
+	}
+	versions, err := s.deps.Store.Versions(ctx, scope.Selector{Project: f.Scope.Project}, f.ID)
+	if err != nil {
+		return err
+	}
+	for _, v := range versions {
+		if v.Revision < f.Revision {
+			out.Versions = append(out.Versions, viewFact(v, now))
+		}
+	}
+	entities, err := s.deps.Store.Entities(ctx, f.Scope, nil)
+	if err != nil {
+		return err
+	}
+	for _, e := range entities {
+		if slices.Contains(f.EntityIDs, e.ID) {
+			out.Entities = append(out.Entities, api.Entity{
+				ID: e.ID, Name: e.CanonicalName, Type: string(e.Type), Aliases: e.Aliases,
+				MentionCount: e.MentionCount, FirstSeen: e.FirstSeen,
+			})
+		}
+	}
+	return nil
+}

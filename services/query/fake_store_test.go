@@ -1,0 +1,321 @@
+package query
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// fakeStore holds what a test puts into it. Its error, where set, is that of
+// every call.
+type fakeStore struct {
+	mu       sync.Mutex
+	err      error
+	episodes []memory.Episode
+	facts    []store.Fact
+	versions []store.Fact
+	entities map[scope.Scope][]events.Entity
+	states   map[scope.Scope]memory.State
+	outcomes map[string][]events.Outcome // by project and correlation id
+	requests map[string]store.Request
+	finish   error
+	accounts []store.Account
+	text     []store.Hit
+	textErr  error
+	vector   []store.Hit
+	asked    []store.SearchQuery
+	selected []scope.Selector
+}
+
+func newFakeStore() *fakeStore {
+	return &fakeStore{
+		entities: map[scope.Scope][]events.Entity{}, states: map[scope.Scope]memory.State{},
+		outcomes: map[string][]events.Outcome{}, requests: map[string]store.Request{},
+	}
+}
+
+func (f *fakeStore) do(change func()) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return f.err
+	}
+	change()
+	return nil
+}
+
+func (f *fakeStore) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
+}
+
+func (f *fakeStore) settle(project string, o events.Outcome) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.outcomes[project+"|"+o.CorrelationID] = append(f.outcomes[project+"|"+o.CorrelationID], o)
+}
+
+func (f *fakeStore) put(e memory.Episode) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.episodes = append(f.episodes, e)
+}
+
+func (f *fakeStore) Episode(_ context.Context, s scope.Scope, source, id string) (memory.Episode, error) {
+	var out memory.Episode
+	found := false
+	err := f.do(func() {
+		for _, e := range f.episodes {
+			if e.Scope == s && e.ID == id && (source == "" || source == e.Source) {
+				out, found = e, true
+			}
+		}
+	})
+	if err == nil && !found {
+		err = store.ErrNotFound
+	}
+	return out, err
+}
+
+func (f *fakeStore) EpisodesByID(_ context.Context, fact scope.Scope, ids []string) (out []memory.Episode, err error) {
+	err = f.do(func() {
+		for _, e := range f.episodes {
+			if e.Scope.Fact() == fact && slices.Contains(ids, e.ID) {
+				out = append(out, e)
+			}
+		}
+	})
+	return out, err
+}
+
+func (f *fakeStore) EpisodeRange(context.Context, scope.Scope, events.Range) ([]memory.Episode, error) {
+	panic("query reads no ranges")
+}
+
+func (f *fakeStore) EpisodesBefore(context.Context, scope.Scope, uint64, int) ([]memory.Episode, error) {
+	panic("query reads no ranges")
+}
+
+func (f *fakeStore) Recent(_ context.Context, sel scope.Selector, q store.RecentQuery) (out []memory.Episode, err error) {
+	err = f.do(func() {
+		for _, e := range f.episodes {
+			switch {
+			case !sel.Match(e.Scope), !q.After.IsZero() && !e.Timestamp.After(q.After), !q.Before.IsZero() && !e.Timestamp.Before(q.Before):
+			case q.Cursor != nil && !q.Cursor.Before(store.CursorOf(e)):
+			default:
+				out = append(out, e)
+			}
+		}
+		slices.SortFunc(out, func(a, b memory.Episode) int {
+			if store.CursorOf(a).Before(store.CursorOf(b)) {
+				return -1
+			}
+			return 1
+		})
+		out = out[:min(q.Limit, len(out))]
+	})
+	return out, err
+}
+
+func (f *fakeStore) State(_ context.Context, fact scope.Scope) (out memory.State, err error) {
+	err = f.do(func() {
+		out = f.states[fact]
+		out.Scope = fact
+	})
+	return out, err
+}
+
+func (f *fakeStore) Fact(_ context.Context, sel scope.Selector, id string) (store.Fact, error) {
+	return f.find(f.facts, func(x store.Fact) bool { return sel.Match(x.Scope) && x.ID == id })
+}
+
+func (f *fakeStore) Version(_ context.Context, sel scope.Selector, at memory.Address) (store.Fact, error) {
+	return f.find(slices.Concat(f.facts, f.versions), func(x store.Fact) bool {
+		return sel.Match(x.Scope) && x.ID == at.ID && x.Revision == at.Revision
+	})
+}
+
+func (f *fakeStore) find(list []store.Fact, match func(store.Fact) bool) (out store.Fact, err error) {
+	found := false
+	err = f.do(func() {
+		if i := slices.IndexFunc(list, match); i >= 0 {
+			out, found = list[i], true
+		}
+	})
+	if err == nil && !found {
+		err = store.ErrNotFound
+	}
+	return out, err
+}
+
+func (f *fakeStore) Versions(_ context.Context, sel scope.Selector, id string) (out []store.Fact, err error) {
+	err = f.do(func() {
+		for _, x := range slices.Concat(f.versions, f.facts) {
+			if sel.Match(x.Scope) && x.ID == id {
+				out = append(out, x)
+			}
+		}
+	})
+	return out, err
+}
+
+func (f *fakeStore) Facts(_ context.Context, sel scope.Selector, q store.FactQuery) (out []store.Fact, err error) {
+	err = f.do(func() {
+		newer := func(a, b store.FactCursor) int {
+			if n := b.CreatedAt.Compare(a.CreatedAt); n != 0 {
+				return n
+			}
+			return strings.Compare(b.ID, a.ID)
+		}
+		for _, x := range f.facts {
+			switch {
+			case !sel.Match(x.Scope):
+			case q.Session != nil && !slices.Contains(x.SessionIDs, *q.Session):
+			case len(q.Kinds) > 0 && !slices.Contains(q.Kinds, x.Kind):
+			case !q.ValidAt.IsZero() && !memory.ValidAt(x.Fact, q.ValidAt):
+			case !q.IncludeArchived && x.ArchivedAt != nil:
+			case q.Cursor != nil && newer(*q.Cursor, store.FactCursor{CreatedAt: x.CreatedAt, ID: x.ID}) >= 0:
+			default:
+				out = append(out, x)
+			}
+		}
+		slices.SortFunc(out, func(a, b store.Fact) int {
+			return newer(store.FactCursor{CreatedAt: a.CreatedAt, ID: a.ID}, store.FactCursor{CreatedAt: b.CreatedAt, ID: b.ID})
+		})
+		out = out[:min(q.Limit, len(out))]
+	})
+	return out, err
+}
+
+func (f *fakeStore) FactsByID(context.Context, scope.Scope, []string) ([]store.Fact, error) {
+	panic("query decides nothing")
+}
+
+func (f *fakeStore) FactsByHash(context.Context, scope.Scope, string) ([]store.Fact, error) {
+	panic("query decides nothing")
+}
+
+func (f *fakeStore) FactsByPredicate(context.Context, scope.Scope, string, string) ([]store.Fact, error) {
+	panic("query decides nothing")
+}
+
+func (f *fakeStore) Holds(context.Context, scope.Scope) ([]events.Hold, error) {
+	panic("query decides nothing")
+}
+
+func (f *fakeStore) Entities(_ context.Context, fact scope.Scope, _ []string) (out []events.Entity, err error) {
+	err = f.do(func() { out = f.entities[fact] })
+	return out, err
+}
+
+func (f *fakeStore) Outcomes(_ context.Context, project, correlationID string) (out []events.Outcome, err error) {
+	err = f.do(func() { out = slices.Clone(f.outcomes[project+"|"+correlationID]) })
+	return out, err
+}
+
+func (f *fakeStore) Begin(_ context.Context, r store.Request) (earlier *store.Request, err error) {
+	var mismatch bool
+	err = f.do(func() {
+		key := r.Project + "|" + r.Route + "|" + r.Key
+		if known, ok := f.requests[key]; ok {
+			earlier, mismatch = &known, known.BodyHash != r.BodyHash
+			return
+		}
+		r.Status, r.Body = 0, nil
+		f.requests[key] = r
+	})
+	if mismatch {
+		return nil, store.ErrMismatch
+	}
+	return earlier, err
+}
+
+func (f *fakeStore) Finish(_ context.Context, r store.Request) error {
+	err := f.do(func() {
+		if f.finish == nil {
+			f.requests[r.Project+"|"+r.Route+"|"+r.Key] = r
+		}
+	})
+	if err == nil {
+		err = f.finish
+	}
+	return err
+}
+
+func (f *fakeStore) Scopes(_ context.Context, sel scope.Selector, yield func(scope.Scope) bool) error {
+	var scopes []scope.Scope
+	err := f.do(func() {
+		for _, x := range f.facts {
+			if sel.Match(x.Scope) && !slices.Contains(scopes, x.Scope) {
+				scopes = append(scopes, x.Scope)
+			}
+		}
+	})
+	for _, s := range scopes {
+		if !yield(s) {
+			break
+		}
+	}
+	return err
+}
+
+func (f *fakeStore) Snapshot(_ context.Context, fact scope.Scope) (store.Snapshot, error) {
+	out := store.Snapshot{Scope: fact, Watermarks: map[string]uint64{"turn": 1}}
+	err := f.do(func() {
+		for _, x := range f.facts {
+			if x.Scope == fact {
+				out.Facts = append(out.Facts, x.Fact)
+			}
+		}
+	})
+	return out, err
+}
+
+func (f *fakeStore) Accounts(_ context.Context, sel scope.Selector, _ []string) (out []store.Account, err error) {
+	err = f.do(func() {
+		for _, a := range f.accounts {
+			if sel.Match(a.Scope) {
+				out = append(out, a)
+			}
+		}
+	})
+	return out, err
+}
+
+func (f *fakeStore) SearchText(_ context.Context, sel scope.Selector, _ string, q store.SearchQuery) (out []store.Hit, err error) {
+	err = f.do(func() {
+		out, err = pick(f.text, sel, q), f.textErr
+		f.asked, f.selected = append(f.asked, q), append(f.selected, sel)
+	})
+	if err == nil {
+		err = f.textErr
+	}
+	return out, err
+}
+
+func (f *fakeStore) SearchVector(_ context.Context, sel scope.Selector, _ []float32, q store.SearchQuery) (out []store.Hit, err error) {
+	err = f.do(func() { out = pick(f.vector, sel, q) })
+	return out, err
+}
+
+func pick(hits []store.Hit, sel scope.Selector, q store.SearchQuery) []store.Hit {
+	var out []store.Hit
+	for _, h := range hits {
+		switch {
+		case q.Target == store.Facts && h.Fact != nil && sel.Match(h.Fact.Scope):
+			if q.Session == nil || slices.Contains(h.Fact.SessionIDs, *q.Session) {
+				out = append(out, h)
+			}
+		case q.Target == store.Episodes && h.Episode != nil && sel.Match(h.Episode.Scope):
+			out = append(out, h)
+		}
+	}
+	return out
+}

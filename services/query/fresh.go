@@ -1,0 +1,57 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"palimpsest/internal/store"
+	"palimpsest/pkg/scope"
+)
+
+// token names a write that a later read must see: an episode by its id, or an
+// effect by its scope revision.
+type token struct {
+	Scope    string `json:"s"` // subject tokens
+	Source   string `json:"o,omitempty"`
+	Episode  string `json:"e,omitempty"`
+	Revision uint64 `json:"r,omitempty"`
+}
+
+// fresh waits until the write that at names is visible, for Config.Fresh at
+// most, and says whether it is still not. A token of another project is refused.
+func (s *Service) fresh(ctx context.Context, project, at string) (stale bool, err error) {
+	t, err := open[token]("at", at)
+	if t == nil || err != nil {
+		return false, err
+	}
+	owner, err := scope.ParseTokens(t.Scope)
+	if err != nil || owner.Project != project {
+		return false, invalid("at", "is not a token of this project")
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.config.Fresh)
+	defer cancel()
+	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
+		visible, err := s.visible(ctx, owner, *t)
+		if visible || err != nil && ctx.Err() == nil {
+			return false, err
+		}
+		select {
+		case <-ctx.Done():
+			return true, nil
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (s *Service) visible(ctx context.Context, owner scope.Scope, t token) (bool, error) {
+	if t.Episode == "" {
+		state, err := s.deps.Store.State(ctx, owner.Fact())
+		return state.Revision >= t.Revision, err
+	}
+	_, err := s.deps.Store.Episode(ctx, owner, t.Source, t.Episode)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,79 @@
+package query
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"palimpsest/internal/store"
+	"palimpsest/pkg/api"
+	"palimpsest/pkg/events"
+)
+
+// keepRequests is how long an Idempotency-Key is known.
+const keepRequests = 24 * time.Hour
+
+// KeyHeader is the header that every write takes.
+type KeyHeader struct {
+	Key string `header:"Idempotency-Key" maxLength:"256" doc:"The same key with the same body gives the same answer for 24 h."`
+}
+
+// written is the answer to a write, with its status.
+type written struct {
+	Status int
+	Body   *api.Written
+	// pending: the work goes on, and asked again the answer may be another.
+	pending bool
+}
+
+// attempt is one run of a write. The ids of what it publishes follow from the
+// correlation id, so that a second run changes nothing.
+type attempt struct {
+	correlation string
+	// again: an earlier run of the same key was left without an answer.
+	again bool
+}
+
+// once runs do for a key that is new or was left unfinished, and gives the
+// earlier answer otherwise. What is sure to be refused must be refused before,
+// so that it does not use the key up.
+func (s *Service) once(
+	ctx context.Context, project, route, key string, body []byte, do func(attempt) (*written, error),
+) (*written, error) {
+	if key == "" {
+		return do(attempt{correlation: uuid.NewString()})
+	}
+	sum := sha256.Sum256(body)
+	request := store.Request{
+		Project: project, Route: route, Key: key, BodyHash: hex.EncodeToString(sum[:]),
+		CorrelationID: events.HashID("request", project, route, key), Expires: s.deps.Now().Add(keepRequests),
+	}
+	earlier, err := s.deps.Store.Begin(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	if earlier != nil && earlier.Status != 0 {
+		var answer api.Written
+		if err := json.Unmarshal(earlier.Body, &answer); err != nil {
+			return nil, err
+		}
+		return &written{Status: earlier.Status, Body: &answer}, nil
+	}
+	out, err := do(attempt{correlation: request.CorrelationID, again: earlier != nil})
+	if err != nil || out.pending {
+		return out, err
+	}
+	if request.Body, err = json.Marshal(out.Body); err != nil {
+		return nil, err
+	}
+	request.Status = out.Status
+	if err := s.deps.Store.Finish(ctx, request); err != nil {
+		// It is done: asked again, the same is found out again.
+		s.deps.Logger.Warn("query: answer not kept", "error", err)
+	}
+	return out, nil
+}

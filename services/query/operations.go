@@ -1,0 +1,109 @@
+package query
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"palimpsest/internal/store"
+	"palimpsest/pkg/api"
+)
+
+func (s *Service) operationRoutes(a huma.API) {
+	get := func(id, path, summary string) huma.Operation {
+		return huma.Operation{OperationID: id, Method: http.MethodGet, Path: path, Summary: summary, Tags: []string{"operations"}}
+	}
+	huma.Register(a, get("ledger", "/v1/ledger", "Account for every episode"), s.ledger)
+	huma.Register(a, get("health", "/healthz", "Whether the process runs"), s.healthz)
+	huma.Register(a, get("ready", "/readyz", "Whether each dependency answers"), s.readyz)
+	s.deadLetterRoutes(a)
+}
+
+type ledgerInput struct {
+	SelectorParams
+	Accounts bool `query:"accounts" doc:"One account per scope besides the totals."`
+}
+
+type ledger struct{ Body api.Ledger }
+
+func (s *Service) ledger(ctx context.Context, in *ledgerInput) (*ledger, error) {
+	sel, err := s.selector(in.SelectorParams)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	var rules []string
+	for _, r := range s.deps.Rules {
+		if r.Enabled {
+			rules = append(rules, r.ID)
+		}
+	}
+	accounts, err := s.deps.Store.Accounts(ctx, sel, rules)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	return &ledger{viewLedger(accounts, in.Accounts)}, nil
+}
+
+func viewLedger(accounts []store.Account, each bool) api.Ledger {
+	out := api.Ledger{Totals: []api.Account{}, Balanced: true}
+	totals := map[string]int{}
+	for _, a := range accounts {
+		line := api.Account{
+			Scope: api.ScopeOf(a.Scope), Rule: a.Rule, Accepted: a.Accepted, Consolidated: a.Consolidated,
+			Pending: a.Pending, Skipped: a.Skipped, Candidates: a.Candidates, Decided: a.Decided, Held: a.Held, Dropped: a.Dropped,
+		}
+		if a.Accepted != a.Consolidated+a.Pending+a.Skipped || a.Candidates != a.Decided+a.Held+a.Dropped {
+			out.Balanced = false
+		}
+		at, ok := totals[a.Rule]
+		if !ok {
+			at = len(out.Totals)
+			totals[a.Rule] = at
+			out.Totals = append(out.Totals, api.Account{Rule: a.Rule})
+		}
+		sum(&out.Totals[at], line)
+		if each {
+			out.Accounts = append(out.Accounts, line)
+		}
+	}
+	return out
+}
+
+func sum(into *api.Account, a api.Account) {
+	into.Accepted += a.Accepted
+	into.Consolidated += a.Consolidated
+	into.Pending += a.Pending
+	into.Skipped += a.Skipped
+	into.Candidates += a.Candidates
+	into.Decided += a.Decided
+	into.Held += a.Held
+	into.Dropped += a.Dropped
+}
+
+type health struct {
+	Body struct {
+		Status  string `json:"status" enum:"ok"`
+		Version string `json:"version"`
+	}
+}
+
+func (s *Service) healthz(context.Context, *struct{}) (*health, error) {
+	out := &health{}
+	out.Body.Status, out.Body.Version = "ok", s.deps.Version
+	return out, nil
+}
+
+type readiness struct {
+	Status int
+	Body   api.Readiness
+}
+
+func (s *Service) readyz(ctx context.Context, _ *struct{}) (*readiness, error) {
+	r := s.deps.Ready(ctx)
+	status := http.StatusOK
+	if !r.Ready {
+		status = http.StatusServiceUnavailable
+	}
+	return &readiness{Status: status, Body: r}, nil
+}

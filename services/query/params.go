@@ -1,0 +1,139 @@
+package query
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"palimpsest/pkg/api"
+	"palimpsest/pkg/scope"
+)
+
+// ProjectParam is the tenant a request concerns.
+type ProjectParam struct {
+	Project string `query:"project" doc:"The tenant; the configured one unless given."`
+}
+
+func (s *Service) project(p ProjectParam) (string, error) {
+	if p.Project == "" {
+		return s.config.Project, nil
+	}
+	return p.Project, scope.Selector{Project: p.Project}.Validate()
+}
+
+// SelectorParams is a widening read as query parameters. Left out and empty
+// differ, which the router's own parameters cannot tell.
+type SelectorParams struct {
+	ProjectParam
+	User    string `query:"user" doc:"Left out: any user. Empty: only what names no user."`
+	Agent   string `query:"agent" doc:"Left out: any agent. Empty: only what names no agent."`
+	Session string `query:"session" doc:"Left out: any session. Empty: only what names no session."`
+
+	given url.Values
+}
+
+// Resolve implements [huma.Resolver]: it remembers which parameters were given.
+// One that is given twice would widen or narrow by chance, so it is refused.
+func (p *SelectorParams) Resolve(ctx huma.Context) []error {
+	u := ctx.URL()
+	p.given = u.Query()
+	for _, name := range [...]string{"user", "agent", "session"} {
+		if len(p.given[name]) > 1 {
+			return []error{invalid(name, "is given twice")}
+		}
+	}
+	return nil
+}
+
+func (s *Service) selector(p SelectorParams) (scope.Selector, error) {
+	project, err := s.project(p.ProjectParam)
+	if err != nil {
+		return scope.Selector{}, err
+	}
+	sel := scope.Selector{Project: project, User: p.level("user"), Agent: p.level("agent"), Session: p.level("session")}
+	return sel, sel.Validate()
+}
+
+// level is one level of the selector, nil where it was left out.
+func (p *SelectorParams) level(name string) *string {
+	values, ok := p.given[name]
+	if !ok {
+		return nil
+	}
+	return &values[0]
+}
+
+// instant reads a time parameter; empty is the zero time.
+func instant(name, text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	var i api.Instant
+	if err := i.UnmarshalText([]byte(text)); err != nil {
+		return time.Time{}, invalid(name, "%q is neither RFC 3339 nor YYYY-MM-DD", clip(text))
+	}
+	return i.Time, nil
+}
+
+// maxLimit is the most rows that a page may have.
+const maxLimit = 1000
+
+func limit(n, otherwise int) (int, error) {
+	switch {
+	case n == 0:
+		return otherwise, nil
+	case n < 1 || n > maxLimit:
+		return 0, invalid("limit", "%d is outside 1 to %d", n, maxLimit)
+	}
+	return n, nil
+}
+
+// oneMore asks for a row beyond the page, which tells whether another follows.
+// The store has no more than maxLimit to give.
+func oneMore(n int) int { return min(n+1, maxLimit) }
+
+// page cuts what [oneMore] brought to n rows, and says whether more follow; of
+// a full page of maxLimit rows it cannot know, and says yes.
+func page[T any](rows []T, n int) ([]T, bool) {
+	if len(rows) > n {
+		return rows[:n], true
+	}
+	return rows, n == maxLimit && len(rows) == n
+}
+
+// seal and open turn a place in a listing into an opaque cursor and back.
+func seal(place any) string {
+	text, err := json.Marshal(place)
+	if err != nil {
+		return ""
+	}
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+func open[T any](field, token string) (*T, error) {
+	if token == "" {
+		return nil, nil //nolint:nilnil // no cursor is no error
+	}
+	text, err := base64.RawURLEncoding.DecodeString(token)
+	var place T
+	if err == nil {
+		err = json.Unmarshal(text, &place)
+	}
+	if err != nil {
+		return nil, invalid(field, "is not a token of ours")
+	}
+	return &place, nil
+}
+
+// clip keeps an answer from repeating a long text.
+func clip(text string) string {
+	const most = 64
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}

@@ -1,0 +1,38 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"palimpsest/internal/pipeline"
+	"palimpsest/pkg/api"
+	"palimpsest/pkg/events"
+)
+
+// unpublished says why something was not published: because it never can be, or
+// because the stream does not take it now. field is the part of the body that it
+// was, empty for the whole.
+func (s *Service) unpublished(field string, err error) error {
+	var refused *events.FieldError
+	switch {
+	case errors.As(err, &refused):
+		if field != "" {
+			field += "."
+		}
+		return fieldProblem(field, refused)
+	case pipeline.IsReject(err):
+		return api.NewProblem(http.StatusRequestEntityTooLarge, api.CodeBodyTooLarge, either(field, "body"), "is more than the stream takes")
+	}
+	s.failed(err)
+	detail := "the stream does not answer; see /readyz"
+	if field != "" {
+		detail = "was not accepted by the stream; what stands before it was"
+	}
+	return api.NewProblem(http.StatusServiceUnavailable, api.CodeStreamUnavailable, field, "%s", detail)
+}
+
+// isContext reports whether err only says that somebody stopped waiting.
+func isContext(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}

@@ -1,0 +1,88 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"palimpsest/internal/audit"
+	"palimpsest/internal/embed"
+	"palimpsest/internal/memory"
+	"palimpsest/internal/pipeline"
+	"palimpsest/internal/retrieval"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/api"
+)
+
+// Deps is what the service reads and whom it asks to write.
+type Deps struct {
+	Store     Store
+	Searcher  store.Searcher
+	Embedder  embed.Embedder
+	Journal   audit.Reader
+	Log       AuditLog
+	Publisher pipeline.Publisher
+	Listener  pipeline.Listener
+	Letters   DeadLetters
+	// Rules are those enabled; one that runs on every episode answers waiters.
+	Rules []memory.Rule
+	// Ready asks every dependency how it is.
+	Ready func(context.Context) api.Readiness
+	// Metrics serves the Prometheus text format.
+	Metrics http.Handler
+	Version string
+	Now     func() time.Time
+	Logger  *slog.Logger
+}
+
+// Store is the roles of the memory store that reading takes.
+type Store interface {
+	store.EpisodeReader
+	store.StateReader
+	store.FactReader
+	store.OutcomeReader
+	store.Requests
+	store.Exporter
+	store.Ledger
+}
+
+// AuditLog is the role of the audit log that reading takes.
+type AuditLog interface {
+	History(ctx context.Context, project, factID string) ([]audit.Record, error)
+	LastSequence(ctx context.Context) (uint64, error)
+}
+
+// Service answers over HTTP.
+type Service struct {
+	config  Config
+	deps    Deps
+	engine  *retrieval.Engine
+	handler http.Handler
+}
+
+// New returns the service, or an error for settings that cannot answer.
+func New(config Config, deps Deps) (*Service, error) {
+	if err := config.Validate(); err != nil {
+		return nil, fmt.Errorf("query: %w", err)
+	}
+	engine, err := retrieval.New(config.Search, deps.Searcher, deps.Embedder)
+	if err != nil {
+		return nil, fmt.Errorf("query: %w", err)
+	}
+	s := &Service{config: config, deps: deps, engine: engine}
+	if s.handler, err = s.routes(); err != nil {
+		return nil, fmt.Errorf("query: %w", err)
+	}
+	return s, nil
+}
+
+// Name implements [pipeline.Service].
+func (s *Service) Name() string { return "query" }
+
+// Stages implements [pipeline.Service]; queries come over HTTP.
+func (s *Service) Stages() []pipeline.Stage { return nil }
+
+// Handler serves every route.
+func (s *Service) Handler() http.Handler { return s.handler }

@@ -1,0 +1,59 @@
+package query
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"palimpsest/pkg/api"
+)
+
+func (s *Service) routes() (http.Handler, error) {
+	answerWithProblems()
+	mux := http.NewServeMux()
+	config := huma.DefaultConfig("Palimpsest", s.deps.Version)
+	config.Info.Description = "Long-term memory for AI agents. Errors are RFC 9457 problem documents with a stable code."
+	config.CreateHooks = nil // no $schema members in answers
+	config.AllowAdditionalPropertiesByDefault = true
+	// The router would describe itself at the first request, unsynchronised,
+	// and by pages that load their scripts from elsewhere.
+	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
+	a := humago.New(mux, config)
+	s.episodeRoutes(a)
+	s.searchRoutes(a)
+	s.factRoutes(a)
+	s.commandRoutes(a)
+	s.operationRoutes(a)
+	s.streamRoutes(a)
+	if err := describe(mux, a.OpenAPI()); err != nil {
+		return nil, err
+	}
+	mux.Handle("GET /metrics", s.deps.Metrics)
+	mux.HandleFunc(anyRoute, func(w http.ResponseWriter, r *http.Request) { unknownRoute(mux, w, r) })
+	return mux, nil
+}
+
+// anyRoute matches what no other pattern does.
+const anyRoute = "/"
+
+// unknownRoute says whether the path or only its method is unknown.
+func unknownRoute(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		other := r.Clone(r.Context())
+		other.Method = method
+		if _, pattern := mux.Handler(other); pattern != anyRoute {
+			allowed = append(allowed, method)
+		}
+	}
+	if len(allowed) == 0 {
+		writeProblem(w, api.NewProblem(http.StatusNotFound, api.CodeNotFound, "",
+			"no route %s %s; see /openapi.json", clip(r.Method), clip(r.URL.EscapedPath())))
+		return
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	writeProblem(w, api.NewProblem(http.StatusMethodNotAllowed, api.CodeMethodNotAllowed, "",
+		"%s is not allowed here: %s", clip(r.Method), strings.Join(allowed, ", ")))
+}

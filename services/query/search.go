@@ -1,0 +1,142 @@
+package query
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"palimpsest/internal/retrieval"
+	"palimpsest/pkg/api"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+func (s *Service) searchRoutes(a huma.API) {
+	register[api.Search](a, huma.Operation{
+		OperationID: "search", Method: http.MethodPost, Path: "/v1/search", Tags: []string{"search"},
+		Summary: "Find facts and episodes by text",
+	}, s.search)
+}
+
+type searchInput struct {
+	ProjectParam
+	Unread
+}
+
+type found struct{ Body api.Found }
+
+func (s *Service) search(ctx context.Context, in *searchInput) (*found, error) {
+	body, warnings, err := read[api.Search](in.RawBody)
+	if err != nil {
+		return nil, err
+	}
+	project, err := s.project(in.ProjectParam)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	q, err := s.question(project, body)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	stale, err := s.fresh(ctx, project, body.At)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	results, err := s.engine.Search(ctx, q)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	s.returned(ctx, results)
+	out := s.viewFound(results, body.Explain)
+	out.Stale, out.Warnings = stale, warnings
+	return &found{out}, nil
+}
+
+func (s *Service) question(project string, body api.Search) (retrieval.Query, error) {
+	q := retrieval.Query{Scope: body.Selector.In(project), Text: body.Text, Limit: body.Limit}
+	if q.Text == "" {
+		q.Text = body.Query
+	}
+	if q.Text == "" {
+		return q, invalid("text", "is required")
+	}
+	if err := q.Scope.Validate(); err != nil {
+		return q, err
+	}
+	if _, err := limit(body.Limit, 1); err != nil {
+		return q, err
+	}
+	for _, t := range body.Types {
+		if t != "fact" && t != "episode" {
+			return q, invalid("types", "%q is neither fact nor episode", clip(t))
+		}
+	}
+	q.Facts = len(body.Types) == 0 || slices.Contains(body.Types, "fact")
+	q.Episodes = len(body.Types) == 0 || slices.Contains(body.Types, "episode")
+	for _, k := range body.Kinds {
+		if !events.FactKind(k).Valid() {
+			return q, invalid("kinds", "%q is not a kind of fact", clip(k))
+		}
+		q.Kinds = append(q.Kinds, events.FactKind(k))
+	}
+	q.After, q.Before = at(body.After, time.Time{}), at(body.Before, time.Time{})
+	q.ValidAt = at(body.ValidAt, at(body.Now, s.deps.Now()))
+	return q, nil
+}
+
+func at(i *api.Instant, otherwise time.Time) time.Time {
+	if i == nil {
+		return otherwise
+	}
+	return i.Time
+}
+
+func (s *Service) viewFound(results retrieval.Results, explain bool) api.Found {
+	out := api.Found{Results: []api.Hit{}, Complexity: string(results.Complexity), Degraded: results.Degraded}
+	now := s.deps.Now()
+	for _, h := range results.Hits {
+		hit := api.Hit{Score: h.Score}
+		if h.Fact != nil {
+			f := viewFact(*h.Fact, now)
+			hit.Type, hit.ID, hit.Text, hit.Fact = "fact", f.ID, f.Text, &f
+		} else {
+			e := viewEpisode(*h.Episode)
+			hit.Type, hit.ID, hit.Text, hit.Episode = "episode", e.ID, e.Content, &e
+		}
+		if explain {
+			hit.Channels = map[string]api.Channel{}
+			for name, p := range h.Channels {
+				hit.Channels[name] = api.Channel{Rank: p.Rank, Score: p.Score}
+			}
+		}
+		out.Results = append(out.Results, hit)
+	}
+	return out
+}
+
+// accessPatience bounds what reinforcement may cost a search.
+const accessPatience = 250 * time.Millisecond
+
+// returned publishes one access event per fact scope for what a search gave
+// out. It must not fail the search, nor hold it up: reinforcement may be lost.
+func (s *Service) returned(ctx context.Context, results retrieval.Results) {
+	ctx, cancel := context.WithTimeout(ctx, accessPatience)
+	defer cancel()
+	ids := map[scope.Scope][]string{}
+	for _, h := range results.Hits {
+		if h.Fact != nil {
+			ids[h.Fact.Scope] = append(ids[h.Fact.Scope], h.Fact.ID)
+		}
+	}
+	now := s.deps.Now()
+	for owner, facts := range ids {
+		_, err := s.deps.Publisher.Publish(ctx, events.Meta{Source: source},
+			events.FactReturned{Header: events.Header{Scope: owner}, FactIDs: facts, At: now})
+		if err != nil {
+			s.deps.Logger.Warn("query: access event lost", "error", err)
+		}
+	}
+}

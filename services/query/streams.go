@@ -1,0 +1,173 @@
+package query
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"palimpsest/internal/memory"
+	"palimpsest/pkg/api"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// ndjson is the media type of one JSON object per line.
+const ndjson = "application/x-ndjson"
+
+func (s *Service) streamRoutes(a huma.API) {
+	stream := func(id, path, summary string) huma.Operation {
+		return huma.Operation{
+			OperationID: id, Method: http.MethodGet, Path: path, Summary: summary, Tags: []string{"operations"},
+			Responses: map[string]*huma.Response{"200": {
+				Description: "One JSON object per line.",
+				Content:     map[string]*huma.MediaType{ndjson: {Schema: &huma.Schema{Type: "object"}}},
+			}},
+		}
+	}
+	huma.Register(a, stream("audit", "/v1/audit", "Replay the effects as they were committed"), s.audit)
+	huma.Register(a, stream("export", "/v1/export", "Export what is known in canonical form"), s.export)
+}
+
+type auditInput struct {
+	SelectorParams
+	After uint64 `query:"after" doc:"Resume behind this sequence; from the beginning unless given."`
+	Limit int    `query:"limit" doc:"Lines at most; all that are committed unless given." minimum:"0"`
+}
+
+func (s *Service) audit(_ context.Context, in *auditInput) (*huma.StreamResponse, error) {
+	sel, err := s.selector(in.SelectorParams)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	return s.lines(func(ctx context.Context, write func(any) error) error {
+		n := 0
+		for e, err := range s.deps.Journal.Read(ctx, sel, in.After) {
+			if err != nil {
+				return err
+			}
+			line, err := auditLine(e)
+			if err != nil {
+				return err
+			}
+			if err := write(line); err != nil {
+				return err
+			}
+			if n++; n == in.Limit {
+				return nil
+			}
+		}
+		return nil
+	}), nil
+}
+
+func auditLine(e events.Event[events.EffectCommitted]) (api.AuditLine, error) {
+	data, err := json.Marshal(e.Data)
+	return api.AuditLine{
+		Sequence: e.Sequence, ID: e.ID, Time: e.Time, Project: e.Scope.Project, Subject: e.Scope.Key(), Data: data,
+	}, err
+}
+
+type exportInput struct {
+	SelectorParams
+	Content bool `query:"content" doc:"Leave out wall-clock fields, to compare two installations."`
+}
+
+func (s *Service) export(_ context.Context, in *exportInput) (*huma.StreamResponse, error) {
+	sel, err := s.selector(in.SelectorParams)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	mode := memory.ExportFull
+	if in.Content {
+		mode = memory.ExportContent
+	}
+	return s.lines(func(ctx context.Context, write func(any) error) error {
+		lines, err := s.exported(ctx, sel, mode)
+		if err != nil {
+			return err
+		}
+		for _, l := range lines {
+			if err := write(json.RawMessage(l.JSON)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}), nil
+}
+
+// exported holds the whole export: it is sorted by kind before scope, and the
+// store is read scope by scope.
+func (s *Service) exported(ctx context.Context, sel scope.Selector, mode memory.ExportMode) ([]memory.Line, error) {
+	var all []memory.Line
+	var failed error
+	err := s.deps.Store.Scopes(ctx, sel, func(fact scope.Scope) bool {
+		snapshot, err := s.deps.Store.Snapshot(ctx, fact)
+		if err == nil {
+			var lines []memory.Line
+			lines, err = memory.Export(snapshot, mode)
+			all = append(all, lines...)
+		}
+		failed = err
+		return err == nil
+	})
+	memory.SortLines(all)
+	return all, errors.Join(failed, err)
+}
+
+// lines streams NDJSON. An error before the first byte is out is a problem
+// document; a later one cannot change the status, so the connection is cut, that
+// nobody takes half for the whole.
+func (s *Service) lines(produce func(ctx context.Context, write func(any) error) error) *huma.StreamResponse {
+	return &huma.StreamResponse{Body: func(c huma.Context) {
+		c.SetHeader("Content-Type", ndjson)
+		sent := &counted{to: c.BodyWriter()}
+		out := bufio.NewWriterSize(sent, 64<<10)
+		enc := json.NewEncoder(out)
+		enc.SetEscapeHTML(false)
+		err := produce(c.Context(), enc.Encode)
+		if err == nil {
+			err = out.Flush()
+		}
+		if err == nil {
+			return
+		}
+		if sent.bytes > 0 || c.Context().Err() != nil {
+			s.failed(err)
+			panic(http.ErrAbortHandler)
+		}
+		s.tell(c, err)
+	}}
+}
+
+// tell answers with the problem that err stands for.
+func (s *Service) tell(c huma.Context, err error) {
+	err = s.problem(err)
+	var more huma.HeadersError
+	if errors.As(err, &more) {
+		for name, values := range more.GetHeaders() {
+			c.SetHeader(name, values[0])
+		}
+	}
+	var p *api.Problem
+	errors.As(err, &p)
+	_, w := humago.Unwrap(c)
+	writeProblem(w, p)
+}
+
+// counted knows whether anything was sent.
+type counted struct {
+	to    io.Writer
+	bytes int
+}
+
+func (w *counted) Write(b []byte) (int, error) {
+	n, err := w.to.Write(b)
+	w.bytes += n
+	return n, err
+}

@@ -1,0 +1,96 @@
+package query
+
+import (
+	"context"
+	"time"
+
+	"palimpsest/pkg/events"
+)
+
+// lookAgain is how often a waiter looks in the store besides being told:
+// announcements are best effort.
+const lookAgain = 250 * time.Millisecond
+
+// waiter is subscribed to the outcome of one request from before it is
+// published, so that no announcement is missed.
+type waiter struct {
+	s         *Service
+	announced <-chan events.Outcome
+	stop      func()
+	// look reads what has come of the request so far.
+	look func(context.Context) ([]events.Outcome, error)
+}
+
+func (s *Service) listen(ctx context.Context, project, correlation string) (*waiter, error) {
+	announced, stop, err := s.deps.Listener.Listen(ctx, correlation)
+	if err != nil {
+		return nil, err
+	}
+	look := func(ctx context.Context) ([]events.Outcome, error) {
+		return s.deps.Store.Outcomes(ctx, project, correlation)
+	}
+	return &waiter{s: s, announced: announced, stop: stop, look: look}, nil
+}
+
+// wait returns the outcomes once whole says that nothing is missing. It is
+// false when the time is up or the caller has gone: the work goes on. The store
+// decides; announcements only wake. A store that does not answer is asked again:
+// the request is accepted, and what comes of it is only late.
+func (w *waiter) wait(ctx context.Context, most time.Duration, whole func([]events.Outcome) bool) ([]events.Outcome, bool) {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	again := time.NewTicker(lookAgain)
+	defer again.Stop()
+	for {
+		outcomes, err := w.look(ctx)
+		if err == nil && whole(outcomes) {
+			return outcomes, true
+		}
+		select {
+		case <-ctx.Done():
+			if err != nil && !isContext(err) {
+				w.s.deps.Logger.Warn("query: outcome could not be read", "error", err)
+			}
+			return nil, false
+		case _, listening := <-w.announced:
+			if !listening {
+				w.announced = nil
+			}
+		case <-again.C:
+		}
+	}
+}
+
+// covers reports whether outcomes of a rule cover every episode. A skipped
+// range covers its episodes too: nothing more will come of them.
+func covers(rules map[string]bool, ids []string) func([]events.Outcome) bool {
+	return func(outcomes []events.Outcome) bool {
+		missing := make(map[string]bool, len(ids))
+		for _, id := range ids {
+			missing[id] = true
+		}
+		for _, o := range outcomes {
+			if !rules[o.Rule] {
+				continue
+			}
+			for _, id := range o.EpisodeIDs {
+				delete(missing, id)
+			}
+		}
+		return len(missing) == 0
+	}
+}
+
+// settled is the whole of a command: one outcome.
+func settled(outcomes []events.Outcome) bool { return len(outcomes) > 0 }
+
+// answering lists the rules that run on every episode: they answer waiters.
+func (s *Service) answering() map[string]bool {
+	out := map[string]bool{}
+	for _, r := range s.deps.Rules {
+		if r.Enabled && r.Cadence.Every == 1 {
+			out[r.ID] = true
+		}
+	}
+	return out
+}
