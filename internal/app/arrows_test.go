@@ -1,0 +1,142 @@
+package app
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// room is a place in the house and what it may import of Palimpsest. The rooms
+// come in the order of the arrows: what stands above may import what stands
+// below, never the other way round.
+type room struct {
+	path string // prefix of the import paths in it
+	may  []string
+}
+
+var contracts = []string{
+	"palimpsest/internal/pipeline", "palimpsest/internal/extract", "palimpsest/internal/decide",
+	"palimpsest/internal/retrieval", "palimpsest/internal/store", "palimpsest/internal/audit",
+	"palimpsest/internal/embed", "palimpsest/internal/memory", "palimpsest/internal/lex",
+	"palimpsest/internal/telemetry", "palimpsest/internal/httpserver",
+}
+
+var wire = []string{"palimpsest/pkg/api", "palimpsest/pkg/events", "palimpsest/pkg/scope"}
+
+func below(more ...string) []string { return append(slices.Clone(wire), more...) }
+
+var rooms = []room{
+	{"palimpsest/cmd/palimpsest", []string{"palimpsest/internal/app"}},
+	{"palimpsest/internal/app", []string{"palimpsest/"}},
+	{"palimpsest/services/", append(below(), contracts...)},
+
+	{"palimpsest/internal/broker", below("palimpsest/internal/audit", "palimpsest/internal/memory")},
+	{"palimpsest/internal/store/sqlite", below("palimpsest/internal/store", "palimpsest/internal/memory", "palimpsest/internal/lex", "palimpsest/internal/embed")},
+	{"palimpsest/internal/audit/sqlite", below("palimpsest/internal/audit", "palimpsest/internal/memory")},
+	{"palimpsest/internal/extract/rulepack", below("palimpsest/internal/extract", "palimpsest/internal/memory", "palimpsest/internal/lex")},
+	{"palimpsest/internal/decide/deterministic", below("palimpsest/internal/decide", "palimpsest/internal/memory", "palimpsest/internal/lex")},
+	{"palimpsest/internal/embed/local", below("palimpsest/internal/embed", "palimpsest/internal/lex")},
+
+	{"palimpsest/internal/retrieval", below("palimpsest/internal/store", "palimpsest/internal/embed", "palimpsest/internal/memory", "palimpsest/internal/lex")},
+	{"palimpsest/internal/telemetry", below("palimpsest/internal/pipeline", "palimpsest/internal/store")},
+	{"palimpsest/internal/pipeline", below()},
+	{"palimpsest/internal/extract", below("palimpsest/internal/memory")},
+	{"palimpsest/internal/decide", below("palimpsest/internal/memory", "palimpsest/internal/lex")},
+	{"palimpsest/internal/store", below("palimpsest/internal/memory")},
+	{"palimpsest/internal/audit", below("palimpsest/internal/memory")},
+	{"palimpsest/internal/embed", below()},
+	{"palimpsest/internal/httpserver", below()},
+	{"palimpsest/internal/config", nil},
+	{"palimpsest/internal/memory", below("palimpsest/internal/lex")},
+	{"palimpsest/internal/lex", nil},
+
+	{"palimpsest/pkg/client", []string{"palimpsest/pkg/api", "palimpsest/pkg/scope"}},
+	{"palimpsest/pkg/api", []string{"palimpsest/pkg/scope"}},
+	{"palimpsest/pkg/events", []string{"palimpsest/pkg/scope"}},
+	{"palimpsest/pkg/scope", nil},
+}
+
+// suites are exported tests: they may import what they test, and nothing of the
+// product imports them.
+func suite(path string) bool {
+	return strings.HasSuffix(path, "test") || strings.HasPrefix(path, "palimpsest/internal/e2e")
+}
+
+func TestArrowsRunDown(t *testing.T) {
+	t.Parallel()
+	for path, imports := range importGraph(t) {
+		if suite(path) {
+			continue
+		}
+		r, ok := roomOf(path)
+		if !ok {
+			t.Errorf("%s stands in no room", path)
+			continue
+		}
+		for _, imported := range imports {
+			if !strings.HasPrefix(imported, "palimpsest/") || strings.HasPrefix(imported, r.path) && !strings.HasPrefix(path, "palimpsest/services/") {
+				continue
+			}
+			if suite(imported) || !slices.ContainsFunc(r.may, func(p string) bool { return within(imported, p) }) {
+				t.Errorf("%s may not import %s", path, imported)
+			}
+		}
+	}
+}
+
+// within matches a room exactly, or everything below a path that ends in "/".
+func within(path, room string) bool {
+	return path == room || strings.HasSuffix(room, "/") && strings.HasPrefix(path, room)
+}
+
+func roomOf(path string) (room, bool) {
+	best := room{}
+	for _, r := range rooms {
+		if (path == strings.TrimSuffix(r.path, "/") || strings.HasPrefix(path, strings.TrimSuffix(r.path, "/")+"/")) && len(r.path) > len(best.path) {
+			best = r
+		}
+	}
+	return best, best.path != ""
+}
+
+// TestDriversStayInTheirRooms: one driver, one backend.
+func TestDriversStayInTheirRooms(t *testing.T) {
+	t.Parallel()
+	owners := map[string][]string{
+		"modernc.org/sqlite":             {"palimpsest/internal/store/sqlite", "palimpsest/internal/audit/sqlite"},
+		"github.com/nats-io/nats-server": {"palimpsest/internal/broker"},
+		"github.com/nats-io/nats.go":     {"palimpsest/internal/broker", "palimpsest/internal/pipeline", "palimpsest/internal/app"},
+	}
+	for path, imports := range importGraph(t) {
+		if suite(path) {
+			continue
+		}
+		for _, imported := range imports {
+			for driver, may := range owners {
+				if strings.HasPrefix(imported, driver) && !slices.Contains(may, path) {
+					t.Errorf("%s imports the driver %s", path, imported)
+				}
+			}
+		}
+	}
+}
+
+// importGraph lists the packages of the module with what they import, tests
+// left out.
+func importGraph(t *testing.T) map[string][]string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "palimpsest/...").Output()
+	if err != nil {
+		t.Fatalf("list packages: %v", err)
+	}
+	graph := map[string][]string{}
+	for line := range strings.SplitSeq(strings.TrimSpace(string(out)), "\n") {
+		fields := strings.Fields(line)
+		graph[fields[0]] = fields[1:]
+	}
+	if len(graph) < 20 {
+		t.Fatalf("only %d packages listed", len(graph))
+	}
+	return graph
+}

@@ -1,0 +1,158 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"palimpsest/internal/audit"
+	auditsqlite "palimpsest/internal/audit/sqlite"
+	"palimpsest/internal/broker"
+	"palimpsest/internal/embed"
+	"palimpsest/internal/embed/local"
+	"palimpsest/internal/httpserver"
+	"palimpsest/internal/pipeline"
+	"palimpsest/internal/store/sqlite"
+	"palimpsest/services/consolidator"
+	"palimpsest/services/ingest"
+)
+
+// closeLimit bounds the closing of what has drained.
+const closeLimit = 15 * time.Second
+
+// house is a process with everything open and wired.
+type house struct {
+	cfg     Config
+	log     *slog.Logger
+	closers []closer
+
+	natsURL  string
+	broker   *broker.Embedded
+	journal  audit.Journal
+	heads    audit.Heads
+	store    *sqlite.Store
+	auditLog audit.Log
+	embedder embed.Embedder
+	runtime  *pipeline.Runtime
+	services []pipeline.Service
+	http     *httpserver.Server
+
+	ingest       *ingest.Service
+	consolidator *consolidator.Service
+	healing      healing
+}
+
+// assemble opens the backends, then wires the services to them. What was opened
+// is closed again, last first, if a later step fails.
+func assemble(ctx context.Context, cfg Config, log *slog.Logger) (*house, error) {
+	h := &house{cfg: cfg, log: log, embedder: local.New()}
+	for _, step := range []func(context.Context) error{h.openStores, h.openBroker, h.wire} {
+		if err := step(ctx); err != nil {
+			return nil, errors.Join(plain(cfg, err), h.close())
+		}
+	}
+	return h, nil
+}
+
+func (h *house) openStores(ctx context.Context) error {
+	if err := writable(h.cfg.Data); err != nil {
+		return err
+	}
+	synchronous := "normal"
+	if h.cfg.NATS.Sync == string(broker.SyncAlways) {
+		synchronous = "full"
+	}
+	var err error
+	h.store, err = sqlite.Open(ctx, sqlite.Config{
+		Path: filepath.Join(h.cfg.Data, "memory.db"), Synchronous: synchronous, Embedder: h.embedder.Info(), Logger: h.log,
+	})
+	if err != nil {
+		return err
+	}
+	h.later("memory store", func(context.Context) error { return h.store.Close() })
+	h.auditLog, err = auditsqlite.Open(ctx, auditsqlite.Config{Path: filepath.Join(h.cfg.Data, "audit.db"), Full: synchronous == "full"})
+	if err != nil {
+		return err
+	}
+	h.later("audit log", func(context.Context) error { return h.auditLog.Close() })
+	return nil
+}
+
+func (h *house) openBroker(context.Context) error {
+	if h.cfg.NATS.URL != natsEmbedded {
+		return fmt.Errorf("nats.url: %q: this version runs the pipeline on its own broker alone, which is %q", h.cfg.NATS.URL, natsEmbedded)
+	}
+	host, port, err := splitAddress("nats.listen", h.cfg.NATS.Listen)
+	if err != nil {
+		return err
+	}
+	h.broker, err = broker.StartEmbedded(broker.EmbeddedConfig{
+		Dir: filepath.Join(h.cfg.Data, "nats"), Host: host, Port: port, Sync: broker.Sync(h.cfg.NATS.Sync), Logger: h.log,
+	})
+	if err != nil {
+		return err
+	}
+	h.later("broker", h.broker.Shutdown)
+	h.natsURL = h.broker.ClientURL()
+	journal := broker.NewJournal(h.broker.JetStream())
+	h.journal, h.heads = journal, journal
+	return nil
+}
+
+func splitAddress(key, address string) (host string, port int, err error) {
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", 0, fmt.Errorf("%s: %w", key, err)
+	}
+	if port, err = strconv.Atoi(text); err != nil || port < 0 || port > 65535 {
+		return "", 0, fmt.Errorf("%s: %q is not a port", key, text)
+	}
+	return host, port, nil
+}
+
+func (h *house) later(name string, undo func(context.Context) error) {
+	h.closers = append(h.closers, closer{name, undo})
+}
+
+// run serves until ctx ends or a part fails, then drains: HTTP first, so that
+// nothing new comes in, then the services, then what they rest on.
+func (h *house) run(ctx context.Context, ready func()) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go func() {
+		select {
+		case <-h.store.Gone():
+			stop(h.store.Ping(context.WithoutCancel(ctx)))
+		case <-ctx.Done():
+		}
+	}()
+	group, running := errgroup.WithContext(ctx)
+	group.Go(func() error { return h.serve(running, ready) })
+	group.Go(func() error { return h.http.Serve(running) })
+	err := group.Wait()
+	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, context.Canceled) {
+		err = cause
+	}
+	return errors.Join(err, h.close())
+}
+
+// close undoes what was opened, last first.
+func (h *house) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
+	defer cancel()
+	var errs []error
+	for i := len(h.closers) - 1; i >= 0; i-- {
+		if err := h.closers[i].close(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("close %s: %w", h.closers[i].name, err))
+		}
+	}
+	h.closers = nil
+	return errors.Join(errs...)
+}

@@ -1,0 +1,95 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"palimpsest/pkg/client"
+	"palimpsest/pkg/scope"
+)
+
+// commandLine is the grammar. Commands come in the order in which data meets
+// what they show.
+type commandLine struct {
+	ConfigFile string `name:"config" help:"Configuration file (YAML)." placeholder:"FILE"`
+	JSON       bool   `name:"json" help:"Answer in JSON."`
+	Server     string `name:"server" help:"HTTP address of a running Palimpsest; the configured one unless given." placeholder:"URL"`
+	Project    string `name:"project" help:"Tenant." default:"default"`
+
+	Up           upCommand      `cmd:"" help:"Run everything in one process."`
+	Ingest       serviceCommand `cmd:"" help:"Run the ingest service alone."`
+	Scheduler    serviceCommand `cmd:"" help:"Run the scheduler service alone."`
+	Extractor    serviceCommand `cmd:"" help:"Run the extractor service alone."`
+	Decider      serviceCommand `cmd:"" help:"Run the decider service alone."`
+	Consolidator serviceCommand `cmd:"" help:"Run the consolidator service alone."`
+	Query        serviceCommand `cmd:"" help:"Run the query service alone."`
+
+	Publish    publishCommand    `cmd:"" help:"Publish what was said, from standard input: lines of text or JSON."`
+	Search     searchCommand     `cmd:"" help:"Find facts and episodes."`
+	Facts      factsCommand      `cmd:"" help:"List what is known."`
+	History    historyCommand    `cmd:"" help:"Show all that happened to a fact."`
+	Explain    explainCommand    `cmd:"" help:"Show why a fact is known."`
+	Replay     replayCommand     `cmd:"" help:"Replay the audit stream."`
+	Ledger     ledgerCommand     `cmd:"" help:"Account for every episode."`
+	Deadletter deadletterCommand `cmd:"" help:"List, show, retry and drop refused messages."`
+	Export     exportCommand     `cmd:"" help:"Export what is known in canonical form."`
+	Topology   topologyCommand   `cmd:"" help:"Show, apply and compare the streams."`
+	Config     configCommand     `cmd:"" help:"Print and check the configuration."`
+	Version    versionCommand    `cmd:"" help:"Print the version."`
+}
+
+// answerLimit bounds how long a command waits for a server that has taken its
+// question and says nothing.
+const answerLimit = 30 * time.Second
+
+// invocation is one call of the program.
+type invocation struct {
+	ctx  context.Context //nolint:containedctx // an invocation is one call, and lives as long
+	term Terminal
+	line *commandLine
+}
+
+// whose narrows a read; a flag that is left out widens it.
+type whose struct {
+	User    *string `help:"User; any unless given, \"\" for none." placeholder:"ID"`
+	Agent   *string `help:"Agent; any unless given, \"\" for none." placeholder:"ID"`
+	Session *string `help:"Session; any unless given, \"\" for none." placeholder:"ID"`
+}
+
+func (w whose) selector(project string) scope.Selector {
+	return scope.Selector{Project: project, User: w.User, Agent: w.Agent, Session: w.Session}
+}
+
+// client talks to the server that the flags or the configuration name.
+func (inv *invocation) client() (*client.Client, error) {
+	server := inv.line.Server
+	if server == "" {
+		c, _, err := inv.configuration(nil)
+		if err != nil {
+			return nil, err
+		}
+		server = "http://" + c.HTTP.Listen
+	}
+	if !strings.Contains(server, "://") {
+		server = "http://" + server
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one
+	transport.ResponseHeaderTimeout = answerLimit
+	return client.New(server, client.Project(inv.line.Project), client.HTTP(&http.Client{Transport: transport}))
+}
+
+// print writes v as JSON where that is asked for, else as human says.
+func (inv *invocation) print(v any, human func(io.Writer)) error {
+	if !inv.line.JSON {
+		human(inv.term.Out)
+		return nil
+	}
+	enc := json.NewEncoder(inv.term.Out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}

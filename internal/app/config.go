@@ -1,0 +1,173 @@
+package app
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+
+	"palimpsest/internal/config"
+	"palimpsest/internal/httpserver"
+	"palimpsest/internal/pipeline"
+	"palimpsest/services/consolidator"
+	"palimpsest/services/decider"
+	"palimpsest/services/extractor"
+	"palimpsest/services/ingest"
+	"palimpsest/services/query"
+	"palimpsest/services/scheduler"
+)
+
+//go:embed embedded.yaml
+var embeddedYAML []byte
+
+// Config is everything that a user can set. Each part lives with what it
+// configures; here they are only nested.
+type Config struct {
+	// Data is the directory of whatever this process keeps itself.
+	Data string
+	NATS NATS
+	// Memory and Audit name the backends: sqlite, a file under Data.
+	Memory string
+	Audit  string
+	HTTP   httpserver.Config
+	Log    Log
+
+	Pipeline     pipeline.Config
+	Ingest       ingest.Config
+	Scheduler    scheduler.Config
+	Extractor    extractor.Config
+	Decider      decider.Config
+	Consolidator consolidator.Config
+	Query        query.Config
+}
+
+// NATS says which broker to use.
+type NATS struct {
+	// URL is nats://… or "embedded" for a server of this process.
+	URL string
+	// Listen is where a server of this process takes publishers.
+	Listen string
+	// Sync is interval (the acknowledged survives the death of any process) or
+	// always (it survives the loss of power too, at a price).
+	Sync string
+}
+
+// Log says what is logged, and how.
+type Log struct {
+	Level  string // debug, info, warn, error
+	Format string // text, json
+}
+
+// The values of nats.url, and of memory and audit, that this process provides.
+const (
+	natsEmbedded = "embedded"
+	backendFile  = "sqlite"
+)
+
+func defaults() Config {
+	return Config{
+		Data:   "./palimpsest-data",
+		NATS:   NATS{URL: "nats://127.0.0.1:4222", Listen: "127.0.0.1:4222", Sync: "interval"},
+		Memory: "redis://127.0.0.1:6379",
+		Audit:  "clickhouse://127.0.0.1:9000",
+		HTTP:   httpserver.DefaultConfig(),
+		Log:    Log{Level: "info", Format: "text"},
+		Query:  query.DefaultConfig(),
+	}
+}
+
+// configuration lays embedded.yaml, the file that --config names, the
+// environment and flags over the defaults.
+func (inv *invocation) configuration(flags map[string]string) (*Config, *config.Settings, error) {
+	c := defaults()
+	settings := config.Of(&c)
+	if err := settings.YAML("embedded.yaml", embeddedYAML); err != nil {
+		return nil, nil, err
+	}
+	if inv.line.ConfigFile != "" {
+		if err := settings.File(inv.line.ConfigFile); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := settings.Env(inv.term.Environ); err != nil {
+		return nil, nil, err
+	}
+	for key, value := range flags {
+		if value == "" {
+			continue
+		}
+		if err := settings.Set(key, value, "flag"); err != nil {
+			return nil, nil, err
+		}
+	}
+	c.complete()
+	return &c, settings, c.Validate()
+}
+
+// complete sets what nobody set. It comes last because some defaults follow
+// from what the user did set.
+func (c *Config) complete() {
+	c.Pipeline = c.Pipeline.WithDefaults()
+	c.Ingest = c.Ingest.WithDefaults()
+	c.Scheduler = c.Scheduler.WithDefaults()
+	c.Extractor = c.Extractor.WithDefaults()
+	c.Decider = c.Decider.WithDefaults()
+	c.Consolidator = c.Consolidator.WithDefaults()
+	c.Query.MaxContent, c.Query.MaxMetadata = c.Ingest.MaxContent, c.Ingest.MaxMetadata
+}
+
+// Validate names every setting that cannot be used.
+func (c Config) Validate() error {
+	var errs []error
+	if c.Data == "" {
+		errs = append(errs, errors.New("data: must name a directory"))
+	}
+	for key, address := range map[string]string{"http.listen": c.HTTP.Listen, "nats.listen": c.NATS.Listen} {
+		if err := onLoopback(key, address); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if c.NATS.Sync != "interval" && c.NATS.Sync != "always" {
+		errs = append(errs, fmt.Errorf("nats.sync: %q is neither interval nor always", c.NATS.Sync))
+	}
+	if _, err := c.Log.level(); err != nil {
+		errs = append(errs, err)
+	}
+	if c.Log.Format != "text" && c.Log.Format != "json" {
+		errs = append(errs, fmt.Errorf("log.format: %q is neither text nor json", c.Log.Format))
+	}
+	for key, value := range map[string]string{"memory": c.Memory, "audit": c.Audit} {
+		if value != backendFile {
+			errs = append(errs, fmt.Errorf("%s: %q is not a backend of this version, which has only sqlite", key, value))
+		}
+	}
+	for _, v := range []interface{ Validate() error }{
+		c.HTTP, c.Pipeline, c.Ingest, c.Scheduler, c.Extractor, c.Decider, c.Consolidator, c.Query,
+	} {
+		errs = append(errs, v.Validate())
+	}
+	return errors.Join(errs...)
+}
+
+func (l Log) level() (slog.Level, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(strings.ToUpper(l.Level))); err != nil {
+		return level, fmt.Errorf("log.level: %q is none of debug, info, warn, error", l.Level)
+	}
+	return level, nil
+}
+
+// onLoopback refuses an address that others can reach: this version has no keys
+// to tell them apart by.
+func onLoopback(key, address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("%s: %q is not a loopback address, and this version has no keys to keep others out with", key, address)
+}

@@ -1,0 +1,113 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"palimpsest/internal/pipeline"
+	"palimpsest/services/ingest"
+)
+
+// healAgain is how long after a start that left something behind it is tried
+// again.
+const healAgain = 30 * time.Second
+
+// healing is what a start found of the store against the streams. Until it is
+// whole, readiness says what is wrong.
+type healing struct {
+	mu    sync.Mutex
+	done  bool
+	err   error
+	found map[string]any
+}
+
+func (h *healing) set(found map[string]any, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.done, h.err, h.found = true, err, found
+}
+
+func (h *healing) ready(context.Context) (map[string]any, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.done {
+		return nil, errors.New("the memory store is being compared with the streams")
+	}
+	return h.found, h.err
+}
+
+// serve heals the store and then runs the services: a store that was restored
+// from an older copy must have its ordinals and revisions back before anything
+// new gets one. Then it calls ready. What cannot be healed keeps nothing else
+// from its work; /readyz says what it is.
+func (h *house) serve(ctx context.Context, ready func()) error {
+	if err := h.recover(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	healed := h.heal(ctx)
+	ready()
+	var again sync.WaitGroup
+	defer again.Wait()
+	if healed != nil {
+		again.Go(func() { h.healLater(ctx) })
+	}
+	return h.runtime.Run(ctx, h.services...)
+}
+
+// recover stores again what was said and the store lacks. Without it nothing may
+// be stored, for it would take the place of what is missing.
+func (h *house) recover(ctx context.Context) error {
+	began := time.Now()
+	consumers := make([]string, ingest.Partitions)
+	for p := range consumers {
+		consumers[p] = ingest.Consumer(p)
+	}
+	stored, err := h.ingest.Recover(ctx, pipeline.NewPast(h.broker.JetStream(), consumers...), h.store)
+	if err != nil {
+		return fmt.Errorf("recover episodes: %w", err)
+	}
+	if stored > 0 {
+		h.log.Warn("the memory store was behind what was said", "episodes", stored, "took", time.Since(began))
+	}
+	return nil
+}
+
+func (h *house) healLater(ctx context.Context) {
+	ticker := time.NewTicker(healAgain)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if h.heal(ctx) == nil {
+				return
+			}
+		}
+	}
+}
+
+func (h *house) heal(ctx context.Context) error {
+	began := time.Now()
+	found, err := h.consolidator.Heal(ctx, h.heads)
+	h.healing.set(map[string]any{
+		"scopes": found.Scopes, "healed": found.Behind, "ahead_of_audit": found.Ahead, "failed": found.Failed,
+	}, err)
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		h.log.Error("heal", "scopes", found.Scopes, "healed", found.Behind, "ahead", found.Ahead, "failed", found.Failed, "error", err)
+	case found.Behind > 0:
+		h.log.Warn("the memory store was behind the audit stream", "scopes", found.Scopes, "healed", found.Behind, "took", time.Since(began))
+	}
+	if err != nil {
+		return fmt.Errorf("heal: %w", err)
+	}
+	return nil
+}

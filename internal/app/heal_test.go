@@ -1,0 +1,143 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"palimpsest/internal/memory"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// open runs a house over dir until the test calls stop.
+func open(t *testing.T, dir string) (h *house, stop func()) {
+	t.Helper()
+	cfg := defaults()
+	cfg.Data, cfg.NATS.URL, cfg.NATS.Listen, cfg.HTTP.Listen = dir, natsEmbedded, "127.0.0.1:0", "127.0.0.1:0"
+	h, err := assemble(t.Context(), cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- h.run(ctx, func() {}) }()
+	return h, func() {
+		t.Helper()
+		cancel()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// say publishes n episodes of each user, from number from, and waits until they
+// are consolidated.
+func say(t *testing.T, h *house, from, n int) {
+	t.Helper()
+	for i := from; i < from+n; i++ {
+		for _, user := range []string{"nora", "bob"} {
+			s := scope.Scope{Project: "default", User: user, Session: "s1"}
+			_, err := h.runtime.Publisher().Publish(t.Context(), events.Meta{ID: fmt.Sprintf("%s-%d", user, i), Source: "test"}, events.EpisodeRecorded{
+				Scope: s, Role: events.RoleUser, Content: fmt.Sprintf("I live in Town%d.", i),
+				Timestamp: events.Timestamp{Time: time.Date(2026, 3, 1, 12, i, 0, 0, time.UTC)},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	reached(t, h, uint64(from+n-1))
+}
+
+// reached waits until the rule that runs on every episode has reached ordinal,
+// in both scopes.
+func reached(t *testing.T, h *house, ordinal uint64) {
+	t.Helper()
+	deadline := time.After(30 * time.Second)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for _, user := range []string{"nora", "bob"} {
+		for {
+			state, err := h.store.State(t.Context(), scope.Scope{Project: "default", User: user})
+			if err == nil && state.Watermarks[memory.RuleTurn] >= ordinal && state.LastOrdinal >= ordinal {
+				break
+			}
+			select {
+			case <-deadline:
+				t.Fatalf("%s is at %+v, %v", user, state, err)
+			case <-tick.C:
+			}
+		}
+	}
+}
+
+func exported(t *testing.T, h *house) string {
+	t.Helper()
+	var out bytes.Buffer
+	err := h.store.Scopes(t.Context(), scope.Selector{Project: "default"}, func(s scope.Scope) bool {
+		snapshot, err := h.store.Snapshot(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range append(snapshot.Versions, snapshot.Facts...) {
+			fmt.Fprintf(&out, "%s %s@%d %s\n", s, f.ID, f.Revision, f.Text)
+		}
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// A memory store that was restored from an older copy, or lost, is whole again
+// before anything new is stored, and goes on from there.
+func TestRestoredStoreIsHealedAtStart(t *testing.T) {
+	t.Parallel()
+	for _, kept := range []bool{true, false} {
+		t.Run(fmt.Sprintf("kept %v", kept), func(t *testing.T) {
+			t.Parallel()
+			dir, path := t.TempDir(), ""
+			path = filepath.Join(dir, "memory.db")
+			h, stop := open(t, dir)
+			say(t, h, 1, 3)
+			stop()
+			older, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h, stop = open(t, dir)
+			say(t, h, 4, 4)
+			want := exported(t, h)
+			stop()
+			for _, suffix := range []string{"", "-wal", "-shm"} {
+				if err := os.Remove(path + suffix); err != nil && !os.IsNotExist(err) {
+					t.Fatal(err)
+				}
+			}
+			if kept {
+				if err := os.WriteFile(path, older, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			h, stop = open(t, dir)
+			defer stop()
+			reached(t, h, 7)
+			if diff := cmp.Diff(want, exported(t, h)); diff != "" {
+				t.Errorf("healed (-want +got):\n%s", diff)
+			}
+			if _, err := h.healing.ready(t.Context()); err != nil {
+				t.Errorf("not ready: %v", err)
+			}
+			say(t, h, 8, 1) // takes its place behind the rest
+		})
+	}
+}

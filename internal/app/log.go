@@ -1,0 +1,18 @@
+package app
+
+import (
+	"io"
+	"log/slog"
+)
+
+func newLogger(c Log, w io.Writer) *slog.Logger {
+	level, err := c.level()
+	if err != nil {
+		level = slog.LevelInfo // Validate has refused it before
+	}
+	options := &slog.HandlerOptions{Level: level}
+	if c.Format == "json" {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
+}

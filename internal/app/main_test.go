@@ -1,0 +1,162 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// call runs one command with an environment of its own.
+func call(t *testing.T, in string, environ []string, args ...string) (code int, out, complaint string) {
+	t.Helper()
+	var o, e bytes.Buffer
+	code = run(t.Context(), args, Terminal{In: strings.NewReader(in), Out: &o, Err: &e, Environ: environ})
+	return code, o.String(), e.String()
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	unknown, broken := write("unknown.yaml", "foo: 1\nhttp:\n  port: 3\n"), write("broken.yaml", "a: [\nb")
+	file := write("file", "")
+	for name, c := range map[string]struct {
+		args, environ []string
+		code          int
+		want          string
+	}{
+		"no such command":    {args: []string{"nosuch"}, code: exitUsage, want: "nosuch"},
+		"no text":            {args: []string{"search"}, code: exitUsage, want: "<text>"},
+		"not a number":       {args: []string{"search", "--limit", "x", "y"}, code: exitUsage, want: "--limit"},
+		"unknown role":       {args: []string{"publish", "--role", "robot"}, code: exitUsage, want: "--role"},
+		"unknown keys":       {args: []string{"--config", unknown, "config", "check"}, code: exitError, want: `unknown.yaml:1: unknown key "foo"; `},
+		"broken file":        {args: []string{"--config", broken, "config", "check"}, code: exitError, want: "broken.yaml:1: "},
+		"no file":            {args: []string{"--config", filepath.Join(dir, "no"), "config", "check"}, code: exitError, want: "no such file"},
+		"unknown variable":   {args: []string{"config", "check"}, environ: []string{"PALIMPSEST_FOO=1"}, code: exitError, want: "PALIMPSEST_FOO"},
+		"bad variable":       {args: []string{"config", "check"}, environ: []string{"PALIMPSEST_QUERY_WAIT=soon"}, code: exitError, want: "query.wait"},
+		"bad level":          {args: []string{"config", "check"}, environ: []string{"PALIMPSEST_LOG_LEVEL=loud"}, code: exitError, want: "log.level"},
+		"backend of another": {args: []string{"up"}, environ: []string{"PALIMPSEST_MEMORY=redis://x"}, code: exitError, want: "only sqlite"},
+		"broker of another":  {args: []string{"up", "--data", t.TempDir()}, environ: []string{"PALIMPSEST_NATS_URL=nats://127.0.0.1:1"}, code: exitError, want: "nats.url"},
+		"data is a file":     {args: []string{"up", "--data", file}, code: exitError, want: "is not a directory"},
+		"data below a file":  {args: []string{"up", "--data", filepath.Join(file, "x")}, code: exitError, want: "data: "},
+		"no port":            {args: []string{"up", "--data", t.TempDir(), "--nats", "x"}, code: exitError, want: "nats.listen"},
+		"not loopback":       {args: []string{"up", "--data", t.TempDir(), "--http", ":0"}, code: exitError, want: "http.listen"},
+		"nobody answers":     {args: []string{"--server", "http://127.0.0.1:1", "facts"}, code: exitError, want: "reach 127.0.0.1:1"},
+		"no broker answers":  {args: []string{"publish", "--user", "x", "--nats", "nats://127.0.0.1:1"}, code: exitError, want: "is Palimpsest running?"},
+		"a service alone":    {args: []string{"ingest"}, code: exitError, want: "palimpsest up"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, out, complaint := call(t, "", c.environ, c.args...)
+			if code != c.code || !strings.Contains(complaint, c.want) || out != "" {
+				t.Errorf("code %d, output %q, complaint %q; want code %d, %q", code, out, complaint, c.code, c.want)
+			}
+			lines := 1
+			if c.code == exitUsage {
+				lines = 2 // with the hint
+			}
+			if strings.Count(complaint, "\n") != lines {
+				t.Errorf("complaint %q is not of %d lines", complaint, lines)
+			}
+		})
+	}
+}
+
+// TestTakenIsToldInTheUsersWords: what a second instance meets names the
+// setting and its value, and nothing of where it was found.
+func TestTakenIsToldInTheUsersWords(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	address := taken.Addr().String()
+	held := t.TempDir()
+	_, stop := open(t, held)
+	defer stop()
+	for want, args := range map[string][]string{
+		"palimpsest: data: " + held + " is in use by another process\n":      {"--data", held, "--http", "127.0.0.1:0", "--nats", "127.0.0.1:0"},
+		"palimpsest: http.listen: " + address + ": address already in use\n": {"--data", t.TempDir(), "--http", address, "--nats", "127.0.0.1:0"},
+		"palimpsest: nats.listen: " + address + ": address already in use\n": {"--data", t.TempDir(), "--http", "127.0.0.1:0", "--nats", address},
+	} {
+		code, _, complaint := call(t, "", nil, append([]string{"up"}, args...)...)
+		if code != exitError || complaint != want {
+			t.Errorf("code %d, complaint %q, want %q", code, complaint, want)
+		}
+	}
+}
+
+func TestInterruptedCommandSaysSo(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer server.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, complaint bytes.Buffer
+	code := run(ctx, []string{"--server", server.URL, "facts"}, Terminal{In: strings.NewReader(""), Out: &out, Err: &complaint})
+	if code != exitError || complaint.String() != "palimpsest: interrupted\n" {
+		t.Errorf("code %d, complaint %q", code, complaint.String())
+	}
+}
+
+func TestEffectiveConfiguration(t *testing.T) {
+	t.Parallel()
+	code, out, complaint := call(t, "", []string{"PALIMPSEST_PIPELINE_CONCURRENCY=200", "PALIMPSEST_INGEST_MAX_CONTENT=1000"}, "--json", "config", "print")
+	if code != exitOK {
+		t.Fatal(complaint)
+	}
+	var all []struct{ Key, Value, Origin string }
+	if err := json.Unmarshal([]byte(out), &all); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, s := range all {
+		got[s.Key] = s.Value + " " + s.Origin
+	}
+	for key, want := range map[string]string{
+		"pipeline.concurrency":   "200 env PALIMPSEST_PIPELINE_CONCURRENCY",
+		"pipeline.hold":          "400 default", // follows from the one above
+		"ingest.max_content":     "1000 env PALIMPSEST_INGEST_MAX_CONTENT",
+		"scheduler.session_idle": "30m0s default",
+		"memory":                 "sqlite embedded.yaml:5",
+	} {
+		if got[key] != want {
+			t.Errorf("%s = %q, want %q", key, got[key], want)
+		}
+	}
+	for key, value := range got {
+		if strings.HasPrefix(value, "0 ") || strings.HasPrefix(value, "0s ") || strings.HasPrefix(value, " ") {
+			t.Errorf("%s = %q shows no effective value", key, value)
+		}
+	}
+}
+
+func TestIngestsLimitsAreQuerys(t *testing.T) {
+	t.Parallel()
+	inv := &invocation{line: &commandLine{}, term: Terminal{Environ: []string{"PALIMPSEST_INGEST_MAX_CONTENT=1000", "PALIMPSEST_INGEST_MAX_METADATA=200"}}}
+	c, _, err := inv.configuration(map[string]string{"http.listen": "127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Query.MaxContent != 1000 || c.Query.MaxMetadata != 200 || c.HTTP.Listen != "127.0.0.1:1" {
+		t.Errorf("query's limits are %d and %d, HTTP listens on %s", c.Query.MaxContent, c.Query.MaxMetadata, c.HTTP.Listen)
+	}
+}

@@ -1,0 +1,179 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+
+	"palimpsest/internal/broker"
+)
+
+const (
+	// publishWindow is how many messages may wait for their acknowledgement.
+	publishWindow = 256
+	publishWait   = 30 * time.Second
+	// connectLimit bounds how long a command tries to reach the broker.
+	connectLimit = 10 * time.Second
+	// publishSource is the source of the events that the command publishes.
+	publishSource = "palimpsest/publish"
+)
+
+// errInterrupted: the user stopped the command.
+var errInterrupted = errors.New("interrupted")
+
+type publishCommand struct {
+	User    string `help:"User that the lines belong to." placeholder:"ID"`
+	Agent   string `help:"Agent that the lines belong to." placeholder:"ID"`
+	Session string `help:"Session that the lines belong to." placeholder:"ID"`
+	Role    string `help:"Who says the lines." enum:"user,assistant,system,tool" default:"user"`
+	NATS    string `name:"nats" help:"NATS address; the configured one unless given." placeholder:"URL"`
+	Quiet   bool   `help:"No progress bar."`
+}
+
+// Run implements the command: it returns once every line is acknowledged, or
+// says which is not.
+func (c *publishCommand) Run(inv *invocation) error {
+	conn, err := c.connect(inv)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn, jetstream.WithPublishAsyncMaxPending(publishWindow))
+	if err != nil {
+		return fmt.Errorf("publish: %w", err)
+	}
+	p := &publication{command: c, js: js, project: inv.line.Project, batch: uuid.NewString()}
+	bar, done := c.progress(inv)
+	n, err := p.all(inv.ctx, inv.term.In, bar)
+	done()
+	if err != nil {
+		return fmt.Errorf("publish: %w (%d acknowledged before it)", err, n)
+	}
+	return inv.print(map[string]int{"published": n}, func(w io.Writer) { _, _ = fmt.Fprintf(w, "%d published\n", n) })
+}
+
+func (c *publishCommand) connect(inv *invocation) (*nats.Conn, error) {
+	url := c.NATS
+	if url == "" {
+		cfg, _, err := inv.configuration(nil)
+		if err != nil {
+			return nil, err
+		}
+		url = cfg.NATS.URL
+		if url == natsEmbedded {
+			url = "nats://" + cfg.NATS.Listen
+		}
+	}
+	conn, err := nats.Connect(url, nats.Name("palimpsest publish"), nats.Timeout(5*time.Second), nats.MaxReconnects(3))
+	if err != nil {
+		return nil, fmt.Errorf("reach NATS at %s (is Palimpsest running?): %w", url, err)
+	}
+	return conn, nil
+}
+
+// progress returns a bar that counts, on a terminal; elsewhere nothing is drawn.
+func (c *publishCommand) progress(inv *invocation) (count func(), done func()) {
+	f, ok := inv.term.Err.(*os.File)
+	if c.Quiet || !ok || !terminal(f) {
+		return func() {}, func() {}
+	}
+	p := mpb.New(mpb.WithOutput(f))
+	bar := p.AddSpinner(0, mpb.PrependDecorators(decor.Name("published "), decor.CurrentNoUnit("%d")),
+		mpb.AppendDecorators(decor.AverageSpeed(0, "%.0f/s")), mpb.BarRemoveOnComplete())
+	return bar.Increment, func() { bar.SetTotal(-1, true); p.Wait() }
+}
+
+func terminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// publication is one run of the command.
+type publication struct {
+	command *publishCommand
+	js      jetstream.JetStream
+	project string
+	batch   string // prefix of the ids of lines that bring none
+	waiting []jetstream.PubAckFuture
+}
+
+// all publishes every line and returns how many were acknowledged. What has
+// been sent is waited for, whatever stops the rest.
+func (p *publication) all(ctx context.Context, in io.Reader, count func()) (int, error) {
+	acked := 0
+	err := p.send(ctx, in, &acked, count)
+	err = errors.Join(err, p.settle(&acked, 0, count))
+	return acked, err
+}
+
+func (p *publication) send(ctx context.Context, in io.Reader, acked *int, count func()) error {
+	lines := read(ctx, in)
+	for {
+		select {
+		case <-ctx.Done():
+			return errInterrupted
+		case l, more := <-lines:
+			if !more {
+				return nil
+			}
+			if l.err != nil {
+				return l.err
+			}
+			msg, err := p.message(l.number, l.text)
+			if err != nil {
+				return fmt.Errorf("line %d: %w", l.number, err)
+			}
+			future, err := p.js.PublishMsgAsync(msg)
+			if err != nil {
+				return fmt.Errorf("line %d: %w", l.number, err)
+			}
+			p.waiting = append(p.waiting, future)
+			if err := p.settle(acked, publishWindow/2, count); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// settle waits for acknowledgements, oldest first, until at most left wait.
+func (p *publication) settle(acked *int, left int, count func()) error {
+	for len(p.waiting) > left {
+		first := p.waiting[0]
+		p.waiting = p.waiting[1:]
+		select {
+		case <-first.Ok():
+			*acked++
+			count()
+		case err := <-first.Err():
+			return err
+		case <-time.After(publishWait):
+			p.waiting = nil // none of the later ones will do better
+			return errors.New("no acknowledgement; is Palimpsest running?")
+		}
+	}
+	return nil
+}
+
+// brokerOf connects with the owner's credential to the broker that the
+// configuration names.
+func (inv *invocation) brokerOf(cfg *Config) (*nats.Conn, error) {
+	to := broker.ConnectConfig{URL: cfg.NATS.URL, Name: "palimpsest"}
+	if cfg.NATS.URL == natsEmbedded {
+		var err error
+		if to, err = broker.Endpoint(cfg.dataPath("nats")); err != nil {
+			return nil, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(inv.ctx, connectLimit)
+	defer cancel()
+	return broker.Connect(ctx, to)
+}

@@ -1,0 +1,65 @@
+package app
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"palimpsest/internal/audit"
+	"palimpsest/internal/store"
+)
+
+func TestReadinessNamesWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	h, stop := open(t, t.TempDir())
+	defer stop()
+	h.healing.set(nil, errors.New("two scopes are torn"))
+	got := h.ready(t.Context())
+	if got.Ready || got.Checks["healed"].OK || got.Checks["healed"].Error != "two scopes are torn" {
+		t.Errorf("%+v", got)
+	}
+	for _, name := range []string{"nats", "memory", "audit", "stages"} {
+		if !got.Checks[name].OK {
+			t.Errorf("%s: %+v", name, got.Checks[name])
+		}
+	}
+}
+
+func TestPlainWords(t *testing.T) {
+	t.Parallel()
+	cfg := Config{Data: "/var/lib/p"}
+	other := errors.New("something else")
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{fmt.Errorf("sqlite: open: %w", store.ErrNewer), "data: /var/lib/p was written by a newer version of Palimpsest"},
+		{fmt.Errorf("audit sqlite: x: %w", audit.ErrLocked), "data: /var/lib/p is in use by another process"},
+		{&fs.PathError{Op: "mkdir", Path: "/var/lib/p", Err: syscall.EACCES}, "data: /var/lib/p cannot be used: permission denied"},
+		{other, "something else"},
+	} {
+		got := plain(cfg, c.err)
+		if got.Error() != c.want || !errors.Is(got, c.err) {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
+func TestTableAlignsAndKeepsOneLine(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	w := table(&out, "ID", "TEXT")
+	row(w, "1", oneLine("a\n\tb"))
+	row(w, "1000", short(strings.Repeat("é", 70)))
+	_ = w.Flush()
+	want := "ID    TEXT\n1     a b\n1000  " + strings.Repeat("é", 59) + "…\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,95 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"palimpsest/internal/broker"
+)
+
+type topologyCommand struct {
+	Data string `help:"Data directory of the running Palimpsest." placeholder:"DIR"`
+
+	Show  topologyShowCommand  `cmd:"" help:"Show the streams and consumers as declared."`
+	Apply topologyApplyCommand `cmd:"" help:"Create and update them."`
+	Diff  topologyDiffCommand  `cmd:"" help:"Compare the declared with what the broker has."`
+}
+
+type topologyShowCommand struct{}
+
+// Run implements the command.
+func (c *topologyShowCommand) Run(inv *invocation) error {
+	decl := broker.Topology(broker.TopologyConfig{})
+	return inv.print(decl, func(w io.Writer) {
+		for _, s := range decl.Streams {
+			_, _ = fmt.Fprintf(w, "%s  %v  %s\n", s.Config.Name, s.Config.Subjects, s.Config.Retention)
+			for _, consumer := range s.Consumers {
+				filters := append([]string{}, consumer.FilterSubjects...)
+				if consumer.FilterSubject != "" {
+					filters = append(filters, consumer.FilterSubject)
+				}
+				_, _ = fmt.Fprintf(w, "  %s  %s\n", consumer.Durable, strings.Join(filters, " "))
+			}
+		}
+	})
+}
+
+type topologyApplyCommand struct{}
+
+// Run implements the command.
+func (c *topologyApplyCommand) Run(inv *invocation) error {
+	return inv.withBroker(func(js jetstream.JetStream) error {
+		if err := broker.Apply(inv.ctx, js, broker.Topology(broker.TopologyConfig{})); err != nil {
+			return err
+		}
+		return inv.print(map[string]bool{"applied": true}, func(w io.Writer) { _, _ = fmt.Fprintln(w, "applied") })
+	})
+}
+
+type topologyDiffCommand struct{}
+
+// Run implements the command. A difference is an error.
+func (c *topologyDiffCommand) Run(inv *invocation) error {
+	return inv.withBroker(func(js jetstream.JetStream) error {
+		differences, err := broker.Diff(inv.ctx, js, broker.Topology(broker.TopologyConfig{}))
+		if err != nil {
+			return err
+		}
+		err = inv.print(differences, func(w io.Writer) {
+			for _, d := range differences {
+				_, _ = fmt.Fprintln(w, d)
+			}
+			if len(differences) == 0 {
+				_, _ = fmt.Fprintln(w, "no difference")
+			}
+		})
+		if err == nil && len(differences) > 0 {
+			return errors.New("the broker's topology differs from the declared")
+		}
+		return err
+	})
+}
+
+func (inv *invocation) withBroker(do func(jetstream.JetStream) error) error {
+	cfg, _, err := inv.configuration(map[string]string{"data": inv.line.Topology.Data})
+	if err != nil {
+		return err
+	}
+	conn, err := inv.brokerOf(cfg)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	js, err := jetstream.New(conn)
+	if err != nil {
+		return err
+	}
+	return do(js)
+}
+
+func (c *Config) dataPath(name string) string { return filepath.Join(c.Data, name) }

@@ -1,0 +1,78 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"palimpsest/internal/config"
+)
+
+type upCommand struct {
+	Data string `help:"Directory of whatever is kept; ./palimpsest-data unless configured." placeholder:"DIR"`
+	HTTP string `name:"http" help:"Address for HTTP; 127.0.0.1:8080 unless configured." placeholder:"HOST:PORT"`
+	NATS string `name:"nats" help:"Address for NATS publishers; 127.0.0.1:4222 unless configured." placeholder:"HOST:PORT"`
+}
+
+// Run implements the command: it returns once ctx has ended and everything has
+// drained.
+func (c *upCommand) Run(inv *invocation) error {
+	cfg, settings, err := inv.configuration(map[string]string{
+		"data": c.Data, "http.listen": c.HTTP, "nats.listen": c.NATS,
+	})
+	if err != nil {
+		return err
+	}
+	log := newLogger(cfg.Log, inv.term.Err)
+	log.Debug("configuration", "settings", settingsAttr(settings))
+	h, err := assemble(inv.ctx, *cfg, log)
+	if err != nil {
+		return err
+	}
+	return h.run(inv.ctx, func() { greet(inv.term.Out, h) })
+}
+
+// greet says what is listened on and one command to try.
+func greet(w io.Writer, h *house) {
+	_, _ = fmt.Fprintf(w, `Palimpsest %s is ready.
+  HTTP  %s   (API description: /openapi.json)
+  NATS  %s
+  data  %s
+No keys are required, because both addresses are loopback.
+Try:
+  echo "Hello, Nora here. I'm a hydrologist at Fenwick Labs." | palimpsest publish --user nora --agent assistant --session s1 --nats %s
+  palimpsest --server %s search --user nora "where does Nora work?"
+`, version(), h.http.URL(), h.natsURL, h.cfg.Data, h.natsURL, h.http.URL())
+}
+
+func settingsAttr(s *config.Settings) string {
+	var b strings.Builder
+	for _, e := range s.All() {
+		if e.Origin != config.Default {
+			_, _ = fmt.Fprintf(&b, "%s=%s (%s) ", e.Key, e.Value, e.Origin)
+		}
+	}
+	return b.String()
+}
+
+// serviceCommand runs one service as a process of its own, on engines that
+// several processes can share.
+type serviceCommand struct{}
+
+// Run implements the command.
+func (c *serviceCommand) Run(inv *invocation) error {
+	if _, _, err := inv.configuration(nil); err != nil {
+		return err
+	}
+	return errAlone
+}
+
+// errAlone: every backend of this version belongs to one process.
+var errAlone = fmt.Errorf("a service cannot run alone yet: the memory store of this version is a SQLite file, which belongs to one process; use \"palimpsest up\"")
+
+// closer undoes one step of opening.
+type closer struct {
+	name  string
+	close func(context.Context) error
+}

@@ -1,0 +1,42 @@
+package telemetry_test
+
+import (
+	"context"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"palimpsest/internal/pipeline"
+	"palimpsest/internal/store"
+	"palimpsest/internal/telemetry"
+)
+
+type sizes struct{ store.Health }
+
+func (sizes) Stats(context.Context) (store.Stats, error) { return store.Stats{Facts: 7}, nil }
+
+func TestMetricsAreServed(t *testing.T) {
+	t.Parallel()
+	m := telemetry.New()
+	m.WatchStore(sizes{})
+	m.WatchStages(func() []pipeline.StageStats {
+		return []pipeline.StageStats{{Service: "ingest", Stage: "ingest-00", InFlight: 3}}
+	})
+	m.Observe(pipeline.Observation{Service: "ingest", Stage: "ingest-00", Verdict: "bury", Code: "id_conflict", Redelivered: true, Duration: time.Millisecond})
+	rec := httptest.NewRecorder()
+	m.Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
+	for _, want := range []string{
+		`palimpsest_messages_total{service="ingest",stage="ingest-00",verdict="bury"} 1`,
+		`palimpsest_dead_letters_total{code="id_conflict",service="ingest"} 1`,
+		`palimpsest_redeliveries_total{service="ingest",stage="ingest-00"} 1`,
+		`palimpsest_handler_seconds_count{service="ingest",stage="ingest-00"} 1`,
+		`palimpsest_store_rows{kind="facts"} 7`,
+		`palimpsest_in_flight{service="ingest",stage="ingest-00"} 3`,
+		"go_goroutines",
+	} {
+		if !strings.Contains(rec.Body.String(), want) {
+			t.Errorf("%s is missing", want)
+		}
+	}
+}
