@@ -1,0 +1,151 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"palimpsest/pkg/api"
+	"palimpsest/pkg/scope"
+)
+
+// cli runs a command against the instance, which must succeed.
+func (i *instance) cli(stdin string, args ...string) string {
+	i.t.Helper()
+	stdout, stderr, code := run(i.t, strings.NewReader(stdin), args...)
+	if code != 0 || stderr != "" {
+		i.t.Fatalf("%v: exit %d: %s", args, code, stderr)
+	}
+	return stdout
+}
+
+// TestTheCommandLine tells, reads and mends by commands alone.
+func TestTheCommandLine(t *testing.T) {
+	t.Parallel()
+	i := start(t, t.TempDir())
+	out := i.cli("I live in Oslo.\n\nI like Python.\n", "publish", "--user", "ann", "--agent", "assistant", "--nats", i.NATS)
+	if out != "2 published\n" {
+		t.Errorf("publish says %q", out)
+	}
+	// Two users may use one id at one time.
+	out = i.cli(`{"id": "1", "user": "ben", "content": "I live in Rome."}
+{"id": "1", "user": "eve", "content": "I live in Bonn.", "timestamp": "2024-05-01T10:00:00+02:00", "metadata": {"channel": "mail"}}
+{"id": "1", "user": "ben", "content": "I live in Rome."}
+`, "--json", "publish", "--nats", i.NATS)
+	if !strings.Contains(out, `"published": 3`) {
+		t.Errorf("publish says %q", out)
+	}
+	users := map[string]int{"ann": 2, "ben": 1, "eve": 1}
+	for user, n := range users {
+		i.settled(scope.Selector{Project: "default", User: &user}, n)
+	}
+	i.reads()
+	i.mends()
+}
+
+// reads runs every reading command, for people and as JSON.
+func (i *instance) reads() {
+	t := i.t
+	t.Helper()
+	ann := "ann"
+	f := i.facts(scope.Selector{Project: "default", User: &ann})[0]
+	for _, args := range [][]string{
+		{"search", "where do I live", "--user", "ann"},
+		{"search", "Oslo", "--explain"},
+		{"facts", "--user", "ann"},
+		{"facts", f.ID},
+		{"facts", f.ID, "--revision", "1"},
+		{"history", f.ID},
+		{"explain", f.ID},
+		{"ledger"},
+		{"ledger", "--accounts"},
+		{"deadletter", "list"},
+		{"replay"},
+		{"export"},
+		{"export", "--content", "--user", "ann"},
+		{"topology", "show"},
+		{"config", "print"},
+		{"version"},
+	} {
+		remote := append([]string{"--server", i.HTTP}, args...)
+		if out := i.cli("", remote...); strings.TrimSpace(out) == "" {
+			t.Errorf("%v says nothing", args)
+		}
+		out := i.cli("", append([]string{"--json"}, remote...)...)
+		for d, n := json.NewDecoder(strings.NewReader(out)), 0; d.More(); n++ {
+			var v any
+			if err := d.Decode(&v); err != nil || n == 0 && v == nil {
+				t.Errorf("%v --json: %v: %.200s", args, err, out)
+				break
+			}
+		}
+	}
+	if out := i.cli("", "--server", i.HTTP, "explain", f.ID); !strings.Contains(out, f.Text) || !strings.Contains(out, "decided: ADD (new)") {
+		t.Errorf("explain says %s", out)
+	}
+	if out := i.cli("", "--json", "topology", "diff", "--data", i.data); strings.TrimSpace(out) != "[]" && strings.TrimSpace(out) != "null" {
+		t.Errorf("topology diff says %s", out)
+	}
+	refused(t, 1, "not_found", "", "--server", i.HTTP, "facts", "nobody-knows")
+	refused(t, 1, "not running", "", "topology", "diff", "--data", filepath.Join(t.TempDir(), "empty"))
+}
+
+// mends handles dead letters by command.
+func (i *instance) mends() {
+	t := i.t
+	t.Helper()
+	ann := person("ann")
+	i.publish(ann, "", map[string]any{"content": 7})
+	i.publish(ann, "", map[string]any{"content": "hi", "role": "boss"})
+	var letters []api.DeadLetter
+	for _, l := range i.buried(2) {
+		show := i.cli("", "--server", i.HTTP, "deadletter", "show", strconv.FormatUint(l.Sequence, 10))
+		if !strings.Contains(show, l.Reason) || !strings.Contains(show, "content") {
+			t.Errorf("show says %s", show)
+		}
+		letters = append(letters, l)
+	}
+	first, second := strconv.FormatUint(letters[0].Sequence, 10), strconv.FormatUint(letters[1].Sequence, 10)
+	if out := i.cli("", "--server", i.HTTP, "deadletter", "drop", second); out != "dropped "+second+"\n" {
+		t.Errorf("drop says %q", out)
+	}
+	if out := i.cli("", "--server", i.HTTP, "deadletter", "retry", first); out != "retried "+first+"\n" {
+		t.Errorf("retry says %q", out)
+	}
+	// What is still wrong with it comes back as a letter of its own.
+	eventually(t, "the retried letter is refused again", func() error {
+		page, err := i.api.DeadLetters(t.Context(), 0, 10)
+		if err != nil {
+			return err
+		}
+		if len(page.Letters) != 1 || page.Letters[0].Sequence <= letters[1].Sequence || page.Letters[0].Field != "content" {
+			return fmt.Errorf("letters: %+v", page.Letters)
+		}
+		return nil
+	})
+	refused(t, 1, "not_found", "", "--server", i.HTTP, "deadletter", "show", second)
+}
+
+// TestStopDrains asks the program to end while it is spoken to: it ends well,
+// and everything acknowledged is there when it is back.
+func TestStopDrains(t *testing.T) {
+	t.Parallel()
+	i := start(t, t.TempDir())
+	all := scripts(3, 40)
+	var err error
+	tellAll(i, all, 30, func() { err = i.terminate() })
+	if err != nil {
+		t.Fatalf("exit: %v\n%s", err, i.stderr)
+	}
+	i.begin()
+	tellAll(i, all, 0, nil)
+	for _, s := range all {
+		i.settled(of(s.who), len(s.turns))
+		if got := i.recent(of(s.who)); len(got) != len(s.turns) {
+			t.Errorf("%s: %d of %d", s.who.User, len(got), len(s.turns))
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"os/exec"
+	"regexp"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"palimpsest/pkg/client"
+)
+
+// startLimit bounds a start, patience everything that must come about in the
+// end. Both are generous: the machine may be busy.
+const (
+	startLimit = 60 * time.Second
+	patience   = 60 * time.Second
+)
+
+// instance is one running Palimpsest.
+type instance struct {
+	t    testing.TB
+	data string
+	args []string
+
+	process *exec.Cmd
+	done    chan error // receives the exit, once
+	stderr  *tail
+
+	HTTP, NATS string
+	api        *client.Client
+	conn       *nats.Conn
+	js         jetstream.JetStream
+}
+
+// start runs `palimpsest up` on free ports over a data directory.
+func start(t testing.TB, data string, args ...string) *instance {
+	t.Helper()
+	i := &instance{t: t, data: data, args: args}
+	i.begin()
+	t.Cleanup(func() {
+		i.kill()
+		if t.Failed() {
+			t.Logf("the program said:\n%s", i.stderr)
+		}
+	})
+	return i
+}
+
+var ready = regexp.MustCompile(`^\s+(HTTP|NATS)\s+(\S+)`)
+
+func (i *instance) begin() {
+	i.t.Helper()
+	args := append([]string{"up", "--data", i.data, "--http", "127.0.0.1:0", "--nats", "127.0.0.1:0"}, i.args...)
+	i.process = exec.Command(program, args...)
+	i.stderr = &tail{}
+	i.process.Stderr = i.stderr
+	out, err := i.process.StdoutPipe()
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	if err := i.process.Start(); err != nil {
+		i.t.Fatal(err)
+	}
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for s := bufio.NewScanner(out); s.Scan(); {
+			lines <- s.Text()
+		}
+	}()
+	i.await(lines)
+	go func() {
+		for range lines {
+		}
+	}()
+	process, done := i.process, make(chan error, 1)
+	i.done = done
+	go func() { done <- process.Wait() }()
+	i.connect()
+}
+
+// await reads until both addresses are known.
+func (i *instance) await(lines <-chan string) {
+	i.t.Helper()
+	limit := time.After(startLimit)
+	i.HTTP, i.NATS = "", ""
+	for i.HTTP == "" || i.NATS == "" {
+		select {
+		case line, ok := <-lines:
+			if !ok {
+				i.t.Fatalf("the program ended before it was ready:\n%s", i.stderr)
+			}
+			if m := ready.FindStringSubmatch(line); m != nil {
+				if m[1] == "HTTP" {
+					i.HTTP = m[2]
+				} else {
+					i.NATS = m[2]
+				}
+			}
+		case <-limit:
+			_ = i.process.Process.Kill()
+			i.t.Fatalf("not ready within %v:\n%s", startLimit, i.stderr)
+		}
+	}
+}
+
+func (i *instance) connect() {
+	i.t.Helper()
+	var err error
+	if i.api, err = client.New(i.HTTP); err != nil {
+		i.t.Fatal(err)
+	}
+	if i.conn, err = nats.Connect(i.NATS); err != nil {
+		i.t.Fatal(err)
+	}
+	if i.js, err = jetstream.New(i.conn); err != nil {
+		i.t.Fatal(err)
+	}
+}
+
+// kill ends the process as a power cut would: it is told nothing.
+func (i *instance) kill() {
+	if i.process == nil {
+		return
+	}
+	i.conn.Close()
+	_ = i.process.Process.Kill()
+	<-i.done
+	i.process = nil
+}
+
+// stop asks the process to end and returns its exit error.
+func (i *instance) stop() error {
+	i.t.Helper()
+	i.conn.Close()
+	return i.terminate()
+}
+
+// terminate is stop under the eyes of whoever is still connected.
+func (i *instance) terminate() error {
+	i.t.Helper()
+	defer i.conn.Close()
+	if err := i.process.Process.Signal(syscall.SIGTERM); err != nil {
+		i.t.Fatal(err)
+	}
+	select {
+	case err := <-i.done:
+		i.process = nil
+		return err
+	case <-time.After(startLimit):
+		i.t.Fatalf("did not drain within %v:\n%s", startLimit, i.stderr)
+		return nil
+	}
+}
+
+// ended waits until the process has ended by itself, and returns its exit code
+// and what it said last.
+func (i *instance) ended() (code int, said string) {
+	i.t.Helper()
+	select {
+	case <-i.done:
+	case <-time.After(startLimit):
+		i.t.Fatalf("did not end within %v:\n%s", startLimit, i.stderr)
+	}
+	i.conn.Close()
+	code = i.process.ProcessState.ExitCode()
+	i.process = nil
+	return code, i.stderr.String()
+}
+
+// restart begins again over the same data.
+func (i *instance) restart() {
+	i.t.Helper()
+	i.kill()
+	i.begin()
+}
+
+// run runs one command of the program to its end.
+func run(t testing.TB, stdin io.Reader, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
+	var out, errs bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &out, &errs
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		t.Fatalf("%v did not end within %v: %s", args, patience, errs.String())
+	}
+	if cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// eventually polls until check returns nil, and fails with its last error.
+func eventually(t testing.TB, what string, check func() error) {
+	t.Helper()
+	limit := time.Now().Add(patience)
+	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("%s: not within %v: %v", what, patience, err)
+		}
+		time.Sleep(pause) //nolint:forbidigo // paces a poll of another process
+	}
+}
+
+// tail keeps the end of what a process says.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+func (w *tail) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text = append(w.text, p...)
+	if over := len(w.text) - 16<<10; over > 0 {
+		w.text = w.text[over:]
+	}
+	return len(p), nil
+}
+
+func (w *tail) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return string(w.text)
+}
