@@ -1,0 +1,63 @@
+# `make` alone lists the targets.
+GO       ?= go
+GOLANGCI  = bin/golangci-lint
+GOLANGCI_VERSION = v2.15.0
+FUZZTIME ?= 30s
+
+# The race detector is written in C: without a C compiler the tests run without
+# it, and say so. The product itself never uses cgo.
+RACE := $(if $(shell command -v $(or $(CC),gcc) 2>/dev/null),-race)
+TEST  = CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(RACE)
+
+.DEFAULT_GOAL := help
+.PHONY: help build run test race lint fuzz bench e2e cover generate verify clean
+
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z0-9]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/palimpsest, static
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/palimpsest ./cmd/palimpsest
+
+run: build ## start everything in one process
+	bin/palimpsest up
+
+test: ## run every test, with the race detector
+ifeq ($(RACE),)
+	@echo 'no C compiler here: the tests run without the race detector'
+endif
+	$(TEST) -timeout 15m ./...
+
+race: ## run every test with the race detector, or fail without one
+	CGO_ENABLED=1 $(GO) test -race -timeout 15m ./...
+
+lint: $(GOLANGCI) ## vet and lint
+	$(GO) vet ./...
+	$(GOLANGCI) run
+
+$(GOLANGCI):
+	GOBIN=$(CURDIR)/bin CGO_ENABLED=0 $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+
+fuzz: ## fuzz every parser for FUZZTIME each
+	@set -e; for package in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+	    echo "$$package $$target"; $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
+	  done; done
+
+bench: ## run every benchmark
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+e2e: ## run the scenario table through the public interfaces
+	$(TEST) -timeout 10m -count 1 ./internal/e2e/...
+
+cover: ## measure coverage
+	$(TEST) -coverprofile cover.out -coverpkg ./... ./... && $(GO) tool cover -func cover.out | tail -1
+
+generate: ## make generated files anew
+	$(GO) generate ./...
+
+verify: generate ## fail if a generated file or go.mod is stale
+	$(GO) mod verify
+	git diff --exit-code
+
+clean: ## remove what was built
+	rm -rf bin cover.out
