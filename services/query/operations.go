@@ -28,7 +28,7 @@ type ledgerInput struct {
 type ledger struct{ Body api.Ledger }
 
 func (s *Service) ledger(ctx context.Context, in *ledgerInput) (*ledger, error) {
-	sel, err := s.selector(in.SelectorParams)
+	sel, err := s.factSelector(in.SelectorParams)
 	if err != nil {
 		return nil, s.problem(err)
 	}

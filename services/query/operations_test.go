@@ -2,6 +2,7 @@ package query
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -170,6 +171,32 @@ func TestLedger(t *testing.T) {
 	r.store.accounts[0].Pending = 2
 	if l, err = r.client.Ledger(t.Context(), scope.Selector{User: ptr("nora")}, false); err != nil || l.Balanced || l.Accounts != nil {
 		t.Errorf("unbalanced: %+v, %v", l, err)
+	}
+}
+
+func TestWhatIsPerFactScopeRefusesTheSessionOfAUser(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	sel := scope.Selector{User: ptr("nora"), Session: ptr("s1")}
+	for name, ask := range map[string]func() error{
+		"ledger": func() error { _, err := r.client.Ledger(t.Context(), sel, false); return err },
+		"export": func() error {
+			for _, err := range r.client.Export(t.Context(), sel, false) {
+				return err
+			}
+			return nil
+		},
+		"audit": func() error {
+			for _, err := range r.client.Audit(t.Context(), sel, 0) {
+				return err
+			}
+			return nil
+		},
+	} {
+		var p *api.Problem
+		if err := ask(); !errors.As(err, &p) || p.Code != api.CodeInvalidField || p.Field != "session" {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -58,6 +58,17 @@ func (s *Service) selector(p SelectorParams) (scope.Selector, error) {
 	return sel, sel.Validate()
 }
 
+// factSelector is for what exists per fact scope. Where a user is named, such a
+// scope has no session: naming one would match nothing, and read as if there
+// were nothing.
+func (s *Service) factSelector(p SelectorParams) (scope.Selector, error) {
+	sel, err := s.selector(p)
+	if err == nil && sel.Session != nil && *sel.Session != "" && sel.User != nil && *sel.User != "" {
+		return sel, invalid("session", "what a user says is accounted for across sessions; leave the session out")
+	}
+	return sel, err
+}
+
 // level is one level of the selector, nil where it was left out.
 func (p *SelectorParams) level(name string) *string {
 	values, ok := p.given[name]

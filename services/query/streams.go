@@ -41,7 +41,7 @@ type auditInput struct {
 }
 
 func (s *Service) audit(_ context.Context, in *auditInput) (*huma.StreamResponse, error) {
-	sel, err := s.selector(in.SelectorParams)
+	sel, err := s.factSelector(in.SelectorParams)
 	if err != nil {
 		return nil, s.problem(err)
 	}
@@ -79,7 +79,7 @@ type exportInput struct {
 }
 
 func (s *Service) export(_ context.Context, in *exportInput) (*huma.StreamResponse, error) {
-	sel, err := s.selector(in.SelectorParams)
+	sel, err := s.factSelector(in.SelectorParams)
 	if err != nil {
 		return nil, s.problem(err)
 	}
