@@ -2,7 +2,6 @@ package broker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -26,49 +25,20 @@ func (j *Journal) heads(ctx context.Context, yield func(audit.Head) error) error
 	if err != nil || end == 0 {
 		return err
 	}
-	consumer, err := j.js.OrderedConsumer(ctx, StreamAudit, jetstream.OrderedConsumerConfig{
+	r := &reader{journal: j, filter: filter, end: end}
+	return r.follow(ctx, headsAhead, jetstream.OrderedConsumerConfig{
 		FilterSubjects:    []string{filter},
 		DeliverPolicy:     jetstream.DeliverLastPerSubjectPolicy,
 		HeadersOnly:       true,
 		InactiveThreshold: readPatience * 30,
-	})
-	if err != nil {
-		return err
-	}
-	messages, err := consumer.Messages(jetstream.PullMaxMessages(headsAhead))
-	if err != nil {
-		return err
-	}
-	r := &reader{journal: j, filter: filter, end: end}
-	defer r.dismiss(ctx, consumer, messages)
-	for r.at < r.end {
-		msg, err := await(ctx, messages)
-		if errors.Is(err, context.DeadlineExceeded) {
-			if err := r.reconsider(ctx); err != nil {
-				return err
-			}
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		at, err := msg.Metadata()
-		if err != nil {
-			return err
-		}
+	}, func(msg jetstream.Msg, at *jetstream.MsgMetadata) (done bool, err error) {
 		_, fact, err := events.ParseSubject(msg.Subject())
 		if err != nil {
-			return err
+			return true, err
 		}
 		r.at = at.Sequence.Stream
-		if err := yield(audit.Head{Scope: fact, Sequence: r.at}); err != nil {
-			return err
-		}
-		if at.NumPending == 0 {
-			return nil
-		}
-	}
-	return nil
+		return false, yield(audit.Head{Scope: fact, Sequence: r.at})
+	})
 }
 
 // headsAhead bounds the messages under way to a reader of heads, some hundred

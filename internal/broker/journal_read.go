@@ -114,16 +114,30 @@ func (r *reader) next(ctx context.Context) (done bool, err error) {
 // stream reads the rest through a consumer that keeps the order and follows the
 // stream through restarts.
 func (r *reader) stream(ctx context.Context) error {
-	consumer, err := r.journal.js.OrderedConsumer(ctx, StreamAudit, jetstream.OrderedConsumerConfig{
+	return r.follow(ctx, readAhead, jetstream.OrderedConsumerConfig{
 		FilterSubjects:    []string{r.filter},
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:       r.at + 1,
 		InactiveThreshold: time.Minute,
+	}, func(msg jetstream.Msg, at *jetstream.MsgMetadata) (done bool, err error) {
+		if at.Sequence.Stream > r.end {
+			return true, nil
+		}
+		return false, r.take(msg.Subject(), msg.Headers(), msg.Data(), at.Sequence.Stream, at.Timestamp)
 	})
+}
+
+// follow hands messages to take, which advances r.at, until the end of the read,
+// until take is done or nothing is left. Silence is answered by looking where the end is now.
+func (r *reader) follow(
+	ctx context.Context, ahead int, config jetstream.OrderedConsumerConfig,
+	take func(jetstream.Msg, *jetstream.MsgMetadata) (done bool, err error),
+) error {
+	consumer, err := r.journal.js.OrderedConsumer(ctx, StreamAudit, config)
 	if err != nil {
 		return err
 	}
-	messages, err := consumer.Messages(jetstream.PullMaxMessages(readAhead))
+	messages, err := consumer.Messages(jetstream.PullMaxMessages(ahead))
 	if err != nil {
 		return err
 	}
@@ -143,10 +157,7 @@ func (r *reader) stream(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if at.Sequence.Stream > r.end {
-			return nil
-		}
-		if err := r.take(msg.Subject(), msg.Headers(), msg.Data(), at.Sequence.Stream, at.Timestamp); err != nil {
+		if done, err := take(msg, at); done || err != nil {
 			return err
 		}
 		if at.NumPending == 0 {
