@@ -14,6 +14,7 @@ import (
 	_ "modernc.org/sqlite" // the driver
 
 	"palimpsest/internal/audit"
+	"palimpsest/internal/schema"
 )
 
 // Config of the log.
@@ -81,7 +82,7 @@ func (l *Log) open(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("audit sqlite: open %s: %w", l.path, err)
 	}
 	l.writes.SetMaxOpenConns(1)
-	if err := migrate(ctx, l.writes); err != nil {
+	if err := schema.Migrate(ctx, l.writes, migrations, audit.ErrNewer); err != nil {
 		return fmt.Errorf("audit sqlite: migrate %s: %w", l.path, err)
 	}
 	if l.reads, err = sql.Open("sqlite", dsn(l.path, cfg.Full, true)); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/gofrs/flock"
 	_ "modernc.org/sqlite" // the driver
 
+	"palimpsest/internal/schema"
 	"palimpsest/internal/store"
 )
 
@@ -75,7 +76,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 			err = errors.Join(err, conn.Close())
 		}
 	}()
-	if err := migrate(ctx, conn); err != nil {
+	if err := schema.Migrate(ctx, conn, migrations, store.ErrNewer); err != nil {
 		return fmt.Errorf("sqlite: migrate %s: %w", s.cfg.Path, err)
 	}
 	if err := adoptEmbedder(ctx, conn, s.cfg); err != nil {
