@@ -38,10 +38,7 @@ $(GOLANGCI):
 	GOBIN=$(CURDIR)/bin CGO_ENABLED=0 $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 
 fuzz: ## fuzz every parser for FUZZTIME each
-	@set -e; for package in $$($(GO) list ./...); do \
-	  for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
-	    echo "$$package $$target"; $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package; \
-	  done; done
+	GO=$(GO) FUZZTIME=$(FUZZTIME) .ci/fuzz
 
 bench: ## run every benchmark
 	$(GO) test -run '^$$' -bench . -benchmem ./...

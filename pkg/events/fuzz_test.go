@@ -63,6 +63,21 @@ func again(t *testing.T, e Event[EpisodeRecorded]) {
 	}
 }
 
+// Every kind: what is accepted is written and read as the same again.
+func FuzzDecodeData(f *testing.F) {
+	kinds := samples()
+	for i, s := range kinds {
+		_, _, body, err := Encode(s.meta, s.payload)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(uint8(i), body)
+	}
+	f.Fuzz(func(t *testing.T, kind uint8, body []byte) {
+		kinds[int(kind)%len(kinds)].reread(t, body)
+	})
+}
+
 func FuzzParseSubject(f *testing.F) {
 	for _, s := range []string{
 		EpisodeSubject(alice()), "palimpsest.episodes.15.default._.helper._", "palimpsest.episodes.16.a.b.c.d",

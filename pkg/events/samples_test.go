@@ -1,6 +1,7 @@
 package events
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -15,6 +16,8 @@ type sample struct {
 	meta    Meta
 	payload Payload
 	decoded func(t *testing.T, have goldenFile)
+	// reread reads data of this kind, and what it writes of it again.
+	reread func(t *testing.T, data []byte)
 }
 
 func sampleOf[P Payload](p P) sample {
@@ -37,6 +40,24 @@ func sampleOf[P Payload](p P) sample {
 		}
 		if diff := cmp.Diff(want, e, comparable()); diff != "" {
 			t.Errorf("decoded (-want +got):\n%s", diff)
+		}
+	}, reread: func(t *testing.T, data []byte) {
+		t.Helper()
+		first, err := DecodeData[P](meta, data)
+		if err != nil {
+			refusal(t, err)
+			return
+		}
+		text, err := json.Marshal(first.Data)
+		if err != nil {
+			return // an instant that JSON cannot write
+		}
+		second, err := DecodeData[P](meta, text)
+		if err != nil {
+			t.Fatalf("read what was written: %v\n%s", err, text)
+		}
+		if twice := must(json.Marshal(second.Data)); string(twice) != string(text) {
+			t.Fatalf("%s became %s", text, twice)
 		}
 	}}
 }
