@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"palimpsest/internal/broker"
 	"palimpsest/internal/pipeline"
 	"palimpsest/services/ingest"
 )
@@ -64,11 +65,7 @@ func (h *house) serve(ctx context.Context, ready func()) error {
 // be stored, for it would take the place of what is missing.
 func (h *house) recover(ctx context.Context) error {
 	began := time.Now()
-	consumers := make([]string, ingest.Partitions)
-	for p := range consumers {
-		consumers[p] = ingest.Consumer(p)
-	}
-	stored, err := h.ingest.Recover(ctx, pipeline.NewPast(h.broker.JetStream(), consumers...), h.store)
+	stored, err := h.ingest.Recover(ctx, pastOf(h.broker), h.store)
 	if err != nil {
 		return fmt.Errorf("recover episodes: %w", err)
 	}
@@ -76,6 +73,15 @@ func (h *house) recover(ctx context.Context) error {
 		h.log.Warn("the memory store was behind what was said", "episodes", stored, "took", time.Since(began))
 	}
 	return nil
+}
+
+// pastOf is what ingest was handed.
+func pastOf(b *broker.Embedded) *pipeline.Past {
+	consumers := make([]string, ingest.Partitions)
+	for p := range consumers {
+		consumers[p] = ingest.Consumer(p)
+	}
+	return pipeline.NewPast(b.JetStream(), consumers...)
 }
 
 func (h *house) healLater(ctx context.Context) {

@@ -31,6 +31,9 @@ func plain(cfg Config, err error) error {
 		return &userError{fmt.Sprintf("data: %s is in use by another process", cfg.Data), err}
 	case is(store.ErrNewer, audit.ErrNewer):
 		return &userError{fmt.Sprintf("data: %s was written by a newer version of Palimpsest", cfg.Data), err}
+	case is(store.ErrDamaged):
+		return &userError{fmt.Sprintf("data: the memory store in %s is damaged; \"palimpsest rebuild --data %s\" builds it anew from the streams (%v)",
+			cfg.Data, cfg.Data, err), err}
 	case is(broker.ErrPort):
 		return &userError{fmt.Sprintf("nats.listen: %s: %v", cfg.NATS.Listen, reason(err)), err}
 	}

@@ -54,6 +54,27 @@ type Head struct {
 	Sequence uint64
 }
 
+// Tape is the journal from end to end: what a rebuild reads.
+type Tape interface {
+	Heads
+	// All yields the effects of every scope behind sequence after, in stream
+	// order, up to those committed when it was called.
+	All(ctx context.Context, after uint64) iter.Seq2[events.Event[events.EffectCommitted], error]
+	// Begin is the lowest sequence that AUDIT may hold: what stood below it was
+	// dropped because of its age or the stream's size. It is 1 or less where
+	// nothing was.
+	Begin(ctx context.Context) (uint64, error)
+}
+
+// Keeper keeps effects whole, those too that AUDIT has dropped.
+type Keeper interface {
+	// Heads tells of the newest effect of each fact scope, in any order.
+	Heads
+	// Effects yields the effects of one fact scope with revisions above after,
+	// by revision, each with its sequence in AUDIT.
+	Effects(ctx context.Context, fact scope.Scope, after uint64) iter.Seq2[events.Event[events.EffectCommitted], error]
+}
+
 // Writer is the audit sink's role.
 type Writer interface {
 	// Write stores effects, whole and as one record per delta (see [Records]).
@@ -66,14 +87,12 @@ type Writer interface {
 // stream was trimmed; it answers questions about what was committed.
 type Log interface {
 	Writer
+	Keeper
 	// History returns the records that concern a fact, oldest first: by
 	// (applied at, scope, revision, index).
 	History(ctx context.Context, project, factID string) ([]Record, error)
 	// Records returns records within sel that match q, in stream order.
 	Records(ctx context.Context, sel scope.Selector, q Query) ([]Record, error)
-	// Effects yields the effects of one fact scope with revisions above after,
-	// by revision.
-	Effects(ctx context.Context, fact scope.Scope, after uint64) iter.Seq2[events.EffectCommitted, error]
 	// LastSequence is the highest stream sequence written, 0 for none.
 	LastSequence(ctx context.Context) (uint64, error)
 	// Ping returns nil if the log can read and write.

@@ -46,6 +46,9 @@ type EmbeddedConfig struct {
 	Host string
 	// Port to listen on; 0 takes a free one.
 	Port int
+	// Private lets nobody in but this process: nothing listens, whatever Host
+	// and Port say.
+	Private bool
 	// Sync is SyncInterval by default, with SyncInterval every 5 s.
 	Sync         Sync
 	SyncInterval time.Duration

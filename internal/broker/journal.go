@@ -33,7 +33,7 @@ type Journal struct {
 
 var (
 	_ audit.Journal = (*Journal)(nil)
-	_ audit.Heads   = (*Journal)(nil)
+	_ audit.Tape    = (*Journal)(nil)
 )
 
 // NewJournal returns the journal of a broker that has the topology.
@@ -109,7 +109,7 @@ func wrongLast(err error) bool {
 
 // Last implements [audit.Reader].
 func (j *Journal) Last(ctx context.Context) (uint64, error) {
-	last, err := j.last(ctx, "palimpsest."+events.NounAudit+".>")
+	last, err := j.last(ctx, allEffects)
 	if err != nil {
 		return 0, fmt.Errorf("read journal: %w", err)
 	}

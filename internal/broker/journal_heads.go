@@ -20,14 +20,13 @@ func (j *Journal) Heads(ctx context.Context, yield func(audit.Head) error) error
 }
 
 func (j *Journal) heads(ctx context.Context, yield func(audit.Head) error) error {
-	filter := "palimpsest." + events.NounAudit + ".>"
-	end, err := j.last(ctx, filter)
+	end, err := j.last(ctx, allEffects)
 	if err != nil || end == 0 {
 		return err
 	}
-	r := &reader{journal: j, filter: filter, end: end}
+	r := &reader{journal: j, filter: allEffects, end: end}
 	return r.follow(ctx, headsAhead, jetstream.OrderedConsumerConfig{
-		FilterSubjects:    []string{filter},
+		FilterSubjects:    []string{allEffects},
 		DeliverPolicy:     jetstream.DeliverLastPerSubjectPolicy,
 		HeadersOnly:       true,
 		InactiveThreshold: readPatience * 30,

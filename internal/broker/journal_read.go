@@ -45,6 +45,27 @@ func (j *Journal) Read(ctx context.Context, sel scope.Selector, after uint64) ef
 	return j.read(ctx, auditFilter(sel), after)
 }
 
+// All implements [audit.Tape].
+func (j *Journal) All(ctx context.Context, after uint64) effects {
+	return j.read(ctx, allEffects, after)
+}
+
+// Begin implements [audit.Tape].
+func (j *Journal) Begin(ctx context.Context) (uint64, error) {
+	stream, err := j.bind(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read journal: %w", err)
+	}
+	info, err := stream.Info(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read journal: %w", err)
+	}
+	return info.State.FirstSeq, nil
+}
+
+// allEffects filters what AUDIT holds of any scope.
+const allEffects = "palimpsest." + events.NounAudit + ".>"
+
 func failed(err error) effects {
 	return func(yield func(events.Event[events.EffectCommitted], error) bool) {
 		yield(events.Event[events.EffectCommitted]{}, fmt.Errorf("read journal: %w", err))

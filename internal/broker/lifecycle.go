@@ -16,8 +16,10 @@ import (
 // start brings a server up in the order in which nothing can be lost: recover
 // the streams, connect ourselves, apply the topology, and only then listen.
 func (e *Embedded) start(ctx context.Context) error {
-	if err := e.probePort(); err != nil {
-		return err
+	if !e.cfg.Private {
+		if err := e.probePort(); err != nil {
+			return err
+		}
 	}
 	if err := e.look(); err != nil {
 		return err
@@ -32,6 +34,9 @@ func (e *Embedded) start(ctx context.Context) error {
 	}
 	if err := Apply(ctx, e.js, Topology(e.cfg.Topology)); err != nil {
 		return err
+	}
+	if e.cfg.Private {
+		return nil
 	}
 	if err := e.listen(r); err != nil {
 		return err

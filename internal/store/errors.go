@@ -19,6 +19,9 @@ var (
 	ErrNewer = errors.New("store: written by a newer version")
 	// ErrEmbedder: the index holds vectors of another embedding space.
 	ErrEmbedder = errors.New("store: vectors are of another embedder")
+	// ErrDamaged: what the store's file holds cannot be read. It can be built
+	// anew from the streams.
+	ErrDamaged = errors.New("store: damaged")
 	// ErrFull: there is no room for more.
 	ErrFull = errors.New("store: no space left")
 	// ErrMismatch: a request id is known with another body.

@@ -57,6 +57,8 @@ type Cache interface {
 
 // Exporter reads everything, for export, digest and comparison.
 type Exporter interface {
+	// Projects returns those that hold anything, in order.
+	Projects(ctx context.Context) ([]string, error)
 	// Scopes calls yield for each fact scope within sel that holds anything,
 	// ordered by (project, key).
 	Scopes(ctx context.Context, sel scope.Selector, yield func(scope.Scope) bool) error

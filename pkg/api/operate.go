@@ -20,6 +20,14 @@ type Account struct {
 	Dropped      uint64 `json:"dropped"`
 }
 
+// Digest names all that is known: equal memories have equal ones.
+type Digest struct {
+	// Digest is the SHA-256, in hex, of the canonical export of all projects.
+	Digest string `json:"digest"`
+	// Content: without wall-clock fields.
+	Content bool `json:"content"`
+}
+
 // Ledger is the accounts and their sum per rule.
 type Ledger struct {
 	Totals   []Account `json:"totals" doc:"One per rule, over all scopes."`

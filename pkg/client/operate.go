@@ -76,6 +76,16 @@ func (c *Client) Export(ctx context.Context, sel scope.Selector, content bool) i
 	return c.stream(ctx, "/v1/export", query)
 }
 
+// Digest is that of the canonical export of all projects.
+func (c *Client) Digest(ctx context.Context, content bool) (api.Digest, error) {
+	query := url.Values{}
+	if content {
+		query.Set("content", "true")
+	}
+	var out api.Digest
+	return out, c.call(ctx, request{method: http.MethodGet, path: "/v1/digest", query: query}, &out)
+}
+
 func (c *Client) stream(ctx context.Context, path string, query url.Values) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		res, err := c.send(ctx, request{method: http.MethodGet, path: path, query: query})

@@ -27,17 +27,18 @@ func (s *Service) rollForward(ctx context.Context, fact scope.Scope) ([]events.P
 		return nil, fmt.Errorf("read state: %w", err)
 	}
 	var outcomes []events.Payload
+	at := reached{state.Scope: state.Revision}
 	for e, err := range s.deps.Journal.ReadScope(ctx, fact, state.AuditSeq) {
 		if err != nil {
 			return nil, unread(err)
 		}
-		switch err := s.deps.Applier.Apply(ctx, e.Data, e.Sequence); {
-		case errors.Is(err, store.ErrIncarnation):
-			continue // committed before an erasure
-		case err != nil:
+		applied, err := s.reach(ctx, at, e)
+		if err != nil {
 			return nil, fmt.Errorf("roll forward to revision %d: %w", e.Data.Revision, unread(err))
 		}
-		outcomes = append(outcomes, announce(e.Data)...)
+		for _, effect := range applied {
+			outcomes = append(outcomes, announce(effect)...)
+		}
 	}
 	return outcomes, nil
 }
@@ -45,6 +46,9 @@ func (s *Service) rollForward(ctx context.Context, fact scope.Scope) ([]events.P
 // unread hides what err refuses. It is about an effect that AUDIT holds, perhaps
 // one of a newer version, and no reason to bury the message at hand.
 func unread(err error) error {
+	if gap := (*GapError)(nil); errors.As(err, &gap) {
+		return err
+	}
 	return fmt.Errorf("read audit: %v", err) //nolint:errorlint // see above
 }
 

@@ -16,7 +16,9 @@ type Deps struct {
 	Outcomes store.OutcomeReader
 	Journal  audit.Journal
 	Log      audit.Writer
-	Logger   *slog.Logger // nil discards
+	// Kept has the effects that AUDIT dropped; nil where nothing has.
+	Kept   audit.Keeper
+	Logger *slog.Logger // nil discards
 }
 
 // Service commits effects and projects them.

@@ -41,6 +41,31 @@ func (s *Service) embed(ctx context.Context, now time.Time) ([]events.Payload, e
 	return nil, nil
 }
 
+// EmbedAll gives vectors to all that lacks them, in a store that nobody else
+// writes to, and calls done with how many each round embedded. settle makes what
+// was written visible to reads.
+func (s *Service) EmbedAll(ctx context.Context, settle func(context.Context) error, done func(int)) error {
+	for {
+		if err := settle(ctx); err != nil {
+			return fmt.Errorf("settle vectors: %w", err)
+		}
+		pending, err := s.deps.Vectors.PendingVectors(ctx, embedRound)
+		if err != nil {
+			return fmt.Errorf("list pending vectors: %w", err)
+		}
+		if len(pending) == 0 {
+			return nil
+		}
+		if err := s.embedAll(ctx, pending); err != nil {
+			return err
+		}
+		done(len(pending))
+	}
+}
+
+// embedRound is how many texts a round of [Service.EmbedAll] embeds.
+const embedRound = 4096
+
 // embedAll embeds in batches, several at a time; one that fails does not stop
 // the others.
 func (s *Service) embedAll(ctx context.Context, pending []store.PendingVector) error {

@@ -63,10 +63,18 @@ func (s *Service) Recover(ctx context.Context, past Past, stored Stored) (int, e
 	if !errors.Is(err, errMissing) {
 		return 0, fmt.Errorf("compare with what was said: %w", err)
 	}
+	return s.Rebuild(ctx, past, func() {})
+}
+
+// Rebuild stores everything that was said, in stream order, and returns how many
+// episodes it stored: all of them, in a store that is built anew. It calls read
+// with each message. The store is a function of the stream: no clock is read.
+func (s *Service) Rebuild(ctx context.Context, past Past, read func()) (int, error) {
 	count := 0
-	err = past.Read(ctx, 0, func(raw events.Raw, _ bool) error {
+	err := past.Read(ctx, 0, func(raw events.Raw, _ bool) error {
 		added, err := s.again(ctx, raw)
 		count += added
+		read()
 		return err
 	})
 	if err != nil {

@@ -249,6 +249,18 @@ func (f *fakeStore) Finish(_ context.Context, r store.Request) error {
 	return err
 }
 
+func (f *fakeStore) Projects(context.Context) (projects []string, err error) {
+	err = f.do(func() {
+		for _, x := range f.facts {
+			if !slices.Contains(projects, x.Scope.Project) {
+				projects = append(projects, x.Scope.Project)
+			}
+		}
+	})
+	slices.Sort(projects)
+	return projects, err
+}
+
 func (f *fakeStore) Scopes(_ context.Context, sel scope.Selector, yield func(scope.Scope) bool) error {
 	var scopes []scope.Scope
 	err := f.do(func() {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/api"
 )
@@ -15,6 +16,7 @@ func (s *Service) operationRoutes(a huma.API) {
 		return huma.Operation{OperationID: id, Method: http.MethodGet, Path: path, Summary: summary, Tags: []string{"operations"}}
 	}
 	huma.Register(a, get("ledger", "/v1/ledger", "Account for every episode"), s.ledger)
+	huma.Register(a, get("digest", "/v1/digest", "Digest of all that is known, in every project"), s.digest)
 	huma.Register(a, get("health", "/healthz", "Whether the process runs"), s.healthz)
 	huma.Register(a, get("ready", "/readyz", "Whether each dependency answers"), s.readyz)
 	s.deadLetterRoutes(a)
@@ -79,6 +81,24 @@ func sum(into *api.Account, a api.Account) {
 	into.Decided += a.Decided
 	into.Held += a.Held
 	into.Dropped += a.Dropped
+}
+
+type digestInput struct {
+	Content bool `query:"content" doc:"Leave out wall-clock fields, to compare two installations."`
+}
+
+type digest struct{ Body api.Digest }
+
+func (s *Service) digest(ctx context.Context, in *digestInput) (*digest, error) {
+	mode := memory.ExportFull
+	if in.Content {
+		mode = memory.ExportContent
+	}
+	sum, err := store.Digest(ctx, s.deps.Store, mode)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	return &digest{api.Digest{Digest: sum, Content: in.Content}}, nil
 }
 
 type health struct {

@@ -30,6 +30,7 @@ func RunLog(t *testing.T, open func(t *testing.T) audit.Log) {
 		{"hostile scopes are isolated", logIsolation},
 		{"effects come back whole", logEffects},
 		{"effects may be left early", logEffectsStop},
+		{"heads are the newest of each scope", logHeads},
 		{"concurrent writers", logConcurrent},
 		{"closed", logClosed},
 	} {
@@ -212,7 +213,7 @@ func logEffects(t *testing.T, log audit.Log) {
 	s := logScope("alice")
 	story := LogStory(s, 5, 1)
 	logWrite(t, log, story[2], story[4], story[0], story[3], story[1])
-	var got []events.EffectCommitted
+	var got []events.Event[events.EffectCommitted]
 	for e, err := range log.Effects(t.Context(), s, 1) {
 		if err != nil {
 			t.Fatal(err)
@@ -223,7 +224,10 @@ func logEffects(t *testing.T, log audit.Log) {
 		t.Fatalf("%d effects behind revision 1, want 4", len(got))
 	}
 	for i, e := range got {
-		logDiff(t, logJSON(t, story[i+1].Data), logJSON(t, e))
+		logDiff(t, logJSON(t, story[i+1].Data), logJSON(t, e.Data))
+		if e.Sequence != story[i+1].Sequence || e.ID != story[i+1].ID {
+			t.Errorf("effect %d is %s at %d, want %s at %d", e.Data.Revision, e.ID, e.Sequence, story[i+1].ID, story[i+1].Sequence)
+		}
 	}
 }
 
@@ -231,8 +235,8 @@ func logEffectsStop(t *testing.T, log audit.Log) {
 	s := logScope("alice")
 	logWrite(t, log, LogStory(s, 3, 1)...)
 	for e, err := range log.Effects(t.Context(), s, 0) {
-		if err != nil || e.Revision != 1 {
-			t.Fatalf("revision %d, %v", e.Revision, err)
+		if err != nil || e.Data.Revision != 1 {
+			t.Fatalf("revision %d, %v", e.Data.Revision, err)
 		}
 		// The log may be written while it is read.
 		logWrite(t, log, LogStory(logScope("bob"), 1, 9)...)
@@ -244,6 +248,31 @@ func logEffectsStop(t *testing.T, log audit.Log) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled read: %v", err)
 		}
+	}
+}
+
+func logHeads(t *testing.T, log audit.Log) {
+	want := map[scope.Scope]uint64{}
+	for i, s := range append(JournalScopes(), logScope("alice")) {
+		story := LogStory(s, 3, uint64(10*i+1))
+		logWrite(t, log, story[2], story[0], story[1])
+		want[s] = story[2].Sequence
+	}
+	got := map[scope.Scope]uint64{}
+	take := func(h audit.Head) error {
+		if _, twice := got[h.Scope]; twice {
+			t.Errorf("%s has two heads", h.Scope)
+		}
+		got[h.Scope] = h.Sequence
+		return nil
+	}
+	if err := log.Heads(t.Context(), take); err != nil {
+		t.Fatal(err)
+	}
+	logDiff(t, want, got)
+	enough := errors.New("enough")
+	if err := log.Heads(t.Context(), func(audit.Head) error { return enough }); !errors.Is(err, enough) {
+		t.Errorf("heads left early: %v", err)
 	}
 }
 

@@ -129,42 +129,81 @@ func (l *Log) effect(ctx context.Context, at place) (events.Event[events.EffectC
 		return e, err
 	}
 	e.Data, err = unpack(blob)
+	e.Kind, e.Scope = e.Data.Kind(), e.Data.Scope
 	return e, err
 }
 
-// Effects implements [audit.Log]; it reads one effect at a time, so that the
+// Effects implements [audit.Keeper]; it reads one effect at a time, so that the
 // caller may take as long as it likes over each.
-func (l *Log) Effects(ctx context.Context, fact scope.Scope, after uint64) iter.Seq2[events.EffectCommitted, error] {
-	return func(yield func(events.EffectCommitted, error) bool) {
+func (l *Log) Effects(ctx context.Context, fact scope.Scope, after uint64) iter.Seq2[events.Event[events.EffectCommitted], error] {
+	return func(yield func(events.Event[events.EffectCommitted], error) bool) {
 		for {
 			e, err := l.next(ctx, fact, after)
 			if errors.Is(err, sql.ErrNoRows) {
 				return
 			}
 			if err != nil {
-				yield(events.EffectCommitted{}, fmt.Errorf("audit sqlite: read effects of %s: %w", fact, err))
+				yield(e, fmt.Errorf("audit sqlite: read effects of %s: %w", fact, err))
 				return
 			}
 			if !yield(e, nil) {
 				return
 			}
-			after = e.Revision
+			after = e.Data.Revision
 		}
 	}
 }
 
-func (l *Log) next(ctx context.Context, fact scope.Scope, after uint64) (events.EffectCommitted, error) {
+func (l *Log) next(ctx context.Context, fact scope.Scope, after uint64) (events.Event[events.EffectCommitted], error) {
 	if err := l.enter(); err != nil {
-		return events.EffectCommitted{}, err
+		return events.Event[events.EffectCommitted]{}, err
 	}
 	defer l.leave()
-	var blob []byte
-	err := l.reads.QueryRowContext(ctx, `SELECT effect FROM effects
-		WHERE project = ? AND scope = ? AND revision > ? ORDER BY revision LIMIT 1`, fact.Project, fact.Key(), after).Scan(&blob)
+	at := place{fact.Project, fact.Key(), 0}
+	err := l.reads.QueryRowContext(ctx, `SELECT revision FROM effects
+		WHERE project = ? AND scope = ? AND revision > ? ORDER BY revision LIMIT 1`, at.project, at.scope, after).Scan(&at.revision)
 	if err != nil {
-		return events.EffectCommitted{}, err
+		return events.Event[events.EffectCommitted]{}, err
 	}
-	return unpack(blob)
+	return l.effect(ctx, at)
+}
+
+// Heads implements [audit.Heads]. It leaps from scope to scope: to group the
+// table would read every effect.
+func (l *Log) Heads(ctx context.Context, yield func(audit.Head) error) error {
+	at := place{}
+	for {
+		head, err := l.head(ctx, &at)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("audit sqlite: read heads: %w", err)
+		}
+		if err := yield(head); err != nil {
+			return err
+		}
+	}
+}
+
+// head is that of the scope behind at, which it moves there.
+func (l *Log) head(ctx context.Context, at *place) (head audit.Head, err error) {
+	if err := l.enter(); err != nil {
+		return head, err
+	}
+	defer l.leave()
+	err = l.reads.QueryRowContext(ctx, `SELECT project, scope FROM effects
+		WHERE (project, scope) > (?, ?) ORDER BY project, scope LIMIT 1`, at.project, at.scope).Scan(&at.project, &at.scope)
+	if err != nil {
+		return head, err
+	}
+	err = l.reads.QueryRowContext(ctx, `SELECT revision, sequence FROM effects
+		WHERE project = ? AND scope = ? ORDER BY revision DESC LIMIT 1`, at.project, at.scope).Scan(&at.revision, &head.Sequence)
+	if err != nil {
+		return head, err
+	}
+	head.Scope, err = scope.ParseKey(at.project, at.scope)
+	return head, err
 }
 
 // LastSequence implements [audit.Log].

@@ -30,6 +30,11 @@ type Config struct {
 	// Reembed drops vectors of another embedder and flags their rows as pending,
 	// in place of refusing to open with store.ErrEmbedder.
 	Reembed bool
+	// Building says that the file is one that nobody uses yet, and that is begun
+	// anew where its making does not end: writes return before they are
+	// committed, thousands at a time, and nothing is synced to the disk before
+	// [Store.Settle]. What has expired is kept.
+	Building bool
 	// VectorMemory bounds the vectors kept in memory, in bytes; 0 means
 	// [DefaultVectorMemory].
 	VectorMemory int64

@@ -9,6 +9,19 @@ import (
 	"palimpsest/pkg/scope"
 )
 
+// Projects implements [store.Exporter].
+func (s *Store) Projects(ctx context.Context) ([]string, error) {
+	var list []string
+	err := s.reads.each(ctx, `SELECT DISTINCT project FROM scopes WHERE last_ordinal > 0 OR revision > 0 ORDER BY project`, nil,
+		func(row scanner) error {
+			var project string
+			err := row.Scan(&project)
+			list = append(list, project)
+			return err
+		})
+	return list, err
+}
+
 // Scopes implements [store.Exporter].
 func (s *Store) Scopes(ctx context.Context, sel scope.Selector, yield func(scope.Scope) bool) error {
 	if err := sel.Validate(); err != nil {

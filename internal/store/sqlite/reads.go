@@ -5,10 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
-
-	"palimpsest/internal/store"
 )
 
 // reads is the pool of reading connections and their prepared statements. The
@@ -64,7 +61,14 @@ func (r *reads) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 	return stmt, nil
 }
 
-func (r *reads) close() error { return r.db.Close() }
+func (r *reads) close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, stmt := range r.by {
+		_ = stmt.Close()
+	}
+	return r.db.Close()
+}
 
 // each runs query and calls scan on each row. Callers take what they need from
 // the row and return, so that no connection is held while others are asked for.
@@ -150,13 +154,4 @@ func eachRow(ctx context.Context, stmt *sql.Stmt, args []any, scan func(row scan
 		return readError(err)
 	}
 	return nil
-}
-
-// readError makes use after Close a [store.ErrClosed]: database/sql has no
-// sentinel for it.
-func readError(err error) error {
-	if strings.Contains(err.Error(), "sql: database is closed") || strings.Contains(err.Error(), "sql: statement is closed") {
-		return store.ErrClosed
-	}
-	return fmt.Errorf("sqlite: query: %w", err)
 }

@@ -59,7 +59,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 }
 
 func (s *Store) open(ctx context.Context) (err error) {
-	s.lock = flock.New(s.cfg.Path + ".lock")
+	s.lock = flock.New(s.cfg.Path + lockSuffix)
 	held, err := s.lock.TryLock()
 	if err != nil {
 		return fmt.Errorf("sqlite: lock %s: %w", filepath.Dir(s.cfg.Path), err)
@@ -69,11 +69,11 @@ func (s *Store) open(ctx context.Context) (err error) {
 	}
 	conn, err := s.connect(ctx)
 	if err != nil {
-		return fmt.Errorf("sqlite: open %s: %w", s.cfg.Path, err)
+		return fmt.Errorf("sqlite: open %s: %w", s.cfg.Path, sentinel(err))
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, conn.Close())
+			err = errors.Join(sentinel(err), conn.Close())
 		}
 	}()
 	if err := schema.Migrate(ctx, conn, migrations, store.ErrNewer); err != nil {
@@ -165,8 +165,13 @@ func dsn(cfg Config, reader bool) string {
 	q := url.Values{}
 	add := func(p string) { q.Add("_pragma", p) }
 	add("busy_timeout(10000)")
-	add("synchronous(" + cfg.Synchronous + ")")
-	add("wal_autocheckpoint(2000)")
+	if cfg.Building {
+		add("synchronous(off)")
+		add("wal_autocheckpoint(20000)")
+	} else {
+		add("synchronous(" + cfg.Synchronous + ")")
+		add("wal_autocheckpoint(2000)")
+	}
 	add("journal_size_limit(67108864)")
 	add("temp_store(memory)")
 	if reader {

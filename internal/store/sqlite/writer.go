@@ -8,9 +8,6 @@ import (
 	"runtime"
 	"time"
 
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
-
 	"palimpsest/internal/store"
 )
 
@@ -67,6 +64,8 @@ type writer struct {
 	// kept in memory beside the rows.
 	after []func()
 	swept time.Time
+	// draft is the transaction that a file under construction is written in.
+	draft draft
 }
 
 func newWriter(conn *sql.Conn, s *Store) *writer {
@@ -78,17 +77,25 @@ func newWriter(conn *sql.Conn, s *Store) *writer {
 func (w *writer) loop(queue <-chan *job, done chan<- struct{}) {
 	defer close(done)
 	group := make([]*job, 0, maxGroup)
+	commit := w.commit
+	if w.store.cfg.Building {
+		commit = w.build
+	}
 	for j := range queue {
 		group = append(group[:0], j)
 		group = drain(queue, group)
 		// Those whom the last commit woke get a chance to ask again.
 		runtime.Gosched()
 		group = drain(queue, group)
-		w.commit(group)
+		commit(group)
 		for i, j := range group {
 			close(j.done)
 			group[i] = nil
 		}
+	}
+	// SQLite keeps its log beside the file while a statement is left.
+	for _, st := range w.stmts {
+		_ = st.Close()
 	}
 	_ = w.conn.Close()
 }
@@ -204,14 +211,6 @@ func failAll(group []*job, err error) {
 			j.err = err
 		}
 	}
-}
-
-func writeError(err error) error {
-	var e *sqlite.Error
-	if errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_FULL {
-		return fmt.Errorf("sqlite: write: %w (%w)", store.ErrFull, err)
-	}
-	return fmt.Errorf("sqlite: write: %w", err)
 }
 
 // then runs f after the commit, in the writer's goroutine.

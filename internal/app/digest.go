@@ -1,0 +1,86 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
+	"palimpsest/internal/store/sqlite"
+	"palimpsest/pkg/api"
+)
+
+// memoryFile is the memory store's file in the data directory, auditFile the
+// audit log's, natsDir the broker's directory.
+const (
+	memoryFile = "memory.db"
+	auditFile  = "audit.db"
+	natsDir    = "nats"
+)
+
+type digestCommand struct {
+	Content bool   `help:"Leave out wall-clock fields, to compare two installations."`
+	Data    string `help:"Data directory of a stopped Palimpsest; a running one is asked unless given." placeholder:"DIR"`
+}
+
+// Run implements the command.
+func (c *digestCommand) Run(inv *invocation) error {
+	d, err := c.digest(inv)
+	if err != nil {
+		return err
+	}
+	return inv.print(d, func(w io.Writer) { _, _ = fmt.Fprintln(w, d.Digest) })
+}
+
+func (c *digestCommand) digest(inv *invocation) (api.Digest, error) {
+	if c.Data == "" {
+		cl, err := inv.client()
+		if err != nil {
+			return api.Digest{}, err
+		}
+		return cl.Digest(inv.ctx, c.Content)
+	}
+	cfg, _, err := inv.configuration(map[string]string{"data": c.Data})
+	if err != nil {
+		return api.Digest{}, err
+	}
+	out := api.Digest{Content: c.Content}
+	out.Digest, err = digestOf(inv.ctx, cfg, c.Content)
+	return out, plain(*cfg, err)
+}
+
+// digestOf reads the memory store of a stopped Palimpsest.
+func digestOf(ctx context.Context, cfg *Config, content bool) (sum string, err error) {
+	live, err := openLive(ctx, cfg)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, live.Close()) }()
+	mode := memory.ExportFull
+	if content {
+		mode = memory.ExportContent
+	}
+	return store.Digest(ctx, live, mode)
+}
+
+// openLive opens the memory store that is there, whatever its embedder; it
+// creates none.
+func openLive(ctx context.Context, cfg *Config) (*sqlite.Store, error) {
+	path := cfg.dataPath(memoryFile)
+	switch info, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("data: there is no memory store at %s: %w", path, errAbsent)
+	case err != nil:
+		return nil, err
+	case info.Size() == 0:
+		return nil, fmt.Errorf("data: the memory store at %s is empty: %w", path, errAbsent)
+	}
+	return sqlite.Open(ctx, sqlite.Config{Path: path})
+}
+
+// errAbsent: there is nothing that could be read.
+var errAbsent = errors.New("nothing to read")

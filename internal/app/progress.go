@@ -1,0 +1,48 @@
+package app
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+)
+
+// progress shows how far long work is: a bar on a terminal, elsewhere a line as
+// each part ends.
+type progress struct {
+	to   io.Writer
+	bars *mpb.Progress // nil where there is no terminal
+}
+
+func newProgress(to io.Writer) *progress {
+	p := &progress{to: to}
+	if f, ok := to.(*os.File); ok && terminal(f) {
+		p.bars = mpb.New(mpb.WithOutput(f))
+	}
+	return p
+}
+
+// part begins a part of the work of which there are about total units. step
+// counts some of them; end says that there are no more.
+func (p *progress) part(name string, total uint64) (step func(n int), end func()) {
+	began, count := time.Now(), 0
+	if p.bars == nil {
+		return func(n int) { count += n }, func() {
+			_, _ = fmt.Fprintf(p.to, "%s: %d in %v\n", name, count, time.Since(began).Round(time.Millisecond))
+		}
+	}
+	bar := p.bars.AddBar(int64(total),
+		mpb.PrependDecorators(decor.Name(name+" ", decor.WCSyncSpaceR), decor.CountersNoUnit("%d / %d")),
+		mpb.AppendDecorators(decor.AverageSpeed(0, "%.0f/s")))
+	return bar.IncrBy, func() { bar.SetTotal(-1, true) }
+}
+
+// wait lets the last picture be drawn.
+func (p *progress) wait() {
+	if p.bars != nil {
+		p.bars.Wait()
+	}
+}

@@ -1,0 +1,276 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"palimpsest/internal/audit"
+	auditsqlite "palimpsest/internal/audit/sqlite"
+	"palimpsest/internal/broker"
+	"palimpsest/internal/embed/local"
+	"palimpsest/internal/memory"
+	"palimpsest/internal/pipeline"
+	"palimpsest/internal/store"
+	"palimpsest/internal/store/sqlite"
+	"palimpsest/services/consolidator"
+	"palimpsest/services/ingest"
+)
+
+// newSuffix names the memory store's file while it is built.
+const newSuffix = ".new"
+
+type rebuildCommand struct {
+	Data  string `help:"Data directory of a stopped Palimpsest." placeholder:"DIR"`
+	Check bool   `help:"Only compare: the memory store stays as it is, and digests that differ are an error."`
+}
+
+// rebuilt is what came of a rebuild.
+type rebuilt struct {
+	Live      string `json:"live"` // digest, empty where the store cannot be read
+	LiveError string `json:"live_error,omitempty"`
+	Rebuilt   string `json:"rebuilt"`
+	Episodes  int    `json:"episodes"`
+	Effects   int    `json:"effects"`
+	Scopes    int    `json:"scopes"`
+	Switched  bool   `json:"switched"`
+	Kept      string `json:"kept,omitempty"` // where the generation before is kept
+}
+
+// Run implements the command. With --check, digests that differ are an error.
+func (c *rebuildCommand) Run(inv *invocation) error {
+	if c.Data == "" {
+		return errors.New("rebuild: --data: name the data directory of a Palimpsest that is stopped")
+	}
+	cfg, _, err := inv.configuration(map[string]string{"data": c.Data})
+	if err != nil {
+		return err
+	}
+	shown := newProgress(inv.term.Err)
+	out, err := rebuildStopped(inv.ctx, *cfg, newLogger(cfg.Log, inv.term.Err), shown, c.Check)
+	shown.wait()
+	if err != nil {
+		return plain(*cfg, err)
+	}
+	err = inv.print(out, func(w io.Writer) { out.tell(w) })
+	if err == nil && c.Check && out.Live != out.Rebuilt {
+		return errors.New("the memory store differs from what the streams make of it")
+	}
+	return err
+}
+
+func (r rebuilt) tell(w io.Writer) {
+	live := r.Live
+	if live == "" {
+		live = "unreadable: " + r.LiveError
+	}
+	_, _ = fmt.Fprintf(w, "live     %s\nrebuilt  %s\n%d episodes, %d effects, %d scopes\n", live, r.Rebuilt, r.Episodes, r.Effects, r.Scopes)
+	if r.Switched {
+		_, _ = fmt.Fprintln(w, "switched to the rebuilt store")
+	}
+	if r.Kept != "" {
+		_, _ = fmt.Fprintf(w, "the one before is kept as %s\n", r.Kept)
+	}
+}
+
+// rebuilding is one run of a rebuild: what it reads from and what it makes.
+type rebuilding struct {
+	cfg   Config
+	log   *slog.Logger
+	shown *progress
+
+	broker   *broker.Embedded
+	journal  *broker.Journal
+	auditLog audit.Log
+	live     *sqlite.Store // nil where it cannot be read
+	made     *sqlite.Store
+	ingest   *ingest.Service
+	commits  *consolidator.Service
+
+	closers []closer
+	out     rebuilt
+}
+
+// rebuildStopped builds the memory store of a stopped Palimpsest anew beside the
+// one that is there, and puts it in its place unless check is set. Killed at any
+// moment, it leaves one of the two, whole.
+func rebuildStopped(ctx context.Context, cfg Config, log *slog.Logger, shown *progress, check bool) (out rebuilt, err error) {
+	r := &rebuilding{cfg: cfg, log: log, shown: shown}
+	defer func() { err = errors.Join(err, r.close()) }()
+	steps := []func(context.Context) error{r.openStreams, r.openLive, r.begin, r.copy, r.compare}
+	if !check {
+		steps = append(steps, r.complete, r.replace)
+	}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return r.out, fmt.Errorf("rebuild: %w", err)
+		}
+	}
+	return r.out, nil
+}
+
+// openStreams lets nobody in: what is read must not grow.
+func (r *rebuilding) openStreams(ctx context.Context) error {
+	dir := r.cfg.dataPath(natsDir)
+	if _, err := os.Stat(dir); err != nil {
+		return err
+	}
+	var err error
+	r.broker, err = broker.StartEmbedded(broker.EmbeddedConfig{Dir: dir, Private: true, Sync: broker.Sync(r.cfg.NATS.Sync), Logger: r.log})
+	if err != nil {
+		return err
+	}
+	r.later("broker", r.broker.Shutdown)
+	r.journal = broker.NewJournal(r.broker.JetStream())
+	r.auditLog, err = auditsqlite.Open(ctx, auditsqlite.Config{Path: r.cfg.dataPath(auditFile)})
+	if err != nil {
+		return err
+	}
+	r.later("audit log", func(context.Context) error { return r.auditLog.Close() })
+	return nil
+}
+
+// openLive takes the digest of the store that is there. One that cannot be read
+// is why there is a rebuild.
+func (r *rebuilding) openLive(ctx context.Context) error {
+	var err error
+	if r.live, err = openLive(ctx, &r.cfg); err == nil {
+		if r.out.Live, err = store.Digest(ctx, r.live, memory.ExportFull); err != nil {
+			err = errors.Join(err, r.closeLive())
+		}
+	}
+	if errors.Is(err, store.ErrDamaged) || errors.Is(err, errAbsent) {
+		r.out.LiveError = err.Error()
+		return nil
+	}
+	return err
+}
+
+func (r *rebuilding) closeLive() error {
+	live := r.live
+	r.live = nil
+	if live == nil {
+		return nil
+	}
+	return live.Close()
+}
+
+// begin opens an empty store beside; what a run that was killed left is removed.
+func (r *rebuilding) begin(ctx context.Context) error {
+	path, embedder := r.cfg.dataPath(memoryFile+newSuffix), local.New()
+	if err := sqlite.Discard(path); err != nil {
+		return err
+	}
+	var err error
+	r.made, err = sqlite.Open(ctx, sqlite.Config{Path: path, Building: true, Embedder: embedder.Info(), Logger: r.log})
+	if err != nil {
+		return err
+	}
+	r.ingest, err = ingest.New(r.cfg.Ingest, ingest.Deps{Episodes: r.made, Vectors: r.made, Embedder: embedder})
+	if err != nil {
+		return err
+	}
+	r.commits, err = consolidator.New(r.cfg.Consolidator, consolidator.Deps{
+		Applier: r.made, Facts: r.made, Outcomes: r.made, Journal: r.journal, Log: r.auditLog, Kept: r.auditLog, Logger: r.log,
+	})
+	return err
+}
+
+// copy stores what was said and applies what came of it.
+func (r *rebuilding) copy(ctx context.Context) error {
+	step, end := r.shown.part("episodes", r.messages(ctx, broker.StreamEpisodes))
+	var err error
+	r.out.Episodes, err = r.ingest.Rebuild(ctx, r.past(), func() { step(1) })
+	end()
+	if err != nil {
+		return err
+	}
+	step, end = r.shown.part("effects", r.messages(ctx, broker.StreamAudit))
+	applied, err := r.commits.Rebuild(ctx, r.journal, func() { step(1) })
+	end()
+	r.out.Effects, r.out.Scopes = applied.Effects, applied.Scopes
+	if err != nil {
+		return err
+	}
+	return r.made.Settle(ctx)
+}
+
+func (r *rebuilding) past() *pipeline.Past { return pastOf(r.broker) }
+
+// messages is how many a stream holds: what is about to be read.
+func (r *rebuilding) messages(ctx context.Context, name string) uint64 {
+	stream, err := r.broker.JetStream().Stream(ctx, name)
+	if err != nil {
+		return 0 // it is for show alone
+	}
+	return stream.CachedInfo().State.Msgs
+}
+
+func (r *rebuilding) compare(ctx context.Context) (err error) {
+	r.out.Rebuilt, err = store.Digest(ctx, r.made, memory.ExportFull)
+	return err
+}
+
+// complete adds what is no part of the comparison. Without vectors a store works
+// as well, and they follow: an embedder that is down stops nothing.
+func (r *rebuilding) complete(ctx context.Context) error {
+	if r.live != nil {
+		if err := r.made.Inherit(ctx, r.live); err != nil {
+			return err
+		}
+	}
+	stats, err := r.made.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	step, end := r.shown.part("vectors", stats.VectorsPending)
+	err = r.ingest.EmbedAll(ctx, r.made.Settle, step)
+	end()
+	if err != nil && ctx.Err() == nil {
+		r.log.Warn("vectors follow later", "error", err)
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	return r.made.Seal(ctx)
+}
+
+// replace switches over. The broker's directory stays locked until it is done,
+// so that no other process begins to use the file in between.
+func (r *rebuilding) replace(context.Context) error {
+	made := r.made
+	r.made = nil
+	if err := errors.Join(made.Close(), r.closeLive()); err != nil {
+		return err
+	}
+	path := r.cfg.dataPath(memoryFile)
+	kept, err := sqlite.Replace(path, path+newSuffix)
+	if err != nil {
+		return err
+	}
+	r.out.Kept, r.out.Switched = kept, true
+	return nil
+}
+
+func (r *rebuilding) later(name string, undo func(context.Context) error) {
+	r.closers = append(r.closers, closer{name, undo})
+}
+
+// close removes what was made and not taken, and closes what was opened.
+func (r *rebuilding) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
+	defer cancel()
+	var errs []error
+	if r.made != nil {
+		errs = append(errs, r.made.Close(), sqlite.Discard(r.cfg.dataPath(memoryFile+newSuffix)))
+	}
+	errs = append(errs, r.closeLive())
+	for i := len(r.closers) - 1; i >= 0; i-- {
+		errs = append(errs, r.closers[i].close(ctx))
+	}
+	return errors.Join(errs...)
+}
