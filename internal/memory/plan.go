@@ -10,7 +10,7 @@ import (
 )
 
 // RuleCommand is the rule that effects of commands are filed under.
-const RuleCommand = "command"
+const RuleCommand = events.RuleCommand
 
 // MaxEffectBytes is the largest effect as JSON; a larger plan is split over
 // consecutive revisions.

@@ -9,7 +9,7 @@ import (
 
 // tally counts what the batch settles: each episode of its range and each
 // candidate once. A late batch settles no episode, its range was counted as
-// skipped.
+// skipped; one without a range brings candidates that were counted with theirs.
 func (p *planner) tally() events.Tally {
 	b := p.in.Batch
 	var t events.Tally
@@ -18,6 +18,9 @@ func (p *planner) tally() events.Tally {
 		if b.Skipped != "" {
 			t.Skipped = t.Episodes
 		}
+	}
+	if b.Cause == events.CauseLate && b.Range.Empty() {
+		return t
 	}
 	fates := make(map[string]fate, len(b.Candidates))
 	for _, c := range b.Candidates {
@@ -73,7 +76,7 @@ func (p *planner) outcomes(revision uint64) []events.Outcome {
 	if b.Command != nil {
 		id := cmp.Or(p.in.CorrelationID, b.Command.RequestID)
 		return []events.Outcome{{
-			CorrelationID: id, Rule: RuleCommand, Revision: revision, Conflict: p.conflict,
+			CorrelationID: id, Rule: RuleCommand, Revision: revision, Skipped: b.Skipped, Conflict: p.conflict,
 			Results: p.results(func(events.Delta) bool { return true }),
 		}}
 	}

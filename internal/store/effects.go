@@ -22,6 +22,9 @@ type Applier interface {
 	// nothing and return [ErrBehind]; one of an older incarnation,
 	// [ErrIncarnation].
 	Apply(ctx context.Context, effect events.EffectCommitted, auditSeq uint64) error
+	// Skipped returns the ranges of (rule, scope) that were buried and that no late
+	// batch has made good since, in order.
+	Skipped(ctx context.Context, fact scope.Scope, rule string) ([]events.Range, error)
 	// Touch counts an access of each fact and reinforces its Strength (see
 	// memory.Reinforce); it changes no revision. Unknown ids are ignored.
 	Touch(ctx context.Context, fact scope.Scope, ids []string, at time.Time) error

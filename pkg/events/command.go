@@ -22,6 +22,9 @@ const (
 	OpErase       CommandOp = "erase"
 )
 
+// RuleCommand is the rule that the deltas and effects of commands are filed under.
+const RuleCommand = "command"
+
 // CommandRef identifies a command and the fact revisions it was made against.
 type CommandRef struct {
 	RequestID string    `json:"request_id"`

@@ -21,7 +21,7 @@ type EffectCommitted struct {
 	Command *CommandRef `json:"command,omitempty"`
 	// Watermark is the new watermark of (Rule, Scope); nil where none moves.
 	Watermark *uint64 `json:"watermark,omitempty"`
-	// Skipped is why the range carried nothing, where it was buried.
+	// Skipped is why the range, or the command, carried nothing, where it was buried.
 	Skipped     string    `json:"skipped,omitempty"`
 	CommittedAt time.Time `json:"committed_at"`
 
@@ -144,7 +144,8 @@ type Outcome struct {
 	Rule          string   `json:"rule"`
 	EpisodeIDs    []string `json:"episode_ids,omitempty"`
 	Revision      uint64   `json:"revision"`
-	Skipped       string   `json:"skipped,omitempty"`
+	// Skipped is why nothing came of it: the code and reason of the dead letter.
+	Skipped string `json:"skipped,omitempty"`
 	// Conflict is set where a command met another revision than it named.
 	Conflict string   `json:"conflict,omitempty"`
 	Results  []Result `json:"results"`

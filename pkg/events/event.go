@@ -98,9 +98,11 @@ const (
 // Batch identifies the work of one tick on its whole way to the commit.
 type Batch struct {
 	Header
-	Rule  string `json:"rule"`
-	Range Range  `json:"range"`
-	Cause Cause  `json:"cause"`
+	Rule string `json:"rule"`
+	// Range is empty only in a late batch of candidates that were refused one by
+	// one: the rest of their range is settled.
+	Range Range `json:"range"`
+	Cause Cause `json:"cause"`
 	// Attempt counts, from 0, how often the range was issued or decided again.
 	Attempt int `json:"attempt"`
 	// Stale counts those attempts that were made because the basis went stale. An
@@ -120,7 +122,7 @@ func (b Batch) validate() error {
 		return invalid("rule", "is required")
 	case b.Cause == "":
 		return invalid("cause", "is required")
-	case b.Range.Empty():
+	case b.Range.Empty() && b.Cause != CauseLate:
 		return invalid("range", "covers no ordinal: (%d, %d]", b.Range.From, b.Range.To)
 	case b.Attempt < 0:
 		return invalid("attempt", "is negative")

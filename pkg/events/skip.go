@@ -1,14 +1,15 @@
 package events
 
-// Skippable is work on a range that something else waits for. When a message
-// of it is buried, what Skip returns is published in its place, so that nothing
-// behind the range stalls.
+// Skippable is work that something else waits for. When a message of it is
+// buried, what Skip returns is published in its place, so that nothing behind a
+// range stalls and nobody waits for a command in vain.
 type Skippable interface {
 	Payload
-	// Skip returns the batch, without candidates, that carries the range on
-	// with the reason it was skipped for; nil where nothing waits (a batch of a
-	// command has no range). It keeps what the range settles anyway: the ends
-	// of sessions, and the episodes whose outcome is announced.
+	// Skip returns the batch, without candidates and deltas, that carries the
+	// work on with the reason it was skipped for. It keeps what is settled
+	// anyway: the ends of sessions, the episodes whose outcome is announced, and
+	// the command that is refused. It is nil where nothing waits: a late batch
+	// moves no watermark.
 	Skip(reason string) Payload
 }
 
@@ -23,14 +24,28 @@ func (c CandidatesExtracted) Skip(reason string) Payload {
 }
 
 // Skip implements [Skippable].
+func (c CommandRequested) Skip(reason string) Payload {
+	return refused(c.Header, c.CommandRef, reason)
+}
+
+// Skip implements [Skippable].
 func (d DeltasDecided) Skip(reason string) Payload {
 	if d.Command != nil {
-		return nil
+		return refused(d.Header, *d.Command, reason)
 	}
 	return skipped(d.Batch, reason, d.SessionEnds, d.Episodes)
 }
 
 func skipped(b Batch, reason string, ends []SessionEnd, episodes []EpisodeRef) Payload {
+	if b.Cause == CauseLate {
+		return nil
+	}
 	b.Skipped = reason
 	return CandidatesExtracted{Batch: b, SessionEnds: ends, Episodes: episodes}
+}
+
+// refused changes nothing, whatever revisions the command was made against.
+func refused(h Header, c CommandRef, reason string) Payload {
+	c.IfMatch = nil
+	return DeltasDecided{Batch: Batch{Header: h, Rule: RuleCommand, Cause: CauseRequest, Skipped: reason}, Command: &c}
 }

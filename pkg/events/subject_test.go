@@ -98,8 +98,23 @@ func TestSkip(t *testing.T) {
 	if diff := cmp.Diff(Payload(want), TickIssued{Batch: batch, SessionEnds: ends}.Skip("poison")); diff != "" {
 		t.Errorf("tick (-want +got):\n%s", diff)
 	}
-	if p := (DeltasDecided{Command: &CommandRef{}}).Skip("poison"); p != nil {
-		t.Errorf("a command's batch is followed by %v", p)
+	ref := CommandRef{RequestID: "r-1", Op: OpDelete}
+	command := DeltasDecided{Batch: Batch{Header: batch.Header, Rule: RuleCommand, Cause: CauseRequest, Skipped: "poison"}, Command: &ref}
+	if err := command.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	asked := CommandRequested{Header: batch.Header, CommandRef: CommandRef{RequestID: "r-1", Op: OpDelete, IfMatch: map[string]uint64{"f-1": 3}}, FactID: "f-1"}
+	for _, p := range []Skippable{asked, DeltasDecided{Batch: batch, Command: &asked.CommandRef, Asked: &asked, Deltas: sampleDeltas()}} {
+		if diff := cmp.Diff(Payload(command), p.Skip("poison")); diff != "" {
+			t.Errorf("%T of a command (-want +got):\n%s", p, diff)
+		}
+	}
+	if asked.IfMatch["f-1"] != 3 {
+		t.Error("the command itself was changed")
+	}
+	batch.Cause = CauseLate
+	if p := (TickIssued{Batch: batch}).Skip("poison"); p != nil {
+		t.Errorf("a late batch is followed by %v", p)
 	}
 }
 

@@ -29,7 +29,11 @@ func (s *Service) commit(ctx context.Context, in events.Event[events.DeltasDecid
 		if err != nil {
 			return nil, fmt.Errorf("read state: %w", err)
 		}
-		switch judge(state, in.Data) {
+		found, err := s.standing(ctx, state, in.Data)
+		if err != nil {
+			return nil, err
+		}
+		switch found {
 		case erased:
 			return nil, nil
 		case old:
@@ -221,8 +225,8 @@ func (s *Service) load(ctx context.Context, in events.Event[events.DeltasDecided
 // it was not. Commands move no watermark; their deltas' ids tell them.
 func (s *Service) known(ctx context.Context, in events.Event[events.DeltasDecided]) ([]events.Payload, error) {
 	return s.recall(ctx, in, in.CorrelationID, func(o events.Outcome) bool {
-		if o.Rule != memory.RuleCommand {
-			return false
+		if o.Rule != memory.RuleCommand || in.Data.Skipped != "" {
+			return o.Rule == memory.RuleCommand // what was buried may have been committed before
 		}
 		ids := make([]string, 0, len(in.Data.Deltas))
 		for _, d := range in.Data.Deltas {

@@ -134,24 +134,6 @@ func TestSkippedBatchMovesWatermark(t *testing.T) {
 	}
 }
 
-func TestLateBatchMovesNoWatermark(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	for n := range uint64(2) {
-		if _, err := b.commit(t.Context(), turn(t, n+1, n, fmt.Sprintf("f%d", n))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	in := turn(t, 1, 2, "late")
-	in.Data.Cause = events.CauseLate
-	if _, err := b.commit(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
-	if b.store.state.Watermarks["turn"] != 2 || b.store.facts["late"].ID == "" {
-		t.Errorf("state %+v", b.store.state)
-	}
-}
-
 func TestOlderIncarnationIsDropped(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

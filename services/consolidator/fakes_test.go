@@ -65,6 +65,7 @@ type memoryStore struct {
 	entities map[string]events.Entity
 	holds    map[string]events.Hold
 	outcomes []events.Outcome
+	skipped  []events.Range // of every rule; what a late batch covers is taken out whole
 	touched  []string
 	applied  int
 }
@@ -107,6 +108,11 @@ func (m *memoryStore) Apply(_ context.Context, e events.EffectCommitted, sequenc
 	if e.Watermark != nil {
 		m.state.Watermarks[e.Rule] = *e.Watermark
 	}
+	if e.Watermark != nil && e.Skipped != "" {
+		m.skipped = append(m.skipped, *e.Range)
+	} else if e.Range != nil && e.Skipped == "" {
+		m.skipped = slices.DeleteFunc(m.skipped, func(r events.Range) bool { return r.From >= e.Range.From && r.To <= e.Range.To })
+	}
 	for _, f := range e.Facts {
 		m.facts[f.ID] = f
 	}
@@ -124,6 +130,12 @@ func (m *memoryStore) Apply(_ context.Context, e events.EffectCommitted, sequenc
 	}
 	m.outcomes = append(m.outcomes, e.Outcomes...)
 	return m.faults.at("after apply")
+}
+
+func (m *memoryStore) Skipped(context.Context, scope.Scope, string) ([]events.Range, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.skipped), m.faults.at("skipped")
 }
 
 func (m *memoryStore) Touch(_ context.Context, _ scope.Scope, ids []string, at time.Time) error {

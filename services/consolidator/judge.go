@@ -1,6 +1,9 @@
 package consolidator
 
 import (
+	"context"
+	"fmt"
+
 	"palimpsest/internal/memory"
 	"palimpsest/pkg/events"
 )
@@ -16,6 +19,26 @@ const (
 	erased                 // the scope was erased since the work began
 	unborn                 // of an incarnation that the row does not know yet
 )
+
+// standing is judge for a batch of any cause. A late batch makes good what is
+// still skipped: once its range is consolidated, by an earlier run of itself or
+// because it was issued again, there is nothing left to do.
+func (s *Service) standing(ctx context.Context, state memory.State, b events.DeltasDecided) (standing, error) {
+	found := judge(state, b)
+	if b.Cause != events.CauseLate || b.Range.Empty() || found != fresh && found != stale {
+		return found, nil
+	}
+	skipped, err := s.deps.Applier.Skipped(ctx, b.Scope, b.Rule)
+	if err != nil {
+		return found, fmt.Errorf("read skipped ranges: %w", err)
+	}
+	for _, r := range skipped {
+		if r.From < b.Range.To && b.Range.From < r.To {
+			return found, nil
+		}
+	}
+	return old, nil
+}
 
 // judge compares a batch with the scope's state. A batch that carries no delta
 // and no candidate depends on no basis.
@@ -37,6 +60,9 @@ func judge(state memory.State, b events.DeltasDecided) standing {
 		case b.Range.From > watermark:
 			return ahead
 		}
+	}
+	if b.Cause == events.CauseLate && b.Range.To > state.Watermarks[b.Rule] {
+		return ahead // what was buried has not been skipped yet
 	}
 	if len(b.Deltas) == 0 && len(b.Candidates) == 0 {
 		return fresh

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
 )
 
 // putLedger moves the watermark and settles what the effect counts.
@@ -59,6 +60,23 @@ func (w *writer) putSkips(row *scopeRow, effect events.EffectCommitted) error {
 		return nil
 	}
 	return w.insertSkip(row.id, effect.Rule, r)
+}
+
+// Skipped implements [store.Applier].
+func (s *Store) Skipped(ctx context.Context, fact scope.Scope, rule string) ([]events.Range, error) {
+	if err := fact.Validate(); err != nil {
+		return nil, err
+	}
+	var out []events.Range
+	err := s.reads.each(ctx, `SELECT k.above, k.upto FROM skips k JOIN scopes s ON s.id = k.scope_id
+	  WHERE s.project = ? AND s.key = ? AND k.rule = ? ORDER BY k.above`,
+		[]any{fact.Project, fact.Key(), rule}, func(row scanner) error {
+			var r events.Range
+			err := row.Scan(&r.From, &r.To)
+			out = append(out, r)
+			return err
+		})
+	return out, err
 }
 
 func (w *writer) cutSkips(scopeID int64, rule string, r events.Range) error {

@@ -89,6 +89,9 @@ func testLedger(t *testing.T, s suite) {
 		apply(t, st, effect(ana, 3, late(4, 6, "")))
 		apply(t, st, effect(ana, 4, late(4, 6, "")))
 		apply(t, st, effect(ana, 5, late(3, 4, "poison again")))
+		equal(t, "skipped", []events.Range{{From: 3, To: 4}, {From: 6, To: 7}}, must(st.Skipped(t.Context(), ana, "turn"))(t))
+		equal(t, "skipped by another rule", none[events.Range](), must(st.Skipped(t.Context(), ana, "sleep"))(t))
+		equal(t, "skipped of another scope", none[events.Range](), must(st.Skipped(t.Context(), user("bea", ""), "turn"))(t))
 		apply(t, st, effect(ana, 6, func(e *events.EffectCommitted) { e.Rule = "command" }))
 		want := []store.Account{
 			{Scope: ana, Rule: "sleep", Accepted: 10, Pending: 10},
