@@ -66,8 +66,12 @@ func (w whose) selector(project string) scope.Selector {
 	return scope.Selector{Project: project, User: w.User, Agent: w.Agent, Session: w.Session}
 }
 
-// client talks to the server that the flags or the configuration name.
-func (inv *invocation) client() (*client.Client, error) {
+// client talks to the server that the flags or the configuration name, about the
+// project that they name.
+func (inv *invocation) client() (*client.Client, error) { return inv.clientOf(inv.line.Project) }
+
+// clientOf is client for a project; all where it is empty.
+func (inv *invocation) clientOf(project string) (*client.Client, error) {
 	server := inv.line.Server
 	if server == "" {
 		c, _, err := inv.configuration(nil)
@@ -81,7 +85,7 @@ func (inv *invocation) client() (*client.Client, error) {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one
 	transport.ResponseHeaderTimeout = answerLimit
-	return client.New(server, client.Project(inv.line.Project), client.HTTP(&http.Client{Transport: transport}))
+	return client.New(server, client.Project(project), client.HTTP(&http.Client{Transport: transport}))
 }
 
 // print writes v as JSON where that is asked for, else as human says.

@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
-	"time"
 
 	"palimpsest/pkg/api"
 )
@@ -44,88 +43,6 @@ func (c *ledgerCommand) Run(inv *invocation) error {
 func account(write func([]byte) (int, error), a api.Account, name string) {
 	_, _ = write(fmt.Appendf(nil, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n",
 		a.Rule, name, a.Accepted, a.Consolidated, a.Pending, a.Skipped, a.Candidates, a.Decided, a.Held, a.Dropped))
-}
-
-type deadletterCommand struct {
-	List  letterListCommand  `cmd:"" help:"List refused messages, oldest first."`
-	Show  letterShowCommand  `cmd:"" help:"Show one with its body."`
-	Retry letterRetryCommand `cmd:"" help:"Hand one to its service again."`
-	Drop  letterDropCommand  `cmd:"" help:"Forget one."`
-}
-
-type letterListCommand struct {
-	After uint64 `help:"Continue behind this sequence."`
-	Limit int    `help:"Letters at most." default:"100"`
-}
-
-// Run implements the command.
-func (c *letterListCommand) Run(inv *invocation) error {
-	cl, err := inv.client()
-	if err != nil {
-		return err
-	}
-	page, err := cl.DeadLetters(inv.ctx, c.After, c.Limit)
-	if err != nil {
-		return err
-	}
-	return inv.print(page, func(w io.Writer) {
-		t := table(w, "SEQ", "SERVICE", "CODE", "FIELD", "REASON", "BURIED")
-		for _, l := range page.Letters {
-			row(t, l.Sequence, l.Service, l.Code, l.Field, oneLine(l.Reason), l.BuriedAt.Format(time.RFC3339))
-		}
-		_ = t.Flush()
-	})
-}
-
-type letterCommand struct {
-	Sequence uint64 `arg:"" help:"The letter's sequence."`
-}
-
-type letterShowCommand struct{ letterCommand }
-
-// Run implements the command.
-func (c *letterShowCommand) Run(inv *invocation) error {
-	cl, err := inv.client()
-	if err != nil {
-		return err
-	}
-	l, err := cl.DeadLetter(inv.ctx, c.Sequence)
-	if err != nil {
-		return err
-	}
-	return inv.print(l, func(w io.Writer) {
-		_, _ = fmt.Fprintf(w, "%s %s: %s: %s\non %s (%s %d), attempt %d, %d bytes, sha256 %s\n%s\n",
-			l.Service, l.Code, l.Field, l.Reason, l.Subject, l.Stream, l.MessageAt, l.Attempts, l.Size, l.SHA256, l.Data)
-	})
-}
-
-type letterRetryCommand struct{ letterCommand }
-
-// Run implements the command.
-func (c *letterRetryCommand) Run(inv *invocation) error {
-	cl, err := inv.client()
-	if err != nil {
-		return err
-	}
-	return inv.settled(cl.RetryDeadLetter(inv.ctx, c.Sequence))
-}
-
-type letterDropCommand struct{ letterCommand }
-
-// Run implements the command.
-func (c *letterDropCommand) Run(inv *invocation) error {
-	cl, err := inv.client()
-	if err != nil {
-		return err
-	}
-	return inv.settled(cl.DropDeadLetter(inv.ctx, c.Sequence))
-}
-
-func (inv *invocation) settled(s api.Settled, err error) error {
-	if err != nil {
-		return err
-	}
-	return inv.print(s, func(w io.Writer) { _, _ = fmt.Fprintf(w, "%s %d\n", s.Action, s.Sequence) })
 }
 
 type configCommand struct {

@@ -16,7 +16,7 @@ const readyLimit = 2 * time.Second
 func (h *house) ready(ctx context.Context) api.Readiness {
 	out := api.Readiness{Ready: true, Checks: map[string]api.Check{}}
 	for name, ask := range map[string]func(context.Context) (map[string]any, error){
-		"nats":   func(context.Context) (map[string]any, error) { return nil, h.broker.Ready() },
+		"nats":   h.natsReady,
 		"memory": h.memoryReady,
 		"audit":  func(ctx context.Context) (map[string]any, error) { return nil, h.auditLog.Ping(ctx) },
 		"stages": h.stagesReady,
@@ -27,6 +27,16 @@ func (h *house) ready(ctx context.Context) api.Readiness {
 		out.Ready = out.Ready && check.OK
 	}
 	return out
+}
+
+// natsReady also counts the dead letters. They want an operator's eye and are no
+// reason to send requests elsewhere.
+func (h *house) natsReady(ctx context.Context) (map[string]any, error) {
+	if err := h.broker.Ready(); err != nil {
+		return nil, err
+	}
+	letters, err := h.runtime.Letters().Count(ctx)
+	return map[string]any{"dead_letters": letters}, err
 }
 
 func checked(ctx context.Context, ask func(context.Context) (map[string]any, error)) api.Check {

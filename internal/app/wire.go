@@ -33,6 +33,7 @@ func (h *house) wire(context.Context) error {
 	}
 	metrics.WatchStore(h.store)
 	metrics.WatchStages(h.runtime.Stats)
+	metrics.WatchLetters(h.runtime.Letters().Count)
 	rules := memory.Shipped()
 	packs, err := rulepack.New()
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"palimpsest/pkg/api"
+	"palimpsest/pkg/client"
 	"palimpsest/pkg/scope"
 )
 
@@ -117,7 +118,7 @@ func (i *instance) mends() {
 	}
 	// What is still wrong with it comes back as a letter of its own.
 	eventually(t, "the retried letter is refused again", func() error {
-		page, err := i.api.DeadLetters(t.Context(), 0, 10)
+		page, err := i.api.DeadLetters(t.Context(), client.ListLetters{Limit: 10})
 		if err != nil {
 			return err
 		}
@@ -126,7 +127,53 @@ func (i *instance) mends() {
 		}
 		return nil
 	})
-	refused(t, 1, "not_found", "", "--server", i.HTTP, "deadletter", "show", second)
+	for _, verb := range []string{"show", "retry", "drop"} {
+		refused(t, 1, "not_found", "", "--server", i.HTTP, "deadletter", verb, second)
+	}
+	i.mendsAll()
+}
+
+// mendsAll narrows what it lists, retries and drops.
+func (i *instance) mendsAll() {
+	t := i.t
+	t.Helper()
+	ben := person("ben")
+	i.publish(ben, "", map[string]any{"content": 8})
+	if _, err := i.js.Publish(t.Context(), "palimpsest.episodes._.ann._._", []byte(`{"content": "x"}`)); err != nil {
+		t.Fatal(err)
+	}
+	i.buried(3)
+	letter := func(args ...string) string {
+		return i.cli("", append([]string{"--server", i.HTTP, "deadletter"}, args...)...)
+	}
+	lines := func(out string) int { return strings.Count(out, "\n") }
+	for want, args := range map[int][]string{
+		1 + 2: {"list"}, 1 + 3: {"list", "--everywhere"}, 1 + 1: {"list", "--user", "ben", "--service", "ingest", "--code", "invalid_field"}, 1: {"list", "--service", "decider"},
+	} {
+		if out := letter(args...); lines(out) != want {
+			t.Errorf("%v: %s", args, out)
+		}
+	}
+	if out := letter("retry", "--all", "--user", "ben"); lines(out) != 1 || !strings.HasPrefix(out, "retried ") {
+		t.Errorf("retry --all says %q", out)
+	}
+	eventually(t, "ben's letter is refused again", func() error {
+		if out := letter("list", "--user", "ben"); lines(out) != 2 {
+			return fmt.Errorf("letters: %s", out)
+		}
+		return nil
+	})
+	if out := letter("drop", "--all", "--everywhere"); lines(out) != 3 {
+		t.Errorf("drop --all says %q", out)
+	}
+	if out := letter("drop", "--all"); out != "" {
+		t.Errorf("drop --all of nothing says %q", out)
+	}
+	for _, args := range [][]string{{"retry"}, {"drop", "1", "--all"}, {"retry", "1", "--user", "ann"}} {
+		if _, _, code := run(t, strings.NewReader(""), append([]string{"--server", i.HTTP, "deadletter"}, args...)...); code != 2 {
+			t.Errorf("%v: exit %d", args, code)
+		}
+	}
 }
 
 // TestStopDrains asks the program to end while it is spoken to: it ends well,

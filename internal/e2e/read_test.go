@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"palimpsest/pkg/api"
+	"palimpsest/pkg/client"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -66,7 +67,7 @@ func (i *instance) buried(n int) []api.DeadLetter {
 	eventually(i.t, fmt.Sprintf("%d dead letters", n), func() error {
 		out = nil
 		for after := uint64(0); ; {
-			page, err := i.api.DeadLetters(i.t.Context(), after, 500)
+			page, err := i.api.DeadLetters(i.t.Context(), client.ListLetters{After: after, Limit: 500})
 			if err != nil {
 				return err
 			}

@@ -16,8 +16,22 @@ import (
 // DeadLetterStream is where the runtime buries.
 const DeadLetterStream = "DEADLETTER"
 
-// ErrNoLetter: no dead letter has that sequence.
-var ErrNoLetter = errors.New("pipeline: no such dead letter")
+// Why a letter cannot be shown, retried or dropped.
+var (
+	// ErrNoLetter: no dead letter has that sequence.
+	ErrNoLetter = errors.New("pipeline: no such dead letter")
+	// ErrClipped: the letter keeps only the first part of a large message, and its
+	// stream holds it no more.
+	ErrClipped = errors.New("pipeline: only the first part of the message is kept")
+	// ErrCommitted: the message is an effect. It stands in AUDIT, which must not
+	// hold it twice.
+	ErrCommitted = errors.New("pipeline: the message stands in AUDIT")
+	// ErrUnfit: the message is no legal one and has no legal form.
+	ErrUnfit = errors.New("pipeline: the message cannot be published again")
+	// ErrRemembered: the stream takes the message for the one that was refused a
+	// moment ago. It passes.
+	ErrRemembered = errors.New("pipeline: the stream still remembers the message")
+)
 
 // Letter is a dead letter as it lies in its stream.
 type Letter struct {
@@ -97,6 +111,15 @@ func (l *Letters) List(ctx context.Context, f LetterFilter, after uint64, limit 
 		}
 	}
 	return letters, after, nil
+}
+
+// Count is how many letters there are.
+func (l *Letters) Count(ctx context.Context) (uint64, error) {
+	stream, err := l.js.Stream(ctx, DeadLetterStream)
+	if err != nil {
+		return 0, fmt.Errorf("pipeline: count dead letters: %w", err)
+	}
+	return stream.CachedInfo().State.Msgs, nil
 }
 
 // Show returns one letter, or [ErrNoLetter].

@@ -1,10 +1,12 @@
 package pipeline
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -20,7 +22,8 @@ import (
 // range (a tick, its candidates or its deltas) runs as a late batch, which
 // moves no watermark and loses against later event times; deltas are decided
 // anew from their candidates. Anything else is published as it was, under its
-// own id.
+// own id; what cannot be is
+// [ErrClipped], [ErrCommitted], [ErrUnfit] or, for now, [ErrRemembered].
 func (l *Letters) Retry(ctx context.Context, sequence uint64) error {
 	stream, letter, err := l.get(ctx, sequence)
 	if err != nil {
@@ -32,14 +35,14 @@ func (l *Letters) Retry(ctx context.Context, sequence uint64) error {
 	}
 	msg, err := l.again(letter, body)
 	if err != nil {
-		return fmt.Errorf("pipeline: retry dead letter %d: %w", sequence, err)
+		return fmt.Errorf("pipeline: retry dead letter %d: %w", sequence, unfit(err))
 	}
 	ack, err := l.broker.send(ctx, msg)
 	if err != nil {
 		return err
 	}
-	if ack.Duplicate {
-		return fmt.Errorf("pipeline: retry dead letter %d: its stream still remembers the message: try again later", sequence)
+	if ack.Duplicate && msg.Header.Get(jetstream.MsgIDHeader) != retryID(letter) {
+		return fmt.Errorf("pipeline: retry dead letter %d: %w", sequence, ErrRemembered)
 	}
 	if err := stream.SecureDeleteMsg(ctx, sequence); err != nil {
 		return fmt.Errorf("pipeline: drop dead letter %d after its retry: %w", sequence, err)
@@ -47,8 +50,15 @@ func (l *Letters) Retry(ctx context.Context, sequence uint64) error {
 	return nil
 }
 
-// body is the whole message. Of a large one the letter has the first part only;
-// its stream may still hold the rest.
+// retryID is the id under which a letter's stream takes its message again, so
+// that two who retry the same letter send it once.
+func retryID(letter Letter) string {
+	return events.HashID("retry", letter.ID, strconv.FormatUint(letter.Sequence, 10))
+}
+
+// body is the whole message, or what the letter keeps of it where that is enough.
+// Of a large one the letter has the first part only; its stream may still hold
+// the rest. A range needs no more than its name, which stands first.
 func (l *Letters) body(ctx context.Context, letter Letter) ([]byte, error) {
 	if !letter.Truncated {
 		return letter.Data, nil
@@ -58,22 +68,40 @@ func (l *Letters) body(ctx context.Context, letter Letter) ([]byte, error) {
 		return nil, fmt.Errorf("look for the whole body: %w", err)
 	}
 	msg, err := stream.GetMsg(ctx, letter.MessageBuried.Sequence)
-	if err != nil {
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return letter.Data, nil
+	case err != nil:
 		return nil, fmt.Errorf("look for the whole body: %w", err)
 	}
 	if sum := sha256.Sum256(msg.Data); hex.EncodeToString(sum[:]) != letter.SHA256 {
-		return nil, fmt.Errorf("%s holds another message at %d", letter.Stream, letter.MessageBuried.Sequence)
+		return letter.Data, nil
 	}
 	return msg.Data, nil
 }
 
+// unfit marks what is wrong with the message itself.
+func unfit(err error) error {
+	if errors.Is(err, ErrClipped) || errors.Is(err, ErrCommitted) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUnfit, err)
+}
+
 // again is the message to publish.
 func (l *Letters) again(letter Letter, body []byte) (*nats.Msg, error) {
-	p, err := latePayload(letter.MessageKind, body)
+	if letter.MessageKind == events.KindEffectCommitted {
+		return nil, ErrCommitted
+	}
+	clipped := len(body) < letter.Size
+	p, err := latePayload(letter.MessageKind, body, clipped)
 	if err != nil {
 		return nil, err
 	}
-	id := events.HashID("retry", letter.ID, strconv.FormatUint(letter.Sequence, 10))
+	if p == nil && clipped {
+		return nil, ErrClipped
+	}
+	id := retryID(letter)
 	if p != nil {
 		return encode(events.Meta{
 			ID: id, Source: sourceOf("deadletter"), Time: l.now(),
@@ -105,33 +133,80 @@ func (l *Letters) again(letter Letter, body []byte) (*nats.Msg, error) {
 	return &nats.Msg{Subject: subject, Header: header, Data: body}, nil
 }
 
-// latePayload turns a buried range into a late batch; nil for other kinds.
-func latePayload(kind events.Kind, body []byte) (events.Payload, error) {
-	late := func(b events.Batch) events.Batch {
-		b.Cause, b.Attempt, b.Stale, b.Skipped = events.CauseLate, 0, 0, ""
-		return b
-	}
+// latePayload turns a buried range into a late batch; nil for other kinds. Of a
+// range whose body was clipped only the name is left: it is extracted anew.
+func latePayload(kind events.Kind, body []byte, clipped bool) (events.Payload, error) {
 	switch kind {
 	case events.KindTickIssued:
 		var t events.TickIssued
+		if clipped {
+			return lateTick(body)
+		}
 		err := json.Unmarshal(body, &t)
-		t.Batch = late(t.Batch)
+		t.Batch = lateBatch(t.Batch)
 		return t, err
 	case events.KindCandidatesExtracted:
 		var c events.CandidatesExtracted
+		if clipped {
+			return lateTick(body)
+		}
 		err := json.Unmarshal(body, &c)
-		c.Batch = late(c.Batch)
+		c.Batch = lateBatch(c.Batch)
 		return c, err
 	case events.KindDeltasDecided:
 		var d events.DeltasDecided
+		if clipped {
+			return lateTick(body)
+		}
 		if err := json.Unmarshal(body, &d); err != nil || d.Command != nil {
 			return nil, err
 		}
 		return events.CandidatesExtracted{
-			Batch: late(d.Batch), SessionEnds: d.SessionEnds, Episodes: d.Episodes, Candidates: d.Candidates,
+			Batch: lateBatch(d.Batch), SessionEnds: d.SessionEnds, Episodes: d.Episodes, Candidates: d.Candidates,
 		}, nil
 	}
 	return nil, nil //nolint:nilnil // no payload means: as it was
+}
+
+func lateBatch(b events.Batch) events.Batch {
+	b.Cause, b.Attempt, b.Stale, b.Skipped = events.CauseLate, 0, 0, ""
+	return b
+}
+
+// lateTick reads the batch that begins a clipped body; nil where that is of a
+// command, or names no range.
+func lateTick(clipped []byte) (events.Payload, error) {
+	members := map[string]json.RawMessage{}
+	d := json.NewDecoder(bytes.NewReader(clipped))
+	if _, err := d.Token(); err != nil {
+		return nil, nil //nolint:nilnil,nilerr // nothing can be read
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			break
+		}
+		var value json.RawMessage
+		if d.Decode(&value) != nil {
+			break
+		}
+		if text, ok := name.(string); ok {
+			members[text] = value
+		}
+	}
+	whole, err := json.Marshal(members)
+	if err != nil {
+		return nil, err
+	}
+	var t events.TickIssued
+	if err := json.Unmarshal(whole, &t); err != nil {
+		return nil, err
+	}
+	if t.Rule == events.RuleCommand || t.Range.Empty() || t.Validate() != nil {
+		return nil, nil //nolint:nilnil // no range that could be extracted anew
+	}
+	t.Batch = lateBatch(t.Batch)
+	return t, nil
 }
 
 // first reads a header however its publisher spelled its name.

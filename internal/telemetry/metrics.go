@@ -79,6 +79,11 @@ func (m *Metrics) WatchStages(stats func() []pipeline.StageStats) {
 	m.registry.MustRegister(&stageCollector{stats: stats})
 }
 
+// WatchLetters adds how many dead letters there are, asked for at each scrape.
+func (m *Metrics) WatchLetters(count func(context.Context) (uint64, error)) {
+	m.registry.MustRegister(letterCollector(count))
+}
+
 // Handler serves the Prometheus text format.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry, ErrorHandling: promhttp.ContinueOnError})
@@ -122,4 +127,23 @@ func (c *stageCollector) Collect(out chan<- prometheus.Metric) {
 	for _, s := range c.stats() {
 		out <- prometheus.MustNewConstMetric(inFlight, prometheus.GaugeValue, float64(s.InFlight), s.Service, s.Stage)
 	}
+}
+
+type letterCollector func(context.Context) (uint64, error)
+
+var letters = prometheus.NewDesc("palimpsest_dead_letters", "Dead letters that nobody has retried or dropped.", nil, nil)
+
+// Describe implements [prometheus.Collector].
+func (letterCollector) Describe(out chan<- *prometheus.Desc) { out <- letters }
+
+// Collect implements [prometheus.Collector].
+func (count letterCollector) Collect(out chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeLimit)
+	defer cancel()
+	n, err := count(ctx)
+	if err != nil {
+		out <- prometheus.NewInvalidMetric(letters, err)
+		return
+	}
+	out <- prometheus.MustNewConstMetric(letters, prometheus.GaugeValue, float64(n))
 }

@@ -23,6 +23,7 @@ func TestMetricsAreServed(t *testing.T) {
 	m.WatchStages(func() []pipeline.StageStats {
 		return []pipeline.StageStats{{Service: "ingest", Stage: "ingest-00", InFlight: 3}}
 	})
+	m.WatchLetters(func(context.Context) (uint64, error) { return 5, nil })
 	m.Observe(pipeline.Observation{Service: "ingest", Stage: "ingest-00", Verdict: "bury", Code: "id_conflict", Redelivered: true, Duration: time.Millisecond})
 	rec := httptest.NewRecorder()
 	m.Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
@@ -33,6 +34,7 @@ func TestMetricsAreServed(t *testing.T) {
 		`palimpsest_handler_seconds_count{service="ingest",stage="ingest-00"} 1`,
 		`palimpsest_store_rows{kind="facts"} 7`,
 		`palimpsest_in_flight{service="ingest",stage="ingest-00"} 3`,
+		"palimpsest_dead_letters 5",
 		"go_goroutines",
 	} {
 		if !strings.Contains(rec.Body.String(), want) {

@@ -16,6 +16,7 @@ const (
 	CodeMethodNotAllowed    = "method_not_allowed"
 	CodeFactConflict        = "fact_conflict"
 	CodeBodyTooLarge        = "body_too_large"
+	CodeNotRetriable        = "not_retriable"
 	CodeIdempotencyMismatch = "idempotency_mismatch"
 	CodeRuleInvalid         = "rule_invalid"
 	CodeRateLimited         = "rate_limited"

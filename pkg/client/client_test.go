@@ -163,7 +163,10 @@ func TestRequests(t *testing.T) {
 			return err
 		}},
 		{"GET /v1/ledger?accounts=true&project=p+q ", func() error { _, err := c.Ledger(t.Context(), scope.Selector{}, true); return err }},
-		{"GET /v1/deadletters?after=7&limit=2&project=p+q ", func() error { _, err := c.DeadLetters(t.Context(), 7, 2); return err }},
+		{"GET /v1/deadletters?after=7&code=poison&limit=2&project=p+q&service=decider&user=nora ", func() error {
+			_, err := c.DeadLetters(t.Context(), client.ListLetters{Service: "decider", Code: "poison", User: "nora", After: 7, Limit: 2})
+			return err
+		}},
 		{"POST /v1/deadletters/7/retry?project=p+q ", func() error { _, err := c.RetryDeadLetter(t.Context(), 7); return err }},
 	} {
 		if err := tc.call(); err != nil {

@@ -107,11 +107,24 @@ func (c *Client) stream(ctx context.Context, path string, query url.Values) iter
 	}
 }
 
-// DeadLetters lists refused messages behind a sequence, oldest first.
-func (c *Client) DeadLetters(ctx context.Context, after uint64, limit int) (api.DeadLetterPage, error) {
-	query := page(url.Values{}, limit, "")
-	if after > 0 {
-		query.Set("after", strconv.FormatUint(after, 10))
+// ListLetters narrows a list of dead letters; what is empty matches all.
+type ListLetters struct {
+	Service, Code, User string
+	After               uint64 // continue behind this sequence
+	Limit               int    // 1 to 1000; 100 unless given
+}
+
+// DeadLetters lists refused messages, oldest first. Without a project it lists
+// those of all, and those whose project could not be read.
+func (c *Client) DeadLetters(ctx context.Context, l ListLetters) (api.DeadLetterPage, error) {
+	query := page(url.Values{}, l.Limit, "")
+	for name, value := range map[string]string{"service": l.Service, "code": l.Code, "user": l.User} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	if l.After > 0 {
+		query.Set("after", strconv.FormatUint(l.After, 10))
 	}
 	var out api.DeadLetterPage
 	return out, c.call(ctx, request{method: http.MethodGet, path: "/v1/deadletters", query: query}, &out)

@@ -28,11 +28,14 @@ func (s *Service) letters(
 }
 
 // sides is what a letter about a conflict shows: what was said, and what is
-// known.
+// known. The former is a batch of the one candidate, so that the letter can be
+// retried; its range is empty, because the rest of the range is settled without
+// it.
 type sides struct {
-	Candidate events.Candidate `json:"candidate"`
-	Missing   []string         `json:"missing,omitempty"`
-	Found     []events.Fact    `json:"found,omitempty"`
+	events.Batch
+	Candidates []events.Candidate `json:"candidates"`
+	Missing    []string           `json:"missing,omitempty"`
+	Found      []events.Fact      `json:"found,omitempty"`
 }
 
 func bury(in events.Event[events.CandidatesExtracted], r refusal) (events.MessageBuried, error) {
@@ -41,7 +44,9 @@ func bury(in events.Event[events.CandidatesExtracted], r refusal) (events.Messag
 		Subject: events.Subject(in.Data), MessageKind: in.Data.Kind(),
 		Code: events.CodeInvalidField, Reason: r.err.Error(), Attempts: max(in.Delivery, 1), BuriedAt: in.Time,
 	}
-	body := sides{Candidate: r.candidate}
+	alone := in.Data.Batch
+	alone.Range.From = alone.Range.To
+	body := sides{Batch: alone, Candidates: []events.Candidate{r.candidate}}
 	var conflict *decide.FactConflictError
 	var invalid *decide.InvalidCandidateError
 	switch {

@@ -121,6 +121,13 @@ func TestConflictBecomesADeadLetter(t *testing.T) {
 	if l := letters[0]; l.Code != events.CodeFactConflict || l.Field != "metadata.replaces" || l.Stream != "CANDIDATES" || l.Sequence != 7 {
 		t.Errorf("letter %+v", l)
 	}
+	var again events.CandidatesExtracted // what a retry sends
+	if err := json.Unmarshal(letters[0].Data, &again); err != nil {
+		t.Fatal(err)
+	}
+	if r := again.Range; len(again.Candidates) != 1 || again.Candidates[0].ID != bad.ID || !r.Empty() || r.To != out.Range.To || again.Rule != out.Rule || again.Scope != out.Scope {
+		t.Errorf("the letter keeps %+v", again)
+	}
 	if l := letters[1]; l.Code != events.CodeInvalidField || l.Field != "metadata.intent" {
 		t.Errorf("letter %+v", l)
 	}

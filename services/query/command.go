@@ -81,6 +81,9 @@ func (s *Service) commanded(ctx context.Context, c events.CommandRequested, outc
 			answer.Fact = &view
 		}
 	}
+	if last.Skipped != "" {
+		return nil, refused(last.Skipped)
+	}
 	if last.Conflict != "" {
 		return nil, conflict(c, last.Conflict, answer.Fact)
 	}
@@ -89,6 +92,16 @@ func (s *Service) commanded(ctx context.Context, c events.CommandRequested, outc
 		status = http.StatusCreated
 	}
 	return &written{Status: status, Body: answer}, nil
+}
+
+// refused tells a caller why the command was buried: what it asks for cannot be
+// done, or, where it was given up, could not be.
+func refused(why string) *api.Problem {
+	code, reason, _ := strings.Cut(why, ": ")
+	if code == events.CodePoison {
+		return api.NewProblem(http.StatusInternalServerError, api.CodeInternal, "", "the command was given up and is in the dead letters: %s", reason)
+	}
+	return fieldProblem("", &events.FieldError{Code: code, Reason: reason})
 }
 
 // conflict tells a caller what stands where another revision was expected.

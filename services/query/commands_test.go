@@ -246,3 +246,26 @@ func TestReadYourCommand(t *testing.T) {
 		t.Error("stale")
 	}
 }
+
+// A command that was buried is answered with the reason at once, by the status
+// that its code stands for, and again to whoever repeats it.
+func TestRefusedCommandIsAnswered(t *testing.T) {
+	t.Parallel()
+	for skipped, want := range map[string]api.Problem{
+		"invalid_field: candidate.confidence: 7 is outside [0,1]": {Status: 400, Code: api.CodeInvalidField, Detail: "candidate.confidence: 7 is outside [0,1]"},
+		"body_too_large: the batch is too large":                  {Status: 413, Code: api.CodeBodyTooLarge, Detail: "the batch is too large"},
+		"poison: failed 20 times":                                 {Status: 500, Code: api.CodeInternal, Detail: "the command was given up and is in the dead letters: failed 20 times"},
+	} {
+		r := newRig(t)
+		r.obey(func(events.CommandRequested) events.Outcome { return events.Outcome{Skipped: skipped} })
+		for range 2 {
+			a := r.do(http.MethodPost, "/v1/facts", `{"user":"nora","text":"Nora keeps bees."}`, "Idempotency-Key", "k")
+			if p := a.problem(t); p.Status != want.Status || p.Code != want.Code || p.Detail != want.Detail {
+				t.Errorf("%s: %+v", skipped, p)
+			}
+		}
+		if n := len(r.publisher.sent()); n != 1 {
+			t.Errorf("%s: %d commands were published", skipped, n)
+		}
+	}
+}

@@ -111,8 +111,19 @@ func (s *Service) dropLetter(ctx context.Context, in *letterInput) (*settledLett
 }
 
 func (s *Service) letterProblem(err error) error {
-	if errors.Is(err, pipeline.ErrNoLetter) {
-		return api.NewProblem(http.StatusNotFound, api.CodeNotFound, "sequence", "there is no such dead letter")
+	switch {
+	case errors.Is(err, pipeline.ErrNoLetter):
+		err = api.NewProblem(http.StatusNotFound, api.CodeNotFound, "sequence", "there is no such dead letter")
+	case errors.Is(err, pipeline.ErrClipped):
+		err = api.NewProblem(http.StatusConflict, api.CodeNotRetriable, "",
+			"only the first part of the message is kept, and its stream holds it no more: publish it anew and drop the letter")
+	case errors.Is(err, pipeline.ErrCommitted):
+		err = api.NewProblem(http.StatusConflict, api.CodeNotRetriable, "",
+			"the message is an effect, which AUDIT holds already: the store copies it from there when the program starts")
+	case errors.Is(err, pipeline.ErrUnfit):
+		err = api.NewProblem(http.StatusConflict, api.CodeNotRetriable, "", "%v: publish it anew and drop the letter", err)
+	case errors.Is(err, pipeline.ErrRemembered):
+		err = api.NewProblem(http.StatusServiceUnavailable, api.CodeStreamUnavailable, "", "the stream takes the message for the one refused a moment ago")
 	}
 	return s.problem(err)
 }

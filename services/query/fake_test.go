@@ -173,9 +173,12 @@ func (f *fakeLog) LastSequence(context.Context) (uint64, error) { return f.last,
 type fakeLetters struct {
 	letters []pipeline.Letter
 	did     []string
+	asked   pipeline.LetterFilter
+	err     error // of a retry
 }
 
 func (f *fakeLetters) List(_ context.Context, q pipeline.LetterFilter, after uint64, limit int) ([]pipeline.Letter, uint64, error) {
+	f.asked = q
 	var out []pipeline.Letter
 	for _, l := range f.letters {
 		if l.Sequence > after && (q.Project == "" || q.Project == l.Scope.Project) && (q.Code == "" || q.Code == l.Code) {
@@ -199,7 +202,7 @@ func (f *fakeLetters) Show(_ context.Context, sequence uint64) (pipeline.Letter,
 
 func (f *fakeLetters) Retry(context.Context, uint64) error {
 	f.did = append(f.did, "retry")
-	return nil
+	return f.err
 }
 
 func (f *fakeLetters) Drop(context.Context, uint64) error {

@@ -3,6 +3,7 @@ package query
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/api"
+	"palimpsest/pkg/client"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -210,11 +212,11 @@ func TestDeadLetters(t *testing.T) {
 		}}
 	}
 	r.letters.letters = []pipeline.Letter{letter(1, "default"), letter(2, "rival"), letter(3, "")}
-	first, err := r.client.DeadLetters(t.Context(), 0, 2)
+	first, err := r.client.DeadLetters(t.Context(), client.ListLetters{Limit: 2})
 	if err != nil || len(first.Letters) != 2 || first.Next != 2 || first.Letters[0].Data != nil || first.Letters[0].MessageAt != 71 {
 		t.Fatalf("%+v, %v", first, err)
 	}
-	rest, err := r.client.DeadLetters(t.Context(), first.Next, 2)
+	rest, err := r.client.DeadLetters(t.Context(), client.ListLetters{After: first.Next, Limit: 2})
 	if err != nil || len(rest.Letters) != 1 || rest.Next != 0 {
 		t.Fatalf("%+v, %v", rest, err)
 	}
@@ -241,5 +243,37 @@ func TestDeadLetters(t *testing.T) {
 	}
 	if p := r.do(http.MethodGet, "/v1/deadletters?limit=1001", "").problem(t); p.Field != "limit" {
 		t.Errorf("%+v", p)
+	}
+}
+
+func TestDeadLettersAreNarrowed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	a := r.do(http.MethodGet, "/v1/deadletters?service=decider&code=poison&user=nora&project=p", "")
+	want := pipeline.LetterFilter{Service: "decider", Project: "p", User: "nora", Code: "poison"}
+	if diff := cmp.Diff(want, r.letters.asked); diff != "" || a.status != 200 {
+		t.Errorf("%d: %s", a.status, diff)
+	}
+}
+
+// What cannot be retried is answered with the reason, and is nobody's outage.
+func TestDeadLetterThatCannotBeRetried(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err    error
+		status int
+		code   string
+	}{
+		{pipeline.ErrClipped, http.StatusConflict, api.CodeNotRetriable},
+		{pipeline.ErrCommitted, http.StatusConflict, api.CodeNotRetriable},
+		{pipeline.ErrUnfit, http.StatusConflict, api.CodeNotRetriable},
+		{pipeline.ErrRemembered, http.StatusServiceUnavailable, api.CodeStreamUnavailable},
+	} {
+		r := newRig(t)
+		r.letters.letters = []pipeline.Letter{{Sequence: 1}}
+		r.letters.err = fmt.Errorf("pipeline: retry dead letter 1: %w", c.err)
+		if p := r.do(http.MethodPost, "/v1/deadletters/1/retry", "").problem(t); p.Status != c.status || p.Code != c.code || p.Detail == "" {
+			t.Errorf("%v: %+v", c.err, p)
+		}
 	}
 }

@@ -1,0 +1,186 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"palimpsest/pkg/api"
+	"palimpsest/pkg/client"
+)
+
+type deadletterCommand struct {
+	List  letterListCommand  `cmd:"" help:"List refused messages, oldest first."`
+	Show  letterShowCommand  `cmd:"" help:"Show one with its body."`
+	Retry letterRetryCommand `cmd:"" help:"Hand one, or all that match, to its service again."`
+	Drop  letterDropCommand  `cmd:"" help:"Forget one, or all that match."`
+}
+
+// reach says whose letters a command sees.
+type reach struct {
+	Everywhere bool `help:"Those of every project, and those whose project could not be read."`
+}
+
+func (r reach) client(inv *invocation) (*client.Client, error) {
+	if r.Everywhere {
+		return inv.clientOf("")
+	}
+	return inv.client()
+}
+
+// letterFilter narrows a command to some of the letters.
+type letterFilter struct {
+	Service string `help:"Buried by this service." placeholder:"NAME"`
+	Code    string `help:"Buried for this code." placeholder:"CODE"`
+	User    string `help:"Of this user." placeholder:"ID"`
+}
+
+func (f letterFilter) behind(after uint64, limit int) client.ListLetters {
+	return client.ListLetters{Service: f.Service, Code: f.Code, User: f.User, After: after, Limit: limit}
+}
+
+type letterListCommand struct {
+	reach
+	letterFilter
+	After uint64 `help:"Continue behind this sequence."`
+	Limit int    `help:"Letters at most." default:"100"`
+}
+
+// Run implements the command.
+func (c *letterListCommand) Run(inv *invocation) error {
+	cl, err := c.client(inv)
+	if err != nil {
+		return err
+	}
+	page, err := cl.DeadLetters(inv.ctx, c.behind(c.After, c.Limit))
+	if err != nil {
+		return err
+	}
+	return inv.print(page, func(w io.Writer) {
+		t := table(w, "SEQ", "SERVICE", "CODE", "FIELD", "REASON", "BURIED")
+		for _, l := range page.Letters {
+			row(t, l.Sequence, l.Service, l.Code, l.Field, oneLine(l.Reason), l.BuriedAt.Format(time.RFC3339))
+		}
+		_ = t.Flush()
+	})
+}
+
+type letterShowCommand struct {
+	reach
+	Sequence uint64 `arg:"" help:"The letter's sequence."`
+}
+
+// Run implements the command.
+func (c *letterShowCommand) Run(inv *invocation) error {
+	cl, err := c.client(inv)
+	if err != nil {
+		return err
+	}
+	l, err := cl.DeadLetter(inv.ctx, c.Sequence)
+	if err != nil {
+		return err
+	}
+	return inv.print(l, func(w io.Writer) {
+		_, _ = fmt.Fprintf(w, "%s %s: %s: %s\non %s (%s %d), attempt %d, %d bytes, sha256 %s\n%s\n",
+			l.Service, l.Code, l.Field, l.Reason, l.Subject, l.Stream, l.MessageAt, l.Attempts, l.Size, l.SHA256, l.Data)
+	})
+}
+
+// letterCommand is what one letter, or all that match, are given.
+type letterCommand struct {
+	reach
+	letterFilter
+	Sequence uint64 `arg:"" optional:"" help:"The letter's sequence."`
+	All      bool   `help:"All letters that the other flags let through."`
+}
+
+// Validate implements kong's hook.
+func (c *letterCommand) Validate() error {
+	switch narrowed := c.letterFilter != (letterFilter{}); {
+	case c.All && c.Sequence != 0:
+		return errors.New("a sequence and --all exclude each other")
+	case !c.All && c.Sequence == 0:
+		return errors.New("name a letter by its sequence, or say --all")
+	case !c.All && narrowed:
+		return errors.New("--service, --code and --user go with --all")
+	}
+	return nil
+}
+
+// each settles the letters that the command names. Those that come while it runs,
+// such as one that is retried in vain, are none of them.
+func (c *letterCommand) each(inv *invocation, settle func(*client.Client, context.Context, uint64) (api.Settled, error)) error {
+	cl, err := c.client(inv)
+	if err != nil {
+		return err
+	}
+	if !c.All {
+		s, err := settle(cl, inv.ctx, c.Sequence)
+		if err != nil {
+			return err
+		}
+		return inv.print(s, func(w io.Writer) { told(w, s) })
+	}
+	sequences, err := c.matching(inv.ctx, cl)
+	if err != nil {
+		return err
+	}
+	done, left := []api.Settled{}, 0
+	for _, sequence := range sequences {
+		s, err := settle(cl, inv.ctx, sequence)
+		if inv.ctx.Err() != nil {
+			return inv.ctx.Err()
+		}
+		if err != nil {
+			left++
+			_, _ = fmt.Fprintf(inv.term.Err, "letter %d: %v\n", sequence, err)
+			continue
+		}
+		done = append(done, s)
+	}
+	err = inv.print(done, func(w io.Writer) {
+		for _, s := range done {
+			told(w, s)
+		}
+	})
+	if err == nil && left > 0 {
+		return fmt.Errorf("%d of %d letters are left as they were", left, len(sequences))
+	}
+	return err
+}
+
+// matching lists the letters before any is touched.
+func (c *letterCommand) matching(ctx context.Context, cl *client.Client) ([]uint64, error) {
+	const pageSize = 1000
+	var out []uint64
+	for after := uint64(0); ; {
+		page, err := cl.DeadLetters(ctx, c.behind(after, pageSize))
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range page.Letters {
+			out = append(out, l.Sequence)
+		}
+		if after = page.Next; after == 0 {
+			return out, nil
+		}
+	}
+}
+
+func told(w io.Writer, s api.Settled) { _, _ = fmt.Fprintf(w, "%s %d\n", s.Action, s.Sequence) }
+
+type letterRetryCommand struct{ letterCommand }
+
+// Run implements the command.
+func (c *letterRetryCommand) Run(inv *invocation) error {
+	return c.each(inv, (*client.Client).RetryDeadLetter)
+}
+
+type letterDropCommand struct{ letterCommand }
+
+// Run implements the command.
+func (c *letterDropCommand) Run(inv *invocation) error {
+	return c.each(inv, (*client.Client).DropDeadLetter)
+}
