@@ -24,7 +24,7 @@ type step struct {
 var pipelineOrder = []step{
 	{"query", nil, []string{"CommandRequested", "EpisodeRecorded", "FactReturned", "SessionEnded"}},
 	{"ingest", []string{"EpisodeRecorded", "SessionEnded"}, []string{"EpisodeStored"}},
-	{"scheduler", []string{"EffectCommitted", "EpisodeStored"}, []string{"SessionEnded", "TickIssued"}},
+	{"scheduler", []string{"EffectCommitted", "EpisodeStored"}, []string{"CommandRequested", "SessionEnded", "TickIssued"}},
 	{"extractor", []string{"TickIssued"}, []string{"CandidatesExtracted"}},
 	{"decider", []string{"CandidatesExtracted", "CommandRequested"}, []string{"DeltasDecided", "MessageBuried"}},
 	{"consolidator", []string{"DeltasDecided", "EffectCommitted", "FactReturned"}, []string{"CandidatesExtracted", "OutcomeAnnounced"}},

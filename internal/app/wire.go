@@ -63,6 +63,7 @@ func (h *house) wire(context.Context) error {
 			var err error
 			h.consolidator, err = consolidator.New(h.cfg.Consolidator, consolidator.Deps{
 				Applier: h.store, Facts: h.store, Outcomes: h.store, Journal: h.journal, Log: h.auditLog, Logger: h.log,
+				Observe: metrics.Committed,
 			})
 			return h.consolidator, err
 		},

@@ -25,6 +25,14 @@ type Decider interface {
 	// Supersedes. Superseded versions end when their successor's ValidFrom comes,
 	// deleted facts when the candidate's does (see [Since]), neither before it
 	// began.
+	//
+	// What would change a fact that changed too often lately ([Breaker]) changes
+	// nothing: the candidate becomes an add of a hold, reason churn. Of the
+	// candidates on one fact only the newest is held; each that it takes the
+	// place of, whether of the batch or of [Known].Held, becomes a NOOP, reason
+	// churn, and so does what was said before it. A candidate that is decided on
+	// takes the place of those held before it likewise, so that what is held
+	// never outlasts a later word on the same matter.
 	Decide(ctx context.Context, candidates []events.Candidate, known Known) (Decision, error)
 }
 
@@ -48,6 +56,10 @@ type Known struct {
 	// deltas then name the actor as their decider.
 	RequestID string
 	Actor     string
+	// Breaker bounds how often a fact changes; the zero Breaker lets all through.
+	Breaker Breaker
+	// Held is the scope's held buffer.
+	Held []events.Hold
 	// Lookup finds what is known. It is narrow on purpose: exact keys and text,
 	// so that decisions do not depend on how far vectors lag.
 	Lookup Lookup
@@ -63,6 +75,8 @@ type Lookup interface {
 	// ByPredicate returns every version of every fact with that subject and
 	// predicate, closed ones included.
 	ByPredicate(ctx context.Context, subject, predicate string) ([]events.Fact, error)
+	// Versions returns every version of a fact; none for an unknown id.
+	Versions(ctx context.Context, id string) ([]events.Fact, error)
 	// Similar returns up to limit valid facts whose text is most similar, best
 	// first.
 	Similar(ctx context.Context, text string, limit int) ([]events.Fact, error)

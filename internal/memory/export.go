@@ -55,7 +55,7 @@ const exportTime = "2006-01-02T15:04:05.000000Z"
 var exportTimes = map[string]bool{
 	"event_time": false, "valid_from": false, "valid_until": false,
 	"first_seen": false, "last_updated": false, "archived_at": false,
-	"created_at": true, "updated_at": true, "held_at": true,
+	"created_at": true, "updated_at": true, "held_at": true, "since": true, "due": true,
 }
 
 // Export returns the canonical lines of one fact scope: an object per fact,

@@ -36,8 +36,8 @@ type PlanInput struct {
 	// Done holds the effects that an attempt at the same command committed before
 	// it was stopped.
 	Done []events.EffectCommitted
-	// Held lists the ids in the held buffer.
-	Held []string
+	// Held is the scope's held buffer.
+	Held []events.Hold
 	// Conflict says why a command must change nothing, where that was found
 	// before; empty otherwise.
 	Conflict string

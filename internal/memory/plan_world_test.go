@@ -48,8 +48,8 @@ func (w *world) input(b events.DeltasDecided) PlanInput {
 	for _, e := range w.entities {
 		in.Entities = append(in.Entities, e)
 	}
-	for id := range w.holds {
-		in.Held = append(in.Held, id)
+	for _, h := range w.holds {
+		in.Held = append(in.Held, h)
 	}
 	return in
 }

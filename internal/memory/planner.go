@@ -15,8 +15,9 @@ import (
 type planner struct {
 	in         PlanInput
 	candidates map[string]events.Candidate
-	held       map[string]bool
-	revision   uint64 // of the scope, as of the last effect cut
+	held       map[string]events.Hold // the buffer as it is now, by id
+	buffered   map[string]events.Hold // and as it was before the batch
+	revision   uint64                 // of the scope, as of the last effect cut
 
 	// The working view: newest versions, what they were linked to when they
 	// closed, and entities.
@@ -52,7 +53,7 @@ func newPlanner(in PlanInput) *planner {
 	p := &planner{
 		in:         in,
 		candidates: make(map[string]events.Candidate, len(in.Batch.Candidates)),
-		held:       make(map[string]bool, len(in.Held)),
+		held:       make(map[string]events.Hold, len(in.Held)),
 		revision:   in.State.Revision,
 		facts:      make(map[string]events.Fact, len(in.Facts)),
 		links:      map[string][]string{},
@@ -62,9 +63,10 @@ func newPlanner(in PlanInput) *planner {
 	for _, c := range in.Batch.Candidates {
 		p.candidates[c.ID] = c
 	}
-	for _, id := range in.Held {
-		p.held[id] = true
+	for _, h := range in.Held {
+		p.held[h.ID] = h
 	}
+	p.buffered = maps.Clone(p.held)
 	for _, f := range in.Facts {
 		p.facts[f.ID] = f
 	}

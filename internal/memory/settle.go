@@ -2,6 +2,7 @@ package memory
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"palimpsest/pkg/events"
@@ -31,18 +32,51 @@ func (p *planner) tally() events.Tally {
 			fates[id] = max(fates[id], fateOf(s.delta))
 		}
 	}
-	t.Candidates = len(fates)
-	for _, f := range fates {
+	for id, f := range fates {
+		if _, counted := p.buffered[id]; counted || releases(b) {
+			continue
+		}
+		t.Candidates++
 		switch f {
 		case dropped:
 			t.Dropped++
-		case held:
+		case held, waits:
 			t.Held++
 		case decided:
 			t.Decided++
 		}
 	}
+	t.Settled = p.settlements(fates)
 	return t
+}
+
+// releases reports whether a batch is that of a release: its candidate was
+// counted when it was held.
+func releases(b events.DeltasDecided) bool {
+	return b.Command != nil && (b.Command.Op == events.OpRelease || b.Command.Op == events.OpReleaseDue)
+}
+
+// settlements accounts for the candidates that have left the held buffer.
+func (p *planner) settlements(fates map[string]fate) []events.Settlement {
+	byRule := map[string]events.Settlement{}
+	for id, h := range p.buffered {
+		if _, waits := p.held[id]; waits {
+			continue
+		}
+		s := byRule[h.Rule]
+		s.Rule = h.Rule
+		if fates[id] == decided {
+			s.Decided++
+		} else {
+			s.Dropped++
+		}
+		byRule[h.Rule] = s
+	}
+	var out []events.Settlement
+	for _, rule := range slices.Sorted(maps.Keys(byRule)) {
+		out = append(out, byRule[rule])
+	}
+	return out
 }
 
 // fate is what became of a candidate; of several, the highest counts.
@@ -50,19 +84,21 @@ type fate int
 
 const (
 	dropped fate = iota
-	held
+	held         // by the write policy, which keeps nothing of it
 	decided
+	waits // in the held buffer, though a part of it may have been decided
 )
 
 func fateOf(d events.Delta) fate {
 	if isHold(d) {
-		return held
+		return waits
 	}
 	if _, noop := d.(events.Noop); noop {
 		switch d.Provenance().Reason {
-		case events.ReasonHeld, events.ReasonChurn:
+		case events.ReasonHeld:
 			return held
-		case events.ReasonHeldExpired, events.ReasonNotEmitted, events.ReasonSafety, events.ReasonTransient, events.ReasonFactConflict:
+		case events.ReasonHeldExpired, events.ReasonNotEmitted, events.ReasonSafety, events.ReasonTransient,
+			events.ReasonFactConflict, events.ReasonChurn:
 			return dropped
 		}
 	}

@@ -20,7 +20,7 @@ func (p *planner) apply(d events.Delta) {
 	case events.Noop:
 		p.repeat(d)
 	}
-	if p.held[prov.CandidateID] && !isHold(d) {
+	if _, waits := p.held[prov.CandidateID]; waits && !isHold(d) && p.conflict == "" {
 		delete(p.held, prov.CandidateID)
 		p.released = append(p.released, prov.CandidateID)
 	}
@@ -50,11 +50,20 @@ func (p *planner) add(d events.Delta, payload events.FactPayload) {
 		p.edges[e.ID] = e
 		p.record(d, events.Applied{Delta: d}, events.Result{Event: events.ChangeAdd})
 	case payload.Hold != nil:
-		h := *payload.Hold
-		p.holds = append(p.holds, h)
-		p.held[h.ID] = true
-		p.record(d, events.Applied{Delta: d}, events.Result{Event: events.ChangeNone})
+		p.hold(d, *payload.Hold)
 	}
+}
+
+// hold puts a candidate into the held buffer. One that is held again stays in
+// the account that it is held in.
+func (p *planner) hold(d events.Delta, h events.Hold) {
+	h.Rule = p.in.Batch.Rule
+	if known, again := p.held[h.ID]; again {
+		h.Rule = known.Rule
+	}
+	p.holds = append(p.holds, h)
+	p.held[h.ID] = h
+	p.record(d, events.Applied{Delta: d, FactID: h.FactID}, events.Result{Event: events.ChangeNone, FactID: h.FactID})
 }
 
 // addFact makes a fact known. One whose id is known came of the same cause: it

@@ -58,6 +58,28 @@ type FactReader interface {
 	Entities(ctx context.Context, fact scope.Scope, names []string) ([]events.Entity, error)
 	// Holds returns the held buffer of the fact scope by HeldAt, then ID.
 	Holds(ctx context.Context, fact scope.Scope) ([]events.Hold, error)
+	// ListHolds lists the held buffers within sel by HeldAt, then ID.
+	ListHolds(ctx context.Context, sel scope.Selector, q HoldQuery) ([]Hold, error)
+}
+
+// Hold is a held candidate and whose it is.
+type Hold struct {
+	events.Hold
+	Scope scope.Scope
+}
+
+// HoldQuery narrows a list of held candidates.
+type HoldQuery struct {
+	// ID keeps the one of that id, FactID those on one fact.
+	ID, FactID string
+	Limit      int // 1 to 1000
+	Cursor     *HoldCursor
+}
+
+// HoldCursor is a place in the order of [FactReader.ListHolds].
+type HoldCursor struct {
+	HeldAt time.Time
+	ID     string
 }
 
 // Fact is a fact as the store holds it.

@@ -44,6 +44,18 @@ type Schedule interface {
 	// EndsAbove returns the session ends of the fact scope with a last ordinal
 	// above the watermark that from names.
 	EndsAbove(ctx context.Context, fact scope.Scope, from uint64) ([]events.SessionEnd, error)
+	// DueHolds calls yield for each held candidate, of any project, that is due
+	// at or before at, by Due, until yield returns false. It must not scan those
+	// that are not.
+	DueHolds(ctx context.Context, at time.Time, yield func(DueHold) bool) error
+}
+
+// DueHold names a held candidate whose time has come.
+type DueHold struct {
+	Scope       scope.Scope
+	Incarnation uint64
+	ID          string
+	Due         time.Time
 }
 
 // Claim is one tick under way.

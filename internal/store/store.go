@@ -111,5 +111,6 @@ type Stats struct {
 	Versions       uint64 `json:"versions"`
 	Entities       uint64 `json:"entities"`
 	VectorsPending uint64 `json:"vectors_pending"`
+	Holds          uint64 `json:"holds"`
 	Bytes          uint64 `json:"bytes"`
 }

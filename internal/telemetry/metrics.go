@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -11,6 +12,7 @@ import (
 
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
 )
 
 // scrapeLimit bounds what a scrape asks of the store.
@@ -24,6 +26,7 @@ type Metrics struct {
 	panics   *prometheus.CounterVec
 	redelivd *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
+	churn    prometheus.Counter
 }
 
 // New returns metrics with those of the Go runtime and the process.
@@ -42,12 +45,15 @@ func New() *Metrics {
 		redelivd: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "palimpsest_redeliveries_total", Help: "Messages delivered more than once.",
 		}, []string{"service", "stage"}),
+		churn: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "palimpsest_churn_held_total", Help: "Candidates kept from changing a fact that changes too often.",
+		}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "palimpsest_handler_seconds", Help: "Time in handlers.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16), // 0.5 ms to 16 s
 		}, []string{"service", "stage"}),
 	}
-	m.registry.MustRegister(m.messages, m.buried, m.panics, m.redelivd, m.seconds,
+	m.registry.MustRegister(m.messages, m.buried, m.panics, m.redelivd, m.seconds, m.churn,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -66,6 +72,17 @@ func (m *Metrics) Observe(o pipeline.Observation) {
 	}
 	if o.Duration > 0 {
 		m.seconds.WithLabelValues(o.Service, o.Stage).Observe(o.Duration.Seconds())
+	}
+}
+
+// Committed counts what an effect tells of.
+func (m *Metrics) Committed(e events.EffectCommitted) {
+	for _, a := range e.Applied {
+		p := a.Delta.Provenance()
+		// What made room for a newer one was counted when it was held.
+		if p.Reason == events.ReasonChurn && !slices.Contains(e.Released, p.CandidateID) {
+			m.churn.Inc()
+		}
 	}
 }
 
@@ -107,7 +124,7 @@ func (c *storeCollector) Collect(out chan<- prometheus.Metric) {
 	}
 	for kind, n := range map[string]uint64{
 		"scopes": s.Scopes, "episodes": s.Episodes, "facts": s.Facts, "versions": s.Versions,
-		"entities": s.Entities, "vectors_pending": s.VectorsPending,
+		"entities": s.Entities, "vectors_pending": s.VectorsPending, "holds": s.Holds,
 	} {
 		out <- prometheus.MustNewConstMetric(rows, prometheus.GaugeValue, float64(n), kind)
 	}

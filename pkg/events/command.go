@@ -18,8 +18,13 @@ const (
 	// OpDeleteScope soft-deletes every valid fact of the scope, or, with a
 	// Session, what only that session contributed to.
 	OpDeleteScope CommandOp = "delete_scope"
-	OpUndo        CommandOp = "undo"
-	OpErase       CommandOp = "erase"
+	// OpRelease takes a candidate out of the held buffer and decides on it at
+	// once; OpReleaseDue does so because its time has come, and no sooner than
+	// whatever held it allows.
+	OpRelease    CommandOp = "release"
+	OpReleaseDue CommandOp = "release_due"
+	OpUndo       CommandOp = "undo"
+	OpErase      CommandOp = "erase"
 )
 
 // RuleCommand is the rule that the deltas and effects of commands are filed under.
@@ -39,7 +44,7 @@ func (c CommandRef) validate() error {
 		return invalid("request_id", "is required")
 	}
 	switch c.Op {
-	case OpRemember, OpCorrect, OpConfirm, OpRestore, OpDelete, OpDeleteScope, OpUndo, OpErase:
+	case OpRemember, OpCorrect, OpConfirm, OpRestore, OpDelete, OpDeleteScope, OpRelease, OpReleaseDue, OpUndo, OpErase:
 		return nil
 	}
 	return invalid("op", "%q is not a command", clip(string(c.Op)))
@@ -49,10 +54,13 @@ func (c CommandRef) validate() error {
 type CommandRequested struct {
 	Header
 	CommandRef
-	// Actor is api:{key name}, or api:anonymous where no key is needed.
+	// Actor is api:{key name}, api:anonymous where no key is needed, or
+	// palimpsest:{service} for what nobody asked for.
 	Actor string `json:"actor"`
 	// FactID is the fact that correct, confirm, restore and delete concern.
 	FactID string `json:"fact_id,omitempty"`
+	// HoldID is what release and release_due concern.
+	HoldID string `json:"hold_id,omitempty"`
 	// Candidate is what remember and correct bring.
 	Candidate *Candidate `json:"candidate,omitempty"`
 	Session   string     `json:"session,omitempty"`
@@ -94,6 +102,10 @@ func (c CommandRequested) Validate() error {
 	case OpCorrect, OpConfirm, OpRestore, OpDelete:
 		if c.FactID == "" {
 			return invalid("fact_id", "is required by %s", c.Op)
+		}
+	case OpRelease, OpReleaseDue:
+		if c.HoldID == "" {
+			return invalid("hold_id", "is required by %s", c.Op)
 		}
 	}
 	if (c.Op == OpRemember || c.Op == OpCorrect) && c.Candidate == nil {

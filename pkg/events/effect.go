@@ -94,6 +94,17 @@ type Tally struct {
 	Held       int `json:"held"`
 	Dropped    int `json:"dropped"`
 	Skipped    int `json:"skipped"` // episodes of a buried range
+	// Settled tells what became of candidates that earlier effects counted as
+	// Held: those of its rule's account are fewer by Decided + Dropped.
+	Settled []Settlement `json:"settled,omitempty"`
+}
+
+// Settlement is what became of the candidates of one rule that left the held
+// buffer.
+type Settlement struct {
+	Rule    string `json:"rule"`
+	Decided int    `json:"decided"`
+	Dropped int    `json:"dropped"`
 }
 
 // Kind implements [Payload].

@@ -113,5 +113,15 @@ type Hold struct {
 	ID        string    `json:"id"` // the candidate's
 	Candidate Candidate `json:"candidate"`
 	HeldAt    time.Time `json:"held_at"`
-	Why       string    `json:"why"` // sensitive, implicit, hedged, …
+	Why       string    `json:"why"` // churn, sensitive, implicit, hedged, …
+	// Rule is the consolidation rule in whose account the candidate is held.
+	Rule string `json:"rule,omitempty"`
+	// FactID is the fact that the candidate would have changed.
+	FactID string `json:"fact_id,omitempty"`
+	// Count is how many candidates were held in this one's place, itself
+	// included, and Since when the first of them was: only the newest is kept.
+	Count uint64    `json:"count,omitempty"`
+	Since time.Time `json:"since,omitzero"`
+	// Due is when the candidate is decided on again by itself; nil for never.
+	Due *time.Time `json:"due,omitempty"`
 }

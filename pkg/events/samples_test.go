@@ -101,7 +101,7 @@ func samples() []sample {
 		sampleOf(TickIssued{Batch: batch, SessionEnds: ends, Prompt: "places only"}),
 		sampleOf(CandidatesExtracted{Batch: skipped, SessionEnds: ends, Episodes: refs, Candidates: []Candidate{candidate}}),
 		sampleOf(CommandRequested{
-			Header: head, CommandRef: command, Actor: "api:key", FactID: "f-1", Candidate: &candidate,
+			Header: head, CommandRef: command, Actor: "api:key", FactID: "f-1", HoldID: "c-0", Candidate: &candidate,
 			Session: "s/1", Reason: "was wrong", At: arrival(),
 		}),
 		sampleOf(DeltasDecided{
@@ -118,7 +118,8 @@ func samples() []sample {
 			Facts: []Fact{sampleFact()}, Versions: []Fact{sampleFact()}, Entities: []Entity{sampleEntity()},
 			Edges: []Edge{sampleEdge()}, Holds: []Hold{sampleHold()}, Released: []string{"c-0"},
 			SessionEnds: ends, Outcomes: []Outcome{outcome},
-			Tally: Tally{Episodes: 2, Candidates: 3, Decided: 1, Held: 1, Dropped: 1, Skipped: 1},
+			Tally: Tally{Episodes: 2, Candidates: 3, Decided: 1, Held: 1, Dropped: 1, Skipped: 1,
+				Settled: []Settlement{{Rule: "turn", Decided: 1, Dropped: 2}}},
 		}),
 		sampleOf(FactReturned{Header: head, FactIDs: []string{"f-1"}, At: arrival()}),
 		sampleOf(OutcomeAnnounced{Header: head, Outcome: outcome}),
@@ -171,7 +172,11 @@ func sampleEdge() Edge {
 }
 
 func sampleHold() Hold {
-	return Hold{ID: "c-1", Candidate: sampleCandidate(), HeldAt: arrival(), Why: "hedged"}
+	due := arrival().Add(time.Hour)
+	return Hold{
+		ID: "c-1", Candidate: sampleCandidate(), HeldAt: arrival(), Why: "churn", Rule: "turn",
+		FactID: "f-1", Count: 3, Since: arrival(), Due: &due,
+	}
 }
 
 func provenance(id string, reason Reason) Provenance {

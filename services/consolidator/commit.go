@@ -126,7 +126,9 @@ func (s *Service) write(ctx context.Context, in events.Event[events.DeltasDecide
 			}
 		}
 	}
-	if len(plan.Done) == 0 {
+	if len(plan.Done) == 0 && gone(in.Data, plan.Held) {
+		plan.Conflict = "the candidate is no longer held"
+	} else if len(plan.Done) == 0 {
 		switch overtaken, err := s.overtaken(ctx, state, in.Data); {
 		case err != nil:
 			return nil, err
@@ -150,6 +152,7 @@ func (s *Service) write(ctx context.Context, in events.Event[events.DeltasDecide
 		if err := s.deps.Applier.Apply(ctx, effect, after); err != nil {
 			return nil, fmt.Errorf("apply effect %d: %w", effect.Revision, err)
 		}
+		s.report(effect)
 		outcomes = append(outcomes, announce(effect)...)
 	}
 	return outcomes, nil
@@ -215,9 +218,7 @@ func (s *Service) load(ctx context.Context, in events.Event[events.DeltasDecided
 	if err != nil {
 		return plan, fmt.Errorf("read holds: %w", err)
 	}
-	for _, h := range holds {
-		plan.Held = append(plan.Held, h.ID)
-	}
+	plan.Held = holds
 	return plan, nil
 }
 

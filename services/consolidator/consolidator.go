@@ -7,6 +7,7 @@ import (
 	"palimpsest/internal/audit"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
 )
 
 // Deps is what the consolidator works with.
@@ -19,6 +20,9 @@ type Deps struct {
 	// Kept has the effects that AUDIT dropped; nil where nothing has.
 	Kept   audit.Keeper
 	Logger *slog.Logger // nil discards
+	// Observe is told of each effect that this process committed, once it is
+	// applied; nil ignores it.
+	Observe func(events.EffectCommitted)
 }
 
 // Service commits effects and projects them.
@@ -37,6 +41,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	if deps.Logger == nil {
 		deps.Logger = slog.New(slog.DiscardHandler)
+	}
+	if deps.Observe == nil {
+		deps.Observe = func(events.EffectCommitted) {}
 	}
 	return &Service{cfg: cfg.WithDefaults(), deps: deps}, nil
 }

@@ -66,7 +66,14 @@ func (s *Service) decideOn(
 	if err != nil {
 		return out, nil, err
 	}
-	known := decide.Known{Scope: b.Scope, At: in.Time, Cause: in.ID, Lookup: lookup{s.deps, b.Scope, latest(in)}}
+	held, err := s.deps.Facts.Holds(ctx, b.Scope)
+	if err != nil {
+		return out, nil, err
+	}
+	known := decide.Known{
+		Scope: b.Scope, At: in.Time, Cause: in.ID, Lookup: lookup{s.deps, b.Scope, latest(in)},
+		Breaker: s.breaker(), Held: held,
+	}
 	decision, refused, err := reconcile(ctx, decider, passed, known)
 	if err != nil {
 		return out, nil, err

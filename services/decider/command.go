@@ -28,12 +28,15 @@ func (s *Service) command(ctx context.Context, in events.Event[events.CommandReq
 		return nil, nil // the scope was erased since
 	}
 	o := s.newOrder(in, state)
+	if o.held, err = s.deps.Facts.Holds(ctx, in.Data.Scope); err != nil {
+		return nil, err
+	}
 	err = o.carryOut(ctx)
 	var invalid *decide.InvalidCandidateError
 	if errors.As(err, &invalid) {
 		return nil, pipeline.Reject(events.CodeInvalidField, "candidate."+invalid.Field, err)
 	}
-	if err != nil {
+	if err != nil || o.moot {
 		return nil, err
 	}
 	return []events.Payload{o.out}, nil
@@ -44,9 +47,12 @@ type order struct {
 	s     *Service
 	in    events.Event[events.CommandRequested]
 	state memory.State // from before anything else was read
+	held  []events.Hold
 	at    time.Time
 	look  lookup
 	out   events.DeltasDecided
+	// moot: there is nothing to do, and nobody waits to be told.
+	moot bool
 }
 
 func (s *Service) newOrder(in events.Event[events.CommandRequested], state memory.State) *order {
@@ -78,12 +84,15 @@ func (o *order) carryOut(ctx context.Context) error {
 		return o.onFact(ctx, o.remove)
 	case events.OpDeleteScope:
 		return o.forget(ctx)
+	case events.OpRelease, events.OpReleaseDue:
+		return o.release(ctx)
 	}
 	return pipeline.Rejectf(events.CodeInvalidField, "op", "%q is not decided here", o.in.Data.Op)
 }
 
 // remember decides on what the caller states as on any candidate; only safety
-// can stand against it.
+// and the breaker can stand against it: an agent that remembers in a loop is
+// what the breaker is for. Whoever means one fact corrects it.
 func (o *order) remember(ctx context.Context) error {
 	c := o.candidate()
 	if v := o.s.policy.Judge(c, memory.Rule{}); v.Reason == events.ReasonSafety {
@@ -91,7 +100,7 @@ func (o *order) remember(ctx context.Context) error {
 	}
 	c.Intent, c.Replaces = "", nil
 	o.restOnScope()
-	return o.reconcile(ctx, c)
+	return o.reconcile(ctx, c, o.s.breaker())
 }
 
 // restOnScope says that the decision follows from what is known at large: two
@@ -105,7 +114,7 @@ func (o *order) restOnScope() {
 func (o *order) correct(ctx context.Context) error {
 	c := o.candidate()
 	c.Intent, c.Replaces = "update", []string{o.in.Data.FactID}
-	err := o.reconcile(ctx, c)
+	err := o.reconcile(ctx, c, decide.Breaker{})
 	var conflict *decide.FactConflictError
 	if errors.As(err, &conflict) {
 		return o.noop(events.ReasonChangedSince, o.in.Data.FactID)
@@ -132,11 +141,11 @@ func (o *order) candidate() events.Candidate {
 	return c
 }
 
-func (o *order) reconcile(ctx context.Context, c events.Candidate) error {
+func (o *order) reconcile(ctx context.Context, c events.Candidate, breaker decide.Breaker) error {
 	decider := o.s.decider(memory.Rule{})
 	decision, err := decider.Decide(ctx, []events.Candidate{c}, decide.Known{
 		Scope: o.in.Data.Scope, At: o.at, Cause: o.in.ID, Lookup: o.look,
-		RequestID: o.in.Data.RequestID, Actor: o.in.Data.Actor,
+		RequestID: o.in.Data.RequestID, Actor: o.in.Data.Actor, Breaker: breaker, Held: o.held,
 	})
 	if err != nil {
 		return err

@@ -1,7 +1,9 @@
 package decider
 
 import (
+	"cmp"
 	"fmt"
+	"time"
 
 	"palimpsest/internal/decide"
 	"palimpsest/internal/memory"
@@ -21,6 +23,19 @@ type Config struct {
 	// SafetyMarkers are the phrases that drop a candidate. Default:
 	// decide.DefaultSafetyMarkers.
 	SafetyMarkers []string
+	// Churn is the breaker against runaway updates.
+	Churn Churn
+}
+
+// Churn bounds how often one fact changes. What candidates would change beyond
+// that is held until the window has room, or somebody releases it; correct,
+// confirm, restore and delete, which name the fact, are not bounded.
+type Churn struct {
+	// Limit is how many changes of one fact within Window are let through, 1 to
+	// 1,000,000. Default: 20.
+	Limit int
+	// Window is 100 ms to 30 days. Default: 1 h.
+	Window time.Duration
 }
 
 // WithDefaults returns c with its default in each zero member.
@@ -34,13 +49,23 @@ func (c Config) WithDefaults() Config {
 	if c.SafetyMarkers == nil {
 		c.SafetyMarkers = decide.DefaultSafetyMarkers()
 	}
+	c.Churn.Limit = cmp.Or(c.Churn.Limit, 20)
+	c.Churn.Window = cmp.Or(c.Churn.Window, time.Hour)
 	return c
 }
 
-// Validate refuses rules without an id and rules of the same id.
+// Validate refuses rules without an id, rules of the same id, and members out
+// of range.
 func (c Config) Validate() error {
+	c = c.WithDefaults()
+	if n := c.Churn.Limit; n < 1 || n > 1_000_000 {
+		return fmt.Errorf("decider: churn.limit: %d is outside 1 to 1000000", n)
+	}
+	if w := c.Churn.Window; w < 100*time.Millisecond || w > 30*24*time.Hour {
+		return fmt.Errorf("decider: churn.window: %v is outside 100ms to 720h", w)
+	}
 	seen := map[string]bool{}
-	for _, r := range c.WithDefaults().Rules {
+	for _, r := range c.Rules {
 		switch {
 		case r.ID == "":
 			return fmt.Errorf("decider: rules: a rule has no id")

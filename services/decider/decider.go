@@ -72,6 +72,11 @@ func (s *Service) deciderName(r memory.Rule) string {
 	return s.cfg.Decider
 }
 
+// breaker bounds how often what candidates say changes a fact.
+func (s *Service) breaker() decide.Breaker {
+	return decide.Breaker{Limit: s.cfg.Churn.Limit, Window: s.cfg.Churn.Window}
+}
+
 func (s *Service) decider(r memory.Rule) decide.Decider { return s.deps.Deciders[s.deciderName(r)] }
 
 // rule is the consolidation rule of a batch; one that is not configured here

@@ -36,7 +36,10 @@ func (o *order) remove(_ context.Context, f events.Fact) error {
 	if o.closed(f) {
 		return o.noop(events.ReasonChangedSince, f.ID)
 	}
-	return o.delete(f.ID)
+	if err := o.delete(f.ID); err != nil {
+		return err
+	}
+	return o.dropHeld(func(h events.Hold) bool { return h.FactID == f.ID })
 }
 
 // restore brings a closed or archived fact back. Where one value holds at a

@@ -47,6 +47,12 @@ func (f *fake) State(_ context.Context, s scope.Scope) (memory.State, error) {
 	return memory.State{Scope: s, Revision: f.mem.Revision(), Incarnation: f.incarnation}, f.err
 }
 
+func (f *fake) Holds(context.Context, scope.Scope) ([]events.Hold, error) { return f.mem.Held(), nil }
+
+func (f *fake) Versions(ctx context.Context, _ scope.Selector, id string) ([]store.Fact, error) {
+	return rows(f.mem.Versions(ctx, id))
+}
+
 func (f *fake) FactsByID(ctx context.Context, _ scope.Scope, ids []string) ([]store.Fact, error) {
 	return rows(f.mem.ByID(ctx, ids))
 }

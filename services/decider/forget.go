@@ -40,6 +40,13 @@ func (o *order) forget(ctx context.Context) error {
 			return err
 		}
 	}
+	err = o.dropHeld(func(h events.Hold) bool {
+		others := slices.ContainsFunc(h.Candidate.SessionIDs, func(id string) bool { return id != session })
+		return session == "" || len(h.Candidate.SessionIDs) > 0 && !others
+	})
+	if err != nil {
+		return err
+	}
 	for _, f := range shared {
 		f.SessionIDs = slices.DeleteFunc(slices.Clone(f.SessionIDs), func(id string) bool { return id == session })
 		if err := o.update(events.ReasonRequested, f, f.ID); err != nil {

@@ -2,6 +2,7 @@ package decider
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"palimpsest/internal/decide"
@@ -32,6 +33,15 @@ func (l lookup) ByHash(ctx context.Context, hash string) ([]events.Fact, error) 
 // ByPredicate implements [decide.Lookup].
 func (l lookup) ByPredicate(ctx context.Context, subject, predicate string) ([]events.Fact, error) {
 	return bare(l.deps.Facts.FactsByPredicate(ctx, l.scope, subject, predicate))
+}
+
+// Versions implements [decide.Lookup].
+func (l lookup) Versions(ctx context.Context, id string) ([]events.Fact, error) {
+	versions, err := bare(l.deps.Facts.Versions(ctx, scope.Exactly(l.scope), id))
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	return versions, err
 }
 
 // Similar implements [decide.Lookup].

@@ -43,6 +43,7 @@ type world struct {
 	ends     map[scope.Scope][]events.SessionEnd
 	claims   map[claimKey]store.Claim
 	fires    map[string]time.Time
+	holds    []store.DueHold
 	reads    int
 }
 
@@ -172,6 +173,18 @@ func (w *world) Pending(_ context.Context, rule string, yield func(memory.State)
 	slices.SortFunc(pending, func(a, b memory.State) int { return strings.Compare(a.Scope.String(), b.Scope.String()) })
 	for _, state := range pending {
 		if !yield(state) {
+			break
+		}
+	}
+	return w.err
+}
+
+func (w *world) DueHolds(_ context.Context, at time.Time, yield func(store.DueHold) bool) error {
+	w.mu.Lock()
+	holds := slices.Clone(w.holds)
+	w.mu.Unlock()
+	for _, h := range holds {
+		if !h.Due.After(at) && !yield(h) {
 			break
 		}
 	}

@@ -83,6 +83,7 @@ func (s *Service) Stages() []pipeline.Stage {
 		pipeline.Consume("scheduler-audit", pipeline.On(s.committed)),
 		pipeline.Clock("scheduler-agenda", agendaInterval, s.agendaReady, s.revisit),
 		pipeline.Clock("scheduler-idle", s.cfg.Sweep, nil, s.idle),
+		pipeline.Clock("scheduler-holds", s.cfg.Sweep, nil, s.holds),
 		pipeline.Clock("scheduler-sweep", s.cfg.Sweep, s.sweepAgain, s.sweep),
 	}
 }

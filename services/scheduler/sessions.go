@@ -55,7 +55,7 @@ func (s *Service) switches(ctx context.Context, fact scope.Scope, again bool) ([
 	}
 	var out []events.Payload
 	for _, end := range switched(open, s.cfg.SwitchGrace) {
-		if s.announced.first(end, s.deps.Now()) || again {
+		if s.announced.first(announcementOf(end), s.deps.Now()) || again {
 			out = append(out, end)
 		}
 	}
@@ -70,7 +70,7 @@ func (s *Service) idle(ctx context.Context, now time.Time) ([]events.Payload, er
 	var out []events.Payload
 	err := s.deps.Schedule.IdleSessions(ctx, now.Add(-s.cfg.SessionIdle), func(session memory.Session) bool {
 		end := endOf(session, events.EndIdle, session.LastSeen.Add(s.cfg.SessionIdle))
-		if s.announced.first(end, now) {
+		if s.announced.first(announcementOf(end), now) {
 			out = append(out, end)
 		}
 		return len(out) < maxEnds
@@ -81,41 +81,46 @@ func (s *Service) idle(ctx context.Context, now time.Time) ([]events.Payload, er
 	return out, nil
 }
 
-// announcedFor is how long an end is not repeated while ingest has not stored
-// it: it may be busy or down.
+// announcedFor is how long what a sweep found is not published again while
+// whoever settles it has not: it may be busy or down.
 const announcedFor = 5 * time.Minute
 
-// announced remembers ends that were published lately. Forgetting one costs a
+// announced remembers what sweeps published lately. Forgetting one costs a
 // message that changes nothing.
 type announced struct {
 	mu   sync.Mutex
-	ends map[announcedEnd]time.Time
+	last map[announcement]time.Time
 }
 
-type announcedEnd struct {
-	session scope.Scope
+// announcement is the end of a session at an ordinal, or the release of a hold.
+type announcement struct {
+	scope   scope.Scope
 	ordinal uint64
+	hold    string
 }
 
-// first reports whether the end was not published within announcedFor, and
-// remembers it.
-func (a *announced) first(end events.SessionEnded, now time.Time) bool {
+func announcementOf(end events.SessionEnded) announcement {
+	return announcement{scope: end.Scope, ordinal: end.LastOrdinal}
+}
+
+// first reports whether it was not published within announcedFor, and remembers
+// it.
+func (a *announced) first(key announcement, now time.Time) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	key := announcedEnd{end.Scope, end.LastOrdinal}
-	if at, ok := a.ends[key]; ok && now.Sub(at).Abs() < announcedFor {
+	if at, ok := a.last[key]; ok && now.Sub(at).Abs() < announcedFor {
 		return false
 	}
-	if len(a.ends) >= 4*maxEnds {
-		for k, at := range a.ends {
+	if len(a.last) >= 4*maxEnds {
+		for k, at := range a.last {
 			if now.Sub(at).Abs() >= announcedFor {
-				delete(a.ends, k)
+				delete(a.last, k)
 			}
 		}
 	}
-	if a.ends == nil || len(a.ends) >= 4*maxEnds {
-		a.ends = make(map[announcedEnd]time.Time)
+	if a.last == nil || len(a.last) >= 4*maxEnds {
+		a.last = make(map[announcement]time.Time)
 	}
-	a.ends[key] = now
+	a.last[key] = now
 	return true
 }

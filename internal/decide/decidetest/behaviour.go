@@ -41,7 +41,7 @@ func behaviour() []row {
 			got := s.hear(said(20, "e2", "user", "lives_in", "Bergen", "The user lives in Bergen.", one, since(day(13))))
 			want(t, got, "update contradiction")
 			s.knows(20, "The user lives in Bergen.")
-			v := s.Versions()
+			v := s.History()
 			if len(v) != 2 || v[0].ID != v[1].ID || !v[1].ValidFrom.Equal(day(13)) || !v[0].ValidUntil.Equal(day(13)) {
 				t.Errorf("history %+v, want two dated versions of one fact", v)
 			}

@@ -27,7 +27,7 @@ func runLaws(t *testing.T, open func() decide.Decider) {
 				rest = rest[n:]
 			}
 			clock := cmpopts.IgnoreFields(events.Fact{}, "CreatedAt", "UpdatedAt")
-			if diff := cmp.Diff(whole.Versions(), cut.Versions(), clock); diff != "" {
+			if diff := cmp.Diff(whole.History(), cut.History(), clock); diff != "" {
 				r.Fatalf("one batch and several differ (-one +several):\n%s", diff)
 			}
 		})
@@ -52,7 +52,7 @@ func runLaws(t *testing.T, open func() decide.Decider) {
 			for _, c := range conversation(r) {
 				hear(r, s, []events.Candidate{c})
 			}
-			oneValue(r, s.Versions())
+			oneValue(r, s.History())
 		})
 	})
 	t.Run("deltas are valid and have an id of their own", func(t *testing.T) {

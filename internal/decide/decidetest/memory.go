@@ -20,6 +20,7 @@ import (
 type Memory struct {
 	scope    scope.Scope
 	versions map[string][]events.Fact // by id, oldest first
+	held     map[string]events.Hold
 	revision uint64
 }
 
@@ -27,19 +28,28 @@ var _ decide.Lookup = (*Memory)(nil)
 
 // NewMemory returns a memory of a fact scope that knows nothing.
 func NewMemory(fact scope.Scope) *Memory {
-	return &Memory{scope: fact, versions: map[string][]events.Fact{}}
+	return &Memory{scope: fact, versions: map[string][]events.Fact{}, held: map[string]events.Hold{}}
 }
 
 // Revision counts the effects applied.
 func (m *Memory) Revision() uint64 { return m.revision }
+
+// Held returns the held buffer, by id.
+func (m *Memory) Held() []events.Hold {
+	var out []events.Hold
+	for _, id := range slices.Sorted(maps.Keys(m.held)) {
+		out = append(out, m.held[id])
+	}
+	return out
+}
 
 // Facts returns the newest version of each fact, by id.
 func (m *Memory) Facts() []events.Fact {
 	return m.where(func(f events.Fact) bool { return m.newest(f.ID).Revision == f.Revision })
 }
 
-// Versions returns every version of every fact, by id and revision.
-func (m *Memory) Versions() []events.Fact {
+// History returns every version of every fact, by id and revision.
+func (m *Memory) History() []events.Fact {
 	return m.where(func(events.Fact) bool { return true })
 }
 
@@ -70,7 +80,7 @@ func (m *Memory) Commit(batch events.DeltasDecided, at time.Time) ([]events.Effe
 	}
 	effects, err := memory.Plan(memory.PlanInput{
 		State: memory.State{Scope: m.scope, Revision: m.revision}, Batch: batch,
-		Facts: needed, Earlier: m.Versions(), At: at,
+		Facts: needed, Earlier: m.History(), Held: m.Held(), At: at,
 	})
 	if err != nil {
 		return nil, err
@@ -78,6 +88,12 @@ func (m *Memory) Commit(batch events.DeltasDecided, at time.Time) ([]events.Effe
 	for _, e := range effects {
 		for _, f := range append(e.Versions, e.Facts...) {
 			m.put(f)
+		}
+		for _, h := range e.Holds {
+			m.held[h.ID] = h
+		}
+		for _, id := range e.Released {
+			delete(m.held, id)
 		}
 		m.revision = e.Revision
 	}
@@ -126,6 +142,11 @@ func (m *Memory) ByHash(_ context.Context, hash string) ([]events.Fact, error) {
 // ByPredicate implements [decide.Lookup].
 func (m *Memory) ByPredicate(_ context.Context, subject, predicate string) ([]events.Fact, error) {
 	return m.where(func(f events.Fact) bool { return f.Subject == subject && f.Predicate == predicate }), nil
+}
+
+// Versions implements [decide.Lookup].
+func (m *Memory) Versions(_ context.Context, id string) ([]events.Fact, error) {
+	return slices.Clone(m.versions[id]), nil
 }
 
 // Similar implements [decide.Lookup]: by token-set Jaccard.

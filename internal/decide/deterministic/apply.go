@@ -94,6 +94,7 @@ func (v *view) emit(d events.Delta, c events.Candidate) {
 func (v *view) close(known events.Fact, t time.Time, by string) {
 	next := known
 	next.Revision++
+	next.UpdatedAt = v.known.At
 	next.ValidUntil, next.SupersededBy = ending(known, t), by
 	v.succeed(known, next)
 }

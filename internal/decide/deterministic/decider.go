@@ -50,6 +50,8 @@ type decision struct {
 	fact  events.Fact
 	words lex.Set
 	marks lex.Marks
+	// waits: the breaker has tripped, so nothing of the candidate is done.
+	waits bool
 }
 
 // step settles the candidate (done) or leaves it to the next.
@@ -64,8 +66,17 @@ func decideOne(v *view, c events.Candidate) error {
 		view: v, c: c, fact: newFact(c, v.known),
 		words: lex.NewSet(c.Text), marks: lex.MarksOf(c.Text),
 	}
+	first := len(v.out.Deltas)
+	if err := d.take(); err != nil {
+		return err
+	}
+	return d.overtake(first)
+}
+
+// take goes through the steps.
+func (d *decision) take() error {
 	steps := []step{(*decision).intent, (*decision).duplicate, (*decision).similar, (*decision).replace, (*decision).add}
-	if c.Negated && c.Intent == "" {
+	if d.c.Negated && d.c.Intent == "" {
 		steps = []step{(*decision).negate}
 	}
 	for _, s := range steps {
@@ -77,7 +88,7 @@ func decideOne(v *view, c events.Candidate) error {
 			break
 		}
 	}
-	if c.Intent != "" || c.Negated {
+	if d.c.Intent != "" || d.c.Negated || d.waits {
 		return nil
 	}
 	return d.retract()
@@ -99,11 +110,17 @@ func (d *decision) add() (bool, error) {
 	if len(ids) > 0 {
 		return true, d.update(events.ReasonNegation, d.fact, ids...)
 	}
+	if held, err := d.flips(); held || err != nil {
+		return true, err
+	}
 	return true, d.view.add(d.provenance(events.ReasonNew), d.fact, d.c)
 }
 
 // update rewrites the first of ids with what the fact says.
 func (d *decision) update(reason events.Reason, fact events.Fact, ids ...string) error {
+	if held, err := d.tripped(ids...); held || err != nil {
+		return err
+	}
 	return d.view.update(d.provenance(reason), fact, ids, d.c)
 }
 
@@ -113,18 +130,24 @@ func (d *decision) noop(reason events.Reason, about string) error {
 }
 
 func (d *decision) end(reason events.Reason, ids ...string) error {
+	if held, err := d.tripped(ids...); held || err != nil {
+		return err
+	}
 	return d.view.remove(d.provenance(reason), ids, d.c)
 }
 
 func (d *decision) provenance(reason events.Reason) events.Provenance {
-	known := d.view.known
+	return d.view.provenance(d.c, reason)
+}
+
+func (v *view) provenance(c events.Candidate, reason events.Reason) events.Provenance {
 	p := events.Provenance{
-		CandidateID: d.c.ID, SourceEpisodeIDs: d.c.SourceEpisodeIDs, RequestID: known.RequestID,
-		PromotionTS: known.At, RuleID: d.c.RuleID, Confidence: d.c.Confidence,
+		CandidateID: c.ID, SourceEpisodeIDs: c.SourceEpisodeIDs, RequestID: v.known.RequestID,
+		PromotionTS: v.known.At, RuleID: c.RuleID, Confidence: c.Confidence,
 		Reason: reason, DecidedBy: Name,
 	}
-	if known.Actor != "" {
-		p.DecidedBy = known.Actor
+	if v.known.Actor != "" {
+		p.DecidedBy = v.known.Actor
 	}
 	return p
 }

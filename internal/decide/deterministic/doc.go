@@ -16,6 +16,11 @@
 // episodes decides. Among the values of one (subject, predicate) of cardinality
 // one at most one is valid at any instant.
 //
+// # What changes too often
+//
+// Each change of a fact passes the breaker (decide.Breaker). Where it has
+// tripped, the candidate changes nothing and is held; see churn.go.
+//
 // # What comes back
 //
 // Words that made a version of a fact once change nothing when they are read

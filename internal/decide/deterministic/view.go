@@ -22,6 +22,7 @@ type view struct {
 	complete map[string]bool    // ids whose newest version is among versions
 	changed  map[string]bool    // ids that the batch added or changed
 	words    map[string]lex.Set // of facts, by hash of text
+	waiting  []waiting          // what the breaker holds
 	out      decide.Decision
 }
 
@@ -29,7 +30,8 @@ func newView(ctx context.Context, known decide.Known, candidates []events.Candid
 	v := &view{
 		ctx: ctx, known: known, ordinals: map[string]uint64{}, asked: map[string]bool{},
 		versions: map[string][]events.Fact{}, complete: map[string]bool{}, changed: map[string]bool{}, words: map[string]lex.Set{},
-		out: decide.Decision{Deltas: events.Deltas{}, Mentions: map[string][]events.Mention{}},
+		waiting: heldForChurn(known.Held),
+		out:     decide.Decision{Deltas: events.Deltas{}, Mentions: map[string][]events.Mention{}},
 	}
 	for _, c := range candidates {
 		for _, id := range c.SourceEpisodeIDs {

@@ -164,7 +164,12 @@ func (w *writer) putHolds(row *scopeRow, holds []events.Hold, released []string)
 		if err != nil {
 			return fmt.Errorf("encode hold: %w", err)
 		}
-		err = w.exec(`INSERT OR REPLACE INTO holds (scope_id, id, held_at, body) VALUES (?, ?, ?, ?)`, row.id, h.ID, micros(h.HeldAt), string(body))
+		var due any
+		if h.Due != nil {
+			due = ceilMicros(*h.Due)
+		}
+		err = w.exec(`INSERT OR REPLACE INTO holds (scope_id, id, held_at, fact_id, due, body) VALUES (?, ?, ?, ?, ?, ?)`,
+			row.id, h.ID, micros(h.HeldAt), h.FactID, due, string(body))
 		if err != nil {
 			return fmt.Errorf("put hold: %w", err)
 		}

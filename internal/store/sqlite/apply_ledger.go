@@ -21,6 +21,13 @@ func (w *writer) putLedger(row *scopeRow, effect events.EffectCommitted) error {
 	if err != nil {
 		return fmt.Errorf("settle ledger: %w", err)
 	}
+	for _, s := range t.Settled {
+		err := w.exec(`UPDATE rule_states SET held = held - ?, decided = decided + ?, dropped = dropped + ? WHERE scope_id = ? AND rule = ?`,
+			s.Decided+s.Dropped, s.Decided, s.Dropped, row.id, s.Rule)
+		if err != nil {
+			return fmt.Errorf("settle held: %w", err)
+		}
+	}
 	if effect.Range != nil {
 		if err := w.putSkips(row, effect); err != nil {
 			return err

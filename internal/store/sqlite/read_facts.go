@@ -240,15 +240,6 @@ func (s *Store) Entities(ctx context.Context, fact scope.Scope, names []string) 
 		scopeID, jsonList(keys))
 }
 
-// Holds implements [store.FactReader].
-func (s *Store) Holds(ctx context.Context, fact scope.Scope) ([]events.Hold, error) {
-	scopeID, err := s.scopeID(ctx, fact)
-	if err != nil {
-		return nil, err
-	}
-	return bodies[events.Hold](ctx, s.reads, `SELECT body FROM holds WHERE scope_id = ? ORDER BY held_at, id`, scopeID)
-}
-
 // Outcomes implements [store.OutcomeReader].
 func (s *Store) Outcomes(ctx context.Context, project, correlationID string) ([]events.Outcome, error) {
 	return bodies[events.Outcome](ctx, s.reads, `SELECT body FROM outcomes

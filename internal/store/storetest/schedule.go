@@ -92,6 +92,49 @@ func testSchedule(t *testing.T, s suite) {
 			t.Errorf("%d claims, want %d", n, many)
 		}
 	})
+	t.Run("due holds", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		ana, q := user("ana", ""), user("zoe", "")
+		q.Project = "a-project"
+		held := func(id string, minute int) events.Hold {
+			due := epoch.Add(time.Duration(minute) * time.Minute)
+			return events.Hold{ID: id, HeldAt: epoch, Why: "churn", FactID: "f1", Due: &due}
+		}
+		due := func(minute int) (ids []string) {
+			t.Helper()
+			err := st.DueHolds(t.Context(), epoch.Add(time.Duration(minute)*time.Minute), func(h store.DueHold) bool {
+				ids = append(ids, h.Scope.Project+" "+h.ID)
+				return true
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return ids
+		}
+		equal(t, "empty", none[string](), due(100))
+		apply(t, st, effect(ana, 1, func(e *events.EffectCommitted) {
+			e.Holds = []events.Hold{held("h1", 60), held("h2", 30), {ID: "never", HeldAt: epoch, Why: "hedged"}}
+		}))
+		apply(t, st, effect(q, 1, func(e *events.EffectCommitted) { e.Holds = []events.Hold{held("h1", 45)} }))
+		equal(t, "none yet", none[string](), due(29))
+		equal(t, "at its time", []string{"p h2"}, due(30))
+		equal(t, "all", []string{"p h2", "a-project h1", "p h1"}, due(100))
+		n := 0
+		if err := st.DueHolds(t.Context(), epoch.Add(time.Hour), func(store.DueHold) bool { n++; return n < 2 }); err != nil || n != 2 {
+			t.Errorf("stopped after %d, %v", n, err)
+		}
+		apply(t, st, effect(ana, 2, func(e *events.EffectCommitted) {
+			e.Holds, e.Released = []events.Hold{held("h2", 90)}, []string{"h1"}
+		}))
+		equal(t, "held again, released", []string{"a-project h1"}, due(60))
+		apply(t, st, effect(user("many", ""), 1, func(e *events.EffectCommitted) {
+			for i := range 600 {
+				e.Holds = append(e.Holds, held(fmt.Sprintf("m%d", i), 200))
+			}
+		}))
+		equal(t, "pages", 602, len(due(200)))
+	})
 	t.Run("fires", func(t *testing.T) {
 		t.Parallel()
 		st := s.open(t)

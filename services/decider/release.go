@@ -1,0 +1,69 @@
+package decider
+
+import (
+	"context"
+	"slices"
+
+	"palimpsest/internal/decide"
+	"palimpsest/pkg/events"
+)
+
+// release decides on a held candidate anew, on what is known by now: what was
+// said later wins. Once its time has come the breaker has a say again; whoever
+// asks for the release himself is not bounded by it.
+func (o *order) release(ctx context.Context) error {
+	due := o.in.Data.Op == events.OpReleaseDue
+	at := slices.IndexFunc(o.held, func(h events.Hold) bool { return h.ID == o.in.Data.HoldID })
+	switch {
+	case at < 0 && due:
+		o.moot = true // released meanwhile
+		return nil
+	case at < 0:
+		return o.noop(events.ReasonChangedSince, "")
+	}
+	h := o.held[at]
+	o.restOnScope()
+	o.out.Candidates = []events.Candidate{h.Candidate}
+	known := decide.Known{
+		Scope: o.in.Data.Scope, At: o.at, Cause: o.in.ID, Lookup: o.look, Held: o.held,
+	}
+	if len(h.Candidate.SourceEpisodeIDs) == 0 {
+		known.RequestID = o.in.Data.RequestID // a caller stated it
+	}
+	if due {
+		known.Breaker = o.s.breaker()
+	} else {
+		known.Actor = o.in.Data.Actor
+	}
+	decider := o.s.decider(o.s.rule(h.Rule))
+	decision, err := decider.Decide(ctx, o.out.Candidates, known)
+	if _, refused := refusedCandidate(err); refused {
+		return o.drop(h, events.ReasonFactConflict) // what it names cannot be changed any more
+	}
+	if err != nil {
+		return err
+	}
+	o.out.Deltas, o.out.Mentions = decision.Deltas, decision.Mentions
+	return nil
+}
+
+// drop takes a candidate out of the held buffer undecided.
+func (o *order) drop(h events.Hold, why events.Reason) error {
+	p := o.provenance(why)
+	p.CandidateID, p.SourceEpisodeIDs = h.ID, h.Candidate.SourceEpisodeIDs
+	return o.put(events.NewNoop(p, h.FactID))
+}
+
+// dropHeld takes out what waits to change facts that the command closes: what
+// is forgotten on request must not come back of itself.
+func (o *order) dropHeld(closed func(events.Hold) bool) error {
+	for _, h := range o.held {
+		if !closed(h) {
+			continue
+		}
+		if err := o.drop(h, events.ReasonHeldExpired); err != nil {
+			return err
+		}
+	}
+	return nil
+}
