@@ -21,10 +21,10 @@ type Breaker struct {
 // has changed Limit times within Window before at, and if so, when there is room
 // for the next change. Said is the time of the statement that would change it.
 //
-// A change counts if it lies within Window by both clocks: by the one on which
-// it was decided, and by that of whoever said it. Live, the two are one. An
-// import tells of years within minutes; only what changed as often in the life
-// that it tells of counts there, as it would have when it was said.
+// Among what was said live, within Window of being decided on, the clock on
+// which it was decided counts. An import tells of years within minutes: there a
+// change counts only if it also lies within Window by the clock of whoever said
+// it, so that it trips the breaker where it would have when it was said.
 func (b Breaker) Full(versions []events.Fact, said, at time.Time) (due time.Time, full bool) {
 	if b.Limit <= 0 || len(versions) <= b.Limit {
 		return due, false
@@ -39,7 +39,8 @@ func (b Breaker) Full(versions []events.Fact, said, at time.Time) (due time.Time
 		if history(v, newest[v.ID]) {
 			continue
 		}
-		if !first && b.near(v.UpdatedAt, at) && b.near(saidAt(v), said) {
+		live := b.near(said, at) && b.near(saidAt(v), v.UpdatedAt)
+		if !first && b.near(v.UpdatedAt, at) && (live || b.near(saidAt(v), said)) {
 			changes = append(changes, v.UpdatedAt)
 		}
 		first = false

@@ -24,6 +24,10 @@ func RunAll(t *testing.T, open func() decide.Decider) {
 			}
 		})
 	}
+	t.Run("churn", func(t *testing.T) {
+		t.Parallel()
+		runChurn(t, open)
+	})
 	t.Run("laws", func(t *testing.T) {
 		t.Parallel()
 		runLaws(t, open)

@@ -104,6 +104,25 @@ func testLedger(t *testing.T, s suite) {
 		equal(t, "of one scope", want[2:], must(st.Accounts(t.Context(), scope.Under(user("bea", "")), []string{"turn", "sleep"}))(t))
 		equal(t, "of another project", none[store.Account](), must(st.Accounts(t.Context(), scope.Selector{Project: "q"}, []string{"turn"}))(t))
 	})
+	t.Run("what leaves the held buffer", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		say(t, st, user("ana", "s"), 9)
+		apply(t, st, effect(ana, 1, covering("turn", 0, 9)))
+		apply(t, st, effect(ana, 2, func(e *events.EffectCommitted) {
+			covering("sleep", 0, 9)(e)
+			e.Tally = events.Tally{Candidates: 3, Held: 3}
+		}))
+		apply(t, st, effect(ana, 3, func(e *events.EffectCommitted) {
+			e.Rule = "command"
+			e.Tally = events.Tally{Settled: []events.Settlement{{Rule: "sleep", Decided: 1, Dropped: 1}, {Rule: "turn", Dropped: 1}}}
+		}))
+		want := []store.Account{
+			{Scope: ana, Rule: "sleep", Accepted: 9, Consolidated: 9, Candidates: 3, Decided: 1, Held: 1, Dropped: 1},
+			{Scope: ana, Rule: "turn", Accepted: 9, Consolidated: 9, Candidates: 3, Decided: 1, Dropped: 2},
+		}
+		equal(t, "accounts", want, must(st.Accounts(t.Context(), scope.Selector{Project: "p"}, nil))(t))
+	})
 	t.Run("balances", func(t *testing.T) {
 		t.Parallel()
 		st := s.open(t)
