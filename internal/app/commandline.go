@@ -34,6 +34,7 @@ type commandLine struct {
 	History    historyCommand    `cmd:"" help:"Show all that happened to a fact."`
 	Explain    explainCommand    `cmd:"" help:"Show why a fact is known."`
 	Replay     replayCommand     `cmd:"" help:"Replay the audit stream."`
+	Holds      holdsCommand      `cmd:"" help:"List and release what waits before it changes what is known."`
 	Ledger     ledgerCommand     `cmd:"" help:"Account for every episode."`
 	Deadletter deadletterCommand `cmd:"" help:"List, show, retry and drop refused messages."`
 	Export     exportCommand     `cmd:"" help:"Export what is known in canonical form."`

@@ -68,6 +68,7 @@ func describeStatuses(o *huma.OpenAPI) {
 		"record": {http.StatusOK}, "remember": {http.StatusCreated, http.StatusAccepted}, "ready": {http.StatusServiceUnavailable},
 		"correct": {http.StatusAccepted}, "confirm": {http.StatusAccepted}, "restore": {http.StatusAccepted},
 		"delete-fact": {http.StatusAccepted}, "delete-scope": {http.StatusAccepted},
+		"release-hold": {http.StatusAccepted},
 	}
 	for _, op := range operations(o) {
 		for _, status := range more[op.OperationID] {

@@ -20,6 +20,7 @@ type fakeStore struct {
 	episodes []memory.Episode
 	facts    []store.Fact
 	versions []store.Fact
+	holds    []store.Hold
 	entities map[scope.Scope][]events.Entity
 	states   map[scope.Scope]memory.State
 	outcomes map[string][]events.Outcome // by project and correlation id
@@ -208,6 +209,19 @@ func (f *fakeStore) FactsByPredicate(context.Context, scope.Scope, string, strin
 
 func (f *fakeStore) Holds(context.Context, scope.Scope) ([]events.Hold, error) {
 	panic("query decides nothing")
+}
+
+// ListHolds narrows and cuts; what it holds is in order.
+func (f *fakeStore) ListHolds(_ context.Context, sel scope.Selector, q store.HoldQuery) (out []store.Hold, err error) {
+	err = f.do(func() {
+		for _, h := range f.holds {
+			behind := q.Cursor == nil || h.HeldAt.After(q.Cursor.HeldAt) || h.HeldAt.Equal(q.Cursor.HeldAt) && h.ID > q.Cursor.ID
+			if sel.Match(h.Scope) && behind && (q.ID == "" || q.ID == h.ID) && (q.FactID == "" || q.FactID == h.FactID) && len(out) < q.Limit {
+				out = append(out, h)
+			}
+		}
+	})
+	return out, err
 }
 
 func (f *fakeStore) Entities(_ context.Context, fact scope.Scope, _ []string) (out []events.Entity, err error) {

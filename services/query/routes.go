@@ -25,6 +25,7 @@ func (s *Service) routes() (http.Handler, error) {
 	s.searchRoutes(a)
 	s.factRoutes(a)
 	s.commandRoutes(a)
+	s.holdRoutes(a)
 	s.operationRoutes(a)
 	s.streamRoutes(a)
 	if err := describe(mux, a.OpenAPI()); err != nil {

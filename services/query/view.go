@@ -45,7 +45,7 @@ func viewVersion(f events.Fact, s scope.Scope) api.Fact {
 func viewChange(r audit.Record) api.Change {
 	out := api.Change{
 		Scope: api.ScopeOf(r.Scope), Revision: r.Revision, Index: r.Index, Sequence: r.Sequence, DeltaID: r.DeltaID,
-		Event: changeOf(r.Kind), Reason: string(r.Reason), Rule: r.Rule, RuleID: r.RuleID, DecidedBy: r.DecidedBy,
+		Event: changeOf(r), Reason: string(r.Reason), Rule: r.Rule, RuleID: r.RuleID, DecidedBy: r.DecidedBy,
 		Confidence: r.Confidence, Sources: r.Sources, RequestID: r.RequestID, CorrelationID: r.CorrelationID,
 		EventTime: r.EventTime, AppliedAt: r.AppliedAt,
 	}
@@ -63,9 +63,12 @@ func viewChange(r audit.Record) api.Change {
 	return out
 }
 
-func changeOf(k events.DeltaKind) string {
-	switch k {
+func changeOf(r audit.Record) string {
+	switch r.Kind {
 	case events.DeltaAdd:
+		if r.FactID != "" && r.After == nil { // of a hold, which changes nothing
+			return string(events.ChangeNone)
+		}
 		return string(events.ChangeAdd)
 	case events.DeltaUpdate:
 		return string(events.ChangeUpdate)

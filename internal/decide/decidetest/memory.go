@@ -43,6 +43,9 @@ func (m *Memory) Held() []events.Hold {
 	return out
 }
 
+// Hold puts something into the held buffer.
+func (m *Memory) Hold(h events.Hold) { m.held[h.ID] = h }
+
 // Facts returns the newest version of each fact, by id.
 func (m *Memory) Facts() []events.Fact {
 	return m.where(func(f events.Fact) bool { return m.newest(f.ID).Revision == f.Revision })

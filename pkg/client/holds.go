@@ -1,0 +1,22 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"palimpsest/pkg/api"
+	"palimpsest/pkg/scope"
+)
+
+// Holds lists what waits before it changes what is known, oldest first.
+func (c *Client) Holds(ctx context.Context, sel scope.Selector, limit int, cursor string) (api.HoldPage, error) {
+	var out api.HoldPage
+	return out, c.call(ctx, request{method: http.MethodGet, path: "/v1/holds", query: page(selector(sel), limit, cursor)}, &out)
+}
+
+// Release decides on what is held now, whatever it waits for.
+func (c *Client) Release(ctx context.Context, id string) (api.Written, error) {
+	id, err := segment(id)
+	var out api.Written
+	return out, c.call(ctx, request{method: http.MethodPost, path: "/v1/holds/" + id + "/release", err: err}, &out)
+}

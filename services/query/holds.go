@@ -1,0 +1,101 @@
+package query
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"palimpsest/internal/store"
+	"palimpsest/pkg/api"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+func (s *Service) holdRoutes(a huma.API) {
+	op := func(id, method, path, summary string) huma.Operation {
+		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Tags: []string{"holds"}}
+	}
+	huma.Register(a, op("list-holds", http.MethodGet, "/v1/holds", "List what waits before it changes anything, oldest first"), s.listHolds)
+	huma.Register(a, op("release-hold", http.MethodPost, "/v1/holds/{id}/release", "Decide on it now"), s.releaseHold)
+}
+
+type listHoldsInput struct {
+	SelectorParams
+	Fact   string `query:"fact" doc:"Only what would change this fact."`
+	Limit  int    `query:"limit" doc:"1 to 1000; 100 unless given."`
+	Cursor string `query:"cursor"`
+}
+
+type holdPage struct{ Body api.HoldPage }
+
+func (s *Service) listHolds(ctx context.Context, in *listHoldsInput) (*holdPage, error) {
+	sel, err := s.factSelector(in.SelectorParams)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	n, err := limit(in.Limit, 100)
+	if err != nil {
+		return nil, err
+	}
+	q := store.HoldQuery{FactID: in.Fact, Limit: oneMore(n)}
+	if q.Cursor, err = open[store.HoldCursor]("cursor", in.Cursor); err != nil {
+		return nil, err
+	}
+	holds, err := s.deps.Store.ListHolds(ctx, sel, q)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	holds, more := page(holds, n)
+	out := api.HoldPage{Holds: []api.Hold{}}
+	for _, h := range holds {
+		out.Holds = append(out.Holds, viewHold(h))
+	}
+	if more {
+		out.Next = seal(store.HoldCursor{HeldAt: holds[n-1].HeldAt, ID: holds[n-1].ID})
+	}
+	return &holdPage{out}, nil
+}
+
+type releaseInput struct {
+	ProjectParam
+	KeyHeader
+	ID string `path:"id" doc:"Identifier of what is held."`
+}
+
+// releaseHold runs a command. Asked again after it was carried out, it finds
+// nothing that is held, and the earlier answer by the key.
+func (s *Service) releaseHold(ctx context.Context, in *releaseInput) (*written, error) {
+	project, err := s.project(in.ProjectParam)
+	if err != nil {
+		return nil, s.problem(err)
+	}
+	out, err := s.once(ctx, project, "release "+in.ID, in.Key, nil, func(a attempt) (*written, error) {
+		held, err := s.deps.Store.ListHolds(ctx, scope.Selector{Project: project}, store.HoldQuery{ID: in.ID, Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		if len(held) == 0 {
+			return nil, api.NewProblem(http.StatusNotFound, api.CodeNotFound, "id", "nothing of that id is held")
+		}
+		return s.command(ctx, a, events.CommandRequested{
+			Header:     events.Header{Scope: held[0].Scope},
+			CommandRef: events.CommandRef{RequestID: a.correlation, Op: events.OpRelease},
+			HoldID:     in.ID,
+		})
+	})
+	return out, s.problem(err)
+}
+
+func viewHold(h store.Hold) api.Hold {
+	c := h.Candidate
+	since := h.Since
+	if since.IsZero() {
+		since = h.HeldAt
+	}
+	return api.Hold{
+		Scope: api.ScopeOf(h.Scope), ID: h.ID, Why: h.Why, FactID: h.FactID, Text: c.Text, Subject: c.Subject,
+		Predicate: c.Predicate, Object: c.Object, EventTime: c.EventTime, Sources: c.SourceEpisodeIDs, Rule: h.Rule,
+		Count: max(h.Count, 1), Since: since, HeldAt: h.HeldAt, Due: h.Due,
+	}
+}
