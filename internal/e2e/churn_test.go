@@ -1,0 +1,184 @@
+package e2e
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"palimpsest/pkg/api"
+	"palimpsest/pkg/scope"
+)
+
+// town is the n-th of many places to move to.
+func town(n int) string {
+	first := []string{"Ash", "Birch", "Cedar", "Elm", "Fern", "Gorse", "Heath", "Ivy"}
+	last := []string{"bury", "ford", "ham", "ley", "mouth", "stead", "ton", "wick"}
+	return first[n/8%8] + last[n%8]
+}
+
+// TestFaultRunawayUpdates lets somebody move sixty times in a row, as a client
+// in a loop would.
+func TestFaultRunawayUpdates(t *testing.T) {
+	t.Parallel()
+	const moves, limit = 60, 20
+	i := start(t, t.TempDir())
+	who := person("ann")
+	sel := of(who)
+	for n := range moves {
+		i.say(who, turn("I moved to "+town(n)+"."))
+	}
+	i.settled(sel, moves)
+	f := wantOne(t, i.facts(sel), town(limit))
+	if f.Revision != limit+1 {
+		t.Errorf("revision %d after %d changes", f.Revision, limit)
+	}
+	h := wantHeld(t, i, sel, town(moves-1))
+	if h.FactID != f.ID || h.Count != moves-limit-1 || h.Rule != "turn" || h.Due == nil {
+		t.Errorf("held %+v", h)
+	}
+	i.wantLedger(sel, api.Account{Candidates: moves, Decided: limit + 1, Held: 1, Dropped: moves - limit - 2})
+	wantChurnTold(t, i, f.ID, moves-limit-1)
+	wantProvenance(t, i, sel)
+	wantReplayed(t, i, sel)
+
+	i.restart()
+	if again := wantHeld(t, i, sel, town(moves-1)); again.ID != h.ID || !again.Due.Equal(*h.Due) {
+		t.Errorf("after a restart: %+v", again)
+	}
+	if out := i.cli("", "--server", i.HTTP, "holds", "list", "--user", "ann"); !strings.Contains(out, h.ID) || !strings.Contains(out, town(moves-1)) {
+		t.Errorf("holds list says %s", out)
+	}
+	if out := i.cli("", "--server", i.HTTP, "holds", "release", h.ID); !strings.Contains(out, "UPDATE "+f.ID) {
+		t.Errorf("holds release says %s", out)
+	}
+	if now := wantOne(t, i.facts(sel), town(moves-1)); now.ID != f.ID || now.Revision != limit+2 {
+		t.Errorf("released: %+v", now)
+	}
+	wantHeld(t, i, sel)
+	i.wantLedger(sel, api.Account{Candidates: moves, Decided: limit + 2, Dropped: moves - limit - 2})
+	wantProvenance(t, i, sel)
+	wantReplayed(t, i, sel)
+	refused(t, 1, "not_found", "", "--server", i.HTTP, "holds", "release", h.ID)
+}
+
+// TestFaultRunawayUpdatesHealThemselves waits for what is held instead, over a
+// kill.
+func TestFaultRunawayUpdatesHealThemselves(t *testing.T) {
+	t.Parallel()
+	const moves = 12
+	dir := t.TempDir()
+	settings := filepath.Join(dir, "palimpsest.yaml")
+	text := "decider: {churn: {limit: 3, window: 4s}}\nscheduler: {sweep: 100ms}\n"
+	if err := os.WriteFile(settings, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	i := start(t, filepath.Join(dir, "data"), "--config", settings)
+	who := person("ann")
+	sel := of(who)
+	for n := range moves {
+		i.say(who, turn("I moved to "+town(n)+"."))
+	}
+	i.settled(sel, moves)
+	i.restart()
+	eventually(t, "what was said last is known", func() error {
+		facts, held := i.facts(sel), i.held(sel)
+		if len(facts) != 1 || !strings.Contains(facts[0].Text, town(moves-1)) || len(held) > 0 {
+			return fmt.Errorf("known %q, held %+v", texts(facts), held)
+		}
+		return nil
+	})
+	released := false
+	for _, e := range i.effects(sel) {
+		released = released || e.Command != nil && e.Command.Op == "release_due" && len(e.Released) == 1 && len(e.Facts) == 1
+	}
+	if !released {
+		t.Error("nothing was held and released")
+	}
+	if a := i.account("turn", sel); a.Candidates != moves || a.Held != 0 {
+		t.Errorf("account %+v", a)
+	}
+	wantReplayed(t, i, sel)
+}
+
+func (i *instance) held(sel scope.Selector) []api.Hold {
+	i.t.Helper()
+	page, err := i.project(sel).Holds(i.t.Context(), sel, 100, "")
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	return page.Holds
+}
+
+// wantHeld checks the objects of what is held, and returns the first.
+func wantHeld(t *testing.T, i *instance, sel scope.Selector, objects ...string) (first api.Hold) {
+	t.Helper()
+	held := i.held(sel)
+	if len(held) != len(objects) {
+		t.Fatalf("held %+v, want %q", held, objects)
+	}
+	for n, h := range held {
+		if h.Object != objects[n] || h.Why != "churn" {
+			t.Fatalf("held %+v, want %q", held, objects)
+		}
+		first = held[0]
+	}
+	return first
+}
+
+// wantLedger checks what became of the candidates of rule turn.
+func (i *instance) wantLedger(sel scope.Selector, want api.Account) {
+	i.t.Helper()
+	a := i.account("turn", sel)
+	got := api.Account{Candidates: a.Candidates, Decided: a.Decided, Held: a.Held, Dropped: a.Dropped}
+	if got != want {
+		i.t.Errorf("ledger %+v, want %+v", got, want)
+	}
+}
+
+// wantChurnTold checks that operators and readers are told of n candidates that
+// were kept from changing a fact.
+func wantChurnTold(t *testing.T, i *instance, id string, n int) {
+	t.Helper()
+	res, err := http.Get(i.HTTP + "/metrics") //nolint:noctx // ends with the instance
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close() //nolint:errcheck // nothing to do about it
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{fmt.Sprintf(`(?m)^palimpsest_churn_held_total %d$`, n), `(?m)^palimpsest_store_rows\{kind="holds"\} 1$`} {
+		if !regexp.MustCompile(want).Match(text) {
+			t.Errorf("no %s among the metrics", want)
+		}
+	}
+	if warnings := strings.Count(i.stderr.String(), "a fact changes too often"); warnings != 1 {
+		t.Errorf("%d warnings, want one:\n%s", warnings, i.stderr)
+	}
+	h, err := i.api.History(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	churn := 0
+	for _, c := range h.Changes {
+		if c.Reason == "churn" {
+			churn++
+			if c.Event != "NONE" {
+				t.Errorf("churn shows as %s", c.Event)
+			}
+		}
+	}
+	// One more for each batch that took the place of what was held before it.
+	if churn < n {
+		t.Errorf("%d changes of reason churn, want %d", churn, n)
+	}
+	if e, err := i.api.Explain(t.Context(), id); err != nil || e.Fact.ID != id || e.Decision == nil || len(e.Versions) == 0 {
+		t.Errorf("explain: %+v, %v", e, err)
+	}
+}
