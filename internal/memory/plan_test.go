@@ -204,6 +204,52 @@ func TestPlanHoldsAndReleases(t *testing.T) {
 	}
 }
 
+func TestPlanSettlesWhatWasHeld(t *testing.T) {
+	t.Parallel()
+	hold := func(id string) events.Delta {
+		return must(events.NewAdd(provenance(id, events.ReasonChurn, "e1"), events.FactPayload{Hold: &events.Hold{ID: "cand-" + id, FactID: "f1", Why: "churn"}}))
+	}
+	w := newWorld()
+	e := one(t, w.commit(t, w.input(batch(noopAbout("d0", events.ReasonChurn, "f1", "e1"), hold("d1")))))
+	if diff := cmp.Diff(events.Tally{Episodes: 3, Candidates: 2, Held: 1, Dropped: 1}, e.Tally); diff != "" || w.holds["cand-d1"].Rule != RuleTurn {
+		t.Errorf("held for churn: %s, %+v", diff, w.holds)
+	}
+	if e.Applied[1].FactID != "f1" {
+		t.Errorf("the fact's history does not show it: %+v", e.Applied[1])
+	}
+
+	// Another rule's batch takes its place.
+	b := batch(hold("d2"))
+	b.Rule = RuleSleep
+	b.Deltas = append(b.Deltas, noopAbout("d1", events.ReasonChurn, "f1", "e1"))
+	e = one(t, w.commit(t, w.input(b)))
+	want := events.Tally{Episodes: 3, Candidates: 1, Held: 1, Settled: []events.Settlement{{Rule: RuleTurn, Dropped: 1}}}
+	if diff := cmp.Diff(want, e.Tally); diff != "" || len(w.holds) != 1 || len(e.Released) != 1 {
+		t.Errorf("overtaken: %s, %v", diff, w.holds)
+	}
+
+	release := func(d events.Delta) events.DeltasDecided {
+		b := batch(d)
+		b.Command = &events.CommandRef{RequestID: "r", Op: events.OpReleaseDue}
+		return b
+	}
+	e = one(t, w.commit(t, w.input(release(hold("d2")))))
+	if diff := cmp.Diff(events.Tally{}, e.Tally); diff != "" || w.holds["cand-d2"].Rule != RuleSleep {
+		t.Errorf("held again: %s, %v", diff, w.holds)
+	}
+	in := w.input(release(addFact("d2", fact("f9", "Anna rows.", noon, "e1"))))
+	in.Conflict = "somebody else was faster"
+	e = one(t, w.commit(t, in))
+	if diff := cmp.Diff(events.Tally{}, e.Tally); diff != "" || len(w.holds) != 1 {
+		t.Errorf("conflict: %s, %v", diff, w.holds)
+	}
+	e = one(t, w.commit(t, w.input(release(addFact("d2", fact("f9", "Anna rows.", noon, "e1"))))))
+	want = events.Tally{Settled: []events.Settlement{{Rule: RuleSleep, Decided: 1}}}
+	if diff := cmp.Diff(want, e.Tally); diff != "" || len(w.holds) != 0 {
+		t.Errorf("released: %s, %v", diff, w.holds)
+	}
+}
+
 func TestPlanWatermark(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
