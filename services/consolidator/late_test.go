@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"palimpsest/internal/memory"
 	"palimpsest/internal/pipeline"
 	"palimpsest/pkg/events"
@@ -45,7 +47,7 @@ func TestLateBatchIsSettledOnce(t *testing.T) {
 		t.Errorf("announced %v", announced(out))
 	}
 	e := b.journal.effects[2].Data
-	if b.store.state.Watermarks["turn"] != 2 || b.store.facts["late"].ID == "" || e.Watermark != nil || e.Tally != (events.Tally{Candidates: 1, Decided: 1}) {
+	if b.store.state.Watermarks["turn"] != 2 || b.store.facts["late"].ID == "" || e.Watermark != nil || !cmp.Equal(e.Tally, events.Tally{Candidates: 1, Decided: 1}) {
 		t.Errorf("state %+v, effect %+v", b.store.state, e)
 	}
 	in.Delivery = 2
@@ -96,7 +98,7 @@ func TestLateCandidateIsCountedWithItsRange(t *testing.T) {
 	in := late(t, 1, 1, "late")
 	in.Data.Range = events.Range{From: 1, To: 1}
 	b.mustCommit(t, in)
-	if e := b.journal.effects[1].Data; e.Tally != (events.Tally{}) || b.store.facts["late"].ID == "" || b.store.state.Watermarks["turn"] != 1 {
+	if e := b.journal.effects[1].Data; !cmp.Equal(e.Tally, events.Tally{}) || b.store.facts["late"].ID == "" || b.store.state.Watermarks["turn"] != 1 {
 		t.Errorf("effect %+v", e)
 	}
 }
