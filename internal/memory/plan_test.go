@@ -228,6 +228,19 @@ func TestPlanSettlesWhatWasHeld(t *testing.T) {
 		t.Errorf("overtaken: %s, %v", diff, w.holds)
 	}
 
+	// What a letter brings back was counted with the range that it came of.
+	late := batch(hold("d3"))
+	late.Cause, late.Range = events.CauseLate, events.Range{}
+	e = one(t, w.commit(t, w.input(late)))
+	if diff := cmp.Diff(events.Tally{}, e.Tally); diff != "" || w.holds["cand-d3"].Rule != "" {
+		t.Errorf("held late: %s, %+v", diff, w.holds)
+	}
+	late.Deltas = events.Deltas{noopAbout("d3", events.ReasonChurn, "f1", "e1")}
+	e = one(t, w.commit(t, w.input(late)))
+	if diff := cmp.Diff(events.Tally{}, e.Tally); diff != "" || len(w.holds) != 1 {
+		t.Errorf("late and overtaken: %s, %+v", diff, w.holds)
+	}
+
 	release := func(d events.Delta) events.DeltasDecided {
 		b := batch(d)
 		b.Command = &events.CommandRef{RequestID: "r", Op: events.OpReleaseDue}

@@ -20,9 +20,6 @@ func (p *planner) tally() events.Tally {
 			t.Skipped = t.Episodes
 		}
 	}
-	if b.Cause == events.CauseLate && b.Range.Empty() {
-		return t
-	}
 	fates := make(map[string]fate, len(b.Candidates))
 	for _, c := range b.Candidates {
 		fates[c.ID] = dropped
@@ -33,7 +30,7 @@ func (p *planner) tally() events.Tally {
 		}
 	}
 	for id, f := range fates {
-		if _, counted := p.buffered[id]; counted || releases(b) {
+		if _, waited := p.buffered[id]; waited || counted(b) {
 			continue
 		}
 		t.Candidates++
@@ -50,17 +47,20 @@ func (p *planner) tally() events.Tally {
 	return t
 }
 
-// releases reports whether a batch is that of a release: its candidate was
-// counted when it was held.
-func releases(b events.DeltasDecided) bool {
-	return b.Command != nil && (b.Command.Op == events.OpRelease || b.Command.Op == events.OpReleaseDue)
+// counted reports whether a batch brings what an effect has counted before: that
+// of a release, when it was held; a late one without a range, with its range.
+func counted(b events.DeltasDecided) bool {
+	if b.Command != nil {
+		return b.Command.Op == events.OpRelease || b.Command.Op == events.OpReleaseDue
+	}
+	return b.Cause == events.CauseLate && b.Range.Empty()
 }
 
 // settlements accounts for the candidates that have left the held buffer.
 func (p *planner) settlements(fates map[string]fate) []events.Settlement {
 	byRule := map[string]events.Settlement{}
 	for id, h := range p.buffered {
-		if _, waits := p.held[id]; waits {
+		if _, waits := p.held[id]; waits || h.Rule == "" {
 			continue
 		}
 		s := byRule[h.Rule]

@@ -55,11 +55,15 @@ func (p *planner) add(d events.Delta, payload events.FactPayload) {
 }
 
 // hold puts a candidate into the held buffer. One that is held again stays in
-// the account that it is held in.
+// the account that it is held in, and one that was counted otherwise is in none.
 func (p *planner) hold(d events.Delta, h events.Hold) {
-	h.Rule = p.in.Batch.Rule
-	if known, again := p.held[h.ID]; again {
+	switch known, again := p.held[h.ID]; {
+	case again:
 		h.Rule = known.Rule
+	case counted(p.in.Batch):
+		h.Rule = ""
+	default:
+		h.Rule = p.in.Batch.Rule
 	}
 	p.holds = append(p.holds, h)
 	p.held[h.ID] = h

@@ -114,7 +114,8 @@ type Hold struct {
 	Candidate Candidate `json:"candidate"`
 	HeldAt    time.Time `json:"held_at"`
 	Why       string    `json:"why"` // churn, sensitive, implicit, hedged, …
-	// Rule is the consolidation rule in whose account the candidate is held.
+	// Rule is the consolidation rule in whose account the candidate is held; empty
+	// for one that was settled there before it was held.
 	Rule string `json:"rule,omitempty"`
 	// FactID is the fact that the candidate would have changed.
 	FactID string `json:"fact_id,omitempty"`
