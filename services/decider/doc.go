@@ -7,6 +7,10 @@
 // comes here too and becomes deltas of its own. A batch goes on even when it is
 // empty, because its watermark moves only at the commit.
 //
+// What would change a fact that changed too often lately is held, the newest
+// candidate of each fact: it comes back as a command of the scheduler's once
+// there is room, or of a caller's, and is decided anew on what is known then.
+//
 // The decider only reads: the deltas it returns name the revision of the scope
 // they were decided on, and the consolidator sends back what was decided on an
 // older one. It may not write facts, publish or read the wall clock.

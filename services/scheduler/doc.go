@@ -2,6 +2,7 @@
 // a scope are consolidated by which rule.
 //
 //	stored, audit, clock ─▶ scheduler ─▶ ticks
+//	                            ├─▶ commands: releases of what is held
 //	                            └─▶ session ends (back into episodes, in order)
 //
 // A tick names a rule, a fact scope and a half-open range of ordinals that
@@ -13,7 +14,7 @@
 // row, set by compare-and-set before a tick is published, keeps replicas from
 // paying twice; correctness does not rest on it, because of overlapping ticks
 // only the one that begins at the watermark is applied. What is kept in memory
-// (the agenda, counts of slots, ends announced) only saves work.
+// (the agenda, counts of slots, what was announced) only saves work.
 //
 // Session ends. A publisher ends a session explicitly; the scheduler ends one
 // that is idle, and those that fell silent before another session of their
@@ -22,6 +23,10 @@
 // last ordinal as the registry had it: the store drops the end if something was
 // said since, and takes one end per (session, last ordinal), so that all
 // causes, replicas and repetitions give one.
+//
+// Releases. A held candidate may have a time at which it is decided on again. A
+// sweep asks for it by a command, as an API caller would; the first that is
+// carried out takes the candidate out of the buffer, later ones find it gone.
 //
 // An episode of a caller who waits counts like any other: the rules that run on
 // every episode, and the others in their turn, consolidate it whether anybody
