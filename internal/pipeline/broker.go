@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -70,11 +71,30 @@ func (b *broker) send(ctx context.Context, msg *nats.Msg) (*jetstream.PubAck, er
 // publishError says what could not be published. What is too large always will
 // be.
 func publishError(msg *nats.Msg, err error) error {
-	err = fmt.Errorf("pipeline: publish to %s: %w", msg.Subject, err)
-	if errors.Is(err, nats.ErrMaxPayload) {
-		return Reject(events.CodeTooLarge, "", err)
+	switch {
+	case errors.Is(err, nats.ErrMaxPayload):
+		return Reject(events.CodeTooLarge, "", fmt.Errorf("pipeline: publish to %s: %w", msg.Subject, err))
+	case noRoom(err):
+		return fmt.Errorf("pipeline: publish to %s: %w (%w)", msg.Subject, ErrFull, err)
 	}
-	return err
+	return fmt.Errorf("pipeline: publish to %s: %w", msg.Subject, err)
+}
+
+// noRoom reads the stream's error: its account may take no more, its server may
+// not, or the file system has nothing left.
+func noRoom(err error) bool {
+	const accountExceeded, insufficient, storageExceeded, storeFailed = 10002, 10023, 10047, 10077
+	var refused *jetstream.APIError
+	if !errors.As(err, &refused) {
+		return false
+	}
+	switch refused.ErrorCode {
+	case accountExceeded, insufficient, storageExceeded:
+		return true
+	case storeFailed:
+		return strings.Contains(refused.Description, "no space left") || strings.Contains(refused.Description, "maximum bytes")
+	}
+	return false
 }
 
 // follow publishes what follows from cause, in order, and returns when the

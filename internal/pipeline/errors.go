@@ -5,6 +5,9 @@ import (
 	"fmt"
 )
 
+// ErrFull: the stream has no room for the message. It passes.
+var ErrFull = errors.New("pipeline: the stream is full")
+
 // rejected marks an error as permanent: the same input will always fail.
 type rejected struct {
 	code, field string

@@ -98,6 +98,8 @@ func explained(err error) *api.Problem {
 		return scopeProblem(level)
 	case errors.Is(err, store.ErrNotFound):
 		return api.NewProblem(http.StatusNotFound, api.CodeNotFound, "", "there is no such id here")
+	case errors.Is(err, store.ErrFull):
+		return api.NewProblem(http.StatusInsufficientStorage, api.CodeStorageFull, "", "the disk is full; see /readyz")
 	case errors.Is(err, store.ErrMismatch):
 		return api.NewProblem(http.StatusUnprocessableEntity, api.CodeIdempotencyMismatch, "Idempotency-Key", "was used with another body")
 	}

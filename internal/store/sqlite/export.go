@@ -131,10 +131,19 @@ func (s *Store) Ping(ctx context.Context) error {
 	if err := s.watch.check(); err != nil {
 		return err
 	}
-	if err := s.write(ctx, func(w *writer) error {
+	j := &job{ctx: ctx, done: make(chan struct{}), do: func(w *writer) error {
 		return w.exec(`INSERT OR REPLACE INTO meta (name, value) VALUES ('pinged', ?)`, s.cfg.Now().UTC().String())
-	}); err != nil {
+	}}
+	if err := s.enqueue(j); err != nil {
 		return err
+	}
+	select {
+	case <-j.done:
+		if j.err != nil {
+			return j.err
+		}
+	case <-ctx.Done(): // unlike any other write, nobody minds whether it happens
+		return fmt.Errorf("sqlite: no write gets through: %w", ctx.Err())
 	}
 	var n int
 	_, err := s.reads.one(ctx, `SELECT count(*) FROM meta WHERE name = 'pinged'`, nil, &n)
