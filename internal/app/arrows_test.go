@@ -32,8 +32,8 @@ var rooms = []room{
 	{"palimpsest/services/", append(below(), contracts...)},
 
 	{"palimpsest/internal/broker", below("palimpsest/internal/audit", "palimpsest/internal/memory")},
-	{"palimpsest/internal/store/sqlite", below("palimpsest/internal/store", "palimpsest/internal/memory", "palimpsest/internal/lex", "palimpsest/internal/embed", "palimpsest/internal/schema")},
-	{"palimpsest/internal/audit/sqlite", below("palimpsest/internal/audit", "palimpsest/internal/memory", "palimpsest/internal/schema")},
+	{"palimpsest/internal/store/sqlite", below("palimpsest/internal/store", "palimpsest/internal/memory", "palimpsest/internal/lex", "palimpsest/internal/embed", "palimpsest/internal/schema", "palimpsest/internal/watch")},
+	{"palimpsest/internal/audit/sqlite", below("palimpsest/internal/audit", "palimpsest/internal/memory", "palimpsest/internal/schema", "palimpsest/internal/watch")},
 	{"palimpsest/internal/extract/rulepack", below("palimpsest/internal/extract", "palimpsest/internal/memory", "palimpsest/internal/lex")},
 	{"palimpsest/internal/decide/deterministic", below("palimpsest/internal/decide", "palimpsest/internal/memory", "palimpsest/internal/lex")},
 	{"palimpsest/internal/embed/local", below("palimpsest/internal/embed", "palimpsest/internal/lex")},
@@ -49,6 +49,7 @@ var rooms = []room{
 	{"palimpsest/internal/httpserver", below()},
 	{"palimpsest/internal/config", nil},
 	{"palimpsest/internal/schema", nil},
+	{"palimpsest/internal/watch", nil},
 	{"palimpsest/internal/memory", below("palimpsest/internal/lex")},
 	{"palimpsest/internal/lex", nil},
 

@@ -37,8 +37,9 @@ type house struct {
 	broker   *broker.Embedded
 	journal  audit.Journal
 	heads    audit.Heads
+	tail     audit.Tail
 	store    *sqlite.Store
-	auditLog audit.Log
+	auditLog *auditsqlite.Log
 	embedder embed.Embedder
 	runtime  *pipeline.Runtime
 	services []pipeline.Service
@@ -102,7 +103,7 @@ func (h *house) openBroker(context.Context) error {
 	h.later("broker", h.broker.Shutdown)
 	h.natsURL = h.broker.ClientURL()
 	journal := broker.NewJournal(h.broker.JetStream())
-	h.journal, h.heads = journal, journal
+	h.journal, h.heads, h.tail = journal, journal, journal
 	return nil
 }
 
@@ -130,6 +131,8 @@ func (h *house) run(ctx context.Context, ready func()) error {
 		select {
 		case <-h.store.Gone():
 			stop(h.store.Ping(context.WithoutCancel(ctx)))
+		case <-h.auditLog.Gone():
+			stop(h.auditLog.Ping(context.WithoutCancel(ctx)))
 		case <-ctx.Done():
 		}
 	}()

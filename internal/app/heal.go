@@ -52,6 +52,7 @@ func (h *house) serve(ctx context.Context, ready func()) error {
 		return err
 	}
 	healed := h.heal(ctx)
+	h.catchUp(ctx)
 	ready()
 	var again sync.WaitGroup
 	defer again.Wait()
@@ -116,4 +117,22 @@ func (h *house) heal(ctx context.Context) error {
 		return fmt.Errorf("heal: %w", err)
 	}
 	return nil
+}
+
+// catchUp copies into the audit log what it lacks of AUDIT. What cannot be is
+// left in the stream, and history is read there.
+func (h *house) catchUp(ctx context.Context) {
+	began := time.Now()
+	last, err := h.auditLog.LastSequence(ctx)
+	copied := 0
+	if err == nil {
+		copied, err = h.consolidator.CatchUp(ctx, h.tail, last)
+	}
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		h.log.Error("catch up the audit log", "behind", last, "copied", copied, "error", err)
+	case copied > 0:
+		h.log.Info("the audit log was behind the audit stream", "effects", copied, "took", time.Since(began))
+	}
 }

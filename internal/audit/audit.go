@@ -41,6 +41,13 @@ type Reader interface {
 	Last(ctx context.Context) (uint64, error)
 }
 
+// Tail is what a start asks the journal, to find what the log lacks.
+type Tail interface {
+	// All yields the effects of every scope behind sequence after, in stream
+	// order, up to those committed when it was called.
+	All(ctx context.Context, after uint64) iter.Seq2[events.Event[events.EffectCommitted], error]
+}
+
 // Heads is what a start asks the journal, to find the scopes that are behind.
 type Heads interface {
 	// Heads calls yield with the newest entry of each fact scope that AUDIT holds
@@ -57,9 +64,7 @@ type Head struct {
 // Tape is the journal from end to end: what a rebuild reads.
 type Tape interface {
 	Heads
-	// All yields the effects of every scope behind sequence after, in stream
-	// order, up to those committed when it was called.
-	All(ctx context.Context, after uint64) iter.Seq2[events.Event[events.EffectCommitted], error]
+	Tail
 	// Begin is the lowest sequence that AUDIT may hold: what stood below it was
 	// dropped because of its age or the stream's size. It is 1 or less where
 	// nothing was.

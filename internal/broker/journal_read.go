@@ -45,7 +45,7 @@ func (j *Journal) Read(ctx context.Context, sel scope.Selector, after uint64) ef
 	return j.read(ctx, auditFilter(sel), after)
 }
 
-// All implements [audit.Tape].
+// All implements [audit.Tail].
 func (j *Journal) All(ctx context.Context, after uint64) effects {
 	return j.read(ctx, allEffects, after)
 }

@@ -268,6 +268,10 @@ func (j *memoryJournal) Read(ctx context.Context, _ scope.Selector, after uint64
 	return j.ReadScope(ctx, alice, after)
 }
 
+func (j *memoryJournal) All(ctx context.Context, after uint64) iter.Seq2[events.Event[events.EffectCommitted], error] {
+	return j.ReadScope(ctx, alice, after)
+}
+
 func (j *memoryJournal) Last(context.Context) (uint64, error) { return j.last(), nil }
 
 // memoryLog counts each (revision, index) once.

@@ -52,6 +52,28 @@ func TestSinkIsIdempotent(t *testing.T) {
 	}
 }
 
+// A log that was lost, or restored from an older copy, gets back what the sink
+// has acknowledged.
+func TestLogCatchesUp(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.cfg.SinkSize = 2
+	for n := range uint64(5) {
+		b.mustCommit(t, turn(t, n+1, n, fmt.Sprintf("f%d", n)))
+	}
+	for _, c := range []struct{ behind, want int }{{3, 2}, {0, 5}, {5, 0}} {
+		var after uint64
+		if c.behind > 0 {
+			after = b.journal.effects[c.behind-1].Sequence
+		}
+		clear(b.log.records)
+		copied, err := b.CatchUp(t.Context(), b.journal, after)
+		if err != nil || copied != c.want || len(b.log.records) != c.want {
+			t.Errorf("behind %d: %d copied, %d records, %v", c.behind, copied, len(b.log.records), err)
+		}
+	}
+}
+
 func TestAccessIsCoalesced(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -175,17 +175,24 @@ func (s *Service) history(ctx context.Context, in *FactParam) (*history, error) 
 	return &history{api.History{FactID: in.ID, Changes: changes}}, nil
 }
 
+// logged reads what the audit log has of a fact, and how far the log goes. While
+// it does not answer, AUDIT is read from its begin.
+func (s *Service) logged(ctx context.Context, f store.Fact) (records []audit.Record, last uint64) {
+	last, err := s.deps.Log.LastSequence(ctx)
+	if err == nil {
+		records, err = s.deps.Log.History(ctx, f.Scope.Project, f.ID)
+	}
+	if err != nil {
+		s.failed(err)
+		return nil, 0
+	}
+	return records, last
+}
+
 // changes merges the audit log with what AUDIT holds behind it, so that a change
 // shows as soon as it is visible.
 func (s *Service) changes(ctx context.Context, f store.Fact) ([]api.Change, error) {
-	last, err := s.deps.Log.LastSequence(ctx)
-	if err != nil {
-		return nil, err
-	}
-	records, err := s.deps.Log.History(ctx, f.Scope.Project, f.ID)
-	if err != nil {
-		return nil, err
-	}
+	records, last := s.logged(ctx, f)
 	out := []api.Change{}
 	type place struct {
 		revision uint64

@@ -15,6 +15,7 @@ import (
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/schema"
+	"palimpsest/internal/watch"
 )
 
 // Config of the log.
@@ -41,6 +42,7 @@ type Log struct {
 	lock   *flock.Flock
 	writes *sql.DB
 	reads  *sql.DB
+	watch  *watch.Files
 
 	mu     sync.RWMutex // held for reading by every call, so that Close waits
 	closed bool
@@ -88,8 +90,15 @@ func (l *Log) open(ctx context.Context, cfg Config) error {
 	if l.reads, err = sql.Open("sqlite", dsn(l.path, cfg.Full, true)); err != nil {
 		return fmt.Errorf("audit sqlite: open %s: %w", l.path, err)
 	}
+	if l.watch, err = watch.Start(l.path, l.path+"-wal"); err != nil {
+		return fmt.Errorf("audit sqlite: %w", err)
+	}
 	return nil
 }
+
+// Gone is closed once the file was removed or replaced under the log, which can
+// no longer be written then; [Log.Ping] names the path.
+func (l *Log) Gone() <-chan struct{} { return l.watch.Gone() }
 
 // dsn escapes the path, which may hold any character a file name can.
 func dsn(path string, full, reader bool) string {
@@ -128,7 +137,7 @@ func (l *Log) Ping(ctx context.Context) error {
 		return err
 	}
 	defer l.leave()
-	if _, err := os.Stat(l.path); err != nil {
+	if err := l.watch.Check(); err != nil {
 		return fmt.Errorf("audit sqlite: %w", err)
 	}
 	tx, err := l.writes.BeginTx(ctx, nil)
@@ -154,6 +163,9 @@ func (l *Log) Close() error {
 
 func (l *Log) release() error {
 	var errs []error
+	if l.watch != nil {
+		l.watch.Stop()
+	}
 	if l.reads != nil {
 		errs = append(errs, l.reads.Close())
 	}

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -91,8 +93,16 @@ func TestPingNoticesMissingFile(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if err := log.Ping(t.Context()); !errors.Is(err, os.ErrNotExist) {
+	select {
+	case <-log.Gone():
+	case <-time.After(10 * time.Second):
+		t.Fatal("not noticed")
+	}
+	if err := log.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("ping: %v", err)
+	}
+	if err := log.Write(t.Context(), audittest.LogStory(scope.Scope{Project: "p", User: "u"}, 1, 1)); err == nil {
+		t.Error("a write to nowhere passes")
 	}
 }
 

@@ -24,6 +24,9 @@ func (l *Log) Write(ctx context.Context, effects []events.Event[events.EffectCom
 		return err
 	}
 	defer l.leave()
+	if err := l.watch.Check(); err != nil {
+		return fmt.Errorf("audit sqlite: %w", err)
+	}
 	tx, err := l.writes.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("audit sqlite: begin: %w", err)

@@ -128,8 +128,8 @@ func (s *Store) Accounts(ctx context.Context, sel scope.Selector, rules []string
 
 // Ping implements [store.Health].
 func (s *Store) Ping(ctx context.Context) error {
-	if err := s.watch.check(); err != nil {
-		return err
+	if err := s.watch.Check(); err != nil {
+		return fmt.Errorf("sqlite: %w", err)
 	}
 	j := &job{ctx: ctx, done: make(chan struct{}), do: func(w *writer) error {
 		return w.exec(`INSERT OR REPLACE INTO meta (name, value) VALUES ('pinged', ?)`, s.cfg.Now().UTC().String())

@@ -15,6 +15,7 @@ import (
 
 	"palimpsest/internal/schema"
 	"palimpsest/internal/store"
+	"palimpsest/internal/watch"
 )
 
 // Store is the memory store in one SQLite file. It is safe for concurrent use.
@@ -25,7 +26,7 @@ type Store struct {
 	writes *sql.DB
 	queue  chan *job
 	drawer *drawer
-	watch  *watch
+	watch  *watch.Files
 
 	mu     sync.RWMutex // guards closed, and queue against being closed under a sender
 	closed bool
@@ -92,8 +93,8 @@ func (s *Store) open(ctx context.Context) (err error) {
 	}
 	s.reads = newReads(readDB)
 	s.drawer = newDrawer(s.cfg.VectorMemory, dimensions)
-	if s.watch, err = startWatch(s.cfg.Path); err != nil {
-		return err
+	if s.watch, err = watch.Start(s.cfg.Path, s.cfg.Path+"-wal"); err != nil {
+		return fmt.Errorf("sqlite: %w", err)
 	}
 	go newWriter(conn, s).loop(s.queue, s.done)
 	return nil
@@ -126,7 +127,7 @@ const pageBytes = "8192"
 
 // Gone is closed once the file was removed or replaced under the store, which
 // can no longer be written then; [Store.Ping] names the path.
-func (s *Store) Gone() <-chan struct{} { return s.watch.gone }
+func (s *Store) Gone() <-chan struct{} { return s.watch.Gone() }
 
 // Close waits for writes under way and releases the file.
 func (s *Store) Close() error {
@@ -146,7 +147,7 @@ func (s *Store) Close() error {
 func (s *Store) release() error {
 	var errs []error
 	if s.watch != nil {
-		s.watch.stop()
+		s.watch.Stop()
 	}
 	if s.reads != nil {
 		errs = append(errs, s.reads.close())

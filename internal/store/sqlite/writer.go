@@ -120,8 +120,8 @@ func drain(queue <-chan *job, group []*job) []*job {
 // undone and run again with one savepoint a job, so that nobody pays for
 // another's failure.
 func (w *writer) commit(group []*job) {
-	if err := w.store.watch.check(); err != nil {
-		failAll(group, err)
+	if err := w.store.watch.Check(); err != nil {
+		failAll(group, fmt.Errorf("sqlite: %w", err))
 		return
 	}
 	clean, err := w.transact(group, w.runBare)
