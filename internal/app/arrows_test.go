@@ -19,7 +19,7 @@ var contracts = []string{
 	"palimpsest/internal/pipeline", "palimpsest/internal/extract", "palimpsest/internal/decide",
 	"palimpsest/internal/retrieval", "palimpsest/internal/store", "palimpsest/internal/audit",
 	"palimpsest/internal/embed", "palimpsest/internal/memory", "palimpsest/internal/lex",
-	"palimpsest/internal/telemetry", "palimpsest/internal/httpserver",
+	"palimpsest/internal/telemetry", "palimpsest/internal/httpserver", "palimpsest/internal/failpoint",
 }
 
 var wire = []string{"palimpsest/pkg/api", "palimpsest/pkg/events", "palimpsest/pkg/scope"}
@@ -40,7 +40,7 @@ var rooms = []room{
 
 	{"palimpsest/internal/retrieval", below("palimpsest/internal/store", "palimpsest/internal/embed", "palimpsest/internal/memory", "palimpsest/internal/lex")},
 	{"palimpsest/internal/telemetry", below("palimpsest/internal/pipeline", "palimpsest/internal/store")},
-	{"palimpsest/internal/pipeline", below()},
+	{"palimpsest/internal/pipeline", below("palimpsest/internal/failpoint")},
 	{"palimpsest/internal/extract", below("palimpsest/internal/memory")},
 	{"palimpsest/internal/decide", below("palimpsest/internal/memory", "palimpsest/internal/lex")},
 	{"palimpsest/internal/store", below("palimpsest/internal/memory")},
@@ -48,6 +48,7 @@ var rooms = []room{
 	{"palimpsest/internal/embed", below()},
 	{"palimpsest/internal/httpserver", below()},
 	{"palimpsest/internal/config", nil},
+	{"palimpsest/internal/failpoint", nil},
 	{"palimpsest/internal/schema", nil},
 	{"palimpsest/internal/watch", nil},
 	{"palimpsest/internal/memory", below("palimpsest/internal/lex")},

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"palimpsest/internal/failpoint"
 	"palimpsest/pkg/events"
 )
 
@@ -99,7 +100,14 @@ func (b *batcher) attempt(part []*member) (took time.Duration, err error) {
 		in[i] = m.event
 	}
 	b.lanes.begin(now, part)
-	err = b.call(part[0].in.meta, func(ctx context.Context, _ string) error { return b.route.handle(ctx, in) })
+	err = b.call(part[0].in.meta, func(ctx context.Context, _ string) error {
+		failpoint.Reach(b.point, failpoint.Fetched)
+		if err := b.route.handle(ctx, in); err != nil {
+			return err
+		}
+		failpoint.Reach(b.point, failpoint.Handled)
+		return nil
+	})
 	b.lanes.end(part)
 	return time.Since(now), err
 }

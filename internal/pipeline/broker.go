@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"palimpsest/internal/failpoint"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -46,6 +47,7 @@ func (b *broker) Publish(ctx context.Context, meta events.Meta, p events.Payload
 	if err != nil {
 		return Receipt{}, err
 	}
+	failpoint.Reach(failpoint.Query, failpoint.Published)
 	return Receipt{ID: meta.ID, Stream: ack.Stream, Sequence: ack.Sequence, Duplicate: ack.Duplicate}, nil
 }
 
@@ -99,8 +101,8 @@ func noRoom(err error) bool {
 
 // follow publishes what follows from cause, in order, and returns when the
 // streams hold all of it. Ids depend on the cause alone, so that a second
-// attempt repeats the first.
-func (b *broker) follow(ctx context.Context, cause events.Meta, source, traceparent string, payloads []events.Payload) error {
+// attempt repeats the first. point is the stage of the failpoints passed.
+func (b *broker) follow(ctx context.Context, cause events.Meta, source, traceparent, point string, payloads []events.Payload) error {
 	var streamed, announced []*nats.Msg
 	for i, p := range payloads {
 		msg, err := b.follower(cause, source, traceparent, followerID(cause.ID, p, strconv.Itoa(i)), p)
@@ -113,13 +115,14 @@ func (b *broker) follow(ctx context.Context, cause events.Meta, source, tracepar
 			streamed = append(streamed, msg)
 		}
 	}
-	if err := b.sendAll(ctx, streamed); err != nil {
+	if err := b.sendAll(ctx, point, streamed); err != nil {
 		return err
 	}
 	for _, msg := range announced {
 		if err := b.conn.PublishMsg(msg); err != nil {
 			return publishError(msg, err)
 		}
+		failpoint.Reach(point, failpoint.Published)
 	}
 	return nil
 }
@@ -146,13 +149,16 @@ func followerID(cause string, p events.Payload, index string) string {
 }
 
 // sendAll publishes in order without waiting in between.
-func (b *broker) sendAll(ctx context.Context, msgs []*nats.Msg) error {
+func (b *broker) sendAll(ctx context.Context, point string, msgs []*nats.Msg) error {
 	switch len(msgs) {
 	case 0:
 		return nil
 	case 1:
-		_, err := b.send(ctx, msgs[0])
-		return err
+		if _, err := b.send(ctx, msgs[0]); err != nil {
+			return err
+		}
+		failpoint.Reach(point, failpoint.Published)
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, b.timeout)
 	defer cancel()
@@ -167,6 +173,7 @@ func (b *broker) sendAll(ctx context.Context, msgs []*nats.Msg) error {
 	for i, f := range futures {
 		select {
 		case <-f.Ok():
+			failpoint.Reach(point, failpoint.Published)
 		case err := <-f.Err():
 			return publishError(msgs[i], err)
 		case <-ctx.Done():

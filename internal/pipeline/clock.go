@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"palimpsest/internal/failpoint"
 	"palimpsest/pkg/events"
 )
 
@@ -27,7 +28,7 @@ func newTicker(rt *Runtime, service string, stage Stage) *ticker {
 	return &ticker{
 		name: stage.name, clock: stage.clock,
 		keeper: &keeper{
-			rt: rt, service: service, source: sourceOf(service),
+			rt: rt, service: service, source: sourceOf(service), point: stage.name,
 			meter: rt.newMeter(service, stage.name, nil), log: logger(rt.log, service, stage.name),
 		},
 	}
@@ -69,7 +70,8 @@ func (t *ticker) once() bool {
 		if err != nil {
 			return err
 		}
-		return k.rt.broker.follow(ctx, cause, k.source, traceparent, payloads)
+		failpoint.Reach(k.point, failpoint.Handled)
+		return k.rt.broker.follow(ctx, cause, k.source, traceparent, k.point, payloads)
 	})
 	o := Observation{Verdict: string(actAck), Duration: time.Since(began)}
 	if err != nil {

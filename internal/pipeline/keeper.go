@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
+	"palimpsest/internal/failpoint"
 	"palimpsest/pkg/events"
 )
 
@@ -23,6 +24,7 @@ type keeper struct {
 	rt      *Runtime
 	service string
 	source  string // of what follows
+	point   string // stage of the failpoints
 	binding *binding
 	lanes   *lanes
 	meter   *meter
@@ -35,8 +37,12 @@ type keeper struct {
 }
 
 func newKeeper(rt *Runtime, service, stage string, b *binding, l *lanes) *keeper {
+	point := stage
+	if b.pinned { // partitions are alike
+		point = service
+	}
 	return &keeper{
-		rt: rt, service: service, source: sourceOf(service), binding: b, lanes: l,
+		rt: rt, service: service, source: sourceOf(service), point: point, binding: b, lanes: l,
 		meter: rt.newMeter(service, stage, l.len), log: logger(rt.log, service, stage),
 	}
 }
@@ -179,6 +185,7 @@ func (k *keeper) ack(d *delivery) {
 		err := msg.DoubleAck(ctx)
 		cancel()
 		if err == nil || errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
+			failpoint.Reach(k.point, failpoint.Acked)
 			return
 		}
 		k.log.Warn("ack", "sequence", d.seq, "error", err)
@@ -213,11 +220,13 @@ func (k *keeper) bury(d *delivery, c conclusion) error {
 	if err := k.rt.broker.bury(ctx, k.source, c.in.meta, l); err != nil {
 		return err
 	}
+	failpoint.Reach(k.point, failpoint.Buried)
 	if c.route.skip != nil {
 		if p := c.route.skip(c.in, c.verdict.code+": "+l.Reason); p != nil {
 			if err := k.rt.broker.standIn(ctx, c.in.meta, k.source, p); err != nil {
 				return err
 			}
+			failpoint.Reach(k.point, failpoint.Replaced)
 		}
 	}
 	k.log.Warn("buried", "id", c.in.meta.ID, "stream", c.raw.Stream, "sequence", c.raw.Sequence,
@@ -228,6 +237,7 @@ func (k *keeper) bury(d *delivery, c conclusion) error {
 	if err := msg.TermWithReason(reason); err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
 		k.log.Debug("term", "sequence", d.seq, "error", err) // buried again, under the same id
 	}
+	failpoint.Reach(k.point, failpoint.Ended)
 	return nil
 }
 

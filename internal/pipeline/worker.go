@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"palimpsest/internal/failpoint"
 	"palimpsest/pkg/events"
 )
 
@@ -205,11 +206,13 @@ func (w *worker) work(d *delivery) next {
 // handle calls the handler and publishes what follows.
 func (w *worker) handle(route Route, m decoded) error {
 	return w.call(m.meta, func(ctx context.Context, traceparent string) error {
+		failpoint.Reach(w.point, failpoint.Fetched)
 		payloads, err := route.handle(ctx, m)
 		if err != nil {
 			return err
 		}
-		return w.rt.broker.follow(ctx, m.meta, w.source, traceparent, payloads)
+		failpoint.Reach(w.point, failpoint.Handled)
+		return w.rt.broker.follow(ctx, m.meta, w.source, traceparent, w.point, payloads)
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"palimpsest/internal/audit"
+	"palimpsest/internal/failpoint"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store"
@@ -149,10 +150,12 @@ func (s *Service) write(ctx context.Context, in events.Event[events.DeltasDecide
 		if after, err = s.deps.Journal.Append(ctx, metaOf(in, effect), effect, after); err != nil {
 			return nil, fmt.Errorf("append effect %d: %w", effect.Revision, err)
 		}
+		failpoint.Reach(failpoint.Consolidator, failpoint.Appended)
 		if err := s.deps.Applier.Apply(ctx, effect, after); err != nil {
 			return nil, fmt.Errorf("apply effect %d: %w", effect.Revision, err)
 		}
 		s.report(effect)
+		failpoint.Reach(failpoint.Consolidator, failpoint.Applied)
 		outcomes = append(outcomes, announce(effect)...)
 	}
 	return outcomes, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"palimpsest/internal/audit"
+	"palimpsest/internal/failpoint"
 	"palimpsest/pkg/scope"
 )
 
@@ -70,6 +71,7 @@ func (s *Service) Heal(ctx context.Context, heads audit.Heads) (Healed, error) {
 			fail(&out.Failed, fmt.Errorf("heal scope %s: %w", fact, err))
 		default:
 			out.Behind++
+			failpoint.Reach(failpoint.Start, failpoint.Healed)
 		}
 	}
 	return out, first

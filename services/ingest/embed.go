@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"palimpsest/internal/failpoint"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 )
@@ -115,5 +116,6 @@ func (s *Service) embedOnce(ctx context.Context, batch []store.PendingVector) er
 	if err := s.deps.Vectors.PutVectors(ctx, vectors); err != nil {
 		return fmt.Errorf("store vectors: %w", err)
 	}
+	failpoint.Reach(failpoint.Ingest, failpoint.Embedded)
 	return nil
 }

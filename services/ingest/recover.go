@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"palimpsest/internal/failpoint"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
@@ -75,6 +76,9 @@ func (s *Service) Rebuild(ctx context.Context, past Past, read func()) (int, err
 		added, err := s.again(ctx, raw)
 		count += added
 		read()
+		if added > 0 {
+			failpoint.Reach(failpoint.Start, failpoint.Recovered)
+		}
 		return err
 	})
 	if err != nil {

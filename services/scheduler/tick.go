@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"palimpsest/internal/failpoint"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
@@ -105,6 +106,7 @@ func (s *Service) claim(ctx context.Context, r rule, state memory.State, at situ
 	if !mine {
 		return nil, nil
 	}
+	failpoint.Reach(failpoint.Scheduler, failpoint.Claimed)
 	return compose(r, state, at, next), nil
 }
 

@@ -1,0 +1,68 @@
+package failpoint
+
+// Env is the variable that arms a point. It has no prefix of Palimpsest's: those
+// are settings, and a setting that the default build lacks would be refused.
+const Env = "FAILPOINT"
+
+// The steps of every stage that reads a stream, in the order of one message.
+const (
+	Fetched   = "fetched"   // judged fit for the handler, which has not run
+	Handled   = "handled"   // by the handler; nothing that follows is published
+	Published = "published" // one of the messages that follow
+	Acked     = "acked"     // and the broker said so
+	Buried    = "buried"    // the dead letter is published, the message not ended
+	Replaced  = "replaced"  // a stand-in is published too
+	Ended     = "ended"     // the buried message is
+)
+
+// The steps within a handler, whose work is more than one write.
+const (
+	Embedded  = "embedded"  // vectors are stored
+	Claimed   = "claimed"   // the claim row is written, the tick not published
+	Appended  = "appended"  // the effect is in AUDIT, not in the store
+	Applied   = "applied"   // it is in the store; nothing is announced
+	Recovered = "recovered" // at start: an episode is stored again
+	Healed    = "healed"    // at start: a scope is rolled forward
+)
+
+// The stages whose name is not that of a consumer or clock.
+const (
+	Start        = "start"
+	Query        = "query"
+	Ingest       = "ingest" // all partitions
+	Scheduler    = "scheduler"
+	Consolidator = "consolidator"
+)
+
+// Point is a step of a stage.
+type Point struct{ Stage, Step string }
+
+// String returns "stage/step".
+func (p Point) String() string { return p.Stage + "/" + p.Step }
+
+// Points lists every point there is, stages in the order in which data meets
+// them. Stages that are not services' are named after their consumer or clock.
+func Points() []Point {
+	var out []Point
+	add := func(stage string, steps ...string) {
+		for _, step := range steps {
+			out = append(out, Point{stage, step})
+		}
+	}
+	add(Query, Published)
+	add(Ingest, Fetched, Handled, Published, Acked, Buried, Ended, Embedded)
+	add("scheduler-stored", Fetched, Handled, Published, Acked)
+	add("scheduler-audit", Fetched, Handled, Published, Acked)
+	add("scheduler-sweep", Handled, Published)
+	add(Scheduler, Claimed)
+	add("extractor-ticks", Fetched, Handled, Published, Acked, Buried, Replaced, Ended)
+	add("decider-candidates", Fetched, Handled, Published, Acked)
+	add("decider-commands", Fetched, Handled, Published, Acked)
+	add("consolidator-deltas", Fetched, Handled, Published, Acked)
+	add(Consolidator, Appended, Applied)
+	add("consolidator-projector", Fetched, Handled, Acked)
+	add("consolidator-auditlog", Fetched, Handled, Acked)
+	add("consolidator-access", Fetched, Handled, Acked)
+	add(Start, Recovered, Healed)
+	return out
+}
