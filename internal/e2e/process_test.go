@@ -4,7 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"regexp"
 	"sync"
@@ -30,6 +33,8 @@ type instance struct {
 	t    testing.TB
 	data string
 	args []string
+	env  []string // besides the tests' own
+	file string   // of the binary
 
 	process *exec.Cmd
 	done    chan error // receives the exit, once
@@ -44,7 +49,7 @@ type instance struct {
 // start runs `palimpsest up` on free ports over a data directory.
 func start(t testing.TB, data string, args ...string) *instance {
 	t.Helper()
-	i := &instance{t: t, data: data, args: args}
+	i := &instance{t: t, data: data, args: args, file: program}
 	i.begin()
 	t.Cleanup(func() {
 		i.kill()
@@ -59,16 +64,27 @@ var ready = regexp.MustCompile(`^\s+(HTTP|NATS)\s+(\S+)`)
 
 func (i *instance) begin() {
 	i.t.Helper()
+	if err := i.launch(); err != nil {
+		i.kill()
+		i.t.Fatalf("%v:\n%s", err, i.stderr)
+	}
+}
+
+// launch starts the process and connects to it. Also one that ends before that
+// answers to done.
+func (i *instance) launch() error {
 	args := append([]string{"up", "--data", i.data, "--http", "127.0.0.1:0", "--nats", "127.0.0.1:0"}, i.args...)
-	i.process = exec.Command(program, args...)
+	i.process, i.conn = exec.Command(i.file, args...), nil
+	i.process.Env = append(os.Environ(), i.env...)
 	i.stderr = &tail{}
 	i.process.Stderr = i.stderr
 	out, err := i.process.StdoutPipe()
 	if err != nil {
-		i.t.Fatal(err)
+		return err
 	}
 	if err := i.process.Start(); err != nil {
-		i.t.Fatal(err)
+		i.process = nil
+		return err
 	}
 	lines := make(chan string)
 	go func() {
@@ -77,7 +93,7 @@ func (i *instance) begin() {
 			lines <- s.Text()
 		}
 	}()
-	i.await(lines)
+	err = i.await(lines)
 	go func() {
 		for range lines {
 		}
@@ -85,19 +101,21 @@ func (i *instance) begin() {
 	process, done := i.process, make(chan error, 1)
 	i.done = done
 	go func() { done <- process.Wait() }()
-	i.connect()
+	if err != nil {
+		return err
+	}
+	return i.connect()
 }
 
 // await reads until both addresses are known.
-func (i *instance) await(lines <-chan string) {
-	i.t.Helper()
+func (i *instance) await(lines <-chan string) error {
 	limit := time.After(startLimit)
 	i.HTTP, i.NATS = "", ""
 	for i.HTTP == "" || i.NATS == "" {
 		select {
 		case line, ok := <-lines:
 			if !ok {
-				i.t.Fatalf("the program ended before it was ready:\n%s", i.stderr)
+				return errors.New("the program ended before it was ready")
 			}
 			if m := ready.FindStringSubmatch(line); m != nil {
 				if m[1] == "HTTP" {
@@ -108,23 +126,22 @@ func (i *instance) await(lines <-chan string) {
 			}
 		case <-limit:
 			_ = i.process.Process.Kill()
-			i.t.Fatalf("not ready within %v:\n%s", startLimit, i.stderr)
+			return fmt.Errorf("not ready within %v", startLimit)
 		}
 	}
+	return nil
 }
 
-func (i *instance) connect() {
-	i.t.Helper()
+func (i *instance) connect() error {
 	var err error
 	if i.api, err = client.New(i.HTTP); err != nil {
-		i.t.Fatal(err)
+		return err
 	}
 	if i.conn, err = nats.Connect(i.NATS); err != nil {
-		i.t.Fatal(err)
+		return err
 	}
-	if i.js, err = jetstream.New(i.conn); err != nil {
-		i.t.Fatal(err)
-	}
+	i.js, err = jetstream.New(i.conn)
+	return err
 }
 
 // kill ends the process as a power cut would: it is told nothing.

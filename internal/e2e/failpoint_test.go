@@ -1,0 +1,206 @@
+package e2e
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"palimpsest/internal/failpoint"
+)
+
+// armed builds the program with its failpoints, once, and returns its path.
+var armed = sync.OnceValues(func() (string, error) {
+	file := filepath.Join(filepath.Dir(program), "armed")
+	args := append([]string{"build", "-tags", "failpoints", "-o", file}, buildFlags...)
+	if out, err := exec.Command("go", append(args, "palimpsest/cmd/palimpsest")...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return file, nil
+})
+
+// death is one pass of one point.
+type death struct {
+	failpoint.Point
+	pass int
+}
+
+func (d death) String() string { return fmt.Sprintf("%s:%d", d.Point, d.pass) }
+
+// passes are those of a point at which the process dies: the first, and where
+// one story brings more, a later one.
+func passes(p failpoint.Point) []int {
+	switch {
+	case p.Stage == "scheduler-sweep":
+		return []int{1} // the sweep is at start; the next comes a minute later
+	case p.Stage == failpoint.Ingest && p.Step != failpoint.Embedded && p.Step != failpoint.Buried && p.Step != failpoint.Ended:
+		return []int{1, 7}
+	case p.Stage == "decider-candidates", p.Stage == "consolidator-deltas", p.Stage == failpoint.Consolidator:
+		return []int{1, 4}
+	}
+	return []int{1, 2}
+}
+
+// deaths lists every pass of every point of a running process.
+func deaths() []death {
+	var out []death
+	for _, p := range failpoint.Points() {
+		if p.Stage == failpoint.Start {
+			continue // see TestP1KilledWhileHealing
+		}
+		if p == (failpoint.Point{Stage: "scheduler-sweep", Step: failpoint.Published}) {
+			// It has nothing to do unless a wake-up was lost.
+			out = append(out, death{failpoint.Point{Stage: "scheduler-stored", Step: failpoint.Fetched}, 1})
+		}
+		for _, n := range passes(p) {
+			out = append(out, death{p, n})
+		}
+	}
+	return out
+}
+
+// TestP2KilledAtEachStep kills the program at every step of the pipeline in
+// turn, each time while somebody lives a story of their own, and goes on. In the
+// end every story has left what it leaves in an undisturbed run.
+func TestP2KilledAtEachStep(t *testing.T) {
+	t.Parallel()
+	file, err := armed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := deaths()
+	if os.Getenv("FEW") != "" { all = all[:12] }
+	half := len(all) / 2
+	for n, part := range [][]death{all[:half], all[half:]} {
+		t.Run(fmt.Sprintf("part %d", n+1), func(t *testing.T) {
+			t.Parallel()
+			killedAt(t, file, part)
+		})
+	}
+}
+
+func killedAt(t *testing.T, file string, all []death) {
+	t.Helper()
+	i := mortal(t, file)
+	var stories []*story
+	for n, d := range all {
+		stories = append(stories, newStory(fmt.Sprintf("%s %d", d, n)))
+		i.dieAt(d, stories)
+	}
+	i.env, i.file = nil, program
+	i.begin()
+	live(t, i, stories)
+
+	calm := start(t, t.TempDir())
+	var undisturbed []*story
+	for _, s := range stories {
+		undisturbed = append(undisturbed, newStory(s.who.User))
+	}
+	live(t, calm, undisturbed)
+	for _, s := range stories {
+		s.wantSame(t, calm, i)
+	}
+	wantReplayed(t, i, everything("default"))
+	wantAuditLog(t, i)
+}
+
+// mortal is an instance that is yet to be launched.
+func mortal(t *testing.T, file string) *instance {
+	i := &instance{t: t, data: t.TempDir(), file: file, stderr: &tail{}}
+	t.Cleanup(func() {
+		i.kill()
+		if t.Failed() {
+			t.Logf("the program said:\n%s", i.stderr)
+		}
+	})
+	return i
+}
+
+// dieAt runs the program until it dies at a point, while the stories go on.
+func (i *instance) dieAt(d death, stories []*story) {
+	i.t.Helper()
+	i.env = []string{failpoint.Env + "=" + d.String()}
+	launched := i.launch()
+	ctx, cancel := context.WithTimeout(i.t.Context(), patience)
+	defer cancel()
+	var wait sync.WaitGroup
+	for n, s := range stories {
+		if launched != nil {
+			break
+		}
+		wait.Go(func() {
+			_ = s.live(ctx, i) // what is not acknowledged is tried again
+			for n == len(stories)-1 && ctx.Err() == nil {
+				s.read(ctx, i)
+				select {
+				case <-time.After(20 * time.Millisecond):
+				case <-ctx.Done():
+				}
+			}
+		})
+	}
+	select {
+	case <-i.done:
+	case <-ctx.Done():
+		i.t.Errorf("%s is not reached within %v", d, patience)
+		_ = i.process.Process.Kill()
+		<-i.done
+	}
+	cancel()
+	wait.Wait()
+	i.conn.Close()
+	status, ok := i.process.ProcessState.Sys().(syscall.WaitStatus)
+	if !ok || status.Signal() != syscall.SIGKILL || !strings.Contains(i.stderr.String(), "failpoint: killed at "+d.Point.String()+"\n") {
+		i.t.Errorf("%s: ended with %s (launch: %v):\n%s", d, i.process.ProcessState, launched, i.stderr)
+	}
+	i.process = nil
+}
+
+// live lets all stories come to their end at once, and nothing be under way.
+func live(t *testing.T, i *instance, stories []*story) {
+	t.Helper()
+	var wait sync.WaitGroup
+	errs := make([]error, len(stories))
+	for n, s := range stories {
+		wait.Go(func() { errs[n] = s.live(t.Context(), i) })
+	}
+	wait.Wait()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, s := range stories {
+		s.lived(i)
+	}
+}
+
+// wantAuditLog counts the audit log: a row for each delta
+// of AUDIT, and no more.
+func wantAuditLog(t *testing.T, i *instance) {
+	t.Helper()
+	deltas := 0
+	for _, e := range i.effects(everything("default")) {
+		deltas += len(e.Applied)
+	}
+	db, err := sql.Open("sqlite", filepath.Join(i.data, "audit.db")+"?mode=ro")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	eventually(t, "a row of the audit log for each delta", func() error {
+		rows := 0
+		err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM records").Scan(&rows)
+		if err == nil && rows != deltas {
+			err = fmt.Errorf("%d rows, %d deltas", rows, deltas)
+		}
+		return err
+	})
+}
