@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -36,8 +35,7 @@ type house struct {
 	natsURL  string
 	broker   *broker.Embedded
 	journal  audit.Journal
-	heads    audit.Heads
-	tail     audit.Tail
+	tape     audit.Tape
 	store    *sqlite.Store
 	auditLog *auditsqlite.Log
 	embedder embed.Embedder
@@ -54,7 +52,7 @@ type house struct {
 // is closed again, last first, if a later step fails.
 func assemble(ctx context.Context, cfg Config, log *slog.Logger) (*house, error) {
 	h := &house{cfg: cfg, log: log, embedder: local.New()}
-	for _, step := range []func(context.Context) error{h.openStores, h.openBroker, h.wire} {
+	for _, step := range []func(context.Context) error{h.restore, h.openStores, h.openBroker, h.wire} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(plain(cfg, err), h.close())
 		}
@@ -63,22 +61,19 @@ func assemble(ctx context.Context, cfg Config, log *slog.Logger) (*house, error)
 }
 
 func (h *house) openStores(ctx context.Context) error {
-	if err := writable(h.cfg.Data); err != nil {
-		return err
-	}
 	synchronous := "normal"
 	if h.cfg.NATS.Sync == string(broker.SyncAlways) {
 		synchronous = "full"
 	}
 	var err error
 	h.store, err = sqlite.Open(ctx, sqlite.Config{
-		Path: filepath.Join(h.cfg.Data, "memory.db"), Synchronous: synchronous, Embedder: h.embedder.Info(), Logger: h.log,
+		Path: h.cfg.dataPath(memoryFile), Synchronous: synchronous, Embedder: h.embedder.Info(), Logger: h.log,
 	})
 	if err != nil {
 		return err
 	}
 	h.later("memory store", func(context.Context) error { return h.store.Close() })
-	h.auditLog, err = auditsqlite.Open(ctx, auditsqlite.Config{Path: filepath.Join(h.cfg.Data, "audit.db"), Full: synchronous == "full"})
+	h.auditLog, err = auditsqlite.Open(ctx, auditsqlite.Config{Path: h.cfg.dataPath(auditFile), Full: synchronous == "full"})
 	if err != nil {
 		return err
 	}
@@ -95,7 +90,7 @@ func (h *house) openBroker(context.Context) error {
 		return err
 	}
 	h.broker, err = broker.StartEmbedded(broker.EmbeddedConfig{
-		Dir: filepath.Join(h.cfg.Data, "nats"), Host: host, Port: port, Sync: broker.Sync(h.cfg.NATS.Sync), Logger: h.log,
+		Dir: h.cfg.dataPath(natsDir), Host: host, Port: port, Sync: broker.Sync(h.cfg.NATS.Sync), Logger: h.log,
 	})
 	if err != nil {
 		return err
@@ -103,7 +98,7 @@ func (h *house) openBroker(context.Context) error {
 	h.later("broker", h.broker.Shutdown)
 	h.natsURL = h.broker.ClientURL()
 	journal := broker.NewJournal(h.broker.JetStream())
-	h.journal, h.heads, h.tail = journal, journal, journal
+	h.journal, h.tape = journal, journal
 	return nil
 }
 

@@ -39,7 +39,7 @@ type commandLine struct {
 	Deadletter deadletterCommand `cmd:"" help:"List, show, retry and drop refused messages."`
 	Export     exportCommand     `cmd:"" help:"Export what is known in canonical form."`
 	Digest     digestCommand     `cmd:"" help:"Print the digest of all that is known."`
-	Rebuild    rebuildCommand    `cmd:"" help:"Build the memory store anew from the streams."`
+	Rebuild    rebuildCommand    `cmd:"" help:"Build the memory store of a stopped Palimpsest anew from its streams."`
 	Topology   topologyCommand   `cmd:"" help:"Show, apply and compare the streams."`
 	Config     configCommand     `cmd:"" help:"Print and check the configuration."`
 	Version    versionCommand    `cmd:"" help:"Print the version."`

@@ -71,16 +71,17 @@ func digestOf(ctx context.Context, cfg *Config, content bool) (sum string, err e
 // creates none.
 func openLive(ctx context.Context, cfg *Config) (*sqlite.Store, error) {
 	path := cfg.dataPath(memoryFile)
-	switch info, err := os.Stat(path); {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("data: there is no memory store at %s: %w", path, errAbsent)
-	case err != nil:
-		return nil, err
-	case info.Size() == 0:
-		return nil, fmt.Errorf("data: the memory store at %s is empty: %w", path, errAbsent)
+	if absent(path) {
+		return nil, fmt.Errorf("data: %s: %w", path, errAbsent)
 	}
 	return sqlite.Open(ctx, sqlite.Config{Path: path})
 }
 
+// absent reports whether no database is at path, or one without a first page.
+func absent(path string) bool {
+	info, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0
+}
+
 // errAbsent: there is nothing that could be read.
-var errAbsent = errors.New("nothing to read")
+var errAbsent = errors.New("there is no memory store")

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"sync"
 	"time"
 
 	"palimpsest/internal/broker"
 	"palimpsest/internal/pipeline"
+	"palimpsest/internal/store/sqlite"
+	"palimpsest/services/consolidator"
 	"palimpsest/services/ingest"
 )
 
@@ -62,6 +66,39 @@ func (h *house) serve(ctx context.Context, ready func()) error {
 	return h.runtime.Run(ctx, h.services...)
 }
 
+// restore builds a memory store anew that is missing, or whose log was cut, where
+// there are streams to build it from. Where they do not have all that it takes,
+// the store that there is begins, and healing says what is missing.
+func (h *house) restore(ctx context.Context) error {
+	if err := writable(h.cfg.Data); err != nil {
+		return err
+	}
+	path, why := h.cfg.dataPath(memoryFile), ""
+	switch {
+	case absent(path):
+		why = "it is missing"
+	case sqlite.Torn(path):
+		why = "its log was cut"
+	}
+	if _, err := os.Stat(h.cfg.dataPath(natsDir)); err != nil || why == "" {
+		return nil //nolint:nilerr // there is nothing to build, or nothing to build it from
+	}
+	began := time.Now()
+	h.log.Warn("the memory store is built anew from the streams", "because", why)
+	out, err := rebuildStopped(ctx, h.cfg, h.log, newProgress(io.Discard), false)
+	gap := (*consolidator.GapError)(nil)
+	switch {
+	case errors.As(err, &gap):
+		h.log.Error("the memory store cannot be built anew", "error", err)
+	case err != nil:
+		return err
+	default:
+		h.log.Warn("the memory store was built anew", "episodes", out.Episodes, "effects", out.Effects, "scopes", out.Scopes,
+			"took", time.Since(began))
+	}
+	return nil
+}
+
 // recover stores again what was said and the store lacks. Without it nothing may
 // be stored, for it would take the place of what is missing.
 func (h *house) recover(ctx context.Context) error {
@@ -102,7 +139,7 @@ func (h *house) healLater(ctx context.Context) {
 
 func (h *house) heal(ctx context.Context) error {
 	began := time.Now()
-	found, err := h.consolidator.Heal(ctx, h.heads)
+	found, err := h.consolidator.Heal(ctx, h.tape)
 	h.healing.set(map[string]any{
 		"scopes": found.Scopes, "healed": found.Behind, "ahead_of_audit": found.Ahead, "failed": found.Failed,
 	}, err)
@@ -126,7 +163,7 @@ func (h *house) catchUp(ctx context.Context) {
 	last, err := h.auditLog.LastSequence(ctx)
 	copied := 0
 	if err == nil {
-		copied, err = h.consolidator.CatchUp(ctx, h.tail, last)
+		copied, err = h.consolidator.CatchUp(ctx, h.tape, last)
 	}
 	switch {
 	case ctx.Err() != nil:

@@ -24,7 +24,7 @@ import (
 const newSuffix = ".new"
 
 type rebuildCommand struct {
-	Data  string `help:"Data directory of a stopped Palimpsest." placeholder:"DIR"`
+	Data  string `help:"Data directory of a stopped Palimpsest; ./palimpsest-data unless configured." placeholder:"DIR"`
 	Check bool   `help:"Only compare: the memory store stays as it is, and digests that differ are an error."`
 }
 
@@ -42,9 +42,6 @@ type rebuilt struct {
 
 // Run implements the command. With --check, digests that differ are an error.
 func (c *rebuildCommand) Run(inv *invocation) error {
-	if c.Data == "" {
-		return errors.New("rebuild: --data: name the data directory of a Palimpsest that is stopped")
-	}
 	cfg, _, err := inv.configuration(map[string]string{"data": c.Data})
 	if err != nil {
 		return err
@@ -52,6 +49,9 @@ func (c *rebuildCommand) Run(inv *invocation) error {
 	shown := newProgress(inv.term.Err)
 	out, err := rebuildStopped(inv.ctx, *cfg, newLogger(cfg.Log, inv.term.Err), shown, c.Check)
 	shown.wait()
+	if errors.Is(err, store.ErrLocked) || errors.Is(err, broker.ErrInUse) || errors.Is(err, audit.ErrLocked) {
+		return fmt.Errorf("%w: a running Palimpsest must be stopped before its memory store is rebuilt", plain(*cfg, err))
+	}
 	if err != nil {
 		return plain(*cfg, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/failpoint"
@@ -22,59 +23,146 @@ type Healed struct {
 	Failed int // that could not be rolled forward
 }
 
+// manyBehind is from how many scopes on AUDIT is read once for all of them,
+// not once for each.
+const manyBehind = 16
+
+// healing is one run of [Service.Heal].
+type healing struct {
+	service *Service
+	tape    audit.Tape
+	found   Healed
+	first   error // the first that could not be healed
+	// behind is what the store has of the scopes that lack effects, and from
+	// which sequence on AUDIT has more.
+	behind reached
+	after  uint64
+	// dropped are those of which only the audit log has anything.
+	dropped []scope.Scope
+}
+
 // Heal rolls every scope forward that the store lacks effects of: what a crash
 // between commit and apply leaves, or a store restored from an older copy. The
-// projector would do so only for what it has not acknowledged.
+// projector would do so only for what it has not acknowledged. Effects that AUDIT
+// dropped since come from the audit log.
 //
 // What was said must be stored again before, as far as its stream still has it:
 // a scope whose watermark ends above its last ordinal goes on from there.
 //
 // A scope that cannot be healed keeps none of the others from it; the error
-// then names one. It is [ErrAhead] where AUDIT is what lacks effects.
-func (s *Service) Heal(ctx context.Context, heads audit.Heads) (Healed, error) {
-	var out Healed
-	var first error
-	fail := func(count *int, err error) {
-		*count++
-		if first == nil {
-			first = err
-		}
+// then names one. It is [ErrAhead] where AUDIT is what lacks effects, and a
+// [*GapError] where nothing has them.
+func (s *Service) Heal(ctx context.Context, tape audit.Tape) (Healed, error) {
+	h := &healing{service: s, tape: tape, behind: reached{}, after: math.MaxUint64}
+	if err := h.look(ctx); err != nil {
+		return h.found, err
 	}
-	var behind []scope.Scope
-	err := heads.Heads(ctx, func(h audit.Head) error {
-		state, err := s.deps.Applier.State(ctx, h.Scope)
-		if err != nil {
-			return fmt.Errorf("read state: %w", err)
-		}
-		out.Scopes++
-		switch {
-		case state.AuditSeq < h.Sequence:
-			behind = append(behind, h.Scope)
-		case state.AuditSeq > h.Sequence:
-			fail(&out.Ahead, fmt.Errorf("%w: scope %s is at sequence %d there, %d here",
-				ErrAhead, h.Scope, h.Sequence, state.AuditSeq))
-		}
-		return nil
+	h.catchUp(ctx)
+	if err := ctx.Err(); err != nil {
+		return h.found, err
+	}
+	return h.found, h.first
+}
+
+// look compares where each scope stands here and there.
+func (h *healing) look(ctx context.Context) error {
+	held := map[scope.Scope]bool{}
+	err := h.tape.Heads(ctx, func(head audit.Head) error {
+		held[head.Scope] = true
+		_, err := h.compare(ctx, head)
+		return err
 	})
 	if err != nil {
-		return out, err
+		return err
 	}
-	for _, fact := range behind {
-		err := s.RollForward(ctx, fact)
-		if err == nil {
-			err = s.deps.Applier.Advance(ctx, fact)
+	return h.service.dropped(ctx, h.tape, func(head audit.Head, begin uint64) error {
+		if held[head.Scope] {
+			return nil
 		}
+		behind, err := h.compare(ctx, head)
 		switch {
-		case ctx.Err() != nil:
-			return out, ctx.Err()
-		case err != nil:
-			fail(&out.Failed, fmt.Errorf("heal scope %s: %w", fact, err))
-		default:
-			out.Behind++
-			failpoint.Reach(failpoint.Start, failpoint.Healed)
+		case err != nil || !behind:
+			return err
+		case head.Sequence >= begin:
+			delete(h.behind, head.Scope)
+			h.fail(&h.found.Ahead, fmt.Errorf("%w: scope %s is at sequence %d in the audit log", ErrAhead, head.Scope, head.Sequence))
+			return nil
+		}
+		h.dropped = append(h.dropped, head.Scope)
+		return nil
+	})
+}
+
+func (h *healing) compare(ctx context.Context, head audit.Head) (behind bool, err error) {
+	state, err := h.service.deps.Applier.State(ctx, head.Scope)
+	if err != nil {
+		return false, fmt.Errorf("read state: %w", err)
+	}
+	h.found.Scopes++
+	switch {
+	case state.AuditSeq < head.Sequence:
+		h.behind[head.Scope] = state.Revision
+		h.after = min(h.after, state.AuditSeq)
+		return true, nil
+	case state.AuditSeq > head.Sequence:
+		h.fail(&h.found.Ahead, fmt.Errorf("%w: scope %s is at sequence %d there, %d here",
+			ErrAhead, head.Scope, head.Sequence, state.AuditSeq))
+	}
+	return false, nil
+}
+
+func (h *healing) fail(count *int, err error) {
+	*count++
+	if h.first == nil {
+		h.first = err
+	}
+}
+
+// catchUp rolls forward what look found.
+func (h *healing) catchUp(ctx context.Context) {
+	errs := map[scope.Scope]error{}
+	for _, fact := range h.dropped {
+		_, errs[fact] = h.service.fill(ctx, h.behind, fact, 0)
+	}
+	switch rest := len(h.behind) - len(h.dropped); {
+	case rest >= manyBehind:
+		h.rollTogether(ctx, errs)
+	case rest > 0:
+		for fact := range h.behind {
+			if _, done := errs[fact]; !done {
+				errs[fact] = h.service.RollForward(ctx, fact)
+			}
 		}
 	}
-	return out, first
+	for fact := range h.behind {
+		err := errs[fact]
+		if err == nil {
+			err = h.service.deps.Applier.Advance(ctx, fact)
+		}
+		if err != nil {
+			h.fail(&h.found.Failed, fmt.Errorf("heal scope %s: %w", fact, err))
+			continue
+		}
+		h.found.Behind++
+		failpoint.Reach(failpoint.Start, failpoint.Healed)
+	}
+}
+
+// rollTogether reads AUDIT once for all scopes that are behind.
+func (h *healing) rollTogether(ctx context.Context, errs map[scope.Scope]error) {
+	for e, err := range h.tape.All(ctx, h.after) {
+		if err != nil {
+			for fact := range h.behind {
+				errs[fact] = errors.Join(errs[fact], err)
+			}
+			return
+		}
+		fact := e.Data.Scope
+		if _, behind := h.behind[fact]; !behind || errs[fact] != nil {
+			continue
+		}
+		_, errs[fact] = h.service.reach(ctx, h.behind, e)
+	}
 }
 
 // stuck is the error of a scope whose AUDIT refused an append and yet holds

@@ -12,10 +12,19 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// heads are those of a journal that holds one scope.
-type heads struct{ *memoryJournal }
+// tape is a journal that holds one scope, and what it dropped.
+type tape struct {
+	*memoryJournal
+	begin uint64
+}
 
-func (h heads) Heads(_ context.Context, yield func(audit.Head) error) error {
+func (h tape) All(ctx context.Context, after uint64) iter.Seq2[events.Event[events.EffectCommitted], error] {
+	return h.ReadScope(ctx, alice, after)
+}
+
+func (h tape) Begin(context.Context) (uint64, error) { return h.begin, nil }
+
+func (h tape) Heads(_ context.Context, yield func(audit.Head) error) error {
 	if last := h.last(); last > 0 {
 		return yield(audit.Head{Scope: alice, Sequence: last})
 	}
@@ -38,7 +47,7 @@ func TestHealRestoredStore(t *testing.T) {
 			}
 		}
 		restored := benchOver(t, older, b.journal)
-		got, err := restored.Heal(t.Context(), heads{b.journal})
+		got, err := restored.Heal(t.Context(), tape{b.journal, 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +68,7 @@ func TestHealNamesAuditThatIsBehind(t *testing.T) {
 	b.must(t, turn(t, 1, 0, "f1"))
 	b.must(t, turn(t, 2, 1, "f2"))
 	b.journal.effects = b.journal.effects[:1]
-	got, err := b.Heal(t.Context(), heads{b.journal})
+	got, err := b.Heal(t.Context(), tape{b.journal, 1})
 	if !errors.Is(err, ErrAhead) || got.Ahead != 1 || got.Behind != 0 {
 		t.Errorf("healed %+v, %v", got, err)
 	}

@@ -37,8 +37,9 @@ var _ store.Store = (*Store)(nil)
 
 // Open opens the store, creating and migrating it where needed. It returns
 // [store.ErrLocked] while another process (or Store) holds the file,
-// [store.ErrNewer] for a schema of a later version, and [store.ErrEmbedder] for
-// vectors of another embedding space.
+// [store.ErrNewer] for a schema of a later version, [store.ErrEmbedder] for
+// vectors of another embedding space, and [store.ErrDamaged] for a file that
+// cannot be read.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -67,6 +68,9 @@ func (s *Store) open(ctx context.Context) (err error) {
 	}
 	if !held {
 		return fmt.Errorf("sqlite: data directory %s: %w", filepath.Dir(s.cfg.Path), store.ErrLocked)
+	}
+	if err := checkLog(s.cfg.Path); err != nil {
+		return fmt.Errorf("sqlite: open %s: %w", s.cfg.Path, err)
 	}
 	conn, err := s.connect(ctx)
 	if err != nil {

@@ -1,0 +1,169 @@
+package consolidator
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"palimpsest/internal/audit"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// kept is an audit log that has some effects of one scope.
+type kept []events.Event[events.EffectCommitted]
+
+func (k kept) Heads(_ context.Context, yield func(audit.Head) error) error {
+	if len(k) == 0 {
+		return nil
+	}
+	return yield(audit.Head{Scope: alice, Sequence: k[len(k)-1].Sequence})
+}
+
+func (k kept) Effects(_ context.Context, _ scope.Scope, after uint64) iter.Seq2[events.Event[events.EffectCommitted], error] {
+	return func(yield func(events.Event[events.EffectCommitted], error) bool) {
+		for _, e := range k {
+			if e.Data.Revision > after && !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// lives is a bench over which n effects were committed, one fact each.
+func lives(t *testing.T, n uint64) *bench {
+	t.Helper()
+	b := newBench(t)
+	for i := range n {
+		b.must(t, turn(t, i+1, i, string(rune('a'+i))))
+	}
+	return b
+}
+
+// trimmed is a world in which AUDIT holds the effects from revision begin on (6:
+// none), and the audit log those of revisions in has, over a store that has the
+// first n.
+func trimmed(t *testing.T, begin int, has []uint64, n int) (*bench, tape) {
+	t.Helper()
+	whole := lives(t, 5).journal.effects
+	older := newStore()
+	for _, e := range whole[:n] {
+		if err := older.Apply(t.Context(), e.Data, e.Sequence); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := benchOver(t, older, &memoryJournal{effects: slices.Clone(whole[begin-1:])})
+	var k kept
+	for _, e := range whole {
+		if slices.Contains(has, e.Data.Revision) {
+			k = append(k, e)
+		}
+	}
+	b.deps.Kept = k
+	first := whole[4].Sequence + 1
+	if begin <= 5 {
+		first = whole[begin-1].Sequence
+	}
+	return b, tape{b.journal, first}
+}
+
+var trims = []struct {
+	name  string
+	begin int // the first revision in AUDIT
+	log   []uint64
+	store int // revisions that the store has
+	gap   *GapError
+}{
+	{"nothing dropped", 1, nil, 0, nil},
+	{"the log bridges", 4, []uint64{1, 2, 3}, 0, nil},
+	{"the log has all", 4, []uint64{1, 2, 3, 4, 5}, 0, nil},
+	{"the log bridges from where the store is", 4, []uint64{3}, 2, nil},
+	{"only the log has any", 6, []uint64{1, 2, 3, 4, 5}, 2, nil},
+	{"the log begins late", 4, []uint64{2, 3}, 0, &GapError{Scope: alice, Missing: 1, Next: 2}},
+	{"the log ends early", 4, []uint64{1, 2}, 0, &GapError{Scope: alice, Missing: 3, Next: 4}},
+	{"the log has a hole", 4, []uint64{1, 3}, 0, &GapError{Scope: alice, Missing: 2, Next: 3}},
+	{"nobody has it", 4, nil, 1, &GapError{Scope: alice, Missing: 2, Next: 4}},
+}
+
+// TestHealReadsTheLogBehindATrimmedStream and names what neither has.
+func TestHealReadsTheLogBehindATrimmedStream(t *testing.T) {
+	t.Parallel()
+	for _, tc := range trims {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			b, tp := trimmed(t, tc.begin, tc.log, tc.store)
+			got, err := b.Heal(t.Context(), tp)
+			if wantGap(t, tc.gap, err) {
+				if got.Failed != 1 || got.Behind != 0 {
+					t.Errorf("healed %+v", got)
+				}
+				return
+			}
+			if got.Behind != 1 || b.store.state.Revision != 5 || len(b.store.facts) != 5 || b.store.state.LastOrdinal != 5 {
+				t.Errorf("healed %+v, state %+v", got, b.store.state)
+			}
+		})
+	}
+}
+
+func TestRebuildReadsTheLogBehindATrimmedStream(t *testing.T) {
+	t.Parallel()
+	for _, tc := range trims {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			b, tp := trimmed(t, tc.begin, tc.log, tc.store)
+			read := 0
+			got, err := b.Rebuild(t.Context(), tp, func() { read++ })
+			if wantGap(t, tc.gap, err) {
+				return
+			}
+			want := Rebuilt{Scopes: 1, Effects: 5 - tc.store}
+			if got != want || b.store.state.Revision != 5 || len(b.store.facts) != 5 || read != 6-tc.begin {
+				t.Errorf("rebuilt %+v, want %+v; read %d; state %+v", got, want, read, b.store.state)
+			}
+			last := b.deps.Kept.(kept)
+			if n := len(b.journal.effects); n > 0 {
+				last = kept(b.journal.effects)
+			}
+			if at := last[len(last)-1].Sequence; b.store.state.AuditSeq != at {
+				t.Errorf("at sequence %d, want %d", b.store.state.AuditSeq, at)
+			}
+		})
+	}
+}
+
+func wantGap(t *testing.T, want *GapError, err error) bool {
+	t.Helper()
+	if want == nil {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return false
+	}
+	var got *GapError
+	if !errors.As(err, &got) {
+		t.Fatalf("%v, want a gap", err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("gap (-want +got):\n%s", diff)
+	}
+	return true
+}
+
+// TestRebuildNamesAuditThatIsBehind: what the audit log has and AUDIT should
+// have is no dropped effect.
+func TestRebuildNamesAuditThatIsBehind(t *testing.T) {
+	t.Parallel()
+	b, tp := trimmed(t, 6, []uint64{1, 2, 3, 4, 5}, 0)
+	tp.begin = 2 // AUDIT dropped something, but not this
+	if _, err := b.Rebuild(t.Context(), tp, func() {}); !errors.Is(err, ErrAhead) {
+		t.Errorf("rebuild: %v", err)
+	}
+	if got, err := b.Heal(t.Context(), tp); !errors.Is(err, ErrAhead) || got.Ahead != 1 || got.Behind != 0 {
+		t.Errorf("heal: %+v, %v", got, err)
+	}
+}
