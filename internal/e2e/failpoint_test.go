@@ -76,7 +76,9 @@ func TestP2KilledAtEachStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := deaths()
-	if os.Getenv("FEW") != "" { all = all[:12] }
+	if os.Getenv("FEW") != "" {
+		all = all[:12]
+	}
 	half := len(all) / 2
 	for n, part := range [][]death{all[:half], all[half:]} {
 		t.Run(fmt.Sprintf("part %d", n+1), func(t *testing.T) {

@@ -166,7 +166,7 @@ func (i *instance) trim(n uint64) {
 	}
 	last := stream.CachedInfo().State.LastSeq
 	eventually(i.t, "the audit log has every effect", func() error {
-		if got := i.logged(); got != last {
+		if got := i.loggedUpTo(); got != last {
 			return fmt.Errorf("it has %d of %d", got, last)
 		}
 		return nil
@@ -176,8 +176,8 @@ func (i *instance) trim(n uint64) {
 	}
 }
 
-// logged is the newest sequence that the audit log has.
-func (i *instance) logged() (last uint64) {
+// loggedUpTo is the newest sequence that the audit log has.
+func (i *instance) loggedUpTo() (last uint64) {
 	i.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(i.data, "audit.db")+"?mode=ro")
 	if err != nil {

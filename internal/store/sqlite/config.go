@@ -13,6 +13,7 @@ import (
 // The defaults of [Config].
 const (
 	DefaultVectorMemory = 256 << 20
+	DefaultTextMemory   = 32 << 20
 	outcomeLife         = 7 * 24 * time.Hour
 )
 
@@ -38,6 +39,9 @@ type Config struct {
 	// VectorMemory bounds the vectors kept in memory, in bytes; 0 means
 	// [DefaultVectorMemory].
 	VectorMemory int64
+	// TextMemory bounds the posting lists kept in memory, in bytes; 0 means
+	// [DefaultTextMemory]. Half as much again is for the rows that searches found.
+	TextMemory int64
 	// DecayThreshold is the confidence under which a fact is due for pruning; 0
 	// means memory.DefaultDecayThreshold.
 	DecayThreshold float64
@@ -56,6 +60,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("sqlite: synchronous: %q is neither normal nor full", c.Synchronous)
 	case c.VectorMemory < 0:
 		return errors.New("sqlite: vector memory is negative")
+	case c.TextMemory < 0:
+		return errors.New("sqlite: text memory is negative")
 	case c.DecayThreshold < 0 || c.DecayThreshold >= 1:
 		return fmt.Errorf("sqlite: decay threshold: %g is outside [0,1)", c.DecayThreshold)
 	}
@@ -68,6 +74,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.VectorMemory == 0 {
 		c.VectorMemory = DefaultVectorMemory
+	}
+	if c.TextMemory == 0 {
+		c.TextMemory = DefaultTextMemory
 	}
 	if c.DecayThreshold == 0 {
 		c.DecayThreshold = memory.DefaultDecayThreshold

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -195,33 +196,29 @@ func (sl *slab) cut(i int) {
 const parallelFrom = 1 << 21
 
 // scan appends every row with its similarity to query.
-func (sl *slab) scan(found []candidate, place int, query []float32) []candidate {
+func (sl *slab) scan(found *scan, query []float32) {
 	sl.mu.RLock()
 	defer sl.mu.RUnlock()
-	base := len(found)
-	found = append(found, make([]candidate, len(sl.rows))...)
-	out := found[base:]
+	base, n := len(found.scores), len(sl.rows)
+	found.rows = append(found.rows, sl.rows...)
+	found.scores = slices.Grow(found.scores, n)[:base+n]
+	scores := found.scores[base:]
 	parts := 1
 	if len(sl.values) >= parallelFrom {
 		parts = runtime.GOMAXPROCS(0)
 	}
 	var wg sync.WaitGroup
-	for p := range parts {
-		from, to := p*len(out)/parts, (p+1)*len(out)/parts
-		if p == parts-1 {
-			sl.scanPart(out, from, to, place, query)
-			break
-		}
-		wg.Go(func() { sl.scanPart(out, from, to, place, query) })
+	for p := range parts - 1 {
+		wg.Go(func() { sl.scanPart(scores, p*n/parts, (p+1)*n/parts, query) })
 	}
+	sl.scanPart(scores, (parts-1)*n/parts, n, query)
 	wg.Wait()
-	return found
 }
 
-func (sl *slab) scanPart(out []candidate, from, to, place int, query []float32) {
+func (sl *slab) scanPart(scores []float32, from, to int, query []float32) {
 	n := len(query)
 	for i := from; i < to; i++ {
-		out[i] = candidate{score: float64(dot(query, sl.values[i*n:(i+1)*n])), row: sl.rows[i], place: place}
+		scores[i] = dot(query, sl.values[i*n:(i+1)*n])
 	}
 }
 

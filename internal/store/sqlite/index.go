@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -20,8 +19,7 @@ const (
 
 func docID(row int64, length int) int64 { return row<<lengthBits | int64(min(length, maxLength)) }
 
-func docRow(doc int64) int64      { return doc >> lengthBits }
-func docLength(doc int64) float64 { return float64(doc & maxLength) }
+func docRow(doc int64) int64 { return doc >> lengthBits }
 
 // token is how a term of a scope stands in the index. Terms consist of letters,
 // digits and marks (see lex), all of which the ascii tokenizer takes as one
@@ -71,6 +69,7 @@ func (w *writer) indexText(t table, c *corpus, scopeID, row int64, terms []strin
 	if len(terms) == 0 {
 		return nil
 	}
+	w.then(func() { w.store.shelve(t, scopeID, row, nil, terms) })
 	err := w.exec(`INSERT INTO `+t.index+` (rowid, terms) VALUES (?, ?)`, docID(row, len(terms)), tokens(scopeID, terms))
 	if err != nil {
 		return fmt.Errorf("index text: %w", err)
@@ -78,36 +77,15 @@ func (w *writer) indexText(t table, c *corpus, scopeID, row int64, terms []strin
 	return nil
 }
 
-func (w *writer) unindexText(t table, c *corpus, row int64, length int) error {
+// unindexText takes out a document that was indexed under length terms.
+func (w *writer) unindexText(t table, c *corpus, scopeID, row int64, length int, terms []string) error {
 	c.docs--
 	c.terms -= int64(length)
+	w.then(func() { w.store.shelve(t, scopeID, row, terms, nil) })
 	if err := w.exec(`DELETE FROM `+t.index+` WHERE rowid = ?`, docID(row, length)); err != nil {
 		return fmt.Errorf("unindex text: %w", err)
 	}
 	return nil
-}
-
-// posting is a document that holds a term, how often, and later what it scores.
-type posting struct {
-	doc   int64
-	score float64
-}
-
-// postingList reads the documents of one scope that hold a term, in order of
-// doc; score is the number of occurrences.
-func (s *Store) postingList(ctx context.Context, t table, scopeID int64, term string) ([]posting, error) {
-	var list []posting
-	// One string a list costs a tenth of one row a posting.
-	err := s.reads.each(ctx, `SELECT group_concat(doc, ' ') FROM `+t.postings+` WHERE term = ?`,
-		[]any{token(scopeID, term)}, func(row scanner) error {
-			var docs rawText
-			if err := row.Scan(&docs); err != nil {
-				return err
-			}
-			list = parsePostings(docs)
-			return nil
-		})
-	return list, err
 }
 
 // rawText is a column's text; nil where it is null.
@@ -126,23 +104,4 @@ func (r *rawText) Scan(v any) error {
 		return fmt.Errorf("column holds %T, not text", v)
 	}
 	return nil
-}
-
-// parsePostings reads ascending document ids, one for each occurrence.
-func parsePostings(docs []byte) []posting {
-	var list []posting
-	var doc int64
-	for i := 0; i <= len(docs) && len(docs) > 0; i++ {
-		if i < len(docs) && docs[i] != ' ' {
-			doc = doc*10 + int64(docs[i]-'0')
-			continue
-		}
-		if n := len(list); n > 0 && list[n-1].doc == doc {
-			list[n-1].score++
-		} else {
-			list = append(list, posting{doc, 1})
-		}
-		doc = 0
-	}
-	return list
 }

@@ -125,6 +125,7 @@ func (w *writer) replaceFact(row *scopeRow, old *oldFact, f newFact) error {
 	if err != nil {
 		return err
 	}
+	w.unshelve(store.Facts, old.row)
 	if !slices.Equal(old.SessionIDs, f.SessionIDs) {
 		if err := w.exec(`DELETE FROM fact_sessions WHERE fact = ?`, old.row); err != nil {
 			return err
@@ -136,7 +137,7 @@ func (w *writer) replaceFact(row *scopeRow, old *oldFact, f newFact) error {
 	if old.Text == f.Text {
 		return nil
 	}
-	if err := w.unindexText(factTable, &row.facts, old.row, old.terms); err != nil {
+	if err := w.unindexText(factTable, &row.facts, row.id, old.row, old.terms, indexTerms(old.Text)); err != nil {
 		return err
 	}
 	if err := w.indexText(factTable, &row.facts, row.id, old.row, f.terms); err != nil {
@@ -197,6 +198,7 @@ func (s *Store) Touch(ctx context.Context, fact scope.Scope, ids []string, at ti
 				n, accessed, strength, w.pruneAt(old.Fact, strength, accessed), old.row); err != nil {
 				return fmt.Errorf("touch fact %s: %w", id, err)
 			}
+			w.unshelve(store.Facts, old.row)
 		}
 		return nil
 	})

@@ -105,6 +105,9 @@ func (w *writer) putVector(v store.Vector) error {
 	if err := w.exec(`DELETE FROM vector_queue WHERE target = ? AND row = ?`, t.target, row); err != nil {
 		return err
 	}
+	if t.target == store.Facts {
+		w.unshelve(store.Facts, row)
+	}
 	key, values := slabKey{t.target, scopeRow.id}, append([]float32(nil), v.Values...)
 	w.then(func() { w.store.drawer.apply(key, change{row, values}) })
 	return nil

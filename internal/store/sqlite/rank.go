@@ -1,12 +1,14 @@
 package sqlite
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // candidate is a row that a search found, before it is read.
 type candidate struct {
 	score float64
 	row   int64
-	place int
 }
 
 // better orders candidates: by score, and the newer row of equals. No row
@@ -25,35 +27,52 @@ func compareCandidates(c, d candidate) int {
 	return 1
 }
 
-// ranking hands out candidates best first. Hardly ever is more than the first
-// handful asked for, so each request selects what it takes and sorts no more.
-type ranking struct{ rest []candidate }
+// unbeaten is better than every candidate that is found.
+var unbeaten = candidate{score: math.Inf(1)}
 
-func (r *ranking) len() int { return len(r.rest) }
+// ranker returns, best first, the n best candidates of those that after is
+// better than. Hardly ever is more than the first handful asked for, so nothing
+// else is kept or sorted.
+type ranker func(n int, after candidate) []candidate
 
-// take removes and returns the best n.
-func (r *ranking) take(n int) []candidate {
-	if n >= len(r.rest) {
-		out := r.rest
-		r.rest = nil
-		slices.SortFunc(out, compareCandidates)
-		return out
+// top gathers the best n candidates of those that after is better than.
+type top struct {
+	n     int
+	after candidate
+	heap  []candidate // the worst on top
+}
+
+// floor is the score under which no candidate is taken any more.
+func (t *top) floor() float64 {
+	if len(t.heap) < t.n {
+		return math.Inf(-1)
 	}
-	best := make([]candidate, n) // a heap, the worst on top
-	copy(best, r.rest)
-	for i := n/2 - 1; i >= 0; i-- {
-		sink(best, i)
-	}
-	for _, c := range r.rest[n:] {
-		if c.better(best[0]) {
-			best[0] = c
-			sink(best, 0)
+	return t.heap[0].score
+}
+
+// offer takes c if it is among the best so far, and says whether it is.
+func (t *top) offer(c candidate) bool {
+	switch {
+	case !t.after.better(c):
+		return false
+	case len(t.heap) < t.n:
+		t.heap = append(t.heap, c)
+		for i := len(t.heap) - 1; i > 0 && t.heap[(i-1)/2].better(t.heap[i]); i = (i - 1) / 2 {
+			t.heap[i], t.heap[(i-1)/2] = t.heap[(i-1)/2], t.heap[i]
 		}
+		return true
+	case c.better(t.heap[0]):
+		t.heap[0] = c
+		sink(t.heap, 0)
+		return true
 	}
-	worst := best[0]
-	r.rest = slices.DeleteFunc(r.rest, func(c candidate) bool { return !worst.better(c) })
-	slices.SortFunc(best, compareCandidates)
-	return best
+	return false
+}
+
+// take ends the gathering.
+func (t *top) take() []candidate {
+	slices.SortFunc(t.heap, compareCandidates)
+	return t.heap
 }
 
 // sink restores the heap below i.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 
 	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
@@ -13,7 +14,7 @@ import (
 
 // SearchVector implements [store.Searcher] by an exact scan.
 func (s *Store) SearchVector(ctx context.Context, sel scope.Selector, vector []float32, q store.SearchQuery) ([]store.Hit, error) {
-	t, places, err := s.searchPlaces(ctx, sel, q)
+	f, places, err := s.searchPlaces(ctx, sel, q)
 	if err != nil {
 		return nil, err
 	}
@@ -24,18 +25,43 @@ func (s *Store) SearchVector(ctx context.Context, sel scope.Selector, vector []f
 		return nil, fmt.Errorf("sqlite: search vector of %d dimensions, the index has %d: %w", len(vector), dimensions, store.ErrEmbedder)
 	}
 	query := unit(vector)
-	var found []candidate
-	for i, p := range places {
-		if p.corpus(t).docs == 0 {
+	found := scans.Get().(*scan) //nolint:forcetypeassert // only scans are put
+	defer scans.Put(found)
+	found.reset()
+	for _, p := range places {
+		docs := p.corpus(f.table).docs
+		if docs == 0 {
 			continue
 		}
-		sl, err := s.drawer.open(ctx, slabKey{t.target, p.scopeID}, s.loadSlab(t, p.corpus(t).docs))
+		sl, err := s.drawer.open(ctx, slabKey{f.target, p.scopeID}, s.loadSlab(f.table, docs))
 		if err != nil {
 			return nil, err
 		}
-		found = sl.scan(found, i, query)
+		sl.scan(found, query)
 	}
-	return s.takeHits(ctx, t, places, found, q)
+	return s.takeHits(ctx, f, found.rank)
+}
+
+// scan is every row that was looked at with its similarity.
+type scan struct {
+	rows   []int64
+	scores []float32
+}
+
+var scans = sync.Pool{New: func() any { return new(scan) }}
+
+func (s *scan) reset() { s.rows, s.scores = s.rows[:0], s.scores[:0] }
+
+// rank implements [ranker].
+func (s *scan) rank(n int, after candidate) []candidate {
+	best := top{n: n, after: after}
+	floor := best.floor()
+	for i, score := range s.scores {
+		if score := float64(score); score >= floor && best.offer(candidate{score, s.rows[i]}) {
+			floor = best.floor()
+		}
+	}
+	return best.take()
 }
 
 // unit scales a vector to length 1; the zero vector stays.

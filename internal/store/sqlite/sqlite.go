@@ -26,6 +26,8 @@ type Store struct {
 	writes *sql.DB
 	queue  chan *job
 	drawer *drawer
+	lists  *shelf[listKey, postingList]
+	rows   *shelf[rowKey, store.Hit]
 	watch  *watch.Files
 
 	mu     sync.RWMutex // guards closed, and queue against being closed under a sender
@@ -97,6 +99,8 @@ func (s *Store) open(ctx context.Context) (err error) {
 	}
 	s.reads = newReads(readDB)
 	s.drawer = newDrawer(s.cfg.VectorMemory, dimensions)
+	s.lists = newShelf[listKey, postingList](s.cfg.TextMemory)
+	s.rows = newShelf[rowKey, store.Hit](s.cfg.TextMemory / 2)
 	if s.watch, err = watch.Start(s.cfg.Path, s.cfg.Path+"-wal"); err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}

@@ -1,0 +1,108 @@
+package sqlite
+
+import (
+	"container/list"
+	"sync"
+)
+
+// shelf keeps in memory what reads are likely to ask for again, the least
+// recently used leaving first when the budget is spent. What stands on it is
+// never changed in place: who took it may go on reading.
+//
+// A read that misses takes a mark before it asks the database and gives it back
+// with what it found. Had a commit changed that stripe in between, nobody knows
+// which of the two the read saw, and it is not kept.
+type shelf[K comparable, V any] struct {
+	budget int64
+	mu     sync.Mutex
+	held   map[K]*list.Element // of *book[K, V]
+	recent *list.List
+	used   int64
+	marks  [stripes]uint64
+}
+
+// stripes is how finely changes are told apart while something is being read.
+const stripes = 64
+
+type book[K comparable, V any] struct {
+	key   K
+	value V
+	size  int64
+}
+
+// bookBytes is what one entry costs besides its value.
+const bookBytes = 192
+
+func newShelf[K comparable, V any](budget int64) *shelf[K, V] {
+	return &shelf[K, V]{budget: budget, held: map[K]*list.Element{}, recent: list.New()}
+}
+
+func stripe(id int64) int { return int(uint64(id) % stripes) }
+
+// get calls found for each key that is held, and returns the mark of each
+// stripe as of now.
+func (s *shelf[K, V]) get(keys []K, found func(i int, value V)) (marks [stripes]uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, key := range keys {
+		if e, ok := s.held[key]; ok {
+			s.recent.MoveToFront(e)
+			found(i, e.Value.(*book[K, V]).value) //nolint:forcetypeassert // ours
+		}
+	}
+	return s.marks
+}
+
+// put keeps a value of size bytes that was read after marks were taken.
+func (s *shelf[K, V]) put(key K, value V, size int64, id int64, marks *[stripes]uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.marks[stripe(id)] != marks[stripe(id)] || size+bookBytes > s.budget {
+		return
+	}
+	if _, known := s.held[key]; !known {
+		s.held[key] = s.recent.PushFront(&book[K, V]{key: key, value: value, size: size})
+		s.used += size + bookBytes
+		s.shrink()
+	}
+}
+
+// change says that what is kept under id was committed otherwise. edit gets the
+// value of each of keys that is held, and returns what takes its place; with
+// keep false it goes.
+func (s *shelf[K, V]) change(id int64, keys []K, edit func(i int, value V) (next V, size int64, keep bool)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.marks[stripe(id)]++
+	if len(s.held) == 0 {
+		return
+	}
+	for i, key := range keys {
+		e, ok := s.held[key]
+		if !ok {
+			continue
+		}
+		b := e.Value.(*book[K, V]) //nolint:forcetypeassert // ours
+		next, size, keep := edit(i, b.value)
+		if !keep {
+			s.remove(e)
+			continue
+		}
+		s.used += size - b.size
+		b.value, b.size = next, size
+	}
+	s.shrink()
+}
+
+func (s *shelf[K, V]) shrink() {
+	for s.used > s.budget {
+		s.remove(s.recent.Back())
+	}
+}
+
+func (s *shelf[K, V]) remove(e *list.Element) {
+	b := e.Value.(*book[K, V]) //nolint:forcetypeassert // ours
+	s.used -= b.size + bookBytes
+	s.recent.Remove(e)
+	delete(s.held, b.key)
+}
