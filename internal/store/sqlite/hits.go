@@ -16,6 +16,8 @@ type rowKey struct {
 	row    int64
 }
 
+func (k rowKey) changes() int64 { return k.row }
+
 // takeHits reads the best candidates that pass the query's filters, until there
 // are enough or no more.
 func (s *Store) takeHits(ctx context.Context, f finder, rank ranker) ([]store.Hit, error) {
@@ -65,7 +67,7 @@ func (s *Store) readHits(ctx context.Context, f finder, list []candidate) ([]sto
 		rows := slices.Collect(maps.Keys(missing))
 		err := f.read(ctx, s.reads, rows, func(row int64, hit store.Hit) {
 			i := missing[row]
-			s.rows.put(keys[i], hit, hitBytes(hit), row, &marks)
+			s.rows.put(keys[i], hit, hitBytes(hit), &marks)
 			hit = cloneHit(hit)
 			hit.Score = list[i].score
 			hits[i] = hit
@@ -80,7 +82,9 @@ func (s *Store) readHits(ctx context.Context, f finder, list []candidate) ([]sto
 // unshelve makes sure that no row is served as it was before the commit.
 func (w *writer) unshelve(target store.Target, row int64) {
 	w.then(func() {
-		w.store.rows.change(row, []rowKey{{target, row}}, func(int, store.Hit) (hit store.Hit, size int64, keep bool) { return })
+		if w.store.rows.change(row) {
+			w.store.rows.edit([]rowKey{{target, row}}, func(int, store.Hit) (hit store.Hit, size int64, keep bool) { return })
+		}
 	})
 }
 

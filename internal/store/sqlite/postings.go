@@ -111,7 +111,9 @@ type listKey struct {
 	scopeID     int64
 }
 
-// termBytes is what a list's key weighs; its table's name is shared.
+func (k listKey) changes() int64 { return k.scopeID }
+
+// bytes is what the key weighs; its table's name is shared.
 func (k listKey) bytes() int64 { return int64(len(k.term)) }
 
 // maxListsRead bounds the lists that one statement reads.
@@ -138,7 +140,7 @@ func (s *Store) postingLists(ctx context.Context, t table, places []place, terms
 	for batch := range slices.Chunk(missing, maxListsRead) {
 		err := s.readLists(ctx, t, keys, batch, func(i int, l postingList) {
 			lists[i] = l
-			s.lists.put(keys[i], l, l.bytes()+keys[i].bytes(), keys[i].scopeID, &marks)
+			s.lists.put(keys[i], l, l.bytes()+keys[i].bytes(), &marks)
 		})
 		if err != nil {
 			return nil, err
@@ -174,6 +176,9 @@ func (s *Store) readLists(ctx context.Context, t table, keys []listKey, batch []
 // shelve brings the posting lists in memory to what a commit made of a document:
 // before are its terms until then, under another length perhaps.
 func (s *Store) shelve(t table, scopeID, row int64, before, after []string) {
+	if !s.lists.change(scopeID) {
+		return
+	}
 	count := make(map[string]int, len(after))
 	for _, term := range after {
 		count[term]++
@@ -185,7 +190,7 @@ func (s *Store) shelve(t table, scopeID, row int64, before, after []string) {
 	for term := range count {
 		keys = append(keys, listKey{t.index, term, scopeID})
 	}
-	s.lists.change(scopeID, keys, func(i int, l postingList) (postingList, int64, bool) {
+	s.lists.edit(keys, func(i int, l postingList) (postingList, int64, bool) {
 		if n := count[keys[i].term]; n > 0 {
 			l = l.set(newPosting(docID(row, len(after)), n))
 		} else {

@@ -12,6 +12,7 @@ import (
 
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/storetest"
+	"palimpsest/pkg/scope"
 )
 
 // TestStoreWithoutRoomForVectors runs the suite where no vector stays in memory.
@@ -189,6 +190,35 @@ func TestReadsUseIndexes(t *testing.T) {
 		})
 		if err != nil {
 			t.Errorf("%s: %v", query, err)
+		}
+	}
+}
+
+// TestPlacesUseIndexes: of a project's scopes only those are read that match.
+func TestPlacesUseIndexes(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, Config{Path: filepath.Join(t.TempDir(), "memory.db")})
+	for index, sel := range map[string]scope.Selector{
+		"scopes_by_user (project=? AND user=?)":             {Project: "p", User: new("u")},
+		"scopes_by_user (project=? AND user=? AND agent=?)": {Project: "p", User: new("u"), Agent: new("a")},
+		"scopes_by_agent (project=? AND agent=?)":           {Project: "p", Agent: new("a")},
+	} {
+		where, args := matchScopes(sel, true)
+		for _, query := range []string{
+			`SELECT ` + placeColumns + ` FROM scopes s WHERE ` + where + ` ` + byKey,
+			`SELECT ` + placeColumns + ` FROM scopes s CROSS JOIN sessions p ON p.scope_id = s.id WHERE ` + where + ` AND p.session = 's' ` + byKey,
+		} {
+			var plan []string
+			err := s.reads.each(t.Context(), "EXPLAIN QUERY PLAN "+query, args, func(row scanner) error {
+				var id, parent, unused int
+				var detail string
+				err := row.Scan(&id, &parent, &unused, &detail)
+				plan = append(plan, detail)
+				return err
+			})
+			if err != nil || !strings.Contains(strings.Join(plan, "\n"), index) {
+				t.Errorf("%s: %v\n%s", query, err, strings.Join(plan, "\n"))
+			}
 		}
 	}
 }

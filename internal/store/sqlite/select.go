@@ -13,12 +13,15 @@ import (
 // placeID one session of it.
 type place struct {
 	scopeID, placeID int64
-	session          string // where there is a placeID
 	fact             scope.Scope
 	episodes, facts  corpus
 }
 
 const placeColumns = `s.id, s.project, s.user, s.agent, s.session, s.episode_docs, s.episode_terms, s.fact_docs, s.fact_terms`
+
+// byKey is the order of places. The plus keeps SQLite from walking all scopes of
+// the project for it, in place of looking up the few that match.
+const byKey = `ORDER BY +s.key`
 
 // factPlaces returns the fact scopes that sel matches, by (project, key).
 func (s *Store) factPlaces(ctx context.Context, sel scope.Selector) ([]place, error) {
@@ -26,7 +29,7 @@ func (s *Store) factPlaces(ctx context.Context, sel scope.Selector) ([]place, er
 		return nil, err
 	}
 	where, args := matchScopes(sel, true)
-	return s.places(ctx, `SELECT `+placeColumns+`, 0, '' FROM scopes s WHERE `+where+` ORDER BY s.project, s.key`, args)
+	return s.places(ctx, `SELECT `+placeColumns+`, 0 FROM scopes s WHERE `+where+` `+byKey, args)
 }
 
 // episodePlaces returns where the episodes that sel matches are: fact scopes if
@@ -37,14 +40,14 @@ func (s *Store) episodePlaces(ctx context.Context, sel scope.Selector) ([]place,
 	}
 	where, args := matchScopes(sel, false)
 	if sel.Session == nil {
-		return s.places(ctx, `SELECT `+placeColumns+`, 0, '' FROM scopes s WHERE `+where+` ORDER BY s.project, s.key`, args)
+		return s.places(ctx, `SELECT `+placeColumns+`, 0 FROM scopes s WHERE `+where+` `+byKey, args)
 	}
 	if sel.User == nil && sel.Agent == nil {
-		return s.places(ctx, `SELECT `+placeColumns+`, p.id, p.session FROM sessions p CROSS JOIN scopes s ON s.id = p.scope_id
-		  WHERE p.project = ? AND p.session = ? ORDER BY s.project, s.key`, []any{sel.Project, *sel.Session})
+		return s.places(ctx, `SELECT `+placeColumns+`, p.id FROM sessions p CROSS JOIN scopes s ON s.id = p.scope_id
+		  WHERE p.project = ? AND p.session = ? `+byKey, []any{sel.Project, *sel.Session})
 	}
-	return s.places(ctx, `SELECT `+placeColumns+`, p.id, p.session FROM scopes s CROSS JOIN sessions p ON p.scope_id = s.id
-	  WHERE `+where+` AND p.session = ? ORDER BY s.project, s.key`, append(args, *sel.Session))
+	return s.places(ctx, `SELECT `+placeColumns+`, p.id FROM scopes s CROSS JOIN sessions p ON p.scope_id = s.id
+	  WHERE `+where+` AND p.session = ? `+byKey, append(args, *sel.Session))
 }
 
 // matchScopes is the condition on scopes s; every level is compared for
@@ -75,7 +78,7 @@ func (s *Store) places(ctx context.Context, query string, args []any) ([]place, 
 	err := s.reads.each(ctx, query, args, func(row scanner) error {
 		var p place
 		err := row.Scan(&p.scopeID, &p.fact.Project, &p.fact.User, &p.fact.Agent, &p.fact.Session,
-			&p.episodes.docs, &p.episodes.terms, &p.facts.docs, &p.facts.terms, &p.placeID, &p.session)
+			&p.episodes.docs, &p.episodes.terms, &p.facts.docs, &p.facts.terms, &p.placeID)
 		list = append(list, p)
 		return err
 	})

@@ -12,29 +12,37 @@ import (
 // A read that misses takes a mark before it asks the database and gives it back
 // with what it found. Had a commit changed that stripe in between, nobody knows
 // which of the two the read saw, and it is not kept.
-type shelf[K comparable, V any] struct {
+type shelf[K shelfKey, V any] struct {
 	budget int64
 	mu     sync.Mutex
 	held   map[K]*list.Element // of *book[K, V]
 	recent *list.List
 	used   int64
+	counts map[int64]int // of what is held, by what it changes with
 	marks  [stripes]uint64
 }
 
 // stripes is how finely changes are told apart while something is being read.
 const stripes = 64
 
-type book[K comparable, V any] struct {
+// shelfKey is what a value is kept under. Several may share what they change
+// with: the posting lists of a scope do.
+type shelfKey interface {
+	comparable
+	changes() int64
+}
+
+type book[K shelfKey, V any] struct {
 	key   K
 	value V
 	size  int64
 }
 
 // bookBytes is what one entry costs besides its value.
-const bookBytes = 192
+const bookBytes = 256
 
-func newShelf[K comparable, V any](budget int64) *shelf[K, V] {
-	return &shelf[K, V]{budget: budget, held: map[K]*list.Element{}, recent: list.New()}
+func newShelf[K shelfKey, V any](budget int64) *shelf[K, V] {
+	return &shelf[K, V]{budget: budget, held: map[K]*list.Element{}, recent: list.New(), counts: map[int64]int{}}
 }
 
 func stripe(id int64) int { return int(uint64(id) % stripes) }
@@ -54,7 +62,8 @@ func (s *shelf[K, V]) get(keys []K, found func(i int, value V)) (marks [stripes]
 }
 
 // put keeps a value of size bytes that was read after marks were taken.
-func (s *shelf[K, V]) put(key K, value V, size int64, id int64, marks *[stripes]uint64) {
+func (s *shelf[K, V]) put(key K, value V, size int64, marks *[stripes]uint64) {
+	id := key.changes()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.marks[stripe(id)] != marks[stripe(id)] || size+bookBytes > s.budget {
@@ -62,34 +71,39 @@ func (s *shelf[K, V]) put(key K, value V, size int64, id int64, marks *[stripes]
 	}
 	if _, known := s.held[key]; !known {
 		s.held[key] = s.recent.PushFront(&book[K, V]{key: key, value: value, size: size})
+		s.counts[id]++
 		s.used += size + bookBytes
 		s.shrink()
 	}
 }
 
-// change says that what is kept under id was committed otherwise. edit gets the
-// value of each of keys that is held, and returns what takes its place; with
-// keep false it goes.
-func (s *shelf[K, V]) change(id int64, keys []K, edit func(i int, value V) (next V, size int64, keep bool)) {
+// change says that what is read under id was committed otherwise. Where held is
+// true an edit of what is kept must follow.
+func (s *shelf[K, V]) change(id int64) (held bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.marks[stripe(id)]++
-	if len(s.held) == 0 {
-		return
-	}
+	return s.counts[id] > 0
+}
+
+// edit calls next with the value of each of keys that is held, and keeps what
+// it returns; with keep false the value goes.
+func (s *shelf[K, V]) edit(keys []K, next func(i int, value V) (v V, size int64, keep bool)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for i, key := range keys {
 		e, ok := s.held[key]
 		if !ok {
 			continue
 		}
 		b := e.Value.(*book[K, V]) //nolint:forcetypeassert // ours
-		next, size, keep := edit(i, b.value)
+		value, size, keep := next(i, b.value)
 		if !keep {
 			s.remove(e)
 			continue
 		}
 		s.used += size - b.size
-		b.value, b.size = next, size
+		b.value, b.size = value, size
 	}
 	s.shrink()
 }
@@ -105,4 +119,9 @@ func (s *shelf[K, V]) remove(e *list.Element) {
 	s.used -= b.size + bookBytes
 	s.recent.Remove(e)
 	delete(s.held, b.key)
+	if id := b.key.changes(); s.counts[id] > 1 {
+		s.counts[id]--
+	} else {
+		delete(s.counts, id)
+	}
 }
