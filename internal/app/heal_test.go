@@ -20,8 +20,18 @@ import (
 // open runs a house over dir until the test calls stop.
 func open(t *testing.T, dir string) (h *house, stop func()) {
 	t.Helper()
+	return openWith(t, loopback(dir))
+}
+
+// loopback is the configuration of a house over dir that is in nobody's way.
+func loopback(dir string) Config {
 	cfg := defaults()
 	cfg.Data, cfg.NATS.URL, cfg.NATS.Listen, cfg.HTTP.Listen = dir, natsEmbedded, "127.0.0.1:0", "127.0.0.1:0"
+	return cfg
+}
+
+func openWith(t testing.TB, cfg Config) (h *house, stop func()) {
+	t.Helper()
 	h, err := assemble(t.Context(), cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -61,20 +71,26 @@ func say(t *testing.T, h *house, from, n int) {
 // in both scopes.
 func reached(t *testing.T, h *house, ordinal uint64) {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
+	for _, user := range []string{"nora", "bob"} {
+		reachedBy(t, h, scope.Scope{Project: "default", User: user}, ordinal)
+	}
+}
+
+// reachedBy waits until rule turn has reached ordinal in a scope.
+func reachedBy(t testing.TB, h *house, fact scope.Scope, ordinal uint64) {
+	t.Helper()
+	deadline := time.After(2 * time.Minute)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for _, user := range []string{"nora", "bob"} {
-		for {
-			state, err := h.store.State(t.Context(), scope.Scope{Project: "default", User: user})
-			if err == nil && state.Watermarks[memory.RuleTurn] >= ordinal && state.LastOrdinal >= ordinal {
-				break
-			}
-			select {
-			case <-deadline:
-				t.Fatalf("%s is at %+v, %v", user, state, err)
-			case <-tick.C:
-			}
+	for {
+		state, err := h.store.State(t.Context(), fact)
+		if err == nil && state.Watermarks[memory.RuleTurn] >= ordinal && state.LastOrdinal >= ordinal {
+			return
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("%s is at %+v, %v", fact, state, err)
+		case <-tick.C:
 		}
 	}
 }
