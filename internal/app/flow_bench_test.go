@@ -53,7 +53,7 @@ func flow(b *testing.B, cfg Config, scopes int) {
 		b.Fatal(err)
 	}
 	defer conn.Close()
-	js, err := jetstream.New(conn)
+	js, err := jetstream.New(conn, jetstream.WithPublishAsyncMaxPending(flowSize))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -52,11 +52,11 @@ func (d *decision) flips() (bool, error) {
 	if d.view.known.Breaker.Limit <= 0 {
 		return false, nil
 	}
-	keyed, err := d.view.byKey(d.c.Subject, d.c.Predicate)
+	alike, err := d.view.keyed(d.c.Subject, d.c.Predicate, answers(d.fact)...)
 	if err != nil {
 		return false, err
 	}
-	for _, f := range slices.Backward(keyed) {
+	for _, f := range slices.Backward(alike) {
 		if d.view.isNewest(f) && sameThing(f, d.fact) {
 			return d.tripped(f.ID)
 		}
@@ -76,7 +76,17 @@ func (v *view) lineage(f events.Fact) ([]events.Fact, error) {
 			return nil, err
 		}
 	}
-	return v.find(func(g *events.Fact) bool { return g.ID == f.ID || sameThing(*g, f) }), nil
+	others := slices.DeleteFunc(v.find(answers(f)...), func(g events.Fact) bool { return g.ID == f.ID || !sameThing(g, f) })
+	return sorted(append(others, v.versions[f.ID]...)), nil
+}
+
+// answers are the traits of which a fact that answers the same question has
+// one.
+func answers(f events.Fact) []trait {
+	if f.Cardinality == events.One {
+		return []trait{keyed(f.Subject, f.Predicate)}
+	}
+	return []trait{single(f.Subject, f.Predicate), triple(f.Subject, f.Predicate, f.Object)}
 }
 
 // sameThing reports whether two facts answer one question.

@@ -13,7 +13,7 @@ func (d *decision) duplicate() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	keyed, err := d.view.byKey(d.c.Subject, d.c.Predicate)
+	resting, err := d.resting()
 	if err != nil {
 		return false, err
 	}
@@ -22,7 +22,7 @@ func (d *decision) duplicate() (bool, error) {
 			return true, d.noop(events.ReasonDuplicate, f.ID)
 		}
 	}
-	for _, f := range append(same, keyed...) {
+	for _, f := range append(same, resting...) {
 		if d.readBefore(f) {
 			about := ""
 			if d.view.isNewest(f) {
@@ -32,6 +32,16 @@ func (d *decision) duplicate() (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// resting lists the versions of the candidate's key that rest on what it rests
+// on: of the others none was made by its words, or shares their hash.
+func (d *decision) resting() ([]events.Fact, error) {
+	if len(d.c.SourceEpisodeIDs) == 0 {
+		return nil, nil
+	}
+	subject, predicate := d.c.Subject, d.c.Predicate
+	return d.view.keyed(subject, predicate, sourced(subject, predicate, d.c.SourceEpisodeIDs[0]))
 }
 
 // readBefore reports whether the candidate's words made this version, or are

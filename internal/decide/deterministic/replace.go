@@ -12,11 +12,15 @@ import (
 // replace is steps 4 and 5: of values that exclude each other the later said
 // one holds; what it refines it is merged with.
 func (d *decision) replace() (bool, error) {
-	keyed, err := d.view.byKey(d.c.Subject, d.c.Predicate)
+	of := single(d.c.Subject, d.c.Predicate)
+	if d.c.Cardinality == events.One {
+		of = keyed(d.c.Subject, d.c.Predicate)
+	}
+	keyed, err := d.view.keyed(d.c.Subject, d.c.Predicate, of)
 	if err != nil {
 		return false, err
 	}
-	keyed = slices.DeleteFunc(keyed, func(f events.Fact) bool { return !d.single(f) || !d.sameKind(f) })
+	keyed = slices.DeleteFunc(keyed, func(f events.Fact) bool { return !d.sameKind(f) })
 	if len(keyed) == 0 {
 		return false, nil
 	}

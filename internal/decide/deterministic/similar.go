@@ -16,12 +16,12 @@ func (d *decision) similar() (bool, error) {
 	if d.c.RuleID == memory.RuleVerbatim {
 		return false, nil // kept as it was said
 	}
-	keyed, err := d.view.byKey(d.c.Subject, d.c.Predicate)
+	equal, err := d.view.keyed(d.c.Subject, d.c.Predicate, triple(d.c.Subject, d.c.Predicate, d.c.Object))
 	if err != nil {
 		return false, err
 	}
-	for _, f := range keyed { // the same triple, from another episode
-		if sameTriple(f, d.c) && d.comparable(f) && !differInDetail(d.marks, f.Text) {
+	for _, f := range equal { // the same triple, from another episode
+		if d.comparable(f) && !differInDetail(d.marks, f.Text) {
 			return true, d.repeat(f)
 		}
 	}

@@ -1,7 +1,9 @@
 package deterministic
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -19,17 +21,18 @@ type view struct {
 	ordinals map[string]uint64 // of the batch's episodes
 	asked    map[string]bool   // lookups made
 	versions map[string][]events.Fact
-	complete map[string]bool    // ids whose newest version is among versions
-	changed  map[string]bool    // ids that the batch added or changed
-	words    map[string]lex.Set // of facts, by hash of text
-	waiting  []waiting          // what the breaker holds
+	having   map[trait]map[string]bool // ids of which a version has the trait
+	complete map[string]bool           // ids whose newest version is among versions
+	changed  map[string]bool           // ids that the batch added or changed
+	words    map[string]lex.Set        // of facts, by hash of text
+	waiting  []waiting                 // what the breaker holds
 	out      decide.Decision
 }
 
 func newView(ctx context.Context, known decide.Known, candidates []events.Candidate) *view {
 	v := &view{
 		ctx: ctx, known: known, ordinals: map[string]uint64{}, asked: map[string]bool{},
-		versions: map[string][]events.Fact{}, complete: map[string]bool{}, changed: map[string]bool{}, words: map[string]lex.Set{},
+		versions: map[string][]events.Fact{}, having: map[trait]map[string]bool{}, complete: map[string]bool{}, changed: map[string]bool{}, words: map[string]lex.Set{},
 		waiting: heldForChurn(known.Held),
 		out:     decide.Decision{Deltas: events.Deltas{}, Mentions: map[string][]events.Mention{}},
 	}
@@ -44,18 +47,25 @@ func newView(ctx context.Context, known decide.Known, candidates []events.Candid
 // byHash returns every version with that hash of text, in a stable order.
 func (v *view) byHash(hash string) ([]events.Fact, error) {
 	err := v.ask("hash:"+hash, func() ([]events.Fact, error) { return v.known.Lookup.ByHash(v.ctx, hash) })
-	return v.find(func(f *events.Fact) bool { return f.Hash == hash }), err
+	return v.find(hashed(hash)), err
 }
 
 // byKey returns every version with that subject and predicate.
 func (v *view) byKey(subject, predicate string) ([]events.Fact, error) {
+	return v.keyed(subject, predicate, keyed(subject, predicate))
+}
+
+// keyed returns the versions with one of the traits, all of which imply that
+// subject and predicate: of these there may be many, as a user can like a
+// thousand things.
+func (v *view) keyed(subject, predicate string, traits ...trait) ([]events.Fact, error) {
 	if subject == "" || predicate == "" {
 		return nil, nil
 	}
 	err := v.ask("key:"+strconv.Quote(subject)+predicate, func() ([]events.Fact, error) {
 		return v.known.Lookup.ByPredicate(v.ctx, subject, predicate)
 	})
-	return v.find(func(f *events.Fact) bool { return f.Subject == subject && f.Predicate == predicate }), err
+	return v.find(traits...), err
 }
 
 // byID returns the newest version of each id that exists.
@@ -75,20 +85,38 @@ func (v *view) byID(ids []string) (map[string]events.Fact, error) {
 // similar returns the newest versions of facts whose words are alike by at
 // least that Jaccard: of those the store finds, and those of the batch.
 func (v *view) similar(text string, words lex.Set, least float64) ([]events.Fact, error) {
-	hits, err := v.known.Lookup.Similar(v.ctx, text, similarLimit)
+	hits, err := v.searched(text, words, least)
 	if err != nil {
 		return nil, err
 	}
 	if err := v.learn(hits); err != nil {
 		return nil, err
 	}
-	found := make(map[string]bool, len(hits))
+	ids := maps.Clone(v.changed)
 	for _, f := range hits {
-		found[f.ID] = true
+		ids[f.ID] = true
 	}
-	return v.find(func(f *events.Fact) bool {
-		return (found[f.ID] || v.changed[f.ID]) && lex.Jaccard(words, v.wordsOf(f)) >= least && v.isNewest(*f)
-	}), nil
+	var out []events.Fact
+	for id := range ids {
+		list := v.versions[id]
+		if f := &list[len(list)-1]; lex.Jaccard(words, v.wordsOf(f)) >= least {
+			out = append(out, *f)
+		}
+	}
+	return sorted(out), nil
+}
+
+// searched are the store's most similar facts; none where the rare words show
+// that there is none alike. A search by all words reads what is known of the
+// commonest too.
+func (v *view) searched(text string, words lex.Set, least float64) ([]events.Fact, error) {
+	if rare := rareWords(words, least); rare != "" {
+		few, err := v.known.Lookup.Similar(v.ctx, rare, 1)
+		if err != nil || len(few) == 0 {
+			return nil, err
+		}
+	}
+	return v.known.Lookup.Similar(v.ctx, text, similarLimit)
 }
 
 // wordsOf is the token set of a fact's text, made once.
@@ -155,6 +183,7 @@ func (v *view) put(f events.Fact) {
 	})
 	if !found {
 		v.versions[f.ID] = slices.Insert(list, at, f)
+		v.note(&f)
 	}
 }
 
@@ -167,6 +196,7 @@ func (v *view) set(f events.Fact) {
 		list = append(list, f)
 	}
 	v.versions[f.ID], v.complete[f.ID], v.changed[f.ID] = list, true, true
+	v.note(&f)
 }
 
 func (v *view) newest(id string) events.Fact {
@@ -176,29 +206,30 @@ func (v *view) newest(id string) events.Fact {
 
 func (v *view) isNewest(f events.Fact) bool { return v.newest(f.ID).Revision == f.Revision }
 
-// find returns the versions that match, by event time, id and revision.
-func (v *view) find(match func(*events.Fact) bool) []events.Fact {
+// find returns the versions with one of the traits, by event time, id and
+// revision.
+func (v *view) find(traits ...trait) []events.Fact {
 	var out []events.Fact
-	for _, list := range v.versions {
-		for i := range list {
-			if match(&list[i]) {
-				out = append(out, list[i])
+	for n, t := range traits {
+		for id := range v.having[t] {
+			list := v.versions[id]
+			for i := range list {
+				f := &list[i]
+				found := slices.ContainsFunc(traits[:n], func(before trait) bool { return before.of(f) })
+				if t.of(f) && !found {
+					out = append(out, *f)
+				}
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b events.Fact) int {
-		if c := a.EventTime.Compare(b.EventTime); c != 0 {
-			return c
-		}
-		if a.ID != b.ID {
-			if a.ID < b.ID {
-				return -1
-			}
-			return 1
-		}
-		return int(a.Revision) - int(b.Revision)
+	return sorted(out)
+}
+
+func sorted(facts []events.Fact) []events.Fact {
+	slices.SortFunc(facts, func(a, b events.Fact) int {
+		return cmp.Or(a.EventTime.Compare(b.EventTime), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Revision, b.Revision))
 	})
-	return out
+	return facts
 }
 
 // current reports whether f is the newest version of its fact and still holds
