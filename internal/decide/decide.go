@@ -69,9 +69,9 @@ type Known struct {
 type Lookup interface {
 	// ByID returns the newest version of each fact found, valid or not.
 	ByID(ctx context.Context, ids []string) ([]events.Fact, error)
-	// ByHash returns every version of every fact with that md5 of Text, closed
-	// ones included.
-	ByHash(ctx context.Context, hash string) ([]events.Fact, error)
+	// ByHash returns every version of every fact with one of those md5 of Text,
+	// closed ones included.
+	ByHash(ctx context.Context, hashes []string) ([]events.Fact, error)
 	// ByPredicate returns every version of every fact with that subject and
 	// predicate, closed ones included.
 	ByPredicate(ctx context.Context, subject, predicate string) ([]events.Fact, error)

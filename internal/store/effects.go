@@ -49,9 +49,9 @@ type FactReader interface {
 	// FactsByID returns the newest versions of those ids that exist in the fact
 	// scope, in no order.
 	FactsByID(ctx context.Context, fact scope.Scope, ids []string) ([]Fact, error)
-	// FactsByHash and FactsByPredicate return every version, closed ones
-	// included, ordered by (id, revision).
-	FactsByHash(ctx context.Context, fact scope.Scope, hash string) ([]Fact, error)
+	// FactsByHash (any of those hashes) and FactsByPredicate return every version,
+	// closed ones included, ordered by (id, revision).
+	FactsByHash(ctx context.Context, fact scope.Scope, hashes []string) ([]Fact, error)
 	FactsByPredicate(ctx context.Context, fact scope.Scope, subject, predicate string) ([]Fact, error)
 	// Entities returns those of the fact scope whose canonical name or an alias
 	// equals one of names by memory.EntityKey; nil names means all.

@@ -57,8 +57,8 @@ func (f *fake) FactsByID(ctx context.Context, _ scope.Scope, ids []string) ([]st
 	return rows(f.mem.ByID(ctx, ids))
 }
 
-func (f *fake) FactsByHash(ctx context.Context, _ scope.Scope, hash string) ([]store.Fact, error) {
-	return rows(f.mem.ByHash(ctx, hash))
+func (f *fake) FactsByHash(ctx context.Context, _ scope.Scope, hashes []string) ([]store.Fact, error) {
+	return rows(f.mem.ByHash(ctx, hashes))
 }
 
 func (f *fake) FactsByPredicate(ctx context.Context, _ scope.Scope, subject, predicate string) ([]store.Fact, error) {

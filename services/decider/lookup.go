@@ -26,8 +26,8 @@ func (l lookup) ByID(ctx context.Context, ids []string) ([]events.Fact, error) {
 }
 
 // ByHash implements [decide.Lookup].
-func (l lookup) ByHash(ctx context.Context, hash string) ([]events.Fact, error) {
-	return bare(l.deps.Facts.FactsByHash(ctx, l.scope, hash))
+func (l lookup) ByHash(ctx context.Context, hashes []string) ([]events.Fact, error) {
+	return bare(l.deps.Facts.FactsByHash(ctx, l.scope, hashes))
 }
 
 // ByPredicate implements [decide.Lookup].

@@ -199,7 +199,7 @@ func (f *fakeStore) FactsByID(context.Context, scope.Scope, []string) ([]store.F
 	panic("query decides nothing")
 }
 
-func (f *fakeStore) FactsByHash(context.Context, scope.Scope, string) ([]store.Fact, error) {
+func (f *fakeStore) FactsByHash(context.Context, scope.Scope, []string) ([]store.Fact, error) {
 	panic("query decides nothing")
 }
 

@@ -138,8 +138,8 @@ func (m *Memory) ByID(_ context.Context, ids []string) ([]events.Fact, error) {
 }
 
 // ByHash implements [decide.Lookup].
-func (m *Memory) ByHash(_ context.Context, hash string) ([]events.Fact, error) {
-	return m.where(func(f events.Fact) bool { return f.Hash == hash }), nil
+func (m *Memory) ByHash(_ context.Context, hashes []string) ([]events.Fact, error) {
+	return m.where(func(f events.Fact) bool { return slices.Contains(hashes, f.Hash) }), nil
 }
 
 // ByPredicate implements [decide.Lookup].

@@ -25,7 +25,7 @@ func (d *decision) similar() (bool, error) {
 			return true, d.repeat(f)
 		}
 	}
-	hits, err := d.view.similar(d.c.Text, d.words, alike)
+	hits, err := d.view.similar(d.c.Text, d.rare(alike), d.words, alike)
 	if err != nil {
 		return false, err
 	}

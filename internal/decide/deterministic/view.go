@@ -10,6 +10,7 @@ import (
 
 	"palimpsest/internal/decide"
 	"palimpsest/internal/lex"
+	"palimpsest/internal/memory"
 	"palimpsest/pkg/events"
 )
 
@@ -19,6 +20,7 @@ type view struct {
 	ctx      context.Context //nolint:containedctx // lives as long as one Decide call
 	known    decide.Known
 	ordinals map[string]uint64 // of the batch's episodes
+	hashes   []string          // of the batch's texts, until they are asked for
 	asked    map[string]bool   // lookups made
 	versions map[string][]events.Fact
 	having   map[trait]map[string]bool // ids of which a version has the trait
@@ -37,6 +39,7 @@ func newView(ctx context.Context, known decide.Known, candidates []events.Candid
 		out:     decide.Decision{Deltas: events.Deltas{}, Mentions: map[string][]events.Mention{}},
 	}
 	for _, c := range candidates {
+		v.hashes = append(v.hashes, memory.HashText(c.Text))
 		for _, id := range c.SourceEpisodeIDs {
 			v.ordinals[id] = max(v.ordinals[id], c.Ordinal)
 		}
@@ -46,8 +49,22 @@ func newView(ctx context.Context, known decide.Known, candidates []events.Candid
 
 // byHash returns every version with that hash of text, in a stable order.
 func (v *view) byHash(hash string) ([]events.Fact, error) {
-	err := v.ask("hash:"+hash, func() ([]events.Fact, error) { return v.known.Lookup.ByHash(v.ctx, hash) })
-	return v.find(hashed(hash)), err
+	if !v.asked["hash:"+hash] {
+		// The batch's hashes are known from the start, but for a text that stays.
+		hashes := append(v.hashes, hash)
+		facts, err := v.known.Lookup.ByHash(v.ctx, hashes)
+		if err != nil {
+			return nil, err
+		}
+		for _, h := range hashes {
+			v.asked["hash:"+h] = true
+		}
+		v.hashes = nil
+		if err := v.learn(facts); err != nil {
+			return nil, err
+		}
+	}
+	return v.find(hashed(hash)), nil
 }
 
 // byKey returns every version with that subject and predicate.
@@ -83,9 +100,10 @@ func (v *view) byID(ids []string) (map[string]events.Fact, error) {
 }
 
 // similar returns the newest versions of facts whose words are alike by at
-// least that Jaccard: of those the store finds, and those of the batch.
-func (v *view) similar(text string, words lex.Set, least float64) ([]events.Fact, error) {
-	hits, err := v.searched(text, words, least)
+// least that Jaccard: of those the store finds, and those of the batch. A fact
+// that the store has must hold one of the rare words to be among them.
+func (v *view) similar(text, rare string, words lex.Set, least float64) ([]events.Fact, error) {
+	hits, err := v.searched(text, rare)
 	if err != nil {
 		return nil, err
 	}
@@ -106,11 +124,10 @@ func (v *view) similar(text string, words lex.Set, least float64) ([]events.Fact
 	return sorted(out), nil
 }
 
-// searched are the store's most similar facts; none where the rare words show
-// that there is none alike. A search by all words reads what is known of the
-// commonest too.
-func (v *view) searched(text string, words lex.Set, least float64) ([]events.Fact, error) {
-	if rare := rareWords(words, least); rare != "" {
+// searched are the store's most similar facts, none where none holds one of the
+// rare words. A search by all words reads what is known of the commonest too.
+func (v *view) searched(text, rare string) ([]events.Fact, error) {
+	if rare != "" {
 		few, err := v.known.Lookup.Similar(v.ctx, rare, 1)
 		if err != nil || len(few) == 0 {
 			return nil, err

@@ -175,12 +175,12 @@ func (s *Store) FactsByID(ctx context.Context, fact scope.Scope, ids []string) (
 }
 
 // FactsByHash implements [store.FactReader].
-func (s *Store) FactsByHash(ctx context.Context, fact scope.Scope, hash string) ([]store.Fact, error) {
+func (s *Store) FactsByHash(ctx context.Context, fact scope.Scope, hashes []string) ([]store.Fact, error) {
 	scopeID, err := s.scopeID(ctx, fact)
-	if err != nil {
+	if err != nil || len(hashes) == 0 {
 		return nil, err
 	}
-	return s.allVersions(ctx, `.scope_id = ? AND %.hash = ?`, scopeID, hash)
+	return s.allVersions(ctx, `.scope_id = ? AND %.hash IN (SELECT value FROM json_each(?))`, scopeID, jsonList(hashes))
 }
 
 // FactsByPredicate implements [store.FactReader].

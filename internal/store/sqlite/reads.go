@@ -18,6 +18,8 @@ type reads struct {
 	turns chan struct{}
 	mu    sync.RWMutex
 	by    map[string]*sql.Stmt
+	// scopes is of this file, as the connections are.
+	scopes knownScopes
 }
 
 // maxReads is how many reads run at a time.

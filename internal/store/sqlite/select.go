@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"sync"
 
 	"palimpsest/pkg/scope"
 )
@@ -85,15 +86,47 @@ func (s *Store) places(ctx context.Context, query string, args []any) ([]place, 
 	return list, err
 }
 
+// maxKnownScopes bounds the ids that are remembered.
+const maxKnownScopes = 50_000
+
 // scopeID returns the id of a fact scope; that of an unknown one is 0, which no
-// row has.
+// row has. An id once seen is remembered, since rows of scopes are never
+// deleted: whoever does must forget it here, or its next owner is read.
 func (s *Store) scopeID(ctx context.Context, fact scope.Scope) (int64, error) {
 	if err := fact.Validate(); err != nil {
 		return 0, err
 	}
+	if id, ok := s.reads.scopes.find(fact); ok {
+		return id, nil
+	}
 	var id int64
-	_, err := s.reads.one(ctx, `SELECT id FROM scopes WHERE project = ? AND key = ?`, []any{fact.Project, fact.Key()}, &id)
+	found, err := s.reads.one(ctx, `SELECT id FROM scopes WHERE project = ? AND key = ?`, []any{fact.Project, fact.Key()}, &id)
+	if found {
+		s.reads.scopes.add(fact, id)
+	}
 	return id, err
+}
+
+// knownScopes are the ids of fact scopes that were read.
+type knownScopes struct {
+	mu  sync.RWMutex
+	ids map[scope.Scope]int64
+}
+
+func (k *knownScopes) find(fact scope.Scope) (id int64, ok bool) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	id, ok = k.ids[fact]
+	return id, ok
+}
+
+func (k *knownScopes) add(fact scope.Scope, id int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.ids == nil || len(k.ids) >= maxKnownScopes {
+		k.ids = make(map[scope.Scope]int64)
+	}
+	k.ids[fact] = id
 }
 
 func checkLimit(limit int) error {

@@ -51,10 +51,10 @@ func testVersions(t *testing.T, s suite) {
 			t.Errorf("Version in %v: %v, want ErrNotFound", sel, err)
 		}
 	}
-	equal(t, "by hash", []string{"f1@1 tea", "f1@3 tea", "f2@1 tea"}, texts(must(st.FactsByHash(ctx, ana, v1.Hash))(t)))
+	equal(t, "by hash", []string{"f1@1 tea", "f1@3 tea", "f2@1 tea"}, texts(must(st.FactsByHash(ctx, ana, []string{v1.Hash, "no such"}))(t)))
 	equal(t, "by predicate", []string{"f1@1 tea", "f1@2 coffee", "f1@3 tea", "f2@1 tea"}, texts(must(st.FactsByPredicate(ctx, ana, "Ana", "LIKES"))(t)))
 	equal(t, "another predicate", 0, len(must(st.FactsByPredicate(ctx, ana, "ana", "LIKES"))(t)))
-	equal(t, "another scope", 0, len(must(st.FactsByHash(ctx, user("bea", ""), v1.Hash))(t)))
+	equal(t, "another scope", 0, len(must(st.FactsByHash(ctx, user("bea", ""), []string{v1.Hash}))(t)))
 
 	byID := must(st.FactsByID(ctx, ana, []string{"f2", "f1", "f9"}))(t)
 	slices.SortFunc(byID, func(a, b store.Fact) int { return len(a.Text) - len(b.Text) })
