@@ -144,6 +144,7 @@ func (s *Service) write(ctx context.Context, in events.Event[events.DeltasDecide
 	if err != nil {
 		return nil, planErr(err)
 	}
+	defer s.own.begin(in.Data.Scope)()
 	var outcomes []events.Payload
 	after := state.AuditSeq
 	for _, effect := range effects {
@@ -155,6 +156,7 @@ func (s *Service) write(ctx context.Context, in events.Event[events.DeltasDecide
 			return nil, fmt.Errorf("apply effect %d: %w", effect.Revision, err)
 		}
 		s.report(effect)
+		s.own.note(effect)
 		failpoint.Reach(failpoint.Consolidator, failpoint.Applied)
 		outcomes = append(outcomes, announce(effect)...)
 	}

@@ -29,6 +29,7 @@ type Deps struct {
 type Service struct {
 	cfg  Config
 	deps Deps
+	own  own
 }
 
 // New returns the service, or an error that names what is wrong.

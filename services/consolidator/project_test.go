@@ -1,6 +1,8 @@
 package consolidator
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -20,7 +22,7 @@ func TestProjectorRollsForward(t *testing.T) {
 	}
 	behind := benchOver(t, newStore(), b.journal)
 	for _, i := range []int{2, 0, 1, 2} { // late and repeated alike
-		if _, err := behind.project(t.Context(), b.journal.effects[i]); err != nil {
+		if _, err := behind.project(t.Context(), headOf(b.journal.effects[i])); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -29,8 +31,38 @@ func TestProjectorRollsForward(t *testing.T) {
 	}
 	erased := benchOver(t, newStore(), b.journal)
 	erased.store.state.Incarnation = 1
-	if _, err := erased.project(t.Context(), b.journal.effects[0]); err != nil || erased.store.applied != 0 {
+	if _, err := erased.project(t.Context(), headOf(b.journal.effects[0])); err != nil || erased.store.applied != 0 {
 		t.Errorf("err %v, %d effects of an erased scope applied", err, erased.store.applied)
+	}
+}
+
+func headOf(e events.Event[events.EffectCommitted]) events.Event[head] {
+	return events.Event[head]{Meta: e.Meta, Data: head{Header: e.Data.Header, Revision: e.Data.Revision}}
+}
+
+// TestProjectorLeavesOwnCommits: what this process applied, or is about to, the
+// projector does not read again.
+func TestProjectorLeavesOwnCommits(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	if _, err := b.commit(t.Context(), turn(t, 1, 0, "f1")); err != nil {
+		t.Fatal(err)
+	}
+	b.store.faults = &faults{step: "state"} // whoever asks is told
+	if _, err := b.project(t.Context(), headOf(b.journal.effects[0])); err != nil {
+		t.Errorf("the store was asked: %v", err)
+	}
+	end := b.own.begin(alice)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	later := headOf(b.journal.effects[0])
+	later.Data.Revision++
+	if _, err := b.project(ctx, later); !errors.Is(err, context.Canceled) {
+		t.Errorf("the commit under way was not waited for: %v", err)
+	}
+	end()
+	if _, err := b.project(t.Context(), later); !errors.Is(err, errCrash) {
+		t.Errorf("an effect of somebody else was not looked for: %v", err)
 	}
 }
 
