@@ -73,11 +73,13 @@ func flow(b *testing.B, cfg Config, scopes int) {
 		}
 	}
 	b.ReportMetric(flowSize/time.Since(began).Seconds(), "accepted/s")
+	effects := uint64(0)
 	for n := range scopes {
-		reachedBy(b, h, flowScope(n).Fact(), uint64(flowSize/scopes))
+		effects += reachedBy(b, h, flowScope(n).Fact(), uint64(flowSize/scopes)).Revision
 	}
 	b.ReportMetric(flowSize/time.Since(began).Seconds(), "known/s")
 	b.ReportMetric(float64((processorTime(b)-used).Microseconds())/flowSize, "cpu-µs/episode")
+	b.ReportMetric(flowSize/float64(effects), "episodes/effect")
 }
 
 func flowScope(n int) scope.Scope {

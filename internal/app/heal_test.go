@@ -77,7 +77,7 @@ func reached(t *testing.T, h *house, ordinal uint64) {
 }
 
 // reachedBy waits until rule turn has reached ordinal in a scope.
-func reachedBy(t testing.TB, h *house, fact scope.Scope, ordinal uint64) {
+func reachedBy(t testing.TB, h *house, fact scope.Scope, ordinal uint64) memory.State {
 	t.Helper()
 	deadline := time.After(2 * time.Minute)
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -85,7 +85,7 @@ func reachedBy(t testing.TB, h *house, fact scope.Scope, ordinal uint64) {
 	for {
 		state, err := h.store.State(t.Context(), fact)
 		if err == nil && state.Watermarks[memory.RuleTurn] >= ordinal && state.LastOrdinal >= ordinal {
-			return
+			return state
 		}
 		select {
 		case <-deadline:
