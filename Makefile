@@ -10,7 +10,7 @@ RACE := $(if $(shell command -v $(or $(CC),gcc) 2>/dev/null),-race)
 TEST  = CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(RACE)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race lint fuzz bench e2e cover generate verify clean
+.PHONY: help build run test race lint fuzz bench microbench e2e cover generate verify clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,7 +40,10 @@ $(GOLANGCI):
 fuzz: ## fuzz every parser for FUZZTIME each
 	GO=$(GO) FUZZTIME=$(FUZZTIME) .ci/fuzz
 
-bench: ## run every benchmark
+bench: build ## measure the product against the bare engines
+	bin/palimpsest bench $(BENCH)
+
+microbench: ## run the Go benchmarks of the rooms
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 e2e: ## run the scenario table through the public interfaces

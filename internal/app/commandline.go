@@ -42,6 +42,8 @@ type commandLine struct {
 	Rebuild    rebuildCommand    `cmd:"" help:"Build the memory store of a stopped Palimpsest anew from its streams."`
 	Topology   topologyCommand   `cmd:"" help:"Show, apply and compare the streams."`
 	Config     configCommand     `cmd:"" help:"Print and check the configuration."`
+	Bench      benchCommand      `cmd:"" help:"Measure what Palimpsest costs, against the bare engines."`
+	BenchPeer  benchPeerCommand  `cmd:"" hidden:"" help:"Run what bench measures."`
 	Version    versionCommand    `cmd:"" help:"Print the version."`
 }
 

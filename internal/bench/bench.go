@@ -1,0 +1,217 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"palimpsest/internal/embed"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+)
+
+// Config says what to measure. Its zero value is everything, at full size.
+type Config struct {
+	// Only names the measures to run; none means all.
+	Only []string
+	// Rounds is how often each side takes its turn; 0 means 5, or 2 if Quick.
+	Rounds int
+	// Facts are the sizes of the scope that is searched; none means 1,000 and
+	// 100,000, or 1,000 if Quick.
+	Facts []int
+	// Quick proves that all works within seconds. Its figures say little.
+	Quick bool
+	// Progress hears what is being measured; nil means silence.
+	Progress func(measure string)
+}
+
+// The bounds of [Config].
+const (
+	maxRounds = 100
+	maxFacts  = 1_000_000
+)
+
+// Validate names the first setting that cannot be used.
+func (c Config) Validate() error {
+	for _, name := range c.Only {
+		if !slices.ContainsFunc(measures, func(m measure) bool { return m.name == name }) {
+			return fmt.Errorf("only: %q is none of %s", name, strings.Join(Names(), ", "))
+		}
+	}
+	if c.Rounds < 0 || c.Rounds > maxRounds {
+		return fmt.Errorf("rounds: %d is not between 1 and %d", c.Rounds, maxRounds)
+	}
+	for _, n := range c.Facts {
+		if n < effectFacts || n > maxFacts {
+			return fmt.Errorf("facts: %d is not between %d and %d", n, effectFacts, maxFacts)
+		}
+	}
+	return nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.Rounds == 0 {
+		c.Rounds = 5
+		if c.Quick {
+			c.Rounds = 2
+		}
+	}
+	if len(c.Facts) == 0 {
+		c.Facts = []int{1_000, 100_000}
+		if c.Quick {
+			c.Facts = c.Facts[:1]
+		}
+	}
+	if c.Progress == nil {
+		c.Progress = func(string) {}
+	}
+	return c
+}
+
+// Parts is what is measured. All of it is required.
+type Parts struct {
+	// Version is the program's own.
+	Version string
+	// Program is the binary that runs "bench-peer NAME --data DIR", see [PeerBare].
+	Program string
+	// Environ is what the program's processes get. Settings in it would change
+	// what is measured.
+	Environ []string
+	// OpenStore opens a memory store over a directory.
+	OpenStore func(ctx context.Context, dir string) (store.Store, error)
+	// Ingest is the path of one message: decode, validate, put into the store.
+	Ingest func(into store.Store) (func(context.Context, events.Raw) error, error)
+	// Embedder is the one that searches use.
+	Embedder embed.Embedder
+}
+
+// measure is one thing that is compared with its limit.
+type measure struct {
+	name, about string
+	run         func(context.Context, *bench) ([]Figure, error)
+}
+
+var measures = []measure{
+	{"publish", "acknowledged publishing over the same on a bare JetStream server", measurePublish},
+	{"store", "said → stored by ingest alone, over raw batched SQLite inserts of the same rows and indexes", measureStore},
+	{"flow", "said → stored → fact by rule turn over 200 scopes, the whole product running", measureFlow},
+	{"lag", "said → found by text, by vector, as a fact, while others say 200 messages/s", measureLag},
+	{"search", "a search over the sum of a bare FTS5 query and a bare scan of contiguous vectors", measureSearch},
+	{"idle", "an empty process", measureIdle},
+	{"allocs", "one message from decode to the memory store", measureAllocs},
+}
+
+// Names lists the measures in the order in which they run.
+func Names() []string {
+	names := make([]string, len(measures))
+	for i, m := range measures {
+		names[i] = m.name
+	}
+	return names
+}
+
+// sizes is how much work one turn is.
+type sizes struct {
+	sync, async int // messages
+	flood       int // episodes
+	pace        int // messages a second while lags are measured
+	probes      int // messages whose lag is measured
+	repeats     int // of every query
+	messages    int // whose allocations are counted
+	settle      time.Duration
+}
+
+var (
+	fullSizes  = sizes{sync: 2_000, async: 12_000, flood: 4_000, pace: 200, probes: 50, repeats: 3, messages: 4_000, settle: time.Second}
+	quickSizes = sizes{sync: 50, async: 400, flood: 100, pace: 20, probes: 3, repeats: 1, messages: 200, settle: 100 * time.Millisecond}
+)
+
+// bench is one run.
+type bench struct {
+	Config
+	Parts
+	sizes
+	dir  string // of whatever is kept while it runs
+	rows *rows  // what the store made of the flood, once known
+}
+
+// Run measures and returns the report. A measure that fails is left out of it,
+// and the error says which and why. What was written is removed again and every
+// process that was started has ended, also when ctx ends.
+func Run(ctx context.Context, cfg Config, parts Parts) (_ Report, err error) {
+	if err := cfg.Validate(); err != nil {
+		return Report{}, err
+	}
+	b := &bench{Config: cfg.withDefaults(), Parts: parts, sizes: fullSizes}
+	if cfg.Quick {
+		b.sizes = quickSizes
+	}
+	if b.dir, err = os.MkdirTemp("", "palimpsest-bench-*"); err != nil {
+		return Report{}, fmt.Errorf("create directory: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
+	began := time.Now()
+	report := Report{
+		Version: parts.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, CPUs: runtime.NumCPU(),
+		At: began.UTC().Truncate(time.Second), Rounds: b.Rounds, Quick: b.Quick,
+	}
+	for _, m := range measures {
+		if len(b.Only) > 0 && !slices.Contains(b.Only, m.name) {
+			continue
+		}
+		b.Progress(m.name + ": " + m.about)
+		figures, failed := m.run(ctx, b)
+		if ctx.Err() != nil {
+			return report, ctx.Err()
+		}
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("measure %s: %w", m.name, failed))
+			continue
+		}
+		report.Measures = append(report.Measures, Measure{Name: m.name, About: m.about, Figures: figures})
+	}
+	report.Seconds = time.Since(began).Seconds()
+	return report, err
+}
+
+// budget bounds the rounds of one comparison: a busy machine gives fewer rounds,
+// not a run without an end.
+const budget = 45 * time.Second
+
+// rounds lets the sides take turns, until there are enough rounds or the budget
+// is spent. Each round begins with another side, so that
+// what one leaves behind (a warm disk, a backlog of dirty pages) falls on all.
+func (b *bench) rounds(ctx context.Context, sides ...func(context.Context) error) error {
+	began := time.Now()
+	for r := range b.Rounds {
+		if r > 0 && time.Since(began) > budget {
+			return nil
+		}
+		for i := range sides {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := sides[(r+i)%len(sides)](ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// fresh makes an empty directory, which the caller removes.
+func (b *bench) fresh(name string) (string, error) {
+	dir, err := os.MkdirTemp(b.dir, name+"-*")
+	if err != nil {
+		return "", fmt.Errorf("create directory: %w", err)
+	}
+	return dir, nil
+}
+
+func memoryFile(dir string) string { return filepath.Join(dir, "memory.db") }

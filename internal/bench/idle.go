@@ -1,0 +1,74 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"palimpsest/pkg/client"
+)
+
+// The targets of an empty process, in MiB and ms.
+const (
+	idleTarget   = 80
+	binaryTarget = 60
+	readyTarget  = 2_000
+)
+
+// measureIdle measures what an empty process costs: the time until it is ready,
+// its memory once it has nothing to do, and the size of its binary.
+func measureIdle(ctx context.Context, b *bench) ([]Figure, error) {
+	var ready, resident []float64
+	err := b.rounds(ctx, func(ctx context.Context) error {
+		began := time.Now()
+		return b.with(ctx, PeerWhole, func(p *peer) error {
+			if err := p.ready(ctx); err != nil {
+				return err
+			}
+			ready = append(ready, float64(time.Since(began).Microseconds())/1000)
+			select {
+			case <-time.After(b.settle):
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			resident = append(resident, residentMiB(p.command.Process.Pid))
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(b.Program)
+	if err != nil {
+		return nil, fmt.Errorf("measure binary: %w", err)
+	}
+	return []Figure{
+		{Name: "idle.ready", Spread: spread(unitMillis, ready), Better: Lower, Target: readyTarget},
+		{Name: "idle.memory", Spread: spread(unitMiB, resident), Better: Lower, Target: idleTarget},
+		{Name: "idle.binary", Spread: spread(unitMiB, []float64{float64(info.Size()) / (1 << 20)}), Better: Lower, Target: binaryTarget},
+	}, nil
+}
+
+// ready waits until /readyz is green.
+func (p *peer) ready(ctx context.Context) error {
+	c, err := client.New(p.HTTP)
+	if err != nil {
+		return err
+	}
+	limit, tick := time.After(patience), time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for {
+		_, err := c.Ready(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-limit:
+			return fmt.Errorf("not ready within %v: %w", patience, err)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// window is how many messages may wait for their acknowledgement.
+const window = 256
+
+// ackTarget: acknowledging may cost a fifth of what the stream itself can do.
+const ackTarget = 0.8
+
+// measurePublish compares the rate of acknowledgements with that of a bare
+// server, one by one and with a window: of the broker alone, and of the whole
+// product, which works on what was published meanwhile.
+func measurePublish(ctx context.Context, b *bench) ([]Figure, error) {
+	modes := []struct {
+		name string
+		n    int
+		send sender
+	}{
+		{"sync", b.sync, (*publisher).oneByOne},
+		{"async", b.async, (*publisher).windowed},
+	}
+	first := flood(floodScopes)
+	var figures []Figure
+	for _, mode := range modes {
+		messages := flood(mode.n)
+		rates := map[string][]float64{}
+		var sides []func(context.Context) error
+		for _, name := range []string{PeerBare, PeerBroker, PeerWhole} {
+			sides = append(sides, func(ctx context.Context) error {
+				return b.with(ctx, name, func(p *peer) error {
+					// What a server does once only (files, subjects) is not timed.
+					if _, err := p.publish(ctx, first, (*publisher).windowed); err != nil {
+						return err
+					}
+					took, err := p.publish(ctx, messages, mode.send)
+					rates[name] = append(rates[name], float64(mode.n)/took.Seconds())
+					return err
+				})
+			})
+		}
+		if err := b.rounds(ctx, sides...); err != nil {
+			return nil, err
+		}
+		for _, side := range []struct{ name, peer string }{{"broker", PeerBroker}, {"whole", PeerWhole}} {
+			p := pair{rates[side.peer], rates[PeerBare]}
+			figures = append(figures, p.over("publish."+mode.name+"."+side.name, unitMessages, Higher, ackTarget))
+		}
+	}
+	return figures, nil
+}
+
+// publisher is a bare client: that of anyone, without a credential.
+type publisher struct {
+	js     jetstream.JetStream
+	failed atomic.Pointer[error]
+}
+
+// sender is a way to send messages.
+type sender func(*publisher, context.Context, []message) error
+
+// publish connects and returns how long sending took, acknowledgements and all.
+func (p *peer) publish(ctx context.Context, messages []message, send sender) (time.Duration, error) {
+	conn, err := nats.Connect(p.NATS)
+	if err != nil {
+		return 0, fmt.Errorf("connect: %w", err)
+	}
+	defer conn.Close()
+	var pub publisher
+	pub.js, err = jetstream.New(conn, jetstream.WithPublishAsyncMaxPending(window),
+		jetstream.WithPublishAsyncErrHandler(func(_ jetstream.JetStream, _ *nats.Msg, err error) { pub.failed.Store(&err) }))
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	err = send(&pub, ctx, messages)
+	return time.Since(began), err
+}
+
+func (p *publisher) oneByOne(ctx context.Context, messages []message) error {
+	for _, m := range messages {
+		if _, err := p.js.Publish(ctx, m.subject, m.body); err != nil {
+			return fmt.Errorf("publish: %w", err)
+		}
+	}
+	return nil
+}
+
+func (p *publisher) windowed(ctx context.Context, messages []message) error {
+	for _, m := range messages {
+		if _, err := p.js.PublishAsync(m.subject, m.body, jetstream.WithStallWait(patience)); err != nil {
+			return fmt.Errorf("publish: %w", err)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return p.settle(ctx)
+}
+
+// settle waits until all that was sent is acknowledged.
+func (p *publisher) settle(ctx context.Context) error {
+	select {
+	case <-p.js.PublishAsyncComplete():
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(patience):
+		return errors.New("publish: not acknowledged")
+	}
+	if err := p.failed.Load(); err != nil {
+		return fmt.Errorf("publish: %w", *err)
+	}
+	return nil
+}
