@@ -52,6 +52,20 @@ func (b Breaker) Full(versions []events.Fact, said, at time.Time) (due time.Time
 	return changes[len(changes)-b.Limit].Add(b.Window), true
 }
 
+// Crowded reports whether what is known of a thing around the time of a statement
+// is as much as would have been let through then. One more value of the past
+// changes nothing that holds, but a loop that is read again, once it is over,
+// must not become a hundred thousand of them.
+func (b Breaker) Crowded(versions []events.Fact, said time.Time) bool {
+	n := 0
+	for _, v := range versions {
+		if b.near(saidAt(v), said) {
+			n++
+		}
+	}
+	return b.Limit > 0 && n > b.Limit
+}
+
 func inOrder(v, w events.Fact) int {
 	return cmp.Or(v.CreatedAt.Compare(w.CreatedAt), cmp.Compare(v.ID, w.ID), cmp.Compare(v.Revision, w.Revision))
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"palimpsest/pkg/api"
+	"palimpsest/pkg/client"
 	"palimpsest/pkg/scope"
 )
 
@@ -64,6 +65,18 @@ func TestFaultRunawayUpdates(t *testing.T) {
 	wantProvenance(t, i, sel)
 	wantReplayed(t, i, sel)
 	refused(t, 1, "not_found", "", "--server", i.HTTP, "holds", "release", h.ID)
+
+	// The rule that reads the session again does not make history of the loop.
+	if _, err := i.api.EndSession(t.Context(), api.ScopeOf(who), ""); err != nil {
+		t.Fatal(err)
+	}
+	i.settledBy("sleep", sel, moves)
+	all, err := i.api.Facts(t.Context(), sel, client.ListFacts{Limit: 1000, All: true})
+	if err != nil || len(all.Facts) != 1 || all.Facts[0].Revision != limit+2 {
+		t.Errorf("read again: %d facts, %v", len(all.Facts), err)
+	}
+	wantHeld(t, i, sel)
+	wantReplayed(t, i, sel)
 }
 
 // TestFaultRunawayUpdatesHealThemselves waits for what is held instead, over a
@@ -144,11 +157,11 @@ func (i *instance) wantLedger(sel scope.Selector, want api.Account) {
 // were kept from changing a fact.
 func wantChurnTold(t *testing.T, i *instance, id string, n int) {
 	t.Helper()
-	res, err := http.Get(i.HTTP + "/metrics") //nolint:noctx // ends with the instance
+	res, err := http.Get(i.HTTP + "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer res.Body.Close() //nolint:errcheck // nothing to do about it
+	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	if err != nil {
 		t.Fatal(err)

@@ -174,6 +174,38 @@ func overtakes() []churnRow {
 			want(t, m.hear(m.says("lives_in", "", one, negated)), "delete negation", "noop churn")
 			m.expect("", "")
 		}},
+		{"a loop that is read again", func(t *testing.T, m *mill) {
+			spin(m)
+			var batch []events.Candidate
+			for i := range 50 {
+				m.pass(time.Second)
+				batch = append(batch, m.lives(fmt.Sprint("Q", i)))
+			}
+			m.hear(batch...)
+			m.pass(2 * time.Hour)
+			m.sweep()
+			m.expect("Q49", "")
+			for i := range batch {
+				batch[i].ID = fmt.Sprint("sleep's ", i)
+			}
+			for i, d := range m.hear(batch...) {
+				if d.Kind() != events.DeltaNoop {
+					t.Errorf("delta %d: %s %s", i, d.Kind(), d.Provenance().Reason)
+				}
+			}
+			m.expect("Q49", "")
+		}},
+		{"an import from its end", func(t *testing.T, m *mill) {
+			for i := range 30 {
+				c := m.lives(fmt.Sprint("P", i))
+				c.EventTime = start.AddDate(0, -i, 0)
+				m.hear(c)
+			}
+			if n := len(m.Facts()); n != 30 {
+				t.Errorf("%d of 30 are known", n)
+			}
+			m.expect("P0", "")
+		}},
 		{"read again by another rule", func(t *testing.T, m *mill) {
 			spin(m)
 			c := m.lives("A")

@@ -28,7 +28,7 @@ func BenchmarkDecide(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		known := decide.Known{Scope: owner, At: at, Cause: "m", Lookup: decidetest.NewMemory(owner)}
+		known := decide.Known{Scope: owner, At: at, Cause: "m", Lookup: decidetest.NewMemory(owner), Breaker: decide.Breaker{Limit: 20, Window: time.Hour}}
 		if _, err := deterministic.New().Decide(context.Background(), batch, known); err != nil {
 			b.Fatal(err)
 		}

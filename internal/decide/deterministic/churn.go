@@ -49,7 +49,9 @@ func (d *decision) tripped(ids ...string) (bool, error) {
 // flips is tripped for a candidate that would be an add: of something that was
 // known before, and ended.
 func (d *decision) flips() (bool, error) {
-	if d.view.known.Breaker.Limit <= 0 {
+	// Every change is a later version or comes back after one. What is added for
+	// the first time, as most is, has none, and is not searched.
+	if most := 2*d.view.rewritten(d.c) + 1; d.view.known.Breaker.Limit <= 0 || most < d.view.known.Breaker.Limit {
 		return false, nil
 	}
 	alike, err := d.view.keyed(d.c.Subject, d.c.Predicate, answers(d.fact)...)
@@ -62,6 +64,19 @@ func (d *decision) flips() (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// rewritten counts the later versions of what has the candidate's subject and
+// predicate, as far as the view knows them: the step before asked for all.
+func (v *view) rewritten(c events.Candidate) (n int) {
+	for _, list := range v.versions {
+		for i := range list {
+			if list[i].Revision > 1 && list[i].Predicate == c.Predicate && list[i].Subject == c.Subject {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // lineage is every version of what a fact is about: of the fact, and of those

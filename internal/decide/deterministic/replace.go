@@ -121,6 +121,9 @@ func (d *decision) history(newer, all []events.Fact) error {
 		until = *d.fact.ValidUntil
 	}
 	d.fact.ValidUntil = notBefore(&until, from)
+	if d.view.known.Breaker.Crowded(all, d.c.EventTime) {
+		return d.noop(events.ReasonChurn, newer[len(newer)-1].ID)
+	}
 	return d.view.add(d.provenance(events.ReasonContradiction), d.fact, d.c)
 }
 
