@@ -12,37 +12,66 @@ import (
 // answered. Ties fall to facts before episodes, then to the newer, then to the
 // id, so that an answer is stable.
 func fuse(k float64, legs []leg, limit int) []Hit {
-	byKey := map[string]*Hit{}
+	at := map[string]int{}
+	var all []fused
 	best := 0.0
-	for _, l := range legs {
-		if l.err != nil {
+	for l, leg := range legs {
+		if leg.err != nil {
 			continue
 		}
-		best += l.weight / (k + 1)
-		for i, h := range l.hits {
-			hit := byKey[keyOf(h)]
-			if hit == nil {
-				hit = &Hit{Hit: h, Channels: map[string]Place{}}
-				byKey[keyOf(h)] = hit
+		best += leg.weight / (k + 1)
+		for i, h := range leg.hits {
+			key := keyOf(h)
+			n, known := at[key]
+			if !known {
+				n = len(all)
+				at[key] = n
+				all = append(all, fused{hit: h, key: key, places: make([]Place, len(legs))})
 			}
-			hit.Score += l.weight / (k + float64(i+1))
-			hit.Channels[l.name] = Place{Rank: i + 1, Score: h.Score}
+			all[n].score += leg.weight / (k + float64(i+1))
+			all[n].places[l] = Place{Rank: i + 1, Score: h.Score}
 		}
 	}
-	out := make([]Hit, 0, len(byKey))
-	for _, h := range byKey {
-		h.Score = min(1, h.Score/best)
-		out = append(out, *h)
+	ranked := make([]*fused, len(all))
+	for i := range all {
+		all[i].score = min(1, all[i].score/best)
+		ranked[i] = &all[i]
 	}
-	slices.SortFunc(out, func(a, b Hit) int {
-		return cmp.Or(
-			cmp.Compare(b.Score, a.Score),
-			cmp.Compare(rank(a.Hit), rank(b.Hit)),
-			compareAge(a.Hit, b.Hit),
-			cmp.Compare(keyOf(a.Hit), keyOf(b.Hit)),
-		)
-	})
-	return out[:min(limit, len(out))]
+	slices.SortFunc(ranked, compareFused)
+	out := make([]Hit, min(limit, len(ranked)))
+	for i := range out {
+		out[i] = ranked[i].result(legs)
+	}
+	return out
+}
+
+// fused is a hit on its way through fusion, with its place in each leg.
+type fused struct {
+	hit    store.Hit
+	key    string
+	score  float64
+	places []Place // Rank 0 where the leg did not find it
+}
+
+func compareFused(a, b *fused) int {
+	if c := cmp.Compare(b.score, a.score); c != 0 {
+		return c
+	}
+	return cmp.Or(
+		cmp.Compare(rank(a.hit), rank(b.hit)),
+		compareAge(a.hit, b.hit),
+		cmp.Compare(a.key, b.key),
+	)
+}
+
+func (f *fused) result(legs []leg) Hit {
+	hit := Hit{Hit: f.hit, Score: f.score, Channels: map[string]Place{}}
+	for l, place := range f.places {
+		if place.Rank > 0 {
+			hit.Channels[legs[l].name] = place
+		}
+	}
+	return hit
 }
 
 func keyOf(h store.Hit) string {
