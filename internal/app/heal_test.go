@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"palimpsest/internal/config"
 	"palimpsest/internal/memory"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -26,6 +27,9 @@ func open(t *testing.T, dir string) (h *house, stop func()) {
 // loopback is the configuration of a house over dir that is in nobody's way.
 func loopback(dir string) Config {
 	cfg := defaults()
+	if err := config.Of(&cfg).YAML("embedded.yaml", embeddedYAML); err != nil {
+		panic(err) // it is part of the program
+	}
 	cfg.Data, cfg.NATS.URL, cfg.NATS.Listen, cfg.HTTP.Listen = dir, natsEmbedded, "127.0.0.1:0", "127.0.0.1:0"
 	return cfg
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"palimpsest/internal/decide"
@@ -164,6 +165,9 @@ func (v *view) learn(facts []events.Fact) error {
 	var ids []string
 	for _, f := range facts {
 		v.put(f)
+		if !strings.HasPrefix(f.SupersededBy, f.ID+"@") { // no version of its own came after it
+			v.complete[f.ID] = true
+		}
 		ids = append(ids, f.ID)
 	}
 	return v.finish(ids)

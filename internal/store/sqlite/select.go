@@ -29,8 +29,27 @@ func (s *Store) factPlaces(ctx context.Context, sel scope.Selector) ([]place, er
 	if err := sel.Validate(); err != nil {
 		return nil, err
 	}
+	if sel.User != nil && sel.Agent != nil && sel.Session != nil {
+		return s.exactPlace(ctx, scope.Scope{Project: sel.Project, User: *sel.User, Agent: *sel.Agent, Session: *sel.Session})
+	}
 	where, args := matchScopes(sel, true)
 	return s.places(ctx, `SELECT `+placeColumns+`, 0 FROM scopes s WHERE `+where+` `+byKey, args)
+}
+
+// exactPlace is the place of one fact scope, whose id is mostly known: deciding
+// on a candidate begins with it.
+func (s *Store) exactPlace(ctx context.Context, fact scope.Scope) ([]place, error) {
+	if !fact.IsFact() || fact.Validate() != nil {
+		return nil, nil // nothing can be there
+	}
+	id, err := s.scopeID(ctx, fact)
+	if err != nil || id == 0 {
+		return nil, err
+	}
+	p := place{scopeID: id, fact: fact}
+	_, err = s.reads.one(ctx, `SELECT episode_docs, episode_terms, fact_docs, fact_terms FROM scopes WHERE id = ?`, []any{id},
+		&p.episodes.docs, &p.episodes.terms, &p.facts.docs, &p.facts.terms)
+	return []place{p}, err
 }
 
 // episodePlaces returns where the episodes that sel matches are: fact scopes if
