@@ -1,8 +1,11 @@
 package events
 
 import (
+	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -144,6 +147,26 @@ func FuzzDeltas(f *testing.F) {
 		}
 		if twice := must(json.Marshal(back)); string(twice) != string(text) {
 			t.Fatalf("%s became %s", text, twice)
+		}
+	})
+}
+
+// FuzzUnmarshal: what is no JSON is told to be none, whatever else is wrong.
+func FuzzUnmarshal(f *testing.F) {
+	for _, text := range []string{
+		`{"role":"user","content":"a","metadata":{"k":[1,true,null]}}`, `{"content":"\u00`, `{"content":"\`, `{"content":tru`,
+		`{"a":1,}`, `[1,`, `{"a" 1}`, `{"a":01}`, `{"content":"\ud83d\u`, `{"content":"a"}x`, `{"content":"a" "b"}`, `"`, `{"`,
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var e EpisodeRecorded
+		err := Unmarshal(data, &e)
+		if err != nil {
+			refusal(t, err)
+		}
+		if len(bytes.TrimSpace(data)) > 0 && utf8.Valid(data) && !json.Valid(data) && (err == nil || !strings.Contains(err.Error(), "is not JSON")) {
+			t.Fatalf("%q is no JSON: %v", data, err)
 		}
 	})
 }

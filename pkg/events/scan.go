@@ -12,14 +12,20 @@ import (
 // memory where it can.
 func (w *walker) text() ([]byte, error) {
 	start := w.i
+	if err := w.take('"'); err != nil {
+		return nil, err
+	}
 	escaped := false
-	for w.i++; w.data[w.i] != '"'; w.i++ {
+	for ; w.next() != '"'; w.i++ {
+		if w.i >= len(w.data) {
+			return nil, errSyntax
+		}
 		if w.data[w.i] != '\\' {
 			continue
 		}
 		escaped = true
 		w.i++
-		if w.data[w.i] == 'u' && !w.surrogate() {
+		if w.next() == 'u' && !w.surrogate() {
 			return nil, w.refuse(CodeMalformed, "holds an unpaired surrogate")
 		}
 	}
@@ -52,6 +58,9 @@ func (w *walker) surrogate() bool {
 }
 
 func (w *walker) hex(at int) rune {
+	if at+4 > len(w.data) {
+		return 0
+	}
 	n, err := strconv.ParseUint(string(w.data[at:at+4]), 16, 16)
 	if err != nil {
 		return 0
@@ -64,6 +73,9 @@ func (w *walker) number(s *shape) error {
 	start := w.i
 	for w.i < len(w.data) && strings.IndexByte("+-.0123456789eE", w.data[w.i]) >= 0 {
 		w.i++
+	}
+	if w.i == start {
+		return errSyntax
 	}
 	var err error
 	switch s.form {

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -32,22 +33,27 @@ func unmarshal(data []byte, v any, depth int) error {
 	if !utf8.Valid(data) {
 		return malformed("data", "is not valid UTF-8")
 	}
+	root := shapeOf(reflect.TypeOf(v).Elem())
+	w := newWalker(data, depth)
+	defer w.free()
+	err := w.value(root)
+	if err == nil {
+		data = w.masked()
+		if err = json.Unmarshal(data, v); err == nil {
+			return nil
+		}
+	} else if json.Valid(data) {
+		return err
+	}
+	// Only what is refused pays for a look of its own at the syntax, which comes
+	// before all else that may be wrong.
 	if !json.Valid(data) {
 		return malformed("data", "is not JSON: %s", syntaxOf(data))
 	}
-	root := shapeOf(reflect.TypeOf(v).Elem())
-	w := walker{data: data, depth: depth}
-	if err := w.value(root); err != nil {
-		return err
-	}
-	data = w.masked()
-	err := json.Unmarshal(data, v)
-	if err == nil {
-		return nil
-	}
 	// Walk again, now reading each leaf by itself: the first that fails is the
 	// one to name.
-	w = walker{data: data, depth: depth, locate: true}
+	w.restart(data, depth)
+	w.locate = true
 	if located := w.value(root); located != nil {
 		return located
 	}
@@ -68,7 +74,11 @@ func syntaxOf(data []byte) string {
 	return "unreadable"
 }
 
-// walker passes over text that is known to be valid JSON.
+// errSyntax: the text is no JSON. The walker does not look for all that could be
+// wrong with it, only never leaves it: what reads the values does the rest.
+var errSyntax = errors.New("is not JSON")
+
+// walker passes over text.
 type walker struct {
 	data  []byte
 	i     int
@@ -79,6 +89,44 @@ type walker struct {
 	// because it ignores case.
 	mask   [][2]int
 	locate bool
+}
+
+// walkers spares each message the stacks of its walk.
+var walkers = sync.Pool{New: func() any { return new(walker) }}
+
+func newWalker(data []byte, depth int) *walker {
+	w := walkers.Get().(*walker) //nolint:forcetypeassert // holds nothing else
+	w.restart(data, depth)
+	return w
+}
+
+func (w *walker) restart(data []byte, depth int) {
+	*w = walker{data: data, depth: depth, path: w.path[:0], keys: w.keys[:0], mask: w.mask[:0]}
+}
+
+// free gives the walker back, holding on to nothing of the text.
+func (w *walker) free() {
+	clear(w.path[:cap(w.path)])
+	clear(w.keys[:cap(w.keys)])
+	w.restart(nil, 0)
+	walkers.Put(w)
+}
+
+// next is the byte that the walker stands on, 0 at the end.
+func (w *walker) next() byte {
+	if w.i < len(w.data) {
+		return w.data[w.i]
+	}
+	return 0
+}
+
+// take passes over one byte that must be there.
+func (w *walker) take(c byte) error {
+	if w.next() != c {
+		return errSyntax
+	}
+	w.i++
+	return nil
 }
 
 // step is one element of a path: a member's name, or an index where key is nil.
@@ -92,7 +140,7 @@ func (w *walker) value(s *shape) error {
 	if w.locate && s.leaf != nil {
 		return w.leaf(s)
 	}
-	c := w.data[w.i]
+	c := w.next()
 	if c != 'n' {
 		if err := w.fits(s, c); err != nil {
 			return err
@@ -106,13 +154,21 @@ func (w *walker) value(s *shape) error {
 	case '"':
 		_, err := w.text()
 		return err
-	case 't', 'n':
-		w.i += 4
+	case 't':
+		return w.literal("true")
+	case 'n':
+		return w.literal("null")
 	case 'f':
-		w.i += 5
-	default:
-		return w.number(s)
+		return w.literal("false")
 	}
+	return w.number(s)
+}
+
+func (w *walker) literal(text string) error {
+	if !bytes.HasPrefix(w.data[w.i:], []byte(text)) {
+		return errSyntax
+	}
+	w.i += len(text)
 	return nil
 }
 
@@ -150,7 +206,7 @@ func (w *walker) object(s *shape) error {
 	var many map[string]struct{}
 	for w.i++; ; w.i++ { // behind "{" or ","
 		w.space()
-		if w.data[w.i] == '}' {
+		if w.next() == '}' {
 			w.i++
 			return nil
 		}
@@ -164,15 +220,21 @@ func (w *walker) object(s *shape) error {
 			return err
 		}
 		w.space()
-		w.i++ // the colon
+		if err := w.take(':'); err != nil {
+			return err
+		}
 		if err := w.value(w.member(s, key, start)); err != nil {
 			return err
 		}
 		w.path = w.path[:len(w.path)-1]
 		w.space()
-		if w.data[w.i] == '}' {
+		switch w.next() {
+		case ',':
+		case '}':
 			w.i++
 			return nil
+		default:
+			return errSyntax
 		}
 	}
 }
@@ -236,7 +298,7 @@ func (w *walker) list(s *shape) error {
 	}
 	w.i++
 	w.space()
-	if w.data[w.i] == ']' {
+	if w.next() == ']' {
 		w.i++
 		return nil
 	}
@@ -247,9 +309,12 @@ func (w *walker) list(s *shape) error {
 		}
 		w.path = w.path[:len(w.path)-1]
 		w.space()
-		w.i++ // "," or "]"
-		if w.data[w.i-1] == ']' {
+		if w.next() == ']' {
+			w.i++
 			return nil
+		}
+		if err := w.take(','); err != nil {
+			return err
 		}
 	}
 }
