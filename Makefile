@@ -32,6 +32,7 @@ race: ## run every test with the race detector, or fail without one
 
 lint: $(GOLANGCI) ## vet and lint
 	$(GO) vet ./...
+	$(GO) vet -tags failpoints ./...
 	$(GOLANGCI) run
 
 $(GOLANGCI):

@@ -4,9 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,10 +17,11 @@ import (
 )
 
 // armed builds the program with its failpoints, once, and returns its path.
+// Without the race detector it starts in a third of the time, and it starts
+// often; other tests look for races.
 var armed = sync.OnceValues(func() (string, error) {
 	file := filepath.Join(filepath.Dir(program), "armed")
-	args := append([]string{"build", "-tags", "failpoints", "-o", file}, buildFlags...)
-	if out, err := exec.Command("go", append(args, "palimpsest/cmd/palimpsest")...).CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-tags", "failpoints", "-o", file, "palimpsest/cmd/palimpsest").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)
 	}
 	return file, nil
@@ -66,6 +67,10 @@ func deaths() []death {
 	return out
 }
 
+// lives is how often one directory's process dies. A message that was under way
+// in twenty deaths is taken for their cause, and buried.
+const lives = 12
+
 // TestP2KilledAtEachStep kills the program at every step of the pipeline in
 // turn, each time while somebody lives a story of their own, and goes on. In the
 // end every story has left what it leaves in an undisturbed run.
@@ -75,42 +80,33 @@ func TestP2KilledAtEachStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := deaths()
-	if os.Getenv("FEW") != "" {
-		all = all[:12]
+	var killed []*instance
+	var stories [][]*story
+	calm := mortal(t, file)
+	calm.begin()
+	for part := range slices.Chunk(deaths(), lives) {
+		i := mortal(t, file)
+		var lived, undisturbed []*story
+		for n, d := range part {
+			lived = append(lived, newStory(fmt.Sprintf("%s %d", d, n)))
+			undisturbed = append(undisturbed, newStory(lived[n].who.User))
+			i.dieAt(d, lived)
+		}
+		i.env = nil
+		i.begin() // what was under way comes again while the others die
+		live(t, i, lived)
+		live(t, calm, undisturbed)
+		killed, stories = append(killed, i), append(stories, lived)
 	}
-	half := len(all) / 2
-	for n, part := range [][]death{all[:half], all[half:]} {
-		t.Run(fmt.Sprintf("part %d", n+1), func(t *testing.T) {
-			t.Parallel()
-			killedAt(t, file, part)
-		})
+	for n, i := range killed {
+		for _, s := range stories[n] {
+			s.lived(i)
+			s.lived(calm)
+			s.wantSame(t, calm, i)
+		}
+		wantReplayed(t, i, everything("default"))
+		wantAuditLog(t, i)
 	}
-}
-
-func killedAt(t *testing.T, file string, all []death) {
-	t.Helper()
-	i := mortal(t, file)
-	var stories []*story
-	for n, d := range all {
-		stories = append(stories, newStory(fmt.Sprintf("%s %d", d, n)))
-		i.dieAt(d, stories)
-	}
-	i.env, i.file = nil, program
-	i.begin()
-	live(t, i, stories)
-
-	calm := start(t, t.TempDir())
-	var undisturbed []*story
-	for _, s := range stories {
-		undisturbed = append(undisturbed, newStory(s.who.User))
-	}
-	live(t, calm, undisturbed)
-	for _, s := range stories {
-		s.wantSame(t, calm, i)
-	}
-	wantReplayed(t, i, everything("default"))
-	wantAuditLog(t, i)
 }
 
 // mortal is an instance that is yet to be launched.
@@ -165,7 +161,7 @@ func (i *instance) dieAt(d death, stories []*story) {
 	i.process = nil
 }
 
-// live lets all stories come to their end at once, and nothing be under way.
+// live lets all stories come to their end at once.
 func live(t *testing.T, i *instance, stories []*story) {
 	t.Helper()
 	var wait sync.WaitGroup
@@ -178,9 +174,6 @@ func live(t *testing.T, i *instance, stories []*story) {
 		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	for _, s := range stories {
-		s.lived(i)
 	}
 }
 

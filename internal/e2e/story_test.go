@@ -120,6 +120,9 @@ func (s *story) remember(ctx context.Context, i *instance, n int) error {
 // strangeTick asks for a rule that nobody knows, as a scheduler of another
 // version might: the tick is buried, and its range skipped.
 func (s *story) strangeTick(ctx context.Context, i *instance, n int) error {
+	if err := s.stored(ctx, i); err != nil {
+		return err
+	}
 	at, err := broker.Endpoint(filepath.Join(i.data, "nats"))
 	if err != nil {
 		return err
@@ -144,6 +147,21 @@ func (s *story) strangeTick(ctx context.Context, i *instance, n int) error {
 	}
 	_, err = js.PublishMsg(ctx, &nats.Msg{Subject: subject, Header: head, Data: body})
 	return err
+}
+
+// stored waits for the first episode: no scheduler speaks of a range before.
+func (s *story) stored(ctx context.Context, i *instance) error {
+	for {
+		page, err := i.api.Recent(ctx, of(s.who), 1, "")
+		if err != nil || len(page.Episodes) > 0 {
+			return err
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // read searches, which leaves a trace where facts are found.
