@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"palimpsest/internal/failpoint"
 )
@@ -175,6 +178,50 @@ func live(t *testing.T, i *instance, stories []*story) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestP1KilledWhileHealing takes the memory store away and kills each attempt
+// to make it anew: the one that is left alone makes it whole.
+func TestP1KilledWhileHealing(t *testing.T) {
+	t.Parallel()
+	file, err := armed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := mortal(t, file)
+	i.begin()
+	stories := []*story{newStory("ann"), newStory("ben"), newStory("eve")}
+	live(t, i, stories)
+	for _, s := range stories {
+		s.lived(i)
+	}
+	want := i.export(everything("default"), true)
+	if err := i.stop(); err != nil {
+		t.Fatal(err)
+	}
+	stores, err := filepath.Glob(filepath.Join(i.data, "memory.db*"))
+	if err != nil || len(stores) == 0 {
+		t.Fatal(stores, err)
+	}
+	for _, file := range stores {
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, d := range []death{{startPoint(failpoint.Recovered), 1}, {startPoint(failpoint.Recovered), 9}, {startPoint(failpoint.Healed), 1}, {startPoint(failpoint.Healed), 2}} {
+		i.dieAt(d, nil)
+	}
+	i.env = nil
+	i.begin()
+	if diff := cmp.Diff(want, i.export(everything("default"), true)); diff != "" {
+		t.Errorf("what is known (-before +healed):\n%s", diff)
+	}
+	wantReplayed(t, i, everything("default"))
+	wantAuditLog(t, i)
+}
+
+func startPoint(step string) failpoint.Point {
+	return failpoint.Point{Stage: failpoint.Start, Step: step}
 }
 
 // wantAuditLog counts the audit log: a row for each delta
