@@ -13,7 +13,6 @@ import (
 	"palimpsest/internal/broker"
 	"palimpsest/internal/embed/local"
 	"palimpsest/internal/memory"
-	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/sqlite"
 	"palimpsest/services/consolidator"
@@ -36,6 +35,7 @@ type rebuilt struct {
 	Episodes  int    `json:"episodes"`
 	Effects   int    `json:"effects"`
 	Scopes    int    `json:"scopes"`
+	Moved     int    `json:"moved"` // places of the live store with another episode, or none
 	Switched  bool   `json:"switched"`
 	Kept      string `json:"kept,omitempty"` // where the generation before is kept
 }
@@ -56,7 +56,7 @@ func (c *rebuildCommand) Run(inv *invocation) error {
 		return plain(*cfg, err)
 	}
 	err = inv.print(out, func(w io.Writer) { out.tell(w) })
-	if err == nil && c.Check && out.Live != out.Rebuilt {
+	if err == nil && c.Check && (out.Live != out.Rebuilt || out.Moved > 0) {
 		return errors.New("the memory store differs from what the streams make of it")
 	}
 	return err
@@ -68,6 +68,9 @@ func (r rebuilt) tell(w io.Writer) {
 		live = "unreadable: " + r.LiveError
 	}
 	_, _ = fmt.Fprintf(w, "live     %s\nrebuilt  %s\n%d episodes, %d effects, %d scopes\n", live, r.Rebuilt, r.Episodes, r.Effects, r.Scopes)
+	if r.Moved > 0 {
+		_, _ = fmt.Fprintf(w, "%d places of the live store hold another episode than in the rebuilt one, or none\n", r.Moved)
+	}
 	if r.Switched {
 		_, _ = fmt.Fprintln(w, "switched to the rebuilt store")
 	}
@@ -181,14 +184,10 @@ func (r *rebuilding) begin(ctx context.Context) error {
 
 // copy stores what was said and applies what came of it.
 func (r *rebuilding) copy(ctx context.Context) error {
-	step, end := r.shown.part("episodes", r.messages(ctx, broker.StreamEpisodes))
-	var err error
-	r.out.Episodes, err = r.ingest.Rebuild(ctx, r.past(), func() { step(1) })
-	end()
-	if err != nil {
+	if err := r.copySaid(ctx); err != nil {
 		return err
 	}
-	step, end = r.shown.part("effects", r.messages(ctx, broker.StreamAudit))
+	step, end := r.shown.part("effects", r.messages(ctx, broker.StreamAudit))
 	applied, err := r.commits.Rebuild(ctx, r.journal, func() { step(1) })
 	end()
 	r.out.Effects, r.out.Scopes = applied.Effects, applied.Scopes
@@ -198,7 +197,29 @@ func (r *rebuilding) copy(ctx context.Context) error {
 	return r.made.Settle(ctx)
 }
 
-func (r *rebuilding) past() *pipeline.Past { return pastOf(r.broker) }
+// copySaid reads EPISODES, and before it what EPISODES dropped since from the
+// store that is there: nobody else has it.
+func (r *rebuilding) copySaid(ctx context.Context) error {
+	past := pastOf(r.broker)
+	begin, err := past.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	step, end := r.shown.part("episodes", r.messages(ctx, broker.StreamEpisodes))
+	defer end()
+	switch {
+	case begin <= 1:
+	case r.live == nil:
+		r.log.Warn("what EPISODES has dropped cannot be stored again", "before", begin)
+	default:
+		if err := r.ingest.Adopt(ctx, r.live, func() { r.out.Episodes++ }); err != nil {
+			return err
+		}
+	}
+	said, err := r.ingest.Rebuild(ctx, past, func() { step(1) })
+	r.out.Episodes += said
+	return err
+}
 
 // messages is how many a stream holds: what is about to be read.
 func (r *rebuilding) messages(ctx context.Context, name string) uint64 {
@@ -210,7 +231,10 @@ func (r *rebuilding) messages(ctx context.Context, name string) uint64 {
 }
 
 func (r *rebuilding) compare(ctx context.Context) (err error) {
-	r.out.Rebuilt, err = store.Digest(ctx, r.made, memory.ExportFull)
+	if r.out.Rebuilt, err = store.Digest(ctx, r.made, memory.ExportFull); err != nil || r.live == nil {
+		return err
+	}
+	r.out.Moved, err = ingest.Moved(ctx, r.live, r.made)
 	return err
 }
 

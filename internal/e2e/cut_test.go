@@ -99,12 +99,26 @@ type stages struct {
 // given lengths, and returns the export.
 func consolidated(t *rapid.T, dir string, packs extract.Extractor, said []remark, cuts []int) string {
 	t.Helper()
+	st, _ := conversed(t, dir, packs, said, cuts)
+	defer func() { must(t, st.Close()) }()
+	snapshot, err := st.Snapshot(context.Background(), person("ann").Fact())
+	must(t, err)
+	lines, err := memory.Export(snapshot, memory.ExportContent)
+	must(t, err)
+	var out bytes.Buffer
+	must(t, memory.WriteExport(&out, lines))
+	return out.String()
+}
+
+// conversed is the store and the journal that a conversation leaves; the caller
+// closes the store.
+func conversed(t *rapid.T, dir string, packs extract.Extractor, said []remark, cuts []int) (*sqlite.Store, *journal) {
+	t.Helper()
 	ctx := context.Background()
 	dir, err := os.MkdirTemp(dir, "")
 	must(t, err)
 	st, err := sqlite.Open(ctx, sqlite.Config{Path: filepath.Join(dir, "memory.db"), Embedder: local.New().Info()})
 	must(t, err)
-	defer func() { must(t, st.Close()) }()
 	x, err := extractor.New(extractor.Config{}, extractor.Deps{Episodes: st, Extractors: map[string]extract.Extractor{"rulepack": packs}})
 	must(t, err)
 	d, err := decider.New(decider.Config{}, decider.Deps{
@@ -118,13 +132,7 @@ func consolidated(t *rapid.T, dir string, packs extract.Extractor, said []remark
 
 	who := person("ann")
 	for n, s := range said {
-		role, content := s.turn.split()
-		who.Session = s.session
-		at := time.Date(2025, 3, 1, 9, n, 0, 0, time.UTC)
-		_, err := st.PutEpisode(ctx, memory.Episode{
-			ID: fmt.Sprintf("e%d", n), Source: "test", Scope: who, Role: events.Role(role), Content: content,
-			Timestamp: at, ArrivedAt: at, Mode: events.ModePersistent, Seq: uint64(n + 1),
-		})
+		_, err := st.PutEpisode(ctx, s.episode(who, n))
 		must(t, err)
 	}
 	for _, rule := range []string{memory.RuleTurn, memory.RuleSleep} {
@@ -137,13 +145,18 @@ func consolidated(t *rapid.T, dir string, packs extract.Extractor, said []remark
 			from = to
 		}
 	}
-	snapshot, err := st.Snapshot(ctx, who.Fact())
-	must(t, err)
-	lines, err := memory.Export(snapshot, memory.ExportContent)
-	must(t, err)
-	var out bytes.Buffer
-	must(t, memory.WriteExport(&out, lines))
-	return out.String()
+	return st, j
+}
+
+// episode is the remark as the n-th thing said.
+func (r remark) episode(who scope.Scope, n int) memory.Episode {
+	role, content := r.turn.split()
+	who.Session = r.session
+	at := time.Date(2025, 3, 1, 9, n, 0, 0, time.UTC)
+	return memory.Episode{
+		ID: fmt.Sprintf("e%d", n), Source: "test", Scope: who, Role: events.Role(role), Content: content,
+		Timestamp: at, ArrivedAt: at, Mode: events.ModePersistent, Seq: uint64(n + 1),
+	}
 }
 
 func must(t *rapid.T, err error) {

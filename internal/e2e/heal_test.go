@@ -143,9 +143,9 @@ func TestADamagedStoreIsNamedAndRebuilt(t *testing.T) {
 	}
 }
 
-// trim drops the effects of AUDIT but the newest n, once the audit log has all
-// of them.
-func (i *instance) trim(n uint64) {
+// trim drops the messages of a stream but the newest n, once the audit log has
+// all effects.
+func (i *instance) trim(name string, n uint64) {
 	i.t.Helper()
 	to, err := broker.Endpoint(filepath.Join(i.data, "nats"))
 	if err != nil {
@@ -160,20 +160,29 @@ func (i *instance) trim(n uint64) {
 	if err != nil {
 		i.t.Fatal(err)
 	}
-	stream, err := js.Stream(i.t.Context(), broker.StreamAudit)
-	if err != nil {
-		i.t.Fatal(err)
-	}
-	last := stream.CachedInfo().State.LastSeq
+	last := i.lastOf(js, broker.StreamAudit)
 	eventually(i.t, "the audit log has every effect", func() error {
 		if got := i.loggedUpTo(); got != last {
 			return fmt.Errorf("it has %d of %d", got, last)
 		}
 		return nil
 	})
-	if err := stream.Purge(i.t.Context(), jetstream.WithPurgeSequence(last-n+1)); err != nil {
+	stream, err := js.Stream(i.t.Context(), name)
+	if err == nil {
+		err = stream.Purge(i.t.Context(), jetstream.WithPurgeSequence(i.lastOf(js, name)-n+1))
+	}
+	if err != nil {
 		i.t.Fatal(err)
 	}
+}
+
+func (i *instance) lastOf(js jetstream.JetStream, name string) uint64 {
+	i.t.Helper()
+	stream, err := js.Stream(i.t.Context(), name)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	return stream.CachedInfo().State.LastSeq
 }
 
 // loggedUpTo is the newest sequence that the audit log has.
@@ -212,7 +221,7 @@ func TestP5TheLogStandsInForATrimmedStream(t *testing.T) {
 		i.say(ann, turn("I moved to "+city+"."))
 		i.settled(of(ann), n+2)
 	}
-	i.trim(2)
+	i.trim(broker.StreamAudit, 2)
 	want := i.remains()
 	i.kill()
 
@@ -252,6 +261,32 @@ func refusedLast(t testing.TB, words string, args ...string) {
 	if last := lines[len(lines)-1]; code != 1 || !strings.HasPrefix(last, "palimpsest: ") || !strings.Contains(last, words) {
 		t.Errorf("%v: exit %d, want 1 and %q; it said %q", args, code, words, stderr)
 	}
+}
+
+// TestP5OrdinalsOutliveATrimmedStream: what EPISODES dropped is copied from the
+// store that is there.
+func TestP5OrdinalsOutliveATrimmedStream(t *testing.T) {
+	t.Parallel()
+	i := start(t, t.TempDir())
+	ann := person("ann")
+	for n, city := range cities {
+		i.say(ann, turn("I moved to "+city+"."))
+		i.settled(of(ann), n+1)
+	}
+	i.trim(broker.StreamEpisodes, 3)
+	want := i.remains()
+	i.kill()
+	out := rebuild(t, i.data, 0)
+	if !out.Switched || out.Episodes != len(cities) || out.Moved != 0 || out.Live != out.Rebuilt {
+		t.Errorf("rebuild: %+v", out)
+	}
+	i.begin()
+	if diff := cmp.Diff(want, i.remains()); diff != "" {
+		t.Errorf("after the rebuild (-before +after):\n%s", diff)
+	}
+	i.say(ann, "I moved to Hobart.")
+	i.settled(of(ann), len(cities)+1)
+	wantSome(t, i.facts(of(ann)), "Hobart")
 }
 
 // TestP5ARebuildThatIsKilled leaves the store that there was, and the next one

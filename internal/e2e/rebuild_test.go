@@ -20,6 +20,7 @@ import (
 type rebuilt struct {
 	Live, Rebuilt             string
 	Episodes, Effects, Scopes int
+	Moved                     int
 	Switched                  bool
 	Kept                      string
 	LiveError                 string `json:"live_error"`
@@ -150,6 +151,10 @@ func TestP5CheckFindsWhatDiffers(t *testing.T) {
 		t.Errorf("rebuild: %+v", out)
 	}
 	rebuild(t, i.data, 0, "--check")
+	tamper(t, filepath.Join(i.data, "memory.db"), `DELETE FROM episodes WHERE ordinal = 1`)
+	if out := rebuild(t, i.data, 1, "--check"); out.Live != out.Rebuilt {
+		t.Errorf("check: %+v", out)
+	}
 	for _, left := range []string{"memory.db.new", "memory.db.new-wal", "memory.db-wal"} {
 		if _, err := os.Stat(filepath.Join(i.data, left)); err == nil {
 			t.Errorf("%s is left", left)

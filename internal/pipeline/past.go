@@ -37,6 +37,25 @@ func (p *Past) Read(ctx context.Context, after uint64, yield func(in events.Raw,
 	return nil
 }
 
+// Begin is the lowest sequence that the stream may hold: what stood below it
+// was dropped because of its age or the stream's size. It is 1 or less where
+// nothing was.
+func (p *Past) Begin(ctx context.Context) (uint64, error) {
+	dir, err := readDirectory(ctx, p.js)
+	if err != nil {
+		return 0, err
+	}
+	b, err := dir.bind(ctx, p.consumers[0])
+	if err != nil {
+		return 0, err
+	}
+	stream, err := p.js.Stream(ctx, b.stream)
+	if err != nil {
+		return 0, fmt.Errorf("pipeline: look up stream %s: %w", b.stream, err)
+	}
+	return stream.CachedInfo().State.FirstSeq, nil
+}
+
 const (
 	// pastAhead bounds the messages under way.
 	pastAhead = 64

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"sync"
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/store"
@@ -44,7 +46,7 @@ type reached map[scope.Scope]uint64
 // [ErrAhead] where the audit log has effects that AUDIT should have and has not.
 func (s *Service) Rebuild(ctx context.Context, tape audit.Tape, read func()) (Rebuilt, error) {
 	out, at := Rebuilt{}, reached{}
-	for e, err := range tape.All(ctx, 0) {
+	for e, err := range decoded(ctx, tape) {
 		if err != nil {
 			return out, err
 		}
@@ -74,6 +76,42 @@ func (s *Service) Rebuild(ctx context.Context, tape audit.Tape, read func()) (Re
 		}
 	}
 	return out, nil
+}
+
+// readAhead is how many effects are decoded before it is their turn.
+const readAhead = 64
+
+// decoded is all of a tape, read and decoded while what came before is applied.
+func decoded(ctx context.Context, tape audit.Tape) iter.Seq2[events.Event[events.EffectCommitted], error] {
+	type read struct {
+		effect events.Event[events.EffectCommitted]
+		err    error
+	}
+	return func(yield func(events.Event[events.EffectCommitted], error) bool) {
+		reading, stop := context.WithCancel(ctx)
+		reads := make(chan read, readAhead)
+		var reader sync.WaitGroup
+		defer reader.Wait()
+		defer stop()
+		reader.Go(func() {
+			defer close(reads)
+			for e, err := range tape.All(reading, 0) {
+				select {
+				case reads <- read{e, err}:
+				case <-reading.Done():
+					return
+				}
+			}
+		})
+		for r := range reads {
+			if !yield(r.effect, r.err) {
+				return
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			yield(events.Event[events.EffectCommitted]{}, err)
+		}
+	}
 }
 
 // rebuildDropped applies what the audit log has of scopes of which AUDIT holds

@@ -65,7 +65,7 @@ func (s *Service) EmbedAll(ctx context.Context, settle func(context.Context) err
 }
 
 // embedRound is how many texts a round of [Service.EmbedAll] embeds.
-const embedRound = 4096
+const embedRound = 512
 
 // embedAll embeds in batches, several at a time; one that fails does not stop
 // the others.

@@ -60,7 +60,7 @@ func readHead(path string, n int) ([]byte, error) {
 	defer f.Close() //nolint:errcheck // it is only read
 	head := make([]byte, n)
 	if _, err := f.ReadAt(head, 0); err != nil {
-		return nil, nil //nolint:nilerr // there is less
+		return nil, nil
 	}
 	return head, nil
 }
