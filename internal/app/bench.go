@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/pprof"
 	"strings"
 
 	"palimpsest/internal/bench"
@@ -25,6 +26,7 @@ type benchCommand struct {
 	Quick            bool     `help:"Only show that it runs, within seconds."`
 	Out              string   `help:"Write the figures to a file, as JSON." placeholder:"FILE" type:"path"`
 	Compare          string   `help:"Compare with the figures of an earlier run." placeholder:"FILE" type:"path"`
+	Profile          string   `help:"Write CPU profiles of what is measured to a directory." placeholder:"DIR" type:"existingdir"`
 	FailOnRegression bool     `help:"With --compare: exit 1 if a figure got worse beyond the noise of the rounds."`
 }
 
@@ -43,7 +45,7 @@ func (c *benchCommand) Run(inv *invocation) error {
 		return err
 	}
 	report, failed := bench.Run(inv.ctx, bench.Config{
-		Only: c.Only, Rounds: c.Rounds, Facts: c.Facts, Quick: c.Quick,
+		Only: c.Only, Rounds: c.Rounds, Facts: c.Facts, Quick: c.Quick, Profiles: c.Profile,
 		Progress: func(measure string) { _, _ = fmt.Fprintln(inv.term.Err, "measuring "+measure) },
 	}, parts)
 	if inv.ctx.Err() != nil {
@@ -140,6 +142,8 @@ func withoutSettings(environ []string) []string {
 type benchPeerCommand struct {
 	Name string `arg:"" enum:"nats,broker,ingest,whole" help:"What to run."`
 	Data string `required:"" help:"Directory of whatever is kept." placeholder:"DIR"`
+
+	Profile string `help:"Write a CPU profile of the whole run to a file." placeholder:"FILE"`
 }
 
 // Run implements the command: it returns once ctx or the standard input has
@@ -152,6 +156,22 @@ func (c *benchPeerCommand) Run(inv *invocation) error {
 		_, _ = io.Copy(io.Discard, inv.term.In)
 		cancel()
 	}()
+	if c.Profile == "" {
+		return c.serve(ctx, inv)
+	}
+	file, err := os.Create(c.Profile)
+	if err != nil {
+		return fmt.Errorf("write profile: %w", err)
+	}
+	if err := pprof.StartCPUProfile(file); err != nil {
+		return errors.Join(fmt.Errorf("write profile: %w", err), file.Close())
+	}
+	err = c.serve(ctx, inv)
+	pprof.StopCPUProfile()
+	return errors.Join(err, file.Close())
+}
+
+func (c *benchPeerCommand) serve(ctx context.Context, inv *invocation) error {
 	if c.Name == bench.PeerBare {
 		return bench.ServeBare(ctx, c.Data, inv.term.Out)
 	}

@@ -27,6 +27,9 @@ type Config struct {
 	Facts []int
 	// Quick proves that all works within seconds. Its figures say little.
 	Quick bool
+	// Profiles is the directory for a CPU profile of each kind of process, of its
+	// last turn; empty for none. Profiling costs a little.
+	Profiles string
 	// Progress hears what is being measured; nil means silence.
 	Progress func(measure string)
 }
@@ -101,7 +104,7 @@ var measures = []measure{
 	{"publish", "acknowledged publishing over the same on a bare JetStream server", measurePublish},
 	{"store", "said → stored by ingest alone, over raw batched SQLite inserts of the same rows and indexes", measureStore},
 	{"flow", "said → stored → fact by rule turn over 200 scopes, the whole product running", measureFlow},
-	{"lag", "said → found by text, by vector, as a fact, while others say 200 messages/s", measureLag},
+	{"lag", "said → found by text, by vector, as a fact, while others publish 200 messages/s (20 if quick)", measureLag},
 	{"search", "a search over the sum of a bare FTS5 query and a bare scan of contiguous vectors", measureSearch},
 	{"idle", "an empty process", measureIdle},
 	{"allocs", "one message from decode to the memory store", measureAllocs},
@@ -128,8 +131,8 @@ type sizes struct {
 }
 
 var (
-	fullSizes  = sizes{sync: 2_000, async: 12_000, flood: 4_000, pace: 200, probes: 50, repeats: 3, messages: 4_000, settle: time.Second}
-	quickSizes = sizes{sync: 50, async: 400, flood: 100, pace: 20, probes: 3, repeats: 1, messages: 200, settle: 100 * time.Millisecond}
+	fullSizes  = sizes{sync: 2_000, async: 30_000, flood: 4_000, pace: 200, probes: 50, repeats: 3, messages: 4_000, settle: time.Second}
+	quickSizes = sizes{sync: 20, async: 200, flood: 200, pace: 20, probes: 3, repeats: 1, messages: 200, settle: 100 * time.Millisecond}
 )
 
 // bench is one run.
@@ -137,8 +140,9 @@ type bench struct {
 	Config
 	Parts
 	sizes
-	dir  string // of whatever is kept while it runs
-	rows *rows  // what the store made of the flood, once known
+	dir       string // of whatever is kept while it runs
+	measuring string // the measure under way
+	rows      *rows  // what the store made of the flood, once known
 }
 
 // Run measures and returns the report. A measure that fails is left out of it,
@@ -159,13 +163,14 @@ func Run(ctx context.Context, cfg Config, parts Parts) (_ Report, err error) {
 	began := time.Now()
 	report := Report{
 		Version: parts.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, CPUs: runtime.NumCPU(),
-		At: began.UTC().Truncate(time.Second), Rounds: b.Rounds, Quick: b.Quick,
+		Load: load(), At: began.UTC().Truncate(time.Second), Rounds: b.Rounds, Quick: b.Quick,
 	}
 	for _, m := range measures {
 		if len(b.Only) > 0 && !slices.Contains(b.Only, m.name) {
 			continue
 		}
 		b.Progress(m.name + ": " + m.about)
+		b.measuring = m.name
 		figures, failed := m.run(ctx, b)
 		if ctx.Err() != nil {
 			return report, ctx.Err()

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -37,6 +38,7 @@ type peer struct {
 	HTTP, NATS string
 	dir        string
 	command    *exec.Cmd
+	in         io.Closer      // whose end ends the process in good order
 	drained    sync.WaitGroup // of what it says
 	said       tail
 }
@@ -48,12 +50,16 @@ func (b *bench) start(ctx context.Context, name string) (*peer, error) {
 		return nil, err
 	}
 	p := &peer{dir: dir}
-	p.command = exec.CommandContext(ctx, b.Program, "bench-peer", name, "--data", dir) //nolint:gosec // our own binary
+	args := []string{"bench-peer", name, "--data", dir}
+	if b.Profiles != "" {
+		args = append(args, "--profile", filepath.Join(b.Profiles, b.measuring+"-"+name+".pprof"))
+	}
+	p.command = exec.CommandContext(ctx, b.Program, args...) //nolint:gosec // our own binary
 	p.command.Env = b.Environ
 	p.command.Stderr = &p.said
 	out, err := p.command.StdoutPipe()
 	if err == nil {
-		_, err = p.command.StdinPipe() // closed with us, which ends the peer
+		p.in, err = p.command.StdinPipe() // closed with us, at the latest
 	}
 	if err == nil {
 		err = p.command.Start()
@@ -112,14 +118,30 @@ func (p *peer) stop() error {
 	return os.RemoveAll(p.dir)
 }
 
-// kill ends the process and leaves its files.
-func (p *peer) kill() {
+// drainLimit bounds an end in good order.
+const drainLimit = 20 * time.Second
+
+// drain lets the process end by itself, so that it writes its profile.
+func (p *peer) drain() {
+	_ = p.in.Close()
+	hurry := time.AfterFunc(drainLimit, func() { _ = p.command.Process.Kill() })
+	defer hurry.Stop()
+	p.wait()
+}
+
+// wait returns once the process has ended.
+func (p *peer) wait() {
 	if p.command.ProcessState != nil {
 		return
 	}
-	_ = p.command.Process.Kill() // it may have ended by itself
 	p.drained.Wait()
-	_ = p.command.Wait()
+	_ = p.command.Wait() // that it was killed is no news
+}
+
+// kill ends the process and leaves its files.
+func (p *peer) kill() {
+	_ = p.command.Process.Kill() // it may have ended by itself
+	p.wait()
 }
 
 // with runs f against a fresh peer.
@@ -128,7 +150,11 @@ func (b *bench) with(ctx context.Context, name string, f func(*peer) error) erro
 	if err != nil {
 		return err
 	}
-	if err := f(p); err != nil {
+	err = f(p)
+	if b.Profiles != "" {
+		p.drain()
+	}
+	if err != nil {
 		err = fmt.Errorf("%s: %w", name, err)
 		if said := p.said.String(); said != "" && ctx.Err() == nil {
 			err = fmt.Errorf("%w (it said: %s)", err, said)

@@ -40,3 +40,15 @@ func residentMiB(pid int) float64 {
 	}
 	return 0
 }
+
+// load is the system's load average over the last minute; 0 where /proc does not
+// tell.
+func load() float64 {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	first, _, _ := strings.Cut(string(text), " ")
+	value, _ := strconv.ParseFloat(first, 64)
+	return value
+}

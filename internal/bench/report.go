@@ -14,10 +14,13 @@ import (
 
 // Report is the outcome of a run.
 type Report struct {
-	Version  string    `json:"version"`
-	Go       string    `json:"go"`
-	Platform string    `json:"platform"`
-	CPUs     int       `json:"cpus"`
+	Version  string `json:"version"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+	CPUs     int    `json:"cpus"`
+	// Load is how many processes wanted a processor in the minute before; 0
+	// where the system does not tell. Above CPUs, others were measured as well.
+	Load     float64   `json:"load,omitempty"`
 	At       time.Time `json:"at"`
 	Seconds  float64   `json:"seconds"`
 	Rounds   int       `json:"rounds"`
@@ -120,8 +123,11 @@ func (p pair) over(name, unit string, better Better, target float64) Figure {
 // Write prints the report for a reader.
 func (r Report) Write(w io.Writer) error {
 	p := &printer{w: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
-	p.line("palimpsest %s, %s %s, %d CPUs, %s, median of %d rounds, took %.0f s", r.Version, r.Go, r.Platform, r.CPUs,
-		r.At.Format(time.RFC3339), r.Rounds, r.Seconds)
+	p.line("palimpsest %s, %s %s, %d CPUs, load before %s, %s, median of %d rounds, took %.0f s", r.Version, r.Go, r.Platform,
+		r.CPUs, number(r.Load), r.At.Format(time.RFC3339), r.Rounds, r.Seconds)
+	if r.Load > float64(r.CPUs)/2 {
+		p.line("the machine has other work: rates of what runs on several processors come out too low")
+	}
 	if r.Quick {
 		p.line("quick: shows that it runs; its figures say little")
 	}

@@ -2,10 +2,14 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gofrs/flock"
 
 	"palimpsest/internal/bench"
 )
@@ -66,4 +70,38 @@ func TestBenchmarksFailOnRegression(t *testing.T) {
 	if code != 1 || !strings.Contains(complaint, "1 figures are worse than in ") {
 		t.Errorf("code %d, %s", code, complaint)
 	}
+}
+
+// TestBenchmarksLeaveNoProcess: what bench started ends with it, also when it is
+// killed in the midst of a measure.
+func TestBenchmarksLeaveNoProcess(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	measuring := exec.Command(program, "bench", "--only", "lag")
+	measuring.Env = append(os.Environ(), "TMPDIR="+dir)
+	if err := measuring.Start(); err != nil {
+		t.Fatal(err)
+	}
+	locks := filepath.Join(dir, "*", "*", "memory.db.lock")
+	eventually(t, "a peer", func() error {
+		if found, err := filepath.Glob(locks); err != nil || len(found) == 0 {
+			return fmt.Errorf("%d locks, %v", len(found), err)
+		}
+		return nil
+	})
+	if err := measuring.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = measuring.Wait() // it was killed
+	found, err := filepath.Glob(locks)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("locks %v, %v", found, err)
+	}
+	lock := flock.New(found[0])
+	eventually(t, "the end of the peer", func() error {
+		if free, err := lock.TryLock(); err != nil || !free {
+			return fmt.Errorf("its store is in use, %v", err)
+		}
+		return lock.Unlock()
+	})
 }
