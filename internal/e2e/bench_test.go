@@ -2,7 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
-	"fmt"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -84,10 +84,11 @@ func TestBenchmarksLeaveNoProcess(t *testing.T) {
 	}
 	locks := filepath.Join(dir, "*", "*", "memory.db.lock")
 	eventually(t, "a peer", func() error {
-		if found, err := filepath.Glob(locks); err != nil || len(found) == 0 {
-			return fmt.Errorf("%d locks, %v", len(found), err)
+		found, err := filepath.Glob(locks)
+		if err == nil && len(found) == 0 {
+			err = errors.New("it has no store yet")
 		}
-		return nil
+		return err
 	})
 	if err := measuring.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -99,9 +100,10 @@ func TestBenchmarksLeaveNoProcess(t *testing.T) {
 	}
 	lock := flock.New(found[0])
 	eventually(t, "the end of the peer", func() error {
-		if free, err := lock.TryLock(); err != nil || !free {
-			return fmt.Errorf("its store is in use, %v", err)
+		free, err := lock.TryLock()
+		if err == nil && !free {
+			err = errors.New("its store is in use")
 		}
-		return lock.Unlock()
+		return errors.Join(err, lock.Unlock())
 	})
 }
