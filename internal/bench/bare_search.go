@@ -56,30 +56,27 @@ func openBareSearch(ctx context.Context, dir string) (*bareSearch, error) {
 
 func (b *bareSearch) close() error { return errors.Join(b.match.Close(), b.db.Close()) }
 
-// query asks for the best rows that hold any of the words.
-func (b *bareSearch) query(ctx context.Context, text string) error {
+// query returns the best rows that hold any of the words.
+func (b *bareSearch) query(ctx context.Context, text string) ([]int64, error) {
 	terms := lex.Terms(text)
 	for i, t := range terms {
 		terms[i] = `"` + t + `"`
 	}
 	list, err := b.match.QueryContext(ctx, strings.Join(terms, " OR "), searchLimit)
 	if err != nil {
-		return fmt.Errorf("bare query: %w", err)
+		return nil, fmt.Errorf("bare query: %w", err)
 	}
 	defer list.Close() //nolint:errcheck // list.Err says what went wrong
-	found := 0
+	rows := make([]int64, 0, searchLimit)
 	for list.Next() {
 		var row int64
 		var terms string
 		if err := list.Scan(&row, &terms); err != nil {
-			return fmt.Errorf("bare query: %w", err)
+			return nil, fmt.Errorf("bare query: %w", err)
 		}
-		found++
+		rows = append(rows, row)
 	}
-	if err := list.Err(); err != nil || found > 0 {
-		return err
-	}
-	return errors.New("bare query: nothing found")
+	return rows, list.Err()
 }
 
 // near is a row of the scan.
@@ -160,7 +157,7 @@ func factsEffect(s speech, revision uint64, number, n int) events.EffectCommitte
 		text := who + " " + verbs[i%len(verbs)] + " " + s.words(factWords) + "."
 		sum := md5.Sum([]byte(text)) //nolint:gosec // as above
 		e.Facts = append(e.Facts, events.Fact{
-			ID: fmt.Sprintf("fact-%07d", i), Revision: 1, Kind: events.FactSemantic, Category: "misc",
+			ID: factID(i), Revision: 1, Kind: events.FactSemantic, Category: "misc",
 			Subject: who, Predicate: "thinks_of", Object: fmt.Sprintf("thing %d", i), Text: text, Hash: hex.EncodeToString(sum[:]),
 			Cardinality: events.Many, Confidence: 0.9, DecayRate: 0.01,
 			EventTime: at, CreatedAt: at.Add(time.Duration(i) * time.Millisecond), UpdatedAt: at, ValidFrom: at,
@@ -170,6 +167,8 @@ func factsEffect(s speech, revision uint64, number, n int) events.EffectCommitte
 	}
 	return e
 }
+
+func factID(number int) string { return fmt.Sprintf("fact-%07d", number) }
 
 // put applies an effect and gives its facts their vectors.
 func put(ctx context.Context, s store.Store, e events.EffectCommitted, values [][]float32) error {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
@@ -127,9 +126,8 @@ func readAll(ctx context.Context, db *sql.DB, query string) (all [][]any, column
 
 // insert makes a new file of the rows, by one writer that checks nothing and
 // prepares each statement once, and returns how long that took, of the clock and
-// of the processors, without the schema. It removes the directory.
+// of the processors, without the schema.
 func (r *rows) insert(ctx context.Context, dir string) (took, spent time.Duration, err error) {
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	db, err := openRaw(memoryFile(dir))
 	if err != nil {
 		return 0, 0, err

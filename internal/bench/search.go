@@ -145,7 +145,7 @@ func (c *contest) ask(ctx context.Context, t *timings, question string, vector [
 			}
 			return err
 		}},
-		{&t.bareText, func() error { return c.bare.query(ctx, question) }},
+		{&t.bareText, func() error { _, err := c.bare.query(ctx, question); return err }},
 		{&t.bareScan, func() error { c.bare.scan(vector); return nil }},
 		{&t.text, func() error { _, err := c.store.SearchText(ctx, sel, question, narrow); return err }},
 		{&t.vector, func() error { _, err := c.store.SearchVector(ctx, sel, vector, narrow); return err }},

@@ -2,7 +2,9 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -135,11 +137,12 @@ func (b *bench) keepRows(ctx context.Context, p *peer) (err error) {
 }
 
 // insertRaw is the limit: what it takes one writer to insert the same rows.
-func (b *bench) insertRaw(ctx context.Context) (run, error) {
+func (b *bench) insertRaw(ctx context.Context) (_ run, err error) {
 	dir, err := b.fresh("raw")
 	if err != nil {
 		return run{}, err
 	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	took, spent, err := b.rows.insert(ctx, dir)
 	if err != nil {
 		return run{}, fmt.Errorf("bare SQLite: %w", err)
