@@ -18,7 +18,7 @@ import (
 const (
 	benchDimensions = 256
 	benchLimit      = 20
-	benchQueries    = 32 // of each form, asked in turns
+	benchQueries    = 16 // of each form, asked in turns
 )
 
 // BenchmarkSearch measures text and vector searches in one scope against the

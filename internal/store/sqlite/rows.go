@@ -102,9 +102,11 @@ func (w *writer) makeScope(fact scope.Scope) (*scopeRow, error) {
 		return nil, err
 	}
 	w.rows.scopes[fact] = r
+	w.change(r)
 	return r, nil
 }
 
+// change says that a scope's row, or what sessions it has, is another.
 func (w *writer) change(r *scopeRow) {
 	if !r.dirty {
 		r.dirty = true
@@ -142,6 +144,7 @@ func (w *writer) makePlace(row *scopeRow, full scope.Scope, arrived int64) (*pla
 		return nil, err
 	}
 	w.rows.places[full] = p
+	w.change(row)
 	return p, nil
 }
 
@@ -163,6 +166,7 @@ func (c *rowCache) flush(w *writer) error {
 		if err != nil {
 			return fmt.Errorf("update scope: %w", err)
 		}
+		w.then(func() { w.store.placesOf.change(userMark(r.fact.Project, r.fact.User)) })
 		r.dirty = false
 	}
 	for _, p := range c.moved {

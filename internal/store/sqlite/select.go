@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/maphash"
 	"math"
 	"sync"
 
+	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
 )
 
@@ -29,11 +31,13 @@ func (s *Store) factPlaces(ctx context.Context, sel scope.Selector) ([]place, er
 	if err := sel.Validate(); err != nil {
 		return nil, err
 	}
-	if sel.User != nil && sel.Agent != nil && sel.Session != nil {
-		return s.exactPlace(ctx, scope.Scope{Project: sel.Project, User: *sel.User, Agent: *sel.Agent, Session: *sel.Session})
-	}
-	where, args := matchScopes(sel, true)
-	return s.places(ctx, `SELECT `+placeColumns+`, 0 FROM scopes s WHERE `+where+` `+byKey, args)
+	return s.keptPlaces(placesKeyOf(store.Facts, sel), func() ([]place, error) {
+		if sel.User != nil && sel.Agent != nil && sel.Session != nil {
+			return s.exactPlace(ctx, scope.Scope{Project: sel.Project, User: *sel.User, Agent: *sel.Agent, Session: *sel.Session})
+		}
+		where, args := matchScopes(sel, true)
+		return s.places(ctx, `SELECT `+placeColumns+`, 0 FROM scopes s WHERE `+where+` `+byKey, args)
+	})
 }
 
 // exactPlace is the place of one fact scope, whose id is mostly known: deciding
@@ -58,6 +62,10 @@ func (s *Store) episodePlaces(ctx context.Context, sel scope.Selector) ([]place,
 	if err := sel.Validate(); err != nil {
 		return nil, err
 	}
+	return s.keptPlaces(placesKeyOf(store.Episodes, sel), func() ([]place, error) { return s.readEpisodePlaces(ctx, sel) })
+}
+
+func (s *Store) readEpisodePlaces(ctx context.Context, sel scope.Selector) ([]place, error) {
 	where, args := matchScopes(sel, false)
 	if sel.Session == nil {
 		return s.places(ctx, `SELECT `+placeColumns+`, 0 FROM scopes s WHERE `+where+` `+byKey, args)
@@ -68,6 +76,65 @@ func (s *Store) episodePlaces(ctx context.Context, sel scope.Selector) ([]place,
 	}
 	return s.places(ctx, `SELECT `+placeColumns+`, p.id FROM scopes s CROSS JOIN sessions p ON p.scope_id = s.id
 	  WHERE `+where+` AND p.session = ? `+byKey, append(args, *sel.Session))
+}
+
+// placesKey names a selector and what is looked for in it.
+type placesKey struct {
+	target                           store.Target
+	project, user, agent, session    string
+	withUser, withAgent, withSession bool
+}
+
+// foundPlaces is what a selector matched while its user's mark was mark.
+type foundPlaces struct {
+	list []place
+	mark uint64
+}
+
+const placesMemory = 1 << 20 // bytes
+
+func placesKeyOf(target store.Target, sel scope.Selector) placesKey {
+	k := placesKey{target: target, project: sel.Project}
+	for _, level := range []struct {
+		id   *string
+		text *string
+		with *bool
+	}{{sel.User, &k.user, &k.withUser}, {sel.Agent, &k.agent, &k.withAgent}, {sel.Session, &k.session, &k.withSession}} {
+		if level.id != nil {
+			*level.text, *level.with = *level.id, true
+		}
+	}
+	return k
+}
+
+func (k placesKey) changes() int64 { return userMark(k.project, k.user) }
+
+// userMark is what changes with any scope of a user, and now and then with
+// another's.
+func userMark(project, user string) int64 {
+	return int64(maphash.Comparable(placesSeed, [2]string{project, user}))
+}
+
+var placesSeed = maphash.MakeSeed()
+
+// keptPlaces answers from memory while no scope of the user has changed (see
+// rowCache.flush). What a selector matches that takes any user changes too often.
+func (s *Store) keptPlaces(key placesKey, read func() ([]place, error)) ([]place, error) {
+	if !key.withUser {
+		return read()
+	}
+	at := stripe(key.changes())
+	var kept foundPlaces
+	known := false
+	marks := s.placesOf.get([]placesKey{key}, func(_ int, v foundPlaces) { kept, known = v, true })
+	if known && kept.mark == marks[at] {
+		return kept.list, nil
+	}
+	list, err := read()
+	if err == nil {
+		s.placesOf.put(key, foundPlaces{list, marks[at]}, int64(len(list))*256, &marks)
+	}
+	return list, err
 }
 
 // matchScopes is the condition on scopes s; every level is compared for

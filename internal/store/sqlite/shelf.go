@@ -69,12 +69,13 @@ func (s *shelf[K, V]) put(key K, value V, size int64, marks *[stripes]uint64) {
 	if s.marks[stripe(id)] != marks[stripe(id)] || size+bookBytes > s.budget {
 		return
 	}
-	if _, known := s.held[key]; !known {
-		s.held[key] = s.recent.PushFront(&book[K, V]{key: key, value: value, size: size})
-		s.counts[id]++
-		s.used += size + bookBytes
-		s.shrink()
+	if e, known := s.held[key]; known {
+		s.remove(e)
 	}
+	s.held[key] = s.recent.PushFront(&book[K, V]{key: key, value: value, size: size})
+	s.counts[id]++
+	s.used += size + bookBytes
+	s.shrink()
 }
 
 // change says that what is read under id was committed otherwise. Where held is

@@ -28,7 +28,10 @@ type Store struct {
 	drawer *drawer
 	lists  *shelf[listKey, postingList]
 	rows   *shelf[rowKey, store.Hit]
-	watch  *watch.Files
+	// placesOf is read before all else: a search of few rows costs little more
+	// than to ask where they are.
+	placesOf *shelf[placesKey, foundPlaces]
+	watch    *watch.Files
 
 	mu     sync.RWMutex // guards closed, and queue against being closed under a sender
 	closed bool
@@ -99,6 +102,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 	}
 	s.reads = newReads(readDB)
 	s.drawer = newDrawer(s.cfg.VectorMemory, dimensions)
+	s.placesOf = newShelf[placesKey, foundPlaces](placesMemory)
 	s.lists = newShelf[listKey, postingList](s.cfg.TextMemory)
 	s.rows = newShelf[rowKey, store.Hit](s.cfg.TextMemory / 2)
 	if s.watch, err = watch.Start(s.cfg.Path, s.cfg.Path+"-wal"); err != nil {
