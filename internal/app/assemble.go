@@ -30,6 +30,7 @@ const closeLimit = 15 * time.Second
 type house struct {
 	cfg     Config
 	log     *slog.Logger
+	now     func() time.Time
 	closers []closer
 
 	natsURL  string
@@ -48,16 +49,21 @@ type house struct {
 	healing      healing
 }
 
-// assemble opens the backends, then wires the services to them. What was opened
-// is closed again, last first, if a later step fails.
+// assemble is an open house with the clock and the embedder of the product.
 func assemble(ctx context.Context, cfg Config, log *slog.Logger) (*house, error) {
-	h := &house{cfg: cfg, log: log, embedder: local.New()}
+	h := &house{cfg: cfg, log: log, now: time.Now, embedder: local.New()}
+	return h, h.open(ctx)
+}
+
+// open opens the backends, then wires the services to them. What was opened is
+// closed again, last first, if a later step fails.
+func (h *house) open(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{h.restore, h.openStores, h.openBroker, h.wire} {
 		if err := step(ctx); err != nil {
-			return nil, errors.Join(plain(cfg, err), h.close())
+			return errors.Join(plain(h.cfg, err), h.close())
 		}
 	}
-	return h, nil
+	return nil
 }
 
 func (h *house) openStores(ctx context.Context) error {
@@ -67,7 +73,7 @@ func (h *house) openStores(ctx context.Context) error {
 	}
 	var err error
 	h.store, err = sqlite.Open(ctx, sqlite.Config{
-		Path: h.cfg.dataPath(memoryFile), Synchronous: synchronous, Embedder: h.embedder.Info(), Logger: h.log,
+		Path: h.cfg.dataPath(memoryFile), Synchronous: synchronous, Embedder: h.embedder.Info(), Now: h.now, Logger: h.log,
 	})
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"palimpsest/internal/config"
+	"palimpsest/internal/embed/local"
 	"palimpsest/internal/memory"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -36,10 +37,19 @@ func loopback(dir string) Config {
 
 func openWith(t testing.TB, cfg Config) (h *house, stop func()) {
 	t.Helper()
-	h, err := assemble(t.Context(), cfg, slog.New(slog.DiscardHandler))
-	if err != nil {
+	return openAltered(t, cfg, func(*house) {}, func(*house) {})
+}
+
+// openAltered is openWith for a house that prepare has changed before its doors
+// open, and rewire before its services run.
+func openAltered(t testing.TB, cfg Config, prepare, rewire func(*house)) (h *house, stop func()) {
+	t.Helper()
+	h = &house{cfg: cfg, log: slog.New(slog.DiscardHandler), now: time.Now, embedder: local.New()}
+	prepare(h)
+	if err := h.open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	rewire(h)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- h.run(ctx, func() {}) }()

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -20,16 +19,7 @@ func TestReadinessNamesWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	h, stop := open(t, t.TempDir())
 	defer stop()
-	for until := time.After(30 * time.Second); ; {
-		if _, err := h.healing.ready(t.Context()); err == nil {
-			break
-		}
-		select {
-		case <-until:
-			t.Fatal("not healed")
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+	healed(t, h)
 	h.healing.set(nil, errors.New("two scopes are torn"))
 	got := h.ready(t.Context())
 	if got.Ready || got.Checks["healed"].OK || got.Checks["healed"].Error != "two scopes are torn" {

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"time"
 
 	"palimpsest/internal/decide"
 	"palimpsest/internal/decide/deterministic"
@@ -26,7 +25,7 @@ func (h *house) wire(context.Context) error {
 	metrics := telemetry.New()
 	var err error
 	h.runtime, err = pipeline.New(h.cfg.Pipeline, pipeline.Deps{
-		JS: h.broker.JetStream(), Conn: h.broker.Conn(), Logger: h.log, Observer: metrics.Observe,
+		JS: h.broker.JetStream(), Conn: h.broker.Conn(), Now: h.now, Logger: h.log, Observer: metrics.Observe,
 	})
 	if err != nil {
 		return err
@@ -42,11 +41,11 @@ func (h *house) wire(context.Context) error {
 	for _, build := range []func() (pipeline.Service, error){
 		func() (pipeline.Service, error) {
 			var err error
-			h.ingest, err = ingest.New(h.cfg.Ingest, ingest.Deps{Episodes: h.store, Vectors: h.store, Embedder: h.embedder})
+			h.ingest, err = ingest.New(h.cfg.Ingest, ingest.Deps{Episodes: h.store, Vectors: h.store, Embedder: h.embedder, Now: h.now})
 			return h.ingest, err
 		},
 		func() (pipeline.Service, error) {
-			return scheduler.New(h.cfg.Scheduler, scheduler.Deps{Schedule: h.store, Episodes: h.store})
+			return scheduler.New(h.cfg.Scheduler, scheduler.Deps{Schedule: h.store, Episodes: h.store, Now: h.now})
 		},
 		func() (pipeline.Service, error) {
 			return extractor.New(h.cfg.Extractor, extractor.Deps{
@@ -82,7 +81,7 @@ func (h *house) wireQuery(metrics *telemetry.Metrics, rules []memory.Rule) error
 	q, err := query.New(h.cfg.Query, query.Deps{
 		Store: h.store, Searcher: h.store, Embedder: h.embedder, Journal: h.journal, Log: h.auditLog,
 		Publisher: h.runtime.Publisher(), Listener: h.runtime.Listener(), Letters: h.runtime.Letters(),
-		Rules: rules, Ready: h.ready, Metrics: metrics.Handler(), Version: version(), Now: time.Now, Logger: h.log,
+		Rules: rules, Ready: h.ready, Metrics: metrics.Handler(), Version: version(), Now: h.now, Logger: h.log,
 	})
 	if err != nil {
 		return err

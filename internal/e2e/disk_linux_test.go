@@ -76,7 +76,7 @@ func fill(t *testing.T, dir string, leave int64) (free func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close() //nolint:errcheck // it holds nothing of worth
+	defer f.Close()
 	chunk := make([]byte, 64<<10)
 	for left := int64(fs.Bavail)*fs.Bsize - leave; left > 0; left -= int64(len(chunk)) {
 		if _, err := f.Write(chunk[:min(left, int64(len(chunk)))]); errors.Is(err, syscall.ENOSPC) {

@@ -178,17 +178,12 @@ func lateBatch(b events.Batch) events.Batch {
 func lateTick(clipped []byte) (events.Payload, error) {
 	members := map[string]json.RawMessage{}
 	d := json.NewDecoder(bytes.NewReader(clipped))
-	if _, err := d.Token(); err != nil {
-		return nil, nil //nolint:nilnil,nilerr // nothing can be read
-	}
+	_, _ = d.Token() // the brace
 	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			break
-		}
 		var value json.RawMessage
-		if d.Decode(&value) != nil {
-			break
+		name, err := d.Token()
+		if err != nil || d.Decode(&value) != nil {
+			break // where it was clipped
 		}
 		if text, ok := name.(string); ok {
 			members[text] = value
@@ -203,7 +198,7 @@ func lateTick(clipped []byte) (events.Payload, error) {
 		return nil, err
 	}
 	if t.Rule == events.RuleCommand || t.Range.Empty() || t.Validate() != nil {
-		return nil, nil //nolint:nilnil // no range that could be extracted anew
+		return nil, nil //nolint:nilnil,nilerr // no range that could be extracted anew
 	}
 	t.Batch = lateBatch(t.Batch)
 	return t, nil

@@ -10,8 +10,12 @@ type backoff struct {
 	until       time.Time
 }
 
-// at reports whether the loop pauses at now.
-func (b *backoff) at(now time.Time) bool { return now.Before(b.until) }
+// at reports whether the loop pauses at now. A clock that was set back must not
+// make the pause longer than it was meant to be.
+func (b *backoff) at(now time.Time) bool {
+	left := b.until.Sub(now)
+	return left > 0 && left <= b.next
+}
 
 // failed starts the next pause, twice as long as the last.
 func (b *backoff) failed(now time.Time) {

@@ -219,7 +219,7 @@ func (s *Service) publishRecord(ctx context.Context, correlation string, r said)
 	if w == nil {
 		return &written{Status: http.StatusAccepted, Body: answer}, nil
 	}
-	w.look = s.outcomesOf(r, correlation, covers(rules, ids), w.look)
+	w.look = s.passedOver(r, ids, rules, s.outcomesOf(r, correlation, covers(rules, ids), w.look))
 	outcomes, whole := w.wait(ctx, r.most, covers(rules, ids))
 	if !whole {
 		return &written{Status: http.StatusAccepted, Body: answer, pending: true}, nil

@@ -2,8 +2,10 @@ package query
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 )
 
@@ -93,4 +95,40 @@ func (s *Service) answering() map[string]bool {
 		}
 	}
 	return out
+}
+
+// passedOver adds what no outcome tells: messages in a range that was buried
+// before it was known whose they are. Watermark and outcomes become visible at
+// once, so what lies below the one and has none of the others was skipped.
+func (s *Service) passedOver(
+	r said, ids []string, rules map[string]bool, told func(context.Context) ([]events.Outcome, error),
+) func(context.Context) ([]events.Outcome, error) {
+	return func(ctx context.Context) ([]events.Outcome, error) {
+		state, err := s.deps.Store.State(ctx, r.owner.Fact())
+		if err != nil {
+			return nil, err
+		}
+		all, err := told(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			if covers(rules, []string{id})(all) {
+				continue
+			}
+			e, err := s.deps.Store.Episode(ctx, r.owner, source, id)
+			if errors.Is(err, store.ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			for rule := range rules {
+				if state.Watermarks[rule] >= e.Ordinal {
+					all = append(all, events.Outcome{Rule: rule, EpisodeIDs: []string{id}, Skipped: "its range is in the dead letters"})
+				}
+			}
+		}
+		return all, nil
+	}
 }

@@ -78,7 +78,8 @@ func (a *agenda) take(now time.Time, n map[string]int) []entry {
 	for _, project := range a.projects {
 		var mine []entry
 		list := slices.DeleteFunc(a.entries[project], func(e entry) bool {
-			if len(mine) >= n[project] || e.due.After(now) {
+			// Before it was added the clock was set back, and nothing is known of when.
+			if len(mine) >= n[project] || e.due.After(now) && !now.Before(e.added) {
 				return false
 			}
 			mine = append(mine, e)
