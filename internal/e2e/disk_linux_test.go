@@ -222,3 +222,32 @@ func TestP7FaultNoSpaceLeft(t *testing.T) {
 		t.Errorf("dead letters: %+v", letters)
 	}
 }
+
+// TestFaultDataDirectoryIsReadOnly starts the program where nothing can be
+// written, which permissions alone do not forbid to root.
+func TestFaultDataDirectoryIsReadOnly(t *testing.T) {
+	t.Parallel()
+	dir, ok := onSmallDisk(t)
+	if !ok {
+		return
+	}
+	data := filepath.Join(dir, "data")
+	i := start(t, data)
+	i.say(person("ann"), "I live in Oslo.")
+	i.settled(of(person("ann")), 1)
+	if err := i.stop(); err != nil {
+		t.Fatal(err)
+	}
+	remount := func(flags uintptr) {
+		t.Helper()
+		if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|flags, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remount(syscall.MS_RDONLY)
+	refused(t, 1, data, "", up(data)...)
+	refused(t, 1, filepath.Join(dir, "other"), "", up(filepath.Join(dir, "other"))...)
+	remount(0)
+	i.begin()
+	wantOne(t, i.facts(of(person("ann"))), "Oslo")
+}

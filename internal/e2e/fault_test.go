@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -230,5 +231,42 @@ func TestP8FaultUnknownVersion(t *testing.T) {
 	}
 	if letters := i.buried(0); len(letters) > 0 {
 		t.Errorf("dead letters: %+v", letters)
+	}
+}
+
+// TestP8FaultRefusedCandidate: a statement that names facts nobody has is a letter
+// of its own, which can be retried by itself without being counted again.
+func TestP8FaultRefusedCandidate(t *testing.T) {
+	t.Parallel()
+	i := start(t, t.TempDir())
+	ann := person("ann")
+	i.publish(ann, "", map[string]any{"content": "I live in Oslo.", "metadata": map[string]any{"intent": "update", "replaces": []string{"nobody-knows"}}})
+	i.say(ann, "I like tea.")
+	before := i.settled(of(ann), 2)
+	l := i.buried(1)[0]
+	if l.Service != "decider" || l.Code != events.CodeFactConflict || l.Kind != string(events.KindCandidatesExtracted) {
+		t.Errorf("letter %+v", l)
+	}
+	if _, err := i.api.RetryDeadLetter(t.Context(), l.Sequence); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is refused again, with a letter of its own", func() error {
+		if again := i.buried(1); len(again) != 1 || again[0].Sequence == l.Sequence {
+			return fmt.Errorf("letters %+v", again)
+		}
+		return nil
+	})
+	i.say(ann, "I like jazz.")
+	after := i.settled(of(ann), 3)
+	if after.Candidates != before.Candidates+1 || after.Skipped != 0 {
+		t.Errorf("ledger before %+v, after %+v", before, after)
+	}
+	res, err := http.Get(i.HTTP + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if text, err := io.ReadAll(res.Body); err != nil || !strings.Contains(string(text), "\npalimpsest_dead_letters 1\n") {
+		t.Errorf("metrics do not count the letter: %v", err)
 	}
 }
