@@ -30,6 +30,7 @@ var rooms = []room{
 	{"palimpsest/cmd/palimpsest", []string{"palimpsest/internal/app"}},
 	{"palimpsest/internal/app", []string{"palimpsest/"}},
 	{"palimpsest/services/", append(below(), contracts...)},
+	{"palimpsest/internal/chaos", below("palimpsest/pkg/client", "palimpsest/internal/broker", "palimpsest/internal/store", "palimpsest/internal/audit", "palimpsest/internal/memory")},
 
 	{"palimpsest/internal/bench", below("palimpsest/internal/store", "palimpsest/internal/retrieval", "palimpsest/internal/embed", "palimpsest/internal/lex", "palimpsest/pkg/client")},
 	{"palimpsest/internal/broker", below("palimpsest/internal/audit", "palimpsest/internal/memory")},
@@ -111,7 +112,7 @@ func TestDriversStayInTheirRooms(t *testing.T) {
 	owners := map[string][]string{
 		"modernc.org/sqlite":             {"palimpsest/internal/store/sqlite", "palimpsest/internal/audit/sqlite", "palimpsest/internal/bench"},
 		"github.com/nats-io/nats-server": {"palimpsest/internal/broker", "palimpsest/internal/bench"},
-		"github.com/nats-io/nats.go":     {"palimpsest/internal/broker", "palimpsest/internal/pipeline", "palimpsest/internal/app", "palimpsest/internal/bench"},
+		"github.com/nats-io/nats.go":     {"palimpsest/internal/broker", "palimpsest/internal/pipeline", "palimpsest/internal/app", "palimpsest/internal/bench", "palimpsest/internal/chaos"},
 	}
 	for path, imports := range importGraph(t) {
 		if suite(path) {

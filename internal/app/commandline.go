@@ -40,6 +40,7 @@ type commandLine struct {
 	Export     exportCommand     `cmd:"" help:"Export what is known in canonical form."`
 	Digest     digestCommand     `cmd:"" help:"Print the digest of all that is known."`
 	Rebuild    rebuildCommand    `cmd:"" help:"Build the memory store of a stopped Palimpsest anew from its streams."`
+	Chaos      chaosCommand      `cmd:"" help:"Kill a Palimpsest of its own again and again, and judge what it kept."`
 	Topology   topologyCommand   `cmd:"" help:"Show, apply and compare the streams."`
 	Config     configCommand     `cmd:"" help:"Print and check the configuration."`
 	Bench      benchCommand      `cmd:"" help:"Measure what Palimpsest costs, against the bare engines."`

@@ -1,0 +1,52 @@
+package chaos
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+)
+
+// Counter is what a kill waits for.
+type Counter string
+
+// The counters, over all users.
+const (
+	Acknowledged Counter = "acknowledged" // episodes, to their publishers
+	Consolidated Counter = "consolidated" // episodes, by the rule that runs on each
+)
+
+// Kill ends the process once a counter has reached a figure. It waits for counts
+// and for no clock: on a machine of another speed it meets the same work.
+type Kill struct {
+	Counter Counter `json:"counter"`
+	At      int     `json:"at"`
+}
+
+// drawKills lets half of the kills fall while episodes are published, and half
+// while what was published is worked on, which takes longer.
+func drawKills(size Size, random *rand.Rand) []Kill {
+	kills := make([]Kill, size.Kills)
+	for n := range kills {
+		kills[n] = Kill{Counter: Acknowledged, At: 1 + random.IntN(size.Episodes)}
+		if n%2 == 1 {
+			kills[n] = Kill{Counter: Consolidated, At: 1 + random.IntN(size.Episodes)}
+		}
+	}
+	slices.SortFunc(kills, func(a, b Kill) int {
+		return cmp.Or(cmp.Compare(a.Counter, b.Counter), cmp.Compare(a.At, b.At))
+	})
+	return kills
+}
+
+// due removes the kills that a counter has reached from what is left, and
+// reports how many they were.
+func due(left []Kill, counter Counter, count int) (rest []Kill, reached int) {
+	for _, k := range left {
+		if k.Counter == counter && k.At <= count {
+			reached++
+			continue
+		}
+		rest = append(rest, k)
+	}
+	return rest, reached
+}

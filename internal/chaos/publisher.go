@@ -1,0 +1,102 @@
+package chaos
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// publishers are all voices of a workload, each speaking by itself.
+type publishers struct {
+	workload *Workload
+	wire     *wire
+	left     []atomic.Int64 // per user: voices that still speak
+
+	said    atomic.Int64 // episodes acknowledged for the first time
+	swept   atomic.Int64 // repetitions that the broker knew
+	taken   atomic.Int64 // repetitions that it took for new
+	retried atomic.Int64 // publishes that got no acknowledgement
+	reached chan struct{}
+	acks    []Acks // per voice; a voice writes its own
+}
+
+// Acks is what a voice was acknowledged: for each step, in order, the sequence
+// in the stream of episodes. It is shorter than the steps where it was stopped.
+type Acks []uint64
+
+func newPublishers(w *Workload, wire *wire) *publishers {
+	p := &publishers{
+		workload: w, wire: wire, left: make([]atomic.Int64, len(w.Users)),
+		reached: make(chan struct{}, 1), acks: make([]Acks, len(w.Voices)),
+	}
+	for _, v := range w.Voices {
+		p.left[v.User].Add(1)
+	}
+	return p
+}
+
+// run returns when everything is acknowledged.
+func (p *publishers) run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for n := range p.workload.Voices {
+		group.Go(func() error { return p.speak(ctx, n) })
+	}
+	return group.Wait()
+}
+
+// speak takes the steps of one voice, each after the acknowledgement of the one
+// before. Whichever voice of a user is the last ends the sessions.
+func (p *publishers) speak(ctx context.Context, n int) error {
+	voice := p.workload.Voices[n]
+	user := p.workload.Users[voice.User]
+	spoken := map[int]time.Time{}
+	for _, step := range voice.Steps {
+		if step.Again == Past {
+			if err := pause(ctx, time.Until(spoken[step.Episode].Add(dedupWindow+dedupWindow/4))); err != nil {
+				return err
+			}
+		}
+		msg, err := user.message(step.Episode)
+		if err != nil {
+			return err
+		}
+		ack, tries, err := p.wire.publish(ctx, n, msg)
+		p.retried.Add(int64(tries - 1))
+		if err != nil {
+			return err
+		}
+		spoken[step.Episode] = time.Now()
+		p.acks[n] = append(p.acks[n], ack.Sequence)
+		p.count(step, ack.Duplicate)
+	}
+	if p.left[voice.User].Add(-1) > 0 {
+		return nil
+	}
+	for _, session := range user.Sessions {
+		msg, err := user.end(session)
+		if err != nil {
+			return err
+		}
+		if _, _, err := p.wire.publish(ctx, n, msg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *publishers) count(step Step, known bool) {
+	switch {
+	case step.Again == First:
+		p.said.Add(1)
+		select {
+		case p.reached <- struct{}{}:
+		default:
+		}
+	case known:
+		p.swept.Add(1)
+	default:
+		p.taken.Add(1)
+	}
+}

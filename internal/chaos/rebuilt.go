@@ -1,0 +1,49 @@
+package chaos
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+)
+
+// Digests are of the memory store as it is, and as it is built anew from what
+// was said and what was committed.
+type Digests struct {
+	Live    string `json:"live"`
+	Rebuilt string `json:"rebuilt"`
+}
+
+// Rebuild builds memory anew beside the live one, as a user would, and returns
+// both digests. The store of the stopped process stays as it is.
+func Rebuild(ctx context.Context, program, data string) (Digests, error) {
+	var out, said bytes.Buffer
+	cmd := exec.CommandContext(ctx, program, "rebuild", "--data", data, "--check", "--json") //nolint:gosec // it is this program
+	cmd.Stdout, cmd.Stderr = &out, &said
+	run := cmd.Run() // digests that differ are an error, and are printed
+	var d Digests
+	if json.Unmarshal(out.Bytes(), &d) == nil && d.Rebuilt != "" {
+		return d, nil
+	}
+	if ctx.Err() != nil {
+		return d, ctx.Err()
+	}
+	return d, fmt.Errorf("rebuild: %w: %s", errors.Join(run), strings.TrimSpace(said.String()))
+}
+
+// Compare adds the digests to the verdict, and concludes it. failed says why
+// there are none.
+func (v *Verdict) Compare(d Digests, failed error) {
+	v.Digests = d
+	switch {
+	case failed != nil:
+		v.find("digest", "memory", "%v", failed)
+	case d.Live != d.Rebuilt:
+		v.find("digest", "memory", "live %s, rebuilt %s", d.Live, d.Rebuilt)
+	}
+	v.OK = failed == nil && d.Live != "" && d.Live == d.Rebuilt &&
+		v.Lost+v.Duplicated+v.OutOfOrder+v.Wrong+v.Unbalanced+v.AuditOff+v.RevisionGaps == 0
+}

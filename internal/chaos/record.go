@@ -1,0 +1,98 @@
+package chaos
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// The parts of a run's directory.
+const (
+	dataDir    = "data"           // the process's own
+	logFile    = "palimpsest.log" // what it said, over all its lives
+	recordFile = "chaos.json"     // what was acknowledged
+)
+
+// Data is the data directory of the process, in the directory of a run.
+func Data(dir string) string { return filepath.Join(dir, dataDir) }
+
+// Record is what a run leaves besides the data of the process: with the
+// workload, which follows from the size, all that the verdict needs.
+type Record struct {
+	Size
+	// Workload is the digest of what was drawn.
+	Workload string `json:"workload"`
+	// Acks holds, per voice, what it was acknowledged.
+	Acks []Acks `json:"acks"`
+	// Rules are those that must have consolidated everything.
+	Rules []string `json:"rules"`
+	Run   Figures  `json:"run"`
+}
+
+// Figures tell of the run; no verdict rests on them.
+type Figures struct {
+	// Kills are the moments at which the process was killed.
+	Kills []Killed `json:"kills"`
+	// Repeated are messages published again: those that the broker still knew,
+	// and those that it stored once more.
+	RepeatedKnown  int `json:"repeated_known"`
+	RepeatedStored int `json:"repeated_stored"`
+	// Unacknowledged are publishes that were tried again.
+	Unacknowledged int `json:"unacknowledged"`
+	// Stuck says what the run waited for in vain, empty otherwise.
+	Stuck   string  `json:"stuck,omitempty"`
+	Seconds float64 `json:"seconds"`
+}
+
+// Killed is where the run stood when the process was killed, and how long the
+// next one took to be ready.
+type Killed struct {
+	Kill
+	Acknowledged int   `json:"acknowledged"`
+	Consolidated int   `json:"consolidated"`
+	ReadyMS      int64 `json:"ready_ms"`
+}
+
+func since(begin time.Time) float64 { return time.Since(begin).Round(time.Millisecond).Seconds() }
+
+func (r Record) write(dir string) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encode record: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, recordFile), text, 0o600); err != nil {
+		return fmt.Errorf("write record: %w", err)
+	}
+	return nil
+}
+
+// ErrRecord: a record does not belong to the workload of this version.
+var ErrRecord = errors.New("chaos: the record is of another workload")
+
+// ReadRecord reads what a run left in its directory, and draws its workload
+// again. The error may be [ErrRecord].
+func ReadRecord(dir string) (Record, *Workload, error) {
+	var r Record
+	text, err := os.ReadFile(filepath.Join(dir, recordFile))
+	if err != nil {
+		return r, nil, fmt.Errorf("read record: %w", err)
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return r, nil, fmt.Errorf("read record: %w", err)
+	}
+	w, err := Draw(r.Size)
+	if err != nil {
+		return r, nil, err
+	}
+	digest, err := w.Digest()
+	if err != nil {
+		return r, nil, err
+	}
+	if digest != r.Workload || len(r.Acks) != len(w.Voices) {
+		return r, nil, ErrRecord
+	}
+	return r, w, nil
+}

@@ -1,0 +1,177 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+
+	"palimpsest/internal/audit"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// Evidence is what a stopped process left. Nothing of it is changed.
+type Evidence struct {
+	// Said is the stream of episodes.
+	Said interface {
+		Read(ctx context.Context, after uint64, yield func(in events.Raw, settled bool) error) error
+	}
+	Journal audit.Reader
+	Log     audit.Log
+	Store   interface {
+		store.StateReader
+		store.EpisodeReader
+		store.FactReader
+		store.Ledger
+	}
+	// Letters is how many dead letters there are. Nothing that is said here
+	// deserves one.
+	Letters uint64
+}
+
+// Verdict is what a run comes to. Every count must be zero.
+type Verdict struct {
+	OK bool `json:"ok"`
+	// Lost are acknowledged episodes that are not stored or not consolidated, and
+	// facts that must be known and are not.
+	Lost int `json:"lost"`
+	// Duplicated are episodes, facts, deltas and revisions that are there twice.
+	Duplicated int `json:"duplicated"`
+	// OutOfOrder are episodes before which one stands that its publisher said
+	// later, and facts whose value is not the last that was said.
+	OutOfOrder int `json:"out_of_order"`
+	// Wrong are facts and episodes that are there and should not be, or with
+	// another content or other sources.
+	Wrong int `json:"wrong"`
+	// Unbalanced are accounts of the ledger that do not add up.
+	Unbalanced int `json:"unbalanced"`
+	// AuditOff are rows of the audit log that AUDIT has and the log has not, the
+	// other way round, or that differ.
+	AuditOff int `json:"audit_off"`
+	// RevisionGaps are revisions of a scope that AUDIT should have and has not.
+	RevisionGaps int     `json:"revision_gaps"`
+	Digests      Digests `json:"digests"`
+
+	Checked Checked `json:"checked"`
+	// Findings say what was counted, [MaxFindings] at most.
+	Findings []Finding `json:"findings"`
+}
+
+// Checked is how much was looked at.
+type Checked struct {
+	Scopes    int `json:"scopes"`
+	Episodes  int `json:"episodes"`
+	Facts     int `json:"facts"`
+	Effects   int `json:"effects"`
+	Deltas    int `json:"deltas"`
+	AuditRows int `json:"audit_rows"`
+}
+
+// Finding is one thing that is not as it must be.
+type Finding struct {
+	Check string `json:"check"`
+	Where string `json:"where"`
+	What  string `json:"what"`
+}
+
+// MaxFindings bounds the list; the counts go on.
+const MaxFindings = 100
+
+// judge is one judgement under way.
+type judge struct {
+	record   Record
+	workload *Workload
+	evidence Evidence
+	verdict  Verdict
+}
+
+// Judge holds the evidence against the record. An error says that the evidence
+// could not be read; what is wrong with it is the verdict. The digests are yet
+// to be added by [Verdict.Compare].
+func Judge(ctx context.Context, r Record, w *Workload, e Evidence) (Verdict, error) {
+	j := &judge{record: r, workload: w, evidence: e}
+	j.verdict.Findings = []Finding{}
+	if r.Run.Stuck != "" {
+		j.count(&j.verdict.Lost, "progress", "the run", "%s", r.Run.Stuck)
+	}
+	if e.Letters > 0 {
+		j.count(&j.verdict.Lost, "dead letters", "DEADLETTER", "%d messages were refused", e.Letters)
+	}
+	for _, check := range []func(context.Context) error{j.stream, j.users, j.ledger, j.effects} {
+		if err := check(ctx); err != nil {
+			return j.verdict, fmt.Errorf("judge: %w", err)
+		}
+	}
+	return j.verdict, nil
+}
+
+// count adds one to a figure and says why.
+func (j *judge) count(figure *int, check, where, what string, args ...any) {
+	*figure++
+	j.verdict.find(check, where, what, args...)
+}
+
+func (v *Verdict) find(check, where, what string, args ...any) {
+	if len(v.Findings) < MaxFindings {
+		v.Findings = append(v.Findings, Finding{Check: check, Where: where, What: fmt.Sprintf(what, args...)})
+	}
+}
+
+// acknowledged lists the episodes that a voice was acknowledged, in the order in
+// which it said them first, with where each stands in the stream.
+func (j *judge) acknowledged(voice int) (episodes []int, sequences []uint64) {
+	steps := j.workload.Voices[voice].Steps
+	for n, sequence := range j.record.Acks[voice] {
+		if n < len(steps) && steps[n].Again == First {
+			episodes = append(episodes, steps[n].Episode)
+			sequences = append(sequences, sequence)
+		}
+	}
+	return episodes, sequences
+}
+
+// ledger checks the accounts, and that they account for what was acknowledged.
+func (j *judge) ledger(ctx context.Context) error {
+	accounts, err := j.evidence.Store.Accounts(ctx, scope.Selector{Project: scope.DefaultProject}, j.record.Rules)
+	if err != nil {
+		return err
+	}
+	type account struct {
+		scope scope.Scope
+		rule  string
+	}
+	of := map[account]store.Account{}
+	for _, a := range accounts {
+		of[account{a.Scope, a.Rule}] = a
+	}
+	said := make([]map[int]bool, len(j.workload.Users))
+	for n, voice := range j.workload.Voices {
+		if said[voice.User] == nil {
+			said[voice.User] = map[int]bool{}
+		}
+		episodes, _ := j.acknowledged(n)
+		for _, e := range episodes {
+			said[voice.User][e] = true
+		}
+	}
+	for n, user := range j.workload.Users {
+		for _, rule := range j.record.Rules {
+			j.account(user.Name+" "+rule, of[account{user.scope(), rule}], uint64(len(said[n])))
+		}
+	}
+	return nil
+}
+
+func (j *judge) account(where string, a store.Account, said uint64) {
+	v := &j.verdict
+	if a.Accepted != a.Consolidated+a.Pending+a.Skipped || a.Candidates != a.Decided+a.Held+a.Dropped {
+		j.count(&v.Unbalanced, "ledger", where, "does not balance: %+v", a)
+	}
+	if a.Accepted != said {
+		j.count(&v.Unbalanced, "ledger", where, "%d episodes accepted, %d acknowledged", a.Accepted, said)
+	}
+	if open := a.Pending + a.Skipped; open > 0 {
+		j.count(&v.Lost, "ledger", where, "%d episodes pending, %d skipped", a.Pending, a.Skipped)
+		v.Lost += int(open) - 1
+	}
+}
