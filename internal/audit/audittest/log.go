@@ -253,7 +253,7 @@ func logEffectsStop(t *testing.T, log audit.Log) {
 
 func logHeads(t *testing.T, log audit.Log) {
 	want := map[scope.Scope]uint64{}
-	for i, s := range append(JournalScopes(), logScope("alice")) {
+	for i, s := range JournalScopes() {
 		story := LogStory(s, 3, uint64(10*i+1))
 		logWrite(t, log, story[2], story[0], story[1])
 		want[s] = story[2].Sequence
