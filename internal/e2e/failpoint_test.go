@@ -44,6 +44,8 @@ func passes(p failpoint.Point) []int {
 	switch {
 	case p.Stage == "scheduler-sweep":
 		return []int{1} // the sweep is at start; the next comes a minute later
+	case p.Stage == "consolidator-access", p.Stage == "consolidator-auditlog":
+		return []int{1} // batches: the second comes after a long wait
 	case p.Stage == failpoint.Ingest && p.Step != failpoint.Embedded && p.Step != failpoint.Buried && p.Step != failpoint.Ended:
 		return []int{1, 7}
 	case p.Stage == "decider-candidates", p.Stage == "consolidator-deltas", p.Stage == failpoint.Consolidator:
@@ -128,6 +130,8 @@ func mortal(t *testing.T, file string) *instance {
 func (i *instance) dieAt(d death, stories []*story) {
 	i.t.Helper()
 	i.env = []string{failpoint.Env + "=" + d.String()}
+	began := time.Now()
+	defer func() { i.t.Logf("%s after %v", d, time.Since(began).Round(time.Millisecond)) }()
 	launched := i.launch()
 	ctx, cancel := context.WithTimeout(i.t.Context(), patience)
 	defer cancel()
