@@ -19,7 +19,7 @@ import (
 func TestBenchmarksRun(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	file := filepath.Join(t.TempDir(), "bench.json")
-	_, complaint, code := run(t, nil, "bench", "--quick", "--rounds", "1", "--out", file)
+	_, complaint, code := run(t, nil, "bench", "--quick", "--rounds", "1", "--facts", "500", "--out", file)
 	if code != 0 {
 		t.Fatal(complaint)
 	}
