@@ -125,7 +125,7 @@ type sizes struct {
 	flood       int // episodes
 	pace        int // messages a second while lags are measured
 	probes      int // messages whose lag is measured
-	repeats     int // of every query
+	repeats     int // of the mixture of questions
 	messages    int // whose allocations are counted
 	settle      time.Duration
 }

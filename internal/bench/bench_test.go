@@ -83,7 +83,7 @@ func TestWordsAreTheSameEveryTimeAndAllDifferent(t *testing.T) {
 	if a, b := newSpeech(7).words(9), newSpeech(7).words(9); a != b {
 		t.Errorf("%q and then %q", a, b)
 	}
-	if q := questions(); len(q) != 24 || !slices.Equal(q, questions()) {
+	if q := questions(1, 2); len(q) != 48 || !slices.Equal(q, questions(1, 2)) || slices.Equal(q, questions(2, 2)) {
 		t.Errorf("questions %v", q)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"palimpsest/internal/embed"
 	"palimpsest/internal/retrieval"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
@@ -20,9 +21,11 @@ const (
 )
 
 // measureSearch compares the engine of /v1/search (query embedded, both
-// channels, fusion, rows read) with the bare sum. Queries are a fixed mixture;
-// every round asks all of them, ours and bare in turn. The figures of one
-// channel compare it with its own half of the sum.
+// channels, fusion, rows read) with the bare sum. Questions are a fixed mixture,
+// and none is asked of the same side twice: what the store keeps in memory of
+// common words counts, what it keeps of an earlier answer would not be a search.
+// The figures of one channel compare it, over other questions of the mixture,
+// with its half of the sum.
 func measureSearch(ctx context.Context, b *bench) ([]Figure, error) {
 	var figures []Figure
 	for _, n := range b.Facts {
@@ -54,16 +57,16 @@ func (b *bench) searchAmong(ctx context.Context, n int) (_ []Figure, err error) 
 	if err := b.fill(ctx, s, bare, n); err != nil {
 		return nil, fmt.Errorf("fill: %w", err)
 	}
-	c, err := b.newContest(ctx, s, bare)
+	c, err := b.newContest(s, bare)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.round(ctx, 1); err != nil { // loads what stays in memory
+	if _, err := c.round(ctx, 0, 1); err != nil { // loads what stays in memory
 		return nil, err
 	}
 	var rounds []timings
 	for began := time.Now(); len(rounds) < b.Rounds && (len(rounds) == 0 || time.Since(began) < budget); {
-		t, err := c.round(ctx, b.repeats)
+		t, err := c.round(ctx, len(rounds)+1, b.repeats)
 		if err != nil {
 			return nil, err
 		}
@@ -96,91 +99,114 @@ func searchFigures(name string, rounds []timings) []Figure {
 	}
 }
 
-// contest asks the same questions of both sides.
+// contest asks both sides.
 type contest struct {
-	engine    *retrieval.Engine
-	store     store.Searcher
-	bare      *bareSearch
-	at        time.Time
-	questions []string
-	vectors   [][]float32
+	engine   *retrieval.Engine
+	store    store.Searcher
+	embedder embed.Embedder
+	bare     *bareSearch
+	at       time.Time
 }
 
-func (b *bench) newContest(ctx context.Context, s store.Searcher, bare *bareSearch) (*contest, error) {
+func (b *bench) newContest(s store.Searcher, bare *bareSearch) (*contest, error) {
 	engine, err := retrieval.New(retrieval.DefaultConfig(), s, b.Embedder)
 	if err != nil {
 		return nil, err
 	}
-	asked := questions()
-	vectors, err := b.Embedder.Embed(ctx, asked)
-	if err != nil {
-		return nil, fmt.Errorf("embed questions: %w", err)
-	}
-	return &contest{engine, s, bare, time.Now(), asked, vectors}, nil
+	return &contest{engine, s, b.Embedder, bare, time.Now()}, nil
 }
 
-// round asks every question some times over, each of all sides before the next.
-func (c *contest) round(ctx context.Context, times int) (t timings, err error) {
-	for range times {
-		for i, q := range c.questions {
-			if err := c.ask(ctx, &t, q, c.vectors[i]); err != nil {
-				return t, fmt.Errorf("ask %q: %w", q, err)
-			}
+// round asks so many mixtures of questions, of both sides by turns, and as many
+// others of each channel.
+func (c *contest) round(ctx context.Context, number, mixtures int) (t timings, err error) {
+	asked := questions(uint64(number), 2*mixtures)
+	vectors, err := c.embedder.Embed(ctx, asked)
+	if err != nil {
+		return t, fmt.Errorf("embed questions: %w", err)
+	}
+	for i, half := 0, len(asked)/2; i < half; i++ {
+		if err := c.compete(ctx, &t, asked[i], vectors[i]); err != nil {
+			return t, fmt.Errorf("ask %q: %w", asked[i], err)
+		}
+		if err := c.channels(ctx, &t, asked[half+i], vectors[half+i]); err != nil {
+			return t, fmt.Errorf("ask %q: %w", asked[half+i], err)
 		}
 	}
 	return t, nil
 }
 
-func (c *contest) ask(ctx context.Context, t *timings, question string, vector []float32) error {
-	sel := scope.Under(searched)
-	narrow := store.SearchQuery{Target: store.Facts, Limit: searchLimit, ValidAt: c.at}
-	for _, side := range []struct {
-		took *[]float64
-		ask  func() error
-	}{
-		{&t.whole, func() error {
-			r, err := c.engine.Search(ctx, retrieval.Query{Scope: sel, Text: question, Limit: searchLimit, Facts: true, ValidAt: c.at})
-			if err == nil && (len(r.Hits) == 0 || len(r.Degraded) > 0) {
-				err = fmt.Errorf("%d hits, degraded: %v", len(r.Hits), r.Degraded)
-			}
-			return err
-		}},
-		{&t.bareText, func() error { _, err := c.bare.query(ctx, question); return err }},
-		{&t.bareScan, func() error { c.bare.scan(vector); return nil }},
-		{&t.text, func() error { _, err := c.store.SearchText(ctx, sel, question, narrow); return err }},
-		{&t.vector, func() error { _, err := c.store.SearchVector(ctx, sel, vector, narrow); return err }},
-	} {
-		began := time.Now()
-		if err := side.ask(); err != nil {
-			return err
+func (c *contest) compete(ctx context.Context, t *timings, question string, vector []float32) error {
+	err := timed(&t.whole, func() error {
+		r, err := c.engine.Search(ctx, retrieval.Query{
+			Scope: scope.Under(searched), Text: question, Limit: searchLimit, Facts: true, ValidAt: c.at,
+		})
+		if err == nil && (len(r.Hits) == 0 || len(r.Degraded) > 0) {
+			err = fmt.Errorf("%d hits, degraded: %v", len(r.Hits), r.Degraded)
 		}
-		*side.took = append(*side.took, float64(time.Since(began).Nanoseconds())/1e6)
+		return err
+	})
+	if err == nil {
+		err = timed(&t.bareText, func() error { _, err := c.bare.query(ctx, question); return err })
 	}
-	last := len(t.bareText) - 1
-	t.bareSum = append(t.bareSum, t.bareText[last]+t.bareScan[last])
-	return nil
+	if err == nil {
+		err = timed(&t.bareScan, func() error { c.bare.scan(vector); return nil })
+	}
+	if err == nil {
+		last := len(t.bareText) - 1
+		t.bareSum = append(t.bareSum, t.bareText[last]+t.bareScan[last])
+	}
+	return err
 }
 
-// questions is the fixed mixture: eight rare words, six pairs of common ones, six
-// of several words, four sentences with a name.
-func questions() []string {
-	all := rareWords(8)
-	s := newSpeech(11)
-	for i := range 6 {
-		all = append(all, word(i)+" "+word(2*i+1))
+func (c *contest) channels(ctx context.Context, t *timings, question string, vector []float32) error {
+	narrow := store.SearchQuery{Target: store.Facts, Limit: searchLimit, ValidAt: c.at}
+	err := timed(&t.text, func() error {
+		_, err := c.store.SearchText(ctx, scope.Under(searched), question, narrow)
+		return err
+	})
+	if err == nil {
+		err = timed(&t.vector, func() error {
+			_, err := c.store.SearchVector(ctx, scope.Under(searched), vector, narrow)
+			return err
+		})
 	}
-	for i := range 6 {
-		all = append(all, s.words(4+i%3))
-	}
-	for i := range 4 {
-		all = append(all, "Which "+word(40+i)+" does "+name(37*i)+" "+strings.TrimSuffix(verbs[i], "s")+"?")
+	return err
+}
+
+// timed appends how long f takes, in milliseconds.
+func timed(took *[]float64, f func() error) error {
+	began := time.Now()
+	err := f()
+	*took = append(*took, float64(time.Since(began).Nanoseconds())/1e6)
+	return err
+}
+
+// questions is n mixtures: of each, eight rare words, six pairs of common ones,
+// six questions of several words, four sentences with a name. A seed gives the
+// same in every run.
+func questions(seed uint64, n int) []string {
+	rare, s := rareWords(), newSpeech(1_000+seed)
+	var all []string
+	for range n {
+		for range 8 {
+			all = append(all, rare[s.IntN(len(rare))])
+		}
+		for range 6 {
+			all = append(all, word(s.IntN(12))+" "+word(s.IntN(12)))
+		}
+		for i := range 6 {
+			all = append(all, s.words(4+i%3))
+		}
+		for range 4 {
+			all = append(all, "Which "+word(40+s.IntN(400))+" does "+name(s.IntN(300))+" "+strings.TrimSuffix(verbs[s.IntN(len(verbs))], "s")+"?")
+		}
 	}
 	return all
 }
 
-// rareWords are the rarest that the first facts hold, and so every size of
-// scope: in a large one they are not alone.
-func rareWords(n int) []string {
+// rareWords are the rarer half of those that the first facts hold, and so every
+// size of scope: in a large one they are not alone.
+func rareWords() []string {
 	s := newSpeech(factsSeed)
 	ranks := make([]int, effectFacts*factWords)
 	for i := range ranks {
@@ -188,9 +214,9 @@ func rareWords(n int) []string {
 	}
 	slices.Sort(ranks)
 	ranks = slices.Compact(ranks)
-	words := make([]string, n)
-	for i := range words {
-		words[i] = word(ranks[len(ranks)-1-i*len(ranks)/(2*n)])
+	var words []string
+	for _, rank := range ranks[len(ranks)/2:] {
+		words = append(words, word(rank))
 	}
 	return words
 }
