@@ -419,7 +419,10 @@ func TestP8FaultRefusedCommand(t *testing.T) {
 // there.
 func TestP7FaultBrokerRestarts(t *testing.T) {
 	t.Parallel()
-	h, stop := open(t, t.TempDir())
+	h, stop := openWith(t, t.TempDir(), func(h *house) {
+		// A tick whose publishing fell into a restart is issued again.
+		h.cfg.Scheduler.Overdue, h.cfg.Scheduler.Sweep = 2*time.Second, 200*time.Millisecond
+	}, func(*house) {})
 	defer stop()
 	tell(t, h, "bob", 1, "I live in Bonn.")
 	consolidated(t, h, "bob", 1) // everything runs

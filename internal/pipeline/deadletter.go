@@ -134,10 +134,22 @@ func (l *Letters) Drop(ctx context.Context, sequence uint64) error {
 	if err != nil {
 		return err
 	}
-	if err := stream.SecureDeleteMsg(ctx, sequence); err != nil {
+	if err := remove(ctx, stream, sequence); err != nil {
 		return fmt.Errorf("pipeline: drop dead letter %d: %w", sequence, err)
 	}
 	return nil
+}
+
+// remove deletes a letter, or says that somebody else just did.
+func remove(ctx context.Context, stream jetstream.Stream, sequence uint64) error {
+	err := stream.SecureDeleteMsg(ctx, sequence)
+	if err == nil {
+		return nil
+	}
+	if _, gone := stream.GetMsg(ctx, sequence); errors.Is(gone, jetstream.ErrMsgNotFound) {
+		return ErrNoLetter
+	}
+	return err
 }
 
 func (l *Letters) get(ctx context.Context, sequence uint64) (jetstream.Stream, Letter, error) {

@@ -41,10 +41,10 @@ func (l *Letters) Retry(ctx context.Context, sequence uint64) error {
 	if err != nil {
 		return err
 	}
-	if ack.Duplicate && msg.Header.Get(jetstream.MsgIDHeader) != retryID(letter) {
+	if ack.Duplicate && plain(msg.Header) { // else it is the retry of another caller
 		return fmt.Errorf("pipeline: retry dead letter %d: %w", sequence, ErrRemembered)
 	}
-	if err := stream.SecureDeleteMsg(ctx, sequence); err != nil {
+	if err := remove(ctx, stream, sequence); err != nil && !errors.Is(err, ErrNoLetter) {
 		return fmt.Errorf("pipeline: drop dead letter %d after its retry: %w", sequence, err)
 	}
 	return nil
@@ -120,8 +120,8 @@ func (l *Letters) again(letter Letter, body []byte) (*nats.Msg, error) {
 	for name, values := range letter.Headers {
 		header[name] = values
 	}
-	switch plain := first(header, "ce-id") == "" && first(header, "content-type") != event.ApplicationCloudEventsJSON; {
-	case !plain:
+	switch {
+	case !plain(header):
 		// The stream may remember the first message; the event's own id stays.
 		header.Set(jetstream.MsgIDHeader, id)
 	case letter.CausationID != "":
@@ -131,6 +131,11 @@ func (l *Letters) again(letter Letter, body []byte) (*nats.Msg, error) {
 		header.Set(jetstream.MsgIDHeader, letter.CausationID)
 	}
 	return &nats.Msg{Subject: subject, Header: header, Data: body}, nil
+}
+
+// plain reports whether a message has no envelope of its own.
+func plain(h nats.Header) bool {
+	return first(h, "ce-id") == "" && first(h, "content-type") != event.ApplicationCloudEventsJSON
 }
 
 // latePayload turns a buried range into a late batch; nil for other kinds. Of a
