@@ -165,7 +165,7 @@ func (e *Embedded) ClientURL() string {
 func (e *Embedded) Ready() error {
 	r := e.current.Load()
 	switch {
-	case r == nil || !r.srv.Running() || r.srv.Addr() == nil:
+	case r == nil || !r.srv.Running() || r.srv.Addr() == nil && !e.cfg.Private:
 		return ErrNotRunning
 	case !r.srv.JetStreamEnabled():
 		return fmt.Errorf("%w: JetStream has stopped", ErrNotRunning)

@@ -192,3 +192,23 @@ func TestReadableCredentialIsReplaced(t *testing.T) {
 		t.Errorf("a leaked credential is still in use (%v)", err)
 	}
 }
+
+// A private broker serves this process and nobody else.
+func TestPrivateListensNowhere(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	env := brokertest.StartWith(t, broker.EmbeddedConfig{Private: true, Port: taken.Addr().(*net.TCPAddr).Port})
+	if err := env.Broker.Ready(); err != nil {
+		t.Error(err)
+	}
+	if _, err := env.JS.Stream(bounded(t), broker.StreamEpisodes); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(env.Dir, broker.URLFile)); !os.IsNotExist(err) {
+		t.Errorf("it says where it can be reached: %v", err)
+	}
+}

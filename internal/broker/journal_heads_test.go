@@ -76,3 +76,50 @@ func TestAppendBehindWhatWasTrimmed(t *testing.T) {
 		t.Errorf("a store ahead of the stream: err = %v, want a conflict", err)
 	}
 }
+
+// All spans every scope of every project, and Begin says what was dropped.
+func TestTapeIsTheWholeStream(t *testing.T) {
+	t.Parallel()
+	env := brokertest.Start(t)
+	j := broker.NewJournal(env.JS)
+	if begin, err := j.Begin(bounded(t)); err != nil || begin > 1 {
+		t.Errorf("an empty stream begins at %d, %v", begin, err)
+	}
+	var want []uint64
+	last := map[scope.Scope]uint64{}
+	for revision := uint64(1); revision <= 4; revision++ {
+		for _, s := range []scope.Scope{{Project: "p", User: "ann"}, {Project: "q", User: "ann"}, {Project: "q", Agent: "bot", Session: "*"}} {
+			last[s] = appendEffect(t, j, s, revision, last[s])
+			want = append(want, last[s])
+		}
+	}
+	all := func(after uint64) (got []uint64) {
+		t.Helper()
+		for e, err := range j.All(bounded(t), after) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, e.Sequence)
+		}
+		return got
+	}
+	if diff := cmp.Diff(want, all(0)); diff != "" {
+		t.Errorf("all (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want[11:], all(want[10])); diff != "" {
+		t.Errorf("all behind %d (-want +got):\n%s", want[10], diff)
+	}
+	stream, err := env.JS.Stream(bounded(t), broker.StreamAudit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Purge(bounded(t), jetstream.WithPurgeSequence(want[5])); err != nil {
+		t.Fatal(err)
+	}
+	if begin, err := j.Begin(bounded(t)); err != nil || begin != want[5] {
+		t.Errorf("the stream begins at %d, %v, want %d", begin, err, want[5])
+	}
+	if diff := cmp.Diff(want[5:], all(0)); diff != "" {
+		t.Errorf("what is left (-want +got):\n%s", diff)
+	}
+}

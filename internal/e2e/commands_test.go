@@ -66,6 +66,7 @@ func (i *instance) reads() {
 		{"deadletter", "list"},
 		{"replay"},
 		{"export"},
+		{"digest"},
 		{"export", "--content", "--user", "ann"},
 		{"topology", "show"},
 		{"config", "print"},

@@ -49,6 +49,9 @@ func TestPastIsWhatWasHandedOut(t *testing.T) {
 	if ids := read(3); len(ids) != 0 {
 		t.Errorf("behind 3: %v", ids)
 	}
+	if begin, err := past.Begin(b.context()); err != nil || begin != 1 {
+		t.Errorf("begins at %d, %v", begin, err)
+	}
 	enough := errors.New("enough")
 	if err := past.Read(b.context(), 0, func(events.Raw, bool) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("err = %v, want that of yield", err)

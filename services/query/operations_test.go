@@ -50,7 +50,7 @@ func TestDescription(t *testing.T) {
 		"POST /v1/search": "Search", "GET /v1/facts": "", "POST /v1/facts": "Remember", "GET /v1/facts/{id}": "",
 		"DELETE /v1/facts/{id}": "", "POST /v1/facts/{id}/correct": "Correct", "POST /v1/facts/{id}/confirm": "",
 		"POST /v1/facts/{id}/restore": "", "GET /v1/facts/{id}/history": "", "GET /v1/facts/{id}/explain": "",
-		"DELETE /v1/scopes": "", "GET /v1/ledger": "", "GET /v1/audit": "", "GET /v1/export": "", "GET /healthz": "",
+		"DELETE /v1/scopes": "", "GET /v1/ledger": "", "GET /v1/audit": "", "GET /v1/export": "", "GET /v1/digest": "", "GET /healthz": "",
 		"GET /readyz": "", "GET /v1/deadletters": "", "GET /v1/deadletters/{sequence}": "",
 		"POST /v1/deadletters/{sequence}/retry": "", "DELETE /v1/deadletters/{sequence}": "",
 	} {

@@ -1,6 +1,8 @@
 package query
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 	"strings"
 	"testing"
@@ -128,7 +130,17 @@ func TestExport(t *testing.T) {
 	if !strings.Contains(whole[0], "created_at") || strings.Contains(export(true)[0], "created_at") {
 		t.Error("wall-clock fields")
 	}
+	for _, content := range []bool{false, true} {
+		sum := sha256.Sum256([]byte(strings.Join(export(content), "\n") + "\n"))
+		d, err := r.client.Digest(t.Context(), content)
+		if want := (api.Digest{Digest: hex.EncodeToString(sum[:]), Content: content}); err != nil || d != want {
+			t.Errorf("digest %+v, %v, want %+v", d, err, want)
+		}
+	}
 	r.store.fail(errDown)
+	if p := r.do(http.MethodGet, "/v1/digest", "").problem(t); p.Status != 503 {
+		t.Errorf("%+v", p)
+	}
 	if p := r.do(http.MethodGet, "/v1/export", "").problem(t); p.Status != 503 {
 		t.Errorf("%+v", p)
 	}

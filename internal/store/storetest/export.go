@@ -57,9 +57,30 @@ func testExport(t *testing.T, s suite) {
 	apply(t, st, effect(scope.Scope{Project: "q", User: "ana"}, 1, withFacts(v1)))
 	equal(t, "scopes that hold anything, by key", []string{"p/agent/bot/", "p/user/ana/", "p/user/bea/"}, scopes(t, st, scope.Selector{Project: "p"}))
 	equal(t, "within", []string{"p/user/ana/"}, scopes(t, st, scope.Under(ana)))
+	equal(t, "projects that hold anything", []string{"p", "q"}, must(st.Projects(ctx))(t))
+	testDigest(t, st)
 	n := 0
 	if err := st.Scopes(ctx, scope.Selector{Project: "p"}, func(scope.Scope) bool { n++; return false }); err != nil || n != 1 {
 		t.Errorf("stopped after %d, %v", n, err)
+	}
+}
+
+// testDigest holds the digest to what it is defined as.
+func testDigest(t *testing.T, st store.Store) {
+	t.Helper()
+	for _, mode := range []memory.ExportMode{memory.ExportFull, memory.ExportContent} {
+		var lines []memory.Line
+		for _, project := range must(st.Projects(t.Context()))(t) {
+			err := st.Scopes(t.Context(), scope.Selector{Project: project}, func(sc scope.Scope) bool {
+				lines = append(lines, must(memory.Export(must(st.Snapshot(t.Context(), sc))(t), mode))(t)...)
+				return true
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		memory.SortLines(lines)
+		equal(t, "digest", memory.Digest(lines), must(store.Digest(t.Context(), st, mode))(t))
 	}
 }
 
