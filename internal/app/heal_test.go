@@ -19,7 +19,7 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// open runs a house over dir until the test calls stop.
+// open runs a house over dir, once it is healed, until the test calls stop.
 func open(t *testing.T, dir string) (h *house, stop func()) {
 	t.Helper()
 	return openWith(t, loopback(dir))
@@ -51,8 +51,13 @@ func openAltered(t testing.TB, cfg Config, prepare, rewire func(*house)) (h *hou
 	}
 	rewire(h)
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- h.run(ctx, func() {}) }()
+	done, ready := make(chan error, 1), make(chan struct{})
+	go func() { done <- h.run(ctx, func() { close(ready) }) }()
+	select {
+	case <-ready:
+	case err := <-done:
+		t.Fatal(err)
+	}
 	return h, func() {
 		t.Helper()
 		cancel()

@@ -284,6 +284,7 @@ func (f *fakeStore) Scopes(_ context.Context, sel scope.Selector, yield func(sco
 			}
 		}
 	})
+	slices.SortFunc(scopes, func(a, b scope.Scope) int { return strings.Compare(a.Key(), b.Key()) })
 	for _, s := range scopes {
 		if !yield(s) {
 			break
