@@ -324,7 +324,7 @@ func TestP8FaultRefusedCommand(t *testing.T) {
 // there.
 func TestP7FaultBrokerRestarts(t *testing.T) {
 	t.Parallel()
-	h, stop := openWith(t, t.TempDir(), func(h *house) {
+	h, stop := openAltered(t, loopback(t.TempDir()), func(h *house) {
 		// A tick whose publishing fell into a restart is issued again.
 		h.cfg.Scheduler.Overdue, h.cfg.Scheduler.Sweep = 2*time.Second, 200*time.Millisecond
 	}, func(*house) {})
