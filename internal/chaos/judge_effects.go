@@ -38,6 +38,10 @@ func (j *judge) effects(ctx context.Context) error {
 	}
 	for e, err := range j.evidence.Journal.Read(ctx, scope.Selector{Project: scope.DefaultProject}, 0) {
 		if err != nil {
+			if ctx.Err() == nil {
+				j.count(&j.verdict.RevisionGaps, "revisions", "AUDIT", "%v", err)
+				break
+			}
 			return err
 		}
 		if err := j.follow(&t, e); err != nil {
@@ -122,7 +126,7 @@ func (j *judge) scope(ctx context.Context, t *trail, s scope.Scope) error {
 	left := t.effects[s]
 	for e, err := range j.evidence.Log.Effects(ctx, s, 0) {
 		if err != nil {
-			return err
+			return j.unreadable(ctx, err)
 		}
 		text, err := json.Marshal(e.Data)
 		if err != nil {
@@ -147,7 +151,7 @@ func (j *judge) rows(ctx context.Context, t *trail) error {
 	for {
 		list, err := j.evidence.Log.Records(ctx, scope.Selector{Project: scope.DefaultProject}, q)
 		if err != nil {
-			return err
+			return j.unreadable(ctx, err)
 		}
 		full := len(list) == q.Limit
 		for _, r := range whole(list, full) {
@@ -170,6 +174,16 @@ func (j *judge) rows(ctx context.Context, t *trail) error {
 	for at := range t.rows {
 		j.count(&v.AuditOff, "audit log", at.String(), "has no row")
 	}
+	return nil
+}
+
+// unreadable counts what the audit log cannot answer: a row whose effect is gone
+// is an error of its.
+func (j *judge) unreadable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	j.count(&j.verdict.AuditOff, "audit log", "the log", "%v", err)
 	return nil
 }
 

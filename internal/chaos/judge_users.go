@@ -10,24 +10,25 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// stream checks that EPISODES still holds each message where its publisher was
-// told that it stands.
+// stream checks that EPISODES still holds each message, repetitions included,
+// where its publisher was told that it stands.
 func (j *judge) stream(ctx context.Context) error {
-	ids := map[uint64]string{}
+	held := map[uint64]string{}
 	err := j.evidence.Said.Read(ctx, 0, func(in events.Raw, _ bool) error {
 		meta, _, err := events.Decode(in)
-		ids[in.Sequence] = meta.ID
+		held[in.Sequence] = meta.ID
 		return err
 	})
 	if err != nil {
 		return err
 	}
+	missed := map[uint64]bool{} // a repetition that the broker knew stands where the first does
 	for n, voice := range j.workload.Voices {
-		user := j.workload.Users[voice.User]
-		episodes, sequences := j.acknowledged(n)
-		for k, e := range episodes {
-			if id := user.Episodes[e].ID; ids[sequences[k]] != id {
-				j.count(&j.verdict.Lost, "stream", id, "EPISODES does not hold it at %d", sequences[k])
+		for k, sequence := range j.record.Acks[n] {
+			id := j.workload.Users[voice.User].Episodes[voice.Steps[k].Episode].ID
+			if held[sequence] != id && !missed[sequence] {
+				missed[sequence] = true
+				j.count(&j.verdict.Lost, "stream", id, "EPISODES does not hold it at %d", sequence)
 			}
 		}
 	}
@@ -76,8 +77,7 @@ func (j *judge) episodes(ctx context.Context, user User, voices []int) error {
 	missed := map[string]bool{} // both devices say hello
 	for _, voice := range voices {
 		last := memory.Episode{}
-		episodes, _ := j.acknowledged(voice)
-		for _, n := range episodes {
+		for _, n := range j.acknowledged(voice) {
 			id := user.Episodes[n].ID
 			if len(stored[id]) == 0 {
 				if !missed[id] {

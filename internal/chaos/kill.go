@@ -38,12 +38,11 @@ func drawKills(size Size, random *rand.Rand) []Kill {
 	return kills
 }
 
-// due removes the kills that a counter has reached from what is left, and
-// reports how many they were.
-func due(left []Kill, counter Counter, count int) (rest []Kill, reached int) {
+// due splits what is left into the kills that a counter has reached and the rest.
+func due(left []Kill, counter Counter, count int) (rest, reached []Kill) {
 	for _, k := range left {
 		if k.Counter == counter && k.At <= count {
-			reached++
+			reached = append(reached, k)
 			continue
 		}
 		rest = append(rest, k)

@@ -69,7 +69,7 @@ func (p *publishers) speak(ctx context.Context, n int) error {
 		}
 		spoken[step.Episode] = time.Now()
 		p.acks[n] = append(p.acks[n], ack.Sequence)
-		p.count(step, ack.Duplicate)
+		p.count(n, step, ack.Duplicate)
 	}
 	if p.left[voice.User].Add(-1) > 0 {
 		return nil
@@ -86,8 +86,12 @@ func (p *publishers) speak(ctx context.Context, n int) error {
 	return nil
 }
 
-func (p *publishers) count(step Step, known bool) {
+// count tells what came of a step. The greeting counts for a user's first voice
+// alone.
+func (p *publishers) count(n int, step Step, known bool) {
+	voices := p.workload.Voices
 	switch {
+	case step.Again == First && step.Episode == 0 && n > 0 && voices[n-1].User == voices[n].User:
 	case step.Again == First:
 		p.said.Add(1)
 		select {

@@ -94,5 +94,10 @@ func ReadRecord(dir string) (Record, *Workload, error) {
 	if digest != r.Workload || len(r.Acks) != len(w.Voices) {
 		return r, nil, ErrRecord
 	}
+	for n, acks := range r.Acks {
+		if len(acks) > len(w.Voices[n].Steps) {
+			return r, nil, ErrRecord
+		}
+	}
 	return r, w, nil
 }

@@ -170,9 +170,9 @@ func (r *run) progress() Progress {
 func (r *run) strike(ctx context.Context, counter Counter, count int) error {
 	rest, reached := due(r.left, counter, count)
 	r.left = rest
-	for range reached {
+	for _, kill := range reached {
 		killed := Killed{
-			Kill:         Kill{Counter: counter, At: count},
+			Kill:         kill,
 			Acknowledged: int(r.publishers.said.Load()), Consolidated: r.known,
 		}
 		r.process.kill()

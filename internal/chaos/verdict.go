@@ -118,16 +118,15 @@ func (v *Verdict) find(check, where, what string, args ...any) {
 }
 
 // acknowledged lists the episodes that a voice was acknowledged, in the order in
-// which it said them first, with where each stands in the stream.
-func (j *judge) acknowledged(voice int) (episodes []int, sequences []uint64) {
+// which it said them first.
+func (j *judge) acknowledged(voice int) (episodes []int) {
 	steps := j.workload.Voices[voice].Steps
-	for n, sequence := range j.record.Acks[voice] {
-		if n < len(steps) && steps[n].Again == First {
-			episodes = append(episodes, steps[n].Episode)
-			sequences = append(sequences, sequence)
+	for _, s := range steps[:len(j.record.Acks[voice])] {
+		if s.Again == First {
+			episodes = append(episodes, s.Episode)
 		}
 	}
-	return episodes, sequences
+	return episodes
 }
 
 // ledger checks the accounts, and that they account for what was acknowledged.
@@ -149,8 +148,7 @@ func (j *judge) ledger(ctx context.Context) error {
 		if said[voice.User] == nil {
 			said[voice.User] = map[int]bool{}
 		}
-		episodes, _ := j.acknowledged(n)
-		for _, e := range episodes {
+		for _, e := range j.acknowledged(n) {
 			said[voice.User][e] = true
 		}
 	}

@@ -1,0 +1,168 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"palimpsest/internal/broker"
+	"palimpsest/internal/chaos"
+)
+
+// chaosLimit bounds a run of chaos: work that a killed process held waits half a
+// minute for the next one.
+const chaosLimit = 8 * time.Minute
+
+// tried is what `palimpsest chaos --json` says.
+type tried struct {
+	chaos.Size
+	Run     chaos.Figures
+	Verdict chaos.Verdict
+}
+
+// tryChaos runs the command and wants its verdict, good or bad.
+func tryChaos(t testing.TB, args ...string) (out tried, code int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), chaosLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, append([]string{"--json", "chaos"}, args...)...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends its children
+	cmd.WaitDelay = patience
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if json.Unmarshal(stdout.Bytes(), &out) != nil {
+		t.Fatalf("chaos %v: %v: %s%s", args, err, stdout.String(), stderr.String())
+	}
+	return out, cmd.ProcessState.ExitCode()
+}
+
+// theft takes something away behind the back of a stopped Palimpsest.
+type theft struct {
+	name  string
+	steal func(t *testing.T, data string)
+	// noticed is the figure of the verdict that must say so.
+	noticed func(v chaos.Verdict) int
+}
+
+func lost(v chaos.Verdict) int       { return v.Lost }
+func gaps(v chaos.Verdict) int       { return v.RevisionGaps }
+func auditOff(v chaos.Verdict) int   { return v.AuditOff }
+func outOfOrder(v chaos.Verdict) int { return v.OutOfOrder }
+func wrong(v chaos.Verdict) int      { return v.Wrong }
+
+var thefts = []theft{
+	{"an episode of the store", inFile("memory.db", `DELETE FROM episodes WHERE row = (SELECT max(row) / 2 FROM episodes)`), lost},
+	{"a message of EPISODES", fromStream(broker.StreamEpisodes, acknowledged), lost},
+	{"an effect of AUDIT", fromStream(broker.StreamAudit, half), gaps},
+	{"the newest effect of AUDIT", fromStream(broker.StreamAudit, newest), gaps},
+	{"a row of the audit log", inFile("audit.db", `DELETE FROM records WHERE sequence = (SELECT max(sequence) FROM records) AND idx = 0`), auditOff},
+	{"an effect of the audit log", inFile("audit.db", `DELETE FROM effects WHERE sequence = (SELECT max(sequence) / 2 FROM effects)`), auditOff},
+	{"a fact", inFile("memory.db", `DELETE FROM facts WHERE row = (SELECT max(row) FROM facts WHERE predicate = 'likes' AND valid_until IS NULL)`), lost},
+	{"the value of a fact", inFile("memory.db", `UPDATE facts SET body = replace(body, '"object":"', '"object":"x')
+	  WHERE row = (SELECT max(row) FROM facts WHERE predicate = 'lives_in' AND valid_until IS NULL)`), outOfOrder},
+	{"the end of a fact", inFile("memory.db", `UPDATE facts SET valid_until = NULL, body = json_remove(body, '$.valid_until')
+	  WHERE row = (SELECT max(row) FROM facts WHERE predicate = 'likes' AND valid_until IS NOT NULL)`), wrong},
+	{"the order of two episodes", inFile("memory.db", `
+	  UPDATE episodes SET ordinal = -3 WHERE scope_id = 1 AND ordinal = 3;
+	  UPDATE episodes SET ordinal = 3 WHERE scope_id = 1 AND ordinal = 9;
+	  UPDATE episodes SET ordinal = 9 WHERE scope_id = 1 AND ordinal = -3`), outOfOrder},
+	{"the consolidation of an episode", inFile("memory.db", `UPDATE rule_states SET watermark = watermark - 1 WHERE scope_id = 1 AND rule = 'turn'`), lost},
+}
+
+// inFile changes rows of one of the SQLite files.
+func inFile(name, statements string) func(*testing.T, string) {
+	return func(t *testing.T, data string) {
+		db, err := sql.Open("sqlite", filepath.Join(data, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		done, err := db.ExecContext(t.Context(), statements)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := done.RowsAffected(); err != nil || n == 0 {
+			t.Fatalf("%d rows changed (%v)", n, err)
+		}
+	}
+}
+
+func half(_ *testing.T, _ string, last uint64) uint64   { return last / 2 }
+func newest(_ *testing.T, _ string, last uint64) uint64 { return last }
+
+// acknowledged is where a message stands that its publisher was acknowledged.
+func acknowledged(t *testing.T, data string, _ uint64) uint64 {
+	record, _, err := chaos.ReadRecord(filepath.Dir(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record.Acks[0][len(record.Acks[0])/2]
+}
+
+// fromStream removes a message of a stream.
+func fromStream(name string, which func(t *testing.T, data string, last uint64) uint64) func(*testing.T, string) {
+	return func(t *testing.T, data string) {
+		b, err := broker.StartEmbedded(broker.EmbeddedConfig{Dir: filepath.Join(data, "nats"), Private: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := b.Shutdown(context.WithoutCancel(t.Context())); err != nil {
+				t.Error(err)
+			}
+		}()
+		var stream jetstream.Stream
+		if stream, err = b.JetStream().Stream(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+		if err := stream.DeleteMsg(t.Context(), which(t, data, stream.CachedInfo().State.LastSeq)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestChaos kills a small run, which keeps every promise, and then takes things
+// away from what it left: each time the verdict says so.
+func TestChaos(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "run")
+	out, code := tryChaos(t, "--episodes", "300", "--users", "10", "--kills", "2", "--seed", "5", "--data", dir)
+	if v := out.Verdict; code != 0 || !v.OK || v.Checked.Episodes != 300 || v.Checked.Facts == 0 || v.Checked.AuditRows == 0 {
+		t.Fatalf("exit %d: %+v", code, v)
+	}
+	want, err := chaos.Draw(out.Size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, k := range out.Run.Kills {
+		if len(out.Run.Kills) != len(want.Kills) || k.Kill != want.Kills[n] {
+			t.Errorf("killed at %+v, the seed says %+v", out.Run.Kills, want.Kills)
+		}
+	}
+	if again, code := tryChaos(t, "--judge", dir); code != 0 || !again.Verdict.OK {
+		t.Fatalf("judged again: exit %d: %+v", code, again.Verdict)
+	}
+	for _, th := range thefts {
+		t.Run(th.name, func(t *testing.T) {
+			t.Parallel()
+			robbed := filepath.Join(t.TempDir(), "run")
+			if err := os.CopyFS(robbed, os.DirFS(dir)); err != nil {
+				t.Fatal(err)
+			}
+			th.steal(t, chaos.Data(robbed))
+			out, code := tryChaos(t, "--judge", robbed)
+			if code == 0 || out.Verdict.OK || th.noticed(out.Verdict) == 0 {
+				t.Errorf("exit %d: %+v", code, out.Verdict)
+			}
+		})
+	}
+}
