@@ -22,6 +22,11 @@ type Kill struct {
 	At      int     `json:"at"`
 }
 
+// Compare orders kills by counter, then by figure.
+func (k Kill) Compare(other Kill) int {
+	return cmp.Or(cmp.Compare(k.Counter, other.Counter), cmp.Compare(k.At, other.At))
+}
+
 // drawKills lets half of the kills fall while episodes are published, and half
 // while what was published is worked on, which takes longer.
 func drawKills(size Size, random *rand.Rand) []Kill {
@@ -32,9 +37,7 @@ func drawKills(size Size, random *rand.Rand) []Kill {
 			kills[n] = Kill{Counter: Consolidated, At: 1 + random.IntN(size.Episodes)}
 		}
 	}
-	slices.SortFunc(kills, func(a, b Kill) int {
-		return cmp.Or(cmp.Compare(a.Counter, b.Counter), cmp.Compare(a.At, b.At))
-	})
+	slices.SortFunc(kills, Kill.Compare)
 	return kills
 }
 

@@ -37,16 +37,20 @@ type story struct {
 	random   *rand.Rand
 	names    *names
 	episodes []Episode
-	devices  [][]int // per device, what it tells, in the order in which it happened
-	liked    [][]int // per device, what it said is liked and did not take back
-	bound    []bool  // per episode: others speak of the same thing, so that order matters
-	had      map[string]bool
+	devices  [][]int        // per device, what it tells, in the order in which it happened
+	liked    [][]int        // per device, what it said is liked and did not take back
+	bound    []bool         // per episode: others speak of the same thing, so that order matters
+	changed  map[string]int // per predicate of which the last word holds: how often
 }
+
+// maxChanges is how often one thing changes, well below what the product takes
+// for a client in a loop.
+const maxChanges = 12
 
 func newStory(user string, devices int, random *rand.Rand) *story {
 	s := &story{
 		user: user, random: random, names: newNames(random),
-		devices: make([][]int, devices), liked: make([][]int, devices), had: map[string]bool{},
+		devices: make([][]int, devices), liked: make([][]int, devices), changed: map[string]int{},
 	}
 	s.say("hello", "Hello.", claim{})
 	return s
@@ -69,9 +73,9 @@ func (s *story) next() {
 	n := s.say(fmt.Sprintf("%d", len(s.episodes)), "", claim{})
 	e := &s.episodes[n]
 	switch roll := s.random.IntN(100); {
-	case roll < 12:
+	case roll < 12 && s.changed[livesIn] < maxChanges:
 		e.Content, e.claim = s.move()
-	case roll < 18:
+	case roll < 18 && s.changed[phone] < maxChanges:
 		e.Content, e.claim = s.ring()
 	case roll < 24:
 		name := s.names.draw()
@@ -92,17 +96,19 @@ func (s *story) next() {
 
 func (s *story) move() (string, claim) {
 	city, verb := s.names.draw(), "I moved to "
-	if !s.had[livesIn] {
-		s.had[livesIn], verb = true, "I live in "
+	if s.changed[livesIn] == 0 {
+		verb = "I live in "
 	}
+	s.changed[livesIn]++
 	return verb + city + ".", claim{predicate: livesIn, object: city}
 }
 
 func (s *story) ring() (string, claim) {
 	text := "My new number ends in "
-	if !s.had[phone] {
-		s.had[phone], text = true, "My phone number ends in "
+	if s.changed[phone] == 0 {
+		text = "My phone number ends in "
 	}
+	s.changed[phone]++
 	number := fmt.Sprintf("%d", 1000+len(s.episodes)%9000)
 	return text + number + ".", claim{predicate: phone, object: "ends in " + number}
 }
