@@ -31,7 +31,7 @@ func rebuild(t testing.TB, data string, code int, args ...string) (out rebuilt) 
 	t.Helper()
 	stdout, stderr, exit := run(t, nil, append([]string{"--json", "rebuild", "--data", data}, args...)...)
 	if exit != code {
-		t.Fatalf("rebuild %v: exit %d, want %d: %s", args, exit, code, stderr)
+		t.Fatalf("rebuild %v: exit %d, want %d: %s; it said %s", args, exit, code, stdout, stderr)
 	}
 	if err := json.Unmarshal([]byte(stdout), &out); err != nil {
 		t.Fatalf("rebuild says %q: %v; %s", stdout, err, stderr)

@@ -49,6 +49,15 @@ func TestPastIsWhatWasHandedOut(t *testing.T) {
 	if ids := read(3); len(ids) != 0 {
 		t.Errorf("behind 3: %v", ids)
 	}
+	var newest []string
+	err := past.Newest(b.context(), func(in events.Raw) (bool, error) {
+		meta, _, err := events.Decode(in)
+		newest = append(newest, meta.ID)
+		return meta.ID == "two", err
+	})
+	if err != nil || !slices.Equal(newest, []string{"three", "two"}) {
+		t.Errorf("newest first until enough: %v, %v", newest, err)
+	}
 	if begin, err := past.Begin(b.context()); err != nil || begin != 1 {
 		t.Errorf("begins at %d, %v", begin, err)
 	}

@@ -18,14 +18,10 @@ type Past interface {
 	// yield returns an error, which it returns. settled: the partition's reader
 	// has acknowledged it and all before it.
 	Read(ctx context.Context, after uint64, yield func(in events.Raw, settled bool) error) error
-}
-
-// Stored tells what the store has of EPISODES.
-type Stored interface {
-	store.EpisodeReader
-	// NewestSequence is that of an episode stored lately, of which none that was
-	// stored has a much higher one; 0 where there is none.
-	NewestSequence(ctx context.Context) (uint64, error)
+	// Newest calls accept with what the reader of each partition has settled,
+	// newest first, until it returns true, and goes on with the next partition;
+	// or until it returns an error, which it returns.
+	Newest(ctx context.Context, accept func(in events.Raw) (enough bool, err error)) error
 }
 
 // errMissing ends the search.
@@ -37,26 +33,23 @@ var errMissing = errors.New("an episode is missing")
 // are consolidated already. It must run before any stage does, and returns how
 // many episodes it stored.
 //
-// A store that lacks nothing is told by a look at what came after its newest
-// episode; what was under way when a process died is no loss, since the broker
-// hands it out again. A store that lacks more is given everything again in stream
-// order: each partition was stored in that order, so every episode gets the
-// ordinal that it had, and those that are there change nothing.
-func (s *Service) Recover(ctx context.Context, past Past, stored Stored) (int, error) {
-	newest, err := stored.NewestSequence(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("ask for the newest episode: %w", err)
-	}
-	err = past.Read(ctx, newest, func(raw events.Raw, settled bool) error {
+// Each partition was stored in stream order, so a store that has the newest that
+// a partition settled lacks nothing of it, however far the partitions are apart;
+// what was under way when a process died is no loss, since the broker hands it
+// out again. A store that lacks anything is given everything again in stream
+// order: every episode gets the ordinal that it had, and those that are there
+// change nothing.
+func (s *Service) Recover(ctx context.Context, past Past, stored store.EpisodeReader) (int, error) {
+	err := past.Newest(ctx, func(raw events.Raw) (bool, error) {
 		in, ok := s.readable(raw)
-		if !settled || !ok {
-			return nil
+		if !ok {
+			return false, nil
 		}
 		_, err := stored.Episode(ctx, in.Scope, in.Source, in.ID)
 		if errors.Is(err, store.ErrNotFound) {
-			return errMissing
+			return false, errMissing
 		}
-		return err
+		return true, err
 	})
 	if err == nil {
 		return 0, nil

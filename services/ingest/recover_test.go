@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,11 +59,21 @@ func (s stored) Episode(_ context.Context, in scope.Scope, source, id string) (m
 	return memory.Episode{}, store.ErrNotFound
 }
 
-func (s stored) NewestSequence(context.Context) (newest uint64, err error) {
-	for _, e := range s.puts {
-		newest = max(newest, e.Seq)
+// Newest takes a user for a partition.
+func (t *tape) Newest(_ context.Context, accept func(events.Raw) (bool, error)) error {
+	enough := map[string]bool{}
+	for _, raw := range slices.Backward(t.raws) {
+		if raw.Sequence > t.floor || enough[raw.Subject] {
+			continue
+		}
+		t.reads++
+		ok, err := accept(raw)
+		if err != nil {
+			return err
+		}
+		enough[raw.Subject] = ok
 	}
-	return newest, nil
+	return nil
 }
 
 // A store restored from an older copy gets back what was said since, in the
@@ -85,7 +96,7 @@ func TestRecoverRestoredStore(t *testing.T) {
 		t.Fatalf("a lost store: %d stored, %v", n, err)
 	}
 	past.reads = 0
-	if n, err := whole.Recover(t.Context(), past, stored{fakeEpisodes: whole.episodes}); n != 0 || err != nil || past.reads != 2 {
+	if n, err := whole.Recover(t.Context(), past, stored{fakeEpisodes: whole.episodes}); n != 0 || err != nil || past.reads != 4 {
 		t.Errorf("a whole store: %d stored, %d messages looked at, %v", n, past.reads, err)
 	}
 	past.floor = 0
@@ -94,7 +105,9 @@ func TestRecoverRestoredStore(t *testing.T) {
 		t.Errorf("under way when the process died: %d stored, %v", n, err)
 	}
 	past.floor = 8
-	for name, kept := range map[string][]int{"prefix": {0, 1, 2}, "one partition lags": {0, 2, 4}} {
+	for name, kept := range map[string][]int{
+		"prefix": {0, 1, 2}, "one partition lags": {0, 2, 4}, "the other lags": {1, 3, 5},
+	} {
 		f := newFixture(t, Config{})
 		for _, at := range kept {
 			if _, err := f.again(t.Context(), past.raws[at]); err != nil {

@@ -69,20 +69,6 @@ func (s *Store) Episode(ctx context.Context, full scope.Scope, source, id string
 	return list[0], nil
 }
 
-// newestRows is how many of the rows stored last are looked at for the newest
-// sequence: several times what all partitions together work on at a time.
-const newestRows = 16 * 1024
-
-// NewestSequence is the highest sequence in EPISODES of the episodes stored
-// lately; 0 where there is none. Partitions are stored beside each other, so
-// neither is the last row's the highest nor is all below it stored.
-func (s *Store) NewestSequence(ctx context.Context) (uint64, error) {
-	var newest uint64
-	_, err := s.reads.one(ctx, `SELECT coalesce(max(seq), 0) FROM episodes
-	  WHERE row > (SELECT coalesce(max(row), 0) FROM episodes) - ?`, []any{newestRows}, &newest)
-	return newest, err
-}
-
 // EpisodesByID implements [store.EpisodeReader].
 func (s *Store) EpisodesByID(ctx context.Context, fact scope.Scope, ids []string) ([]memory.Episode, error) {
 	scopeID, err := s.scopeID(ctx, fact)
