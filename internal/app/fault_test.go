@@ -324,14 +324,15 @@ func TestP8FaultRefusedCommand(t *testing.T) {
 // there.
 func TestP7FaultBrokerRestarts(t *testing.T) {
 	t.Parallel()
+	const n = 60
 	h, stop := openAltered(t, loopback(t.TempDir()), func(h *house) {
 		// A tick whose publishing fell into a restart is issued again.
 		h.cfg.Scheduler.Overdue, h.cfg.Scheduler.Sweep = 2*time.Second, 200*time.Millisecond
+		h.cfg.Decider.Churn.Limit = n // nora moves often
 	}, func(*house) {})
 	defer stop()
 	tell(t, h, "bob", 1, "I live in Bonn.")
 	consolidated(t, h, "bob", 1) // everything runs
-	const n = 60
 	acknowledged := make(chan int, n)
 	go func() {
 		defer close(acknowledged)
