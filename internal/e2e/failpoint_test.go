@@ -184,8 +184,8 @@ func live(t *testing.T, i *instance, stories []*story) {
 	}
 }
 
-// TestP1KilledWhileHealing takes the memory store away and kills each attempt
-// to make it anew: the one that is left alone makes it whole.
+// TestP1KilledWhileHealing takes the memory store back to an older state and
+// kills each attempt to heal it: the one that is left alone makes it whole.
 func TestP1KilledWhileHealing(t *testing.T) {
 	t.Parallel()
 	file, err := armed()
@@ -194,24 +194,32 @@ func TestP1KilledWhileHealing(t *testing.T) {
 	}
 	i := mortal(t, file)
 	i.begin()
-	stories := []*story{newStory("ann"), newStory("ben"), newStory("eve")}
-	live(t, i, stories)
-	for _, s := range stories {
-		s.lived(i)
+	tell := func(users ...string) {
+		var stories []*story
+		for _, user := range users {
+			stories = append(stories, newStory(user))
+		}
+		live(t, i, stories)
+		for _, s := range stories {
+			s.lived(i)
+		}
 	}
+	tell("ann")
+	if err := i.stop(); err != nil {
+		t.Fatal(err)
+	}
+	older, err := os.ReadFile(i.files()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	i.begin()
+	tell("ben", "eve")
 	want := i.export(everything("default"), true)
 	if err := i.stop(); err != nil {
 		t.Fatal(err)
 	}
-	stores, err := filepath.Glob(filepath.Join(i.data, "memory.db*"))
-	if err != nil || len(stores) == 0 {
-		t.Fatal(stores, err)
-	}
-	for _, file := range stores {
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
-	}
+	i.unlink()
+	write(t, i.files()[0], older)
 	for _, d := range []death{{startPoint(failpoint.Recovered), 1}, {startPoint(failpoint.Recovered), 9}, {startPoint(failpoint.Healed), 1}, {startPoint(failpoint.Healed), 2}} {
 		i.dieAt(d, nil)
 	}

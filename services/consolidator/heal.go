@@ -131,6 +131,7 @@ func (h *healing) catchUp(ctx context.Context) {
 		for fact := range h.behind {
 			if _, done := errs[fact]; !done {
 				errs[fact] = h.service.RollForward(ctx, fact)
+				failpoint.Reach(failpoint.Start, failpoint.Healed)
 			}
 		}
 	}
@@ -144,7 +145,6 @@ func (h *healing) catchUp(ctx context.Context) {
 			continue
 		}
 		h.found.Behind++
-		failpoint.Reach(failpoint.Start, failpoint.Healed)
 	}
 }
 
@@ -162,6 +162,7 @@ func (h *healing) rollTogether(ctx context.Context, errs map[scope.Scope]error) 
 			continue
 		}
 		_, errs[fact] = h.service.reach(ctx, h.behind, e)
+		failpoint.Reach(failpoint.Start, failpoint.Healed)
 	}
 }
 
