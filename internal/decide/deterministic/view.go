@@ -52,7 +52,7 @@ func newView(ctx context.Context, known decide.Known, candidates []events.Candid
 func (v *view) byHash(hash string) ([]events.Fact, error) {
 	if !v.asked["hash:"+hash] {
 		// The batch's hashes are known from the start, but for a text that stays.
-		hashes := append(v.hashes, hash)
+		hashes := append([]string{hash}, v.hashes...)
 		facts, err := v.known.Lookup.ByHash(v.ctx, hashes)
 		if err != nil {
 			return nil, err

@@ -43,7 +43,7 @@ func (s *Store) factPlaces(ctx context.Context, sel scope.Selector) ([]place, er
 // exactPlace is the place of one fact scope, whose id is mostly known: deciding
 // on a candidate begins with it.
 func (s *Store) exactPlace(ctx context.Context, fact scope.Scope) ([]place, error) {
-	if !fact.IsFact() || fact.Validate() != nil {
+	if legal := fact.Validate() == nil; !legal || !fact.IsFact() {
 		return nil, nil // nothing can be there
 	}
 	id, err := s.scopeID(ctx, fact)
