@@ -40,14 +40,18 @@ func (c *benchCommand) Run(inv *invocation) error {
 			return err
 		}
 	}
+	cfg := bench.Config{
+		Only: c.Only, Rounds: c.Rounds, Facts: c.Facts, Quick: c.Quick, Profiles: c.Profile,
+		Progress: func(measure string) { _, _ = fmt.Fprintln(inv.term.Err, "measuring "+measure) },
+	}
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
 	parts, err := benchParts(inv.term.Environ)
 	if err != nil {
 		return err
 	}
-	report, failed := bench.Run(inv.ctx, bench.Config{
-		Only: c.Only, Rounds: c.Rounds, Facts: c.Facts, Quick: c.Quick, Profiles: c.Profile,
-		Progress: func(measure string) { _, _ = fmt.Fprintln(inv.term.Err, "measuring "+measure) },
-	}, parts)
+	report, failed := bench.Run(inv.ctx, cfg, parts)
 	if inv.ctx.Err() != nil {
 		return failed
 	}

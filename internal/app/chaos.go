@@ -55,6 +55,10 @@ func (c *chaosCommand) Run(inv *invocation) error {
 	if c.Judge != "" {
 		return c.conclude(inv, program, c.Judge, func(bool) bool { return true })
 	}
+	size := c.size()
+	if err := size.Validate(); err != nil {
+		return err
+	}
 	dir, err := c.directory()
 	if err != nil {
 		return err
@@ -65,7 +69,7 @@ func (c *chaosCommand) Run(inv *invocation) error {
 			_ = os.RemoveAll(dir)
 		}
 	}()
-	if err := c.run(inv, program, dir); err != nil {
+	if err := runChaos(inv, program, dir, size); err != nil {
 		if inv.ctx.Err() == nil { // what went wrong is to be looked at
 			kept = true
 			err = fmt.Errorf("%w (kept in %s)", err, dir)
@@ -100,11 +104,15 @@ func (c *chaosCommand) directory() (string, error) {
 	return dir, nil
 }
 
-func (c *chaosCommand) run(inv *invocation, program, dir string) error {
+func (c *chaosCommand) size() chaos.Size {
 	size := chaos.Size{Episodes: c.Episodes, Users: c.Users, Kills: c.Kills, Seed: rand.Uint64N(1_000_000)}
 	if c.Seed != nil {
 		size.Seed = *c.Seed
 	}
+	return size
+}
+
+func runChaos(inv *invocation, program, dir string, size chaos.Size) error {
 	_, _ = fmt.Fprintf(inv.term.Err, "seed %d: %d episodes of %d users, %d kills, in %s\n",
 		size.Seed, size.Episodes, size.Users, size.Kills, dir)
 	var rules []string

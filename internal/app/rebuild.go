@@ -118,7 +118,9 @@ func rebuildStopped(ctx context.Context, cfg Config, log *slog.Logger, shown *pr
 // openStreams lets nobody in: what is read must not grow.
 func (r *rebuilding) openStreams(ctx context.Context) error {
 	dir := r.cfg.dataPath(natsDir)
-	if _, err := os.Stat(dir); err != nil {
+	if _, err := os.Stat(dir); os.IsNotExist(err) {
+		return &userError{fmt.Sprintf("data: %s holds no streams to build from", r.cfg.Data), err}
+	} else if err != nil {
 		return err
 	}
 	var err error

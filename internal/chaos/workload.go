@@ -30,8 +30,8 @@ func (s Size) Validate() error {
 		return errors.New("users: must be 1 or more")
 	case s.Episodes < s.Users:
 		return fmt.Errorf("episodes: %d are not enough for one of each of %d users", s.Episodes, s.Users)
-	case s.Kills < 0:
-		return errors.New("kills: is negative")
+	case s.Kills < 0 || s.Kills > s.Episodes:
+		return fmt.Errorf("kills: %d is not between 0 and the number of episodes", s.Kills)
 	}
 	return nil
 }
