@@ -25,8 +25,8 @@ func plain(cfg Config, err error) error {
 		return false
 	}
 	switch {
-	case err == nil:
-		return nil
+	case err == nil || errors.As(err, new(*userError)):
+		return err
 	case is(store.ErrLocked, audit.ErrLocked, broker.ErrInUse):
 		return &userError{fmt.Sprintf("data: %s is in use by another process", cfg.Data), err}
 	case is(store.ErrNewer, audit.ErrNewer):
