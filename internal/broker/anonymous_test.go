@@ -83,7 +83,7 @@ func TestAnonymousDoesNothingElse(t *testing.T) {
 	for _, subject := range []string{
 		"palimpsest.audit.default.alice._._", "palimpsest.commands.default.alice._._", "palimpsest.ticks.default.alice._._",
 		"palimpsest.deadletter.ingest.default.alice._._", "palimpsest.outcomes.x", "palimpsest.incognito.default.alice._._",
-		"$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.DELETE.AUDIT", "$JS.API.STREAM.MSG.GET.AUDIT",
+		"palimpsest.trials.ingest-00.EPISODES.1", "$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.DELETE.AUDIT", "$JS.API.STREAM.MSG.GET.AUDIT",
 		"$JS.API.DIRECT.GET.EPISODES", "$SYS.REQ.SERVER.PING", "$SYS.REQ.USER.INFO", "_INBOX.someone", "anything",
 	} {
 		t.Run("publish "+subject, func(t *testing.T) {

@@ -20,6 +20,7 @@ const (
 	StreamAudit      = "AUDIT"
 	StreamAccess     = "ACCESS"
 	StreamDeadLetter = "DEADLETTER"
+	StreamTrials     = "TRIALS"
 )
 
 // PinGroup is the priority group of the consumers that one replica at a time
@@ -49,6 +50,13 @@ const (
 	// ackPending bounds what all replicas of a service hold together: 64
 	// replicas with 64 slots each, or two full batches of the audit sink.
 	ackPending = 4096
+
+	// A message that kills its handler is tried within minutes; one that still
+	// waits for its next trial after a week is as good as new. A mark is a
+	// subject without a body.
+	trialsKept = 7 * 24 * time.Hour
+	trialsHeld = 100_000
+	trialSize  = 1024
 )
 
 // TopologyConfig is what an operator may choose about the streams. Its zero
@@ -156,6 +164,11 @@ func Topology(cfg TopologyConfig) Declaration {
 	letters.MaxAge = cfg.DeadLetterMaxAge
 	letters.AllowDirect = true
 
+	trials := kept(StreamTrials, events.NounTrials)
+	trials.Description = "Marks of handling what may kill its handler; no events."
+	trials.Subjects = []string{"palimpsest." + events.NounTrials + ".*.*.*"}
+	trials.MaxAge, trials.MaxMsgs, trials.MaxMsgSize = trialsKept, trialsHeld, trialSize
+
 	return Declaration{Streams: []Stream{
 		{episodes, ingestConsumers()},
 		{stored, []jetstream.ConsumerConfig{consumer("scheduler-stored", stored)}},
@@ -170,6 +183,7 @@ func Topology(cfg TopologyConfig) Declaration {
 		}},
 		{access, []jetstream.ConsumerConfig{consumer("consolidator-access", access)}},
 		{letters, nil},
+		{trials, nil},
 	}}
 }
 

@@ -78,6 +78,7 @@ func TestSubjectsReachTheirStreams(t *testing.T) {
 		broker.StreamCandidates: events.Subject(events.CandidatesExtracted{Batch: events.Batch{Header: events.Header{Scope: s}}}),
 		broker.StreamDeltas:     events.Subject(events.DeltasDecided{Batch: events.Batch{Header: events.Header{Scope: s}}}),
 		broker.StreamCommands:   events.Subject(events.CommandRequested{Header: events.Header{Scope: s}}),
+		broker.StreamTrials:     events.TrialSubject("ingest-00", broker.StreamEpisodes, 7),
 		broker.StreamAccess:     events.Subject(events.FactReturned{Header: events.Header{Scope: s}}),
 	} {
 		if ack := publish(t, env.JS, subject, "x"); ack.Stream != stream {

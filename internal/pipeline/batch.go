@@ -111,7 +111,7 @@ func (b *batcher) collect() ([]*member, error) {
 	return out, err
 }
 
-// admit decodes a message and judges it before its batch is handled.
+// admit decodes a message; nil where it never can be handled.
 func (b *batcher) admit(d *delivery) *member {
 	msg, deliveries, tries := b.lanes.latest(d)
 	m := &member{d: d}
@@ -123,12 +123,11 @@ func (b *batcher) admit(d *delivery) *member {
 	if err == nil {
 		m.event, err = b.route.decode(m.in)
 	}
-	m.attempt = attempt{err: err, deliveries: deliveries, tries: tries, age: b.rt.now().Sub(m.raw.Time), excused: b.excused.Load()}
-	v := b.rt.cfg.judge(m.attempt, rand.Float64())
-	if v.action == actHandle {
+	m.attempt = attempt{err: err, deliveries: deliveries, tries: tries, age: b.rt.now().Sub(m.raw.Time)}
+	if err == nil {
 		return m
 	}
-	b.finish(m, v, Observation{})
+	b.finish(m, b.rt.cfg.judge(m.attempt, rand.Float64()), Observation{})
 	return nil
 }
 

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -22,13 +21,13 @@ func (b *batcher) settle(batch []*member) {
 	}
 	parts := b.separate(batch)
 	passed := false // anything of this batch, since it began to fail
-	for tries := batch[0].attempt.tries; len(parts) > 0; tries++ {
-		left, gotThrough, crashed := b.round(parts, tries, passed)
+	for tries := 1; len(parts) > 0; tries++ {
+		left, gotThrough, panicked := b.round(parts, tries, passed)
 		passed = passed || gotThrough
 		if len(left) == 0 {
 			return
 		}
-		if crashed || passed || tries >= b.rt.cfg.MaxDeliveries {
+		if panicked || passed || tries >= b.rt.cfg.MaxDeliveries {
 			left = halveFirst(left)
 		}
 		b.pause(backoff(tries, b.rt.cfg.RetryBase, b.rt.cfg.RetryMax, rand.Float64()))
@@ -57,39 +56,55 @@ func (b *batcher) separate(batch []*member) [][]*member {
 // round tries each part once and returns those that have to be tried again. Two
 // failures without a success in between end it: a dependency is down, and the
 // rest would only wait for it too.
-func (b *batcher) round(parts [][]*member, tries int, passed bool) (left [][]*member, gotThrough, crashed bool) {
+func (b *batcher) round(parts [][]*member, tries int, passed bool) (left [][]*member, gotThrough, panicked bool) {
 	failures := 0
 	for len(parts) > 0 {
 		part := parts[0]
 		parts = parts[1:]
+		if len(part) == 1 {
+			if v := b.summon(&part[0].attempt, part[0].raw); v.action != actHandle {
+				b.finish(part[0], v, Observation{})
+				continue
+			}
+		}
 		took, err := b.attempt(part)
-		a := attempt{handled: true, err: err, deliveries: 1, tries: tries}
+		a := attempt{handled: true, err: err, tries: tries}
+		if len(part) == 1 {
+			a = part[0].answered(err, tries)
+			b.dismiss(&a, part[0].raw)
+		}
 		if passed || gotThrough {
 			a.strikes = tries
 		}
 		v := b.rt.cfg.judge(a, rand.Float64())
-		var p *panicked
-		isPanic := errors.As(err, &p)
 		switch {
 		case v.action == actAck:
 			b.ackAll(part, took)
 			gotThrough, failures = true, 0
 		case len(part) == 1 && (v.action == actBury || v.action == actNak):
-			part[0].attempt.handled, part[0].attempt.err, part[0].attempt.tries = true, err, tries
+			part[0].attempt = a
 			b.finish(part[0], v, Observation{Duration: took})
 		case v.action == actBury && v.code != events.CodePoison:
 			mid := len(part) / 2
 			parts = append([][]*member{part[:mid], part[mid:]}, parts...)
 		default:
-			crashed = crashed || isPanic
+			panicked = panicked || crashed(err)
 			b.meter.record(Observation{Verdict: string(actWait), Panicked: logFailure(b.log, err), Kind: b.route.kind, Duration: took})
 			left = append(left, part)
 			if failures++; failures > 1 {
-				return append(left, parts...), gotThrough, crashed
+				return append(left, parts...), gotThrough, panicked
 			}
 		}
 	}
-	return left, gotThrough, crashed
+	return left, gotThrough, panicked
+}
+
+// answered is the attempt at a message that was handled by itself, in the n-th
+// round of its batch.
+func (m *member) answered(err error, n int) attempt {
+	a := m.attempt
+	a.handled, a.err, a.tries = true, err, a.tries+n-1
+	return a
 }
 
 // attempt calls the handler with one part.

@@ -109,8 +109,8 @@ func pinned(c *jetstream.ConsumerConfig) {
 	c.PriorityPolicy, c.PriorityGroups, c.PinnedTTL = jetstream.PriorityPolicyPinned, []string{PinGroup}, 3*time.Second
 }
 
-// standard declares EPISODES with one consumer of all, TICKS, CANDIDATES, STORED
-// and DEADLETTER.
+// standard declares EPISODES with one consumer of all, TICKS, CANDIDATES, STORED,
+// DEADLETTER and TRIALS.
 func (b *bench) standard(change ...func(*jetstream.ConsumerConfig)) {
 	b.tb.Helper()
 	b.stream("EPISODES", jetstream.LimitsPolicy, "palimpsest.episodes.*.*.*.*")
@@ -118,6 +118,7 @@ func (b *bench) standard(change ...func(*jetstream.ConsumerConfig)) {
 	b.stream("CANDIDATES", jetstream.LimitsPolicy, "palimpsest.candidates.>")
 	b.stream("STORED", jetstream.LimitsPolicy, "palimpsest.stored.>")
 	b.stream("DEADLETTER", jetstream.LimitsPolicy, "palimpsest.deadletter.>")
+	b.stream(TrialStream, jetstream.LimitsPolicy, "palimpsest.trials.*.*.*")
 	b.consumer("EPISODES", "episodes", change...)
 	b.consumer("TICKS", "ticks")
 }
@@ -132,7 +133,7 @@ func (s service) Name() string    { return s.name }
 func (s service) Stages() []Stage { return s.stages }
 
 func quickConfig() Config {
-	return Config{RetryBase: time.Millisecond, RetryMax: 5 * time.Millisecond, DrainTimeout: 5 * time.Second}
+	return Config{RetryBase: time.Millisecond, RetryMax: 5 * time.Millisecond, DrainTimeout: 5 * time.Second, TrialRest: time.Millisecond}
 }
 
 func (b *bench) runtime(cfg Config, js jetstream.JetStream, conn *nats.Conn) *Runtime {
@@ -184,8 +185,13 @@ func said(of scope.Scope, content string) events.EpisodeRecorded {
 // say publishes an episode; its id is its content.
 func (b *bench) say(of scope.Scope, content string) {
 	b.tb.Helper()
+	b.tell(of, content, content)
+}
+
+func (b *bench) tell(of scope.Scope, id, content string) {
+	b.tb.Helper()
 	pub := &broker{js: b.js, conn: b.conn, now: time.Now, timeout: patience}
-	meta := events.Meta{ID: content, Source: "test"}
+	meta := events.Meta{ID: id, Source: "test"}
 	if _, err := pub.Publish(b.context(), meta, said(of, content)); err != nil {
 		b.tb.Fatal(err)
 	}
@@ -203,6 +209,12 @@ func tick(of scope.Scope, to uint64) events.TickIssued {
 	return events.TickIssued{Batch: events.Batch{
 		Header: events.Header{Scope: of.Fact()}, Rule: "turn", Range: events.Range{From: 0, To: to}, Cause: events.CauseEvery,
 	}}
+}
+
+func tickOf(of scope.Scope, rule string) events.TickIssued {
+	t := tick(of, 7)
+	t.Rule = rule
+	return t
 }
 
 // letters waits for n dead letters.

@@ -25,9 +25,15 @@ type Config struct {
 	// RetryBase and RetryMax bound the backoff between attempts. Defaults 100 ms
 	// and 30 s.
 	RetryBase, RetryMax time.Duration
-	// MaxDeliveries is after how many deliveries without an answer a message is
-	// buried. Default 20.
+	// MaxDeliveries is after how many failures of its own a message is buried,
+	// and after how many deliveries it is put on trial: run alone, and buried
+	// where three trials were begun and none answered. Default 20.
 	MaxDeliveries int
+	// TrialRest is how long the process must have run before it begins a
+	// message's first trial; four times as long before each further one, so that
+	// a process that something else kills again and again buries nothing. Default
+	// 5 s.
+	TrialRest time.Duration
 	// UnknownGrace is how long a message of a kind that nobody knows waits for a
 	// newer version of the service. Default 1 h.
 	UnknownGrace time.Duration
@@ -55,6 +61,7 @@ func (c Config) WithDefaults() Config {
 		{&c.HandlerTimeout, 5 * time.Minute}, {&c.PublishTimeout, 10 * time.Second},
 		{&c.DrainTimeout, 20 * time.Second}, {&c.RetryBase, 100 * time.Millisecond},
 		{&c.RetryMax, 30 * time.Second}, {&c.UnknownGrace, time.Hour},
+		{&c.TrialRest, 5 * time.Second},
 	} {
 		if *d.field == 0 {
 			*d.field = d.value
@@ -80,6 +87,7 @@ func (c Config) Validate() error {
 	refuse(c.DrainTimeout < 0, "drain timeout: %v is negative", c.DrainTimeout)
 	refuse(c.RetryBase < 0, "retry base: %v is negative", c.RetryBase)
 	refuse(c.RetryMax < c.RetryBase, "retry max: %v is less than retry base %v", c.RetryMax, c.RetryBase)
+	refuse(c.TrialRest < 0, "trial rest: %v is negative", c.TrialRest)
 	refuse(c.UnknownGrace < 0, "unknown grace: %v is negative", c.UnknownGrace)
 	return errors.Join(errs...)
 }

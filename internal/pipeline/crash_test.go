@@ -14,11 +14,14 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// crashEnv makes the test binary a worker whose handler kills its process when
-// it meets the content "deadly"; it holds the server's address.
+// crashEnv makes the test binary a worker whose handlers kill their process when
+// they meet a "deadly" message; it holds the server's address.
 const crashEnv = "PIPELINE_TEST_CRASH"
 
-// crashChild works until it has drained nothing for a while, or dies.
+// killed is the exit code of a worker that its handler killed.
+const killed = 9
+
+// crashChild works until a handler kills it, or its parent does.
 func crashChild() {
 	conn, err := nats.Connect(os.Getenv(crashEnv))
 	if err != nil {
@@ -26,56 +29,116 @@ func crashChild() {
 		os.Exit(2)
 	}
 	js, _ := jetstream.New(conn)
-	rt, err := New(Config{MaxDeliveries: 3}, Deps{JS: js, Conn: conn})
+	rt, err := New(Config{MaxDeliveries: 2, TrialRest: 50 * time.Millisecond}, Deps{JS: js, Conn: conn})
 	if err != nil {
 		os.Exit(2)
 	}
-	stage := Consume("episodes", On(func(_ context.Context, in events.Event[events.EpisodeRecorded]) ([]events.Payload, error) {
-		if in.Data.Content == "deadly" {
-			os.Exit(9)
-		}
-		return nil, nil
-	}))
-	// The parent ends this process.
-	_ = rt.Run(context.Background(), service{name: "worker", stages: []Stage{stage}})
+	_ = rt.Run(context.Background(), service{name: "worker", stages: []Stage{
+		Consume("episodes", On(func(ctx context.Context, in episode) ([]events.Payload, error) {
+			switch in.Data.Content {
+			case "deadly":
+				os.Exit(killed)
+			case "slow": // under way whenever another stage kills the process
+				select {
+				case <-time.After(200 * time.Millisecond):
+				case <-ctx.Done():
+				}
+			}
+			return nil, ctx.Err()
+		})),
+		Consume("ticks", On(func(_ context.Context, in events.Event[events.TickIssued]) ([]events.Payload, error) {
+			if in.Data.Rule == "deadly" {
+				os.Exit(killed)
+			}
+			return nil, nil
+		})),
+	}})
 	os.Exit(0)
 }
 
+// A message that kills its process again and again is buried, and none of those
+// that died with it is, whichever stage they are in.
 func TestHandlerThatKillsTheProcess(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string][]func(*jetstream.ConsumerConfig){"free": nil, "pinned": {pinned}} {
+	quick := func(c *jetstream.ConsumerConfig) { c.AckWait = 2 * time.Second }
+	deadlyEpisode := func(b *bench) { b.say(user("eve"), "deadly") }
+	for name, tc := range map[string]struct {
+		change func(*jetstream.ConsumerConfig)
+		kill   func(*bench)
+		stream string
+	}{
+		"free":        {quick, deadlyEpisode, "EPISODES"},
+		"pinned":      {pinned, deadlyEpisode, "EPISODES"},
+		"other stage": {quick, func(b *bench) { b.publish(tickOf(user("eve"), "deadly")) }, "TICKS"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
-			b.standard(append(change, func(c *jetstream.ConsumerConfig) {
-				if c.PriorityPolicy == jetstream.PriorityPolicyNone {
-					c.AckWait = 2 * time.Second
-				}
-			})...)
-			b.say(user("eve"), "deadly")
-			deaths := 0
-			for range 3 {
-				child := exec.Command(os.Args[0])
-				child.Env = append(os.Environ(), crashEnv+"="+b.server.ClientURL())
-				if err := child.Run(); err == nil || child.ProcessState.ExitCode() != 9 {
-					t.Fatalf("child: %v", err)
-				}
-				deaths++
+			b.standard(tc.change)
+			tc.kill(b)
+			for _, who := range []string{"ann", "bob", "eve"} {
+				b.tell(user(who), who, "slow")
 			}
-			handled := make(chan string, 10)
-			b.start(Config{MaxDeliveries: 3}, Consume("episodes", On(func(_ context.Context, in events.Event[events.EpisodeRecorded]) ([]events.Payload, error) {
-				handled <- in.Data.Content
-				return nil, nil
-			})))
+			deaths := b.dieUntil(func() bool { return b.lettersHeld() > 0 })
 			letter := b.letters(1)[0]
-			if letter.Code != events.CodePoison || letter.CausationID != "deadly" || deaths != 3 {
-				t.Errorf("letter %+v after %d deaths", letter, deaths)
+			if letter.Code != events.CodePoison || letter.Stream != tc.stream || letter.Sequence != 1 {
+				t.Errorf("letter %+v", letter)
 			}
-			b.say(user("eve"), "harmless")
-			if got := await(t, handled); got != "harmless" {
-				t.Errorf("handled %q", got)
+			if deaths < 2+maxTrials {
+				t.Errorf("buried after %d deaths", deaths)
 			}
+			b.start(quickConfig(), onEpisode(func(context.Context, episode) ([]events.Payload, error) { return nil, nil }))
 			b.settled("EPISODES", "episodes")
+			b.letters(1)
 		})
 	}
+}
+
+// dieUntil runs workers, each until it dies, until done, and counts the deaths.
+func (b *bench) dieUntil(done func() bool) (deaths int) {
+	b.tb.Helper()
+	const mostDeaths = 20
+	poll := time.NewTicker(20 * time.Millisecond)
+	defer poll.Stop()
+	for ; deaths < mostDeaths; deaths++ {
+		child := exec.Command(os.Args[0])
+		child.Env = append(os.Environ(), crashEnv+"="+b.server.ClientURL())
+		if err := child.Start(); err != nil {
+			b.tb.Fatal(err)
+		}
+		dead := make(chan error, 1)
+		go func() { dead <- child.Wait() }()
+		deadline := time.After(patience)
+		for alive := true; alive; {
+			select {
+			case <-dead:
+				if code := child.ProcessState.ExitCode(); code != killed {
+					b.tb.Fatalf("child: exit code %d", code)
+				}
+				alive = false
+			case <-poll.C:
+				if !done() {
+					continue
+				}
+				_ = child.Process.Kill()
+				<-dead
+				return deaths
+			case <-deadline:
+				_ = child.Process.Kill()
+				<-dead
+				b.tb.Fatalf("nothing happens after %d deaths", deaths)
+			}
+		}
+	}
+	b.tb.Fatalf("still dies after %d deaths", deaths)
+	return deaths
+}
+
+func (b *bench) lettersHeld() uint64 {
+	b.tb.Helper()
+	n, err := NewLetters(b.js, b.conn, time.Now).Count(b.context())
+	if err != nil {
+		b.tb.Fatal(err)
+	}
+	return n
 }

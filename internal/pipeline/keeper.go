@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -29,9 +28,6 @@ type keeper struct {
 	lanes   *lanes
 	meter   *meter
 	log     *slog.Logger
-	// excused: a message was buried for having killed its process. What died
-	// with it so often is not to blame.
-	excused atomic.Bool
 	// handlers ends when handlers must.
 	handlers context.Context //nolint:containedctx // the lifetime of a stage
 }
@@ -140,6 +136,9 @@ type conclusion struct {
 // conclude carries the verdict out.
 func (k *keeper) conclude(d *delivery, c conclusion) next {
 	v := c.verdict
+	if v.action == actDefer {
+		return next{park: true, delay: v.delay, deferred: true}
+	}
 	if k.handlers.Err() != nil && (v.action == actNak || v.action == actWait || v.code == events.CodePoison && c.attempt.handled) {
 		v = verdict{action: actNak} // cancelled, not failed
 	}
@@ -149,9 +148,6 @@ func (k *keeper) conclude(d *delivery, c conclusion) next {
 	}
 	if v.action == actBury {
 		err := k.bury(d, c)
-		if err == nil && !c.attempt.handled && v.code == events.CodePoison {
-			k.excused.Store(true)
-		}
 		if err != nil {
 			k.log.Error("bury", "id", c.in.meta.ID, "sequence", c.raw.Sequence, "error", err)
 			delay := backoff(c.attempt.tries, k.rt.cfg.RetryBase, k.rt.cfg.RetryMax, 0.5)
@@ -170,7 +166,7 @@ func (k *keeper) conclude(d *delivery, c conclusion) next {
 	case actNak:
 		k.log.Warn("give back", "id", c.in.meta.ID, "tries", c.attempt.tries, "delay", v.delay, "error", c.attempt.err)
 		k.nak(d, v.delay)
-	case actBury, actHandle:
+	case actBury, actHandle, actDefer:
 	}
 	return next{}
 }

@@ -45,6 +45,8 @@ type next struct {
 	park   bool // keep it and run it again after delay
 	delay  time.Duration
 	passed bool // it got through
+	// deferred: it was not tried, and waits until it may be.
+	deferred bool
 }
 
 func newLanes(limit int, ordered bool, passed *atomic.Uint64, run func(*delivery) next) *lanes {
@@ -128,6 +130,9 @@ func (l *lanes) settle(q *lane, d *delivery, n next) {
 		l.unparkAll()
 	}
 	if n.park && l.held[d.seq] == d {
+		if !n.deferred {
+			d.retries++
+		}
 		l.park(d, n.delay)
 		if l.ordered {
 			return // q stays busy until the timer fires
@@ -175,7 +180,6 @@ func (l *lanes) unpark(d *delivery) {
 		return
 	}
 	d.timer.Stop()
-	d.retries++
 	if q := l.byKey[d.key]; q != nil && l.ordered {
 		q.busy = false
 	}
@@ -192,11 +196,12 @@ func (l *lanes) unparkAll() {
 	}
 }
 
-// strike counts a failure of d and returns its strikes.
-func (l *lanes) strike(d *delivery) int {
+// strike counts a failure of d, one that is its own or may be others', and
+// returns its strikes.
+func (l *lanes) strike(d *delivery, own bool) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if passed := l.passed.Load(); d.strikes == 0 || passed > d.failedAt {
+	if passed := l.passed.Load(); own || d.strikes == 0 || passed > d.failedAt {
 		d.strikes, d.failedAt = d.strikes+1, passed
 	}
 	return d.strikes

@@ -68,7 +68,7 @@ func (m *meter) record(o Observation) {
 		m.stats.Failing = true
 	case actBury:
 		m.stats.Buried++
-	case actHandle:
+	case actHandle, actDefer:
 	}
 	if o.Panicked {
 		m.stats.Panics++

@@ -4,9 +4,9 @@ import "math/rand/v2"
 
 // quarantine runs messages that were delivered suspiciously often alone. If one
 // of them kills the process, all that runs or waits beside it is delivered once
-// more too, and after MaxDeliveries the innocent would be buried with it. Alone
-// and in random order they get through before it more often than not, each time
-// the process starts; what remains in the end is the one that kills.
+// more too. Alone and in random order the innocent get through before it more
+// often than not, each time the process starts; what remains in the end is the
+// one that kills, and the mark of its trial names nobody else.
 //
 // The lanes' lock guards it.
 type quarantine struct {
@@ -18,7 +18,7 @@ type quarantine struct {
 	since        int     // messages picked since the last suspect
 }
 
-// suspectAfter is a quarter of the deliveries that make a poison message.
+// suspectAfter is a quarter of the deliveries that lead to a trial.
 func (c Config) suspectAfter() int { return max(1, c.MaxDeliveries/4) }
 
 // pick takes a lane to run the head of, nil where none may run now.

@@ -40,6 +40,7 @@ type Runtime struct {
 	tracer trace.Tracer
 	seen   Observer
 	broker *broker
+	court  *court
 
 	mu     sync.Mutex
 	meters []*meter
@@ -65,6 +66,7 @@ func New(cfg Config, deps Deps) (*Runtime, error) {
 		cfg: cfg, js: deps.JS, conn: deps.Conn, now: deps.Now, log: deps.Logger,
 		tracer: deps.Tracer, seen: deps.Observer, passed: make(map[string]*atomic.Uint64),
 		broker: &broker{js: deps.JS, conn: deps.Conn, now: deps.Now, timeout: cfg.PublishTimeout},
+		court:  newCourt(cfg, deps.JS),
 	}, nil
 }
 

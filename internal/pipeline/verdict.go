@@ -14,8 +14,9 @@ type action string
 const (
 	actHandle action = "handle" // not judged yet: give it to the handler
 	actAck    action = "ack"
-	actNak    action = "nak"  // give it back: the delivery counts
-	actWait   action = "wait" // keep it and try again: the delivery does not count
+	actNak    action = "nak"   // give it back: the delivery counts
+	actWait   action = "wait"  // keep it and try again: the delivery does not count
+	actDefer  action = "defer" // keep it until its trial may begin: this was no attempt
 	actBury   action = "bury"
 )
 
@@ -30,11 +31,15 @@ type attempt struct {
 	deliveries, tries int
 	age               time.Duration
 	// strikes counts the failures of this message that the fault of others does
-	// not explain: those since whose predecessor something else got through.
+	// not explain: panics, and those since whose predecessor something else got
+	// through.
 	strikes int
-	// excused: the deliveries are explained by another message, which was buried
-	// for them.
-	excused bool
+	// trials were begun and not answered, the one under way (onTrial) included.
+	// They are known only of what was delivered more than MaxDeliveries times.
+	trials  int
+	onTrial bool
+	// uptime of the process; known where trials is.
+	uptime time.Duration
 	// ordered: nothing of the same key may overtake the message.
 	ordered bool
 }
@@ -54,6 +59,11 @@ type panicked struct {
 
 func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 
+func crashed(err error) bool {
+	var p *panicked
+	return errors.As(err, &p)
+}
+
 // judge is the only place where the fate of a message is decided. jitter is a
 // random number in [0, 1).
 //
@@ -61,16 +71,19 @@ func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 // nothing gets through the stage, a dependency is down, and an outage must cost
 // no message however long it is. Failures count only while others get through;
 // after MaxDeliveries of them the message is buried. A panic is always the
-// message's own fault: it is given back, which counts in the broker. So does a
-// process that died, which is why the broker's count is judged before the
-// handler runs.
+// message's own fault, and is given back.
+//
+// A message may also kill the process. That shows in the broker's count, which
+// is why that is judged before the handler runs. But the count alone buries
+// nothing, since it grows for all that a dying process held: it only leads to a
+// trial.
 func (c Config) judge(a attempt, jitter float64) verdict {
 	refused, isRefused := refusal(a.err)
 	switch {
 	case isRefused && refused.code == events.CodeUnknownKind:
 		if a.age < c.UnknownGrace {
 			// Up to 10 min apart, so that the whole grace spends fewer deliveries
-			// than make a poison message.
+			// than lead to a trial.
 			return c.again(a, actNak, backoff(a.tries, c.RetryBase, max(c.RetryMax, unknownRetryMax(c)), jitter))
 		}
 		return refused
@@ -78,20 +91,33 @@ func (c Config) judge(a attempt, jitter float64) verdict {
 		return refused
 	case a.handled && a.err == nil:
 		return verdict{action: actAck}
-	case !a.handled && !a.excused && a.deliveries > c.MaxDeliveries:
-		return poison("delivered %d times without an answer", a.deliveries-1)
-	case !a.handled:
+	case a.err == nil && a.deliveries <= c.MaxDeliveries:
 		return verdict{action: actHandle}
+	case a.err == nil:
+		return c.try(a)
 	}
 	delay := backoff(a.tries, c.RetryBase, c.RetryMax, jitter)
-	var p *panicked
-	switch crashed := errors.As(a.err, &p); {
-	case crashed && a.tries >= c.MaxDeliveries, a.strikes >= c.MaxDeliveries:
+	switch isPanic := crashed(a.err); {
+	case a.strikes >= c.MaxDeliveries, isPanic && a.trials >= maxTrials:
 		return poison("failed %d times, at last with: %v", a.tries, a.err)
-	case crashed:
+	case isPanic:
 		return c.again(a, actNak, delay)
 	}
 	return verdict{action: actWait, delay: delay}
+}
+
+// try judges whether a message that was delivered too often may be handled. The
+// process must have lived for a while, longer for each further trial: while
+// something else kills it again and again, its death says nothing about the
+// message, which may be a slow one, and under way whenever the process dies.
+func (c Config) try(a attempt) verdict {
+	if a.trials >= maxTrials {
+		return poison("delivered %d times, and handled alone %d times, without an answer", a.deliveries-1, a.trials)
+	}
+	if left := c.TrialRest<<(2*a.trials) - a.uptime; left > 0 {
+		return verdict{action: actDefer, delay: left}
+	}
+	return verdict{action: actHandle}
 }
 
 // again gives a message back, unless that would let its successors overtake it.

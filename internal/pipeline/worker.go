@@ -187,16 +187,17 @@ func (w *worker) work(d *delivery) next {
 	}
 	a := attempt{
 		err: err, deliveries: deliveries, tries: tries,
-		age: w.rt.now().Sub(in.Time), ordered: w.gate != nil, excused: w.excused.Load(),
+		age: w.rt.now().Sub(in.Time), ordered: w.gate != nil,
 	}
 	o := Observation{Kind: m.meta.Kind, Redelivered: deliveries > 1}
-	v := w.rt.cfg.judge(a, rand.Float64())
+	v := w.summon(&a, in)
 	if v.action == actHandle {
 		began := time.Now()
 		a.handled, a.err = true, w.handle(route, m)
 		o.Duration = time.Since(began)
+		w.dismiss(&a, in)
 		if a.err != nil {
-			a.strikes = w.lanes.strike(d)
+			a.strikes = w.lanes.strike(d, crashed(a.err))
 		}
 		v = w.rt.cfg.judge(a, rand.Float64())
 	}

@@ -9,7 +9,8 @@ import (
 )
 
 // The nouns of subjects: the second token, one a stream (the last two are core
-// subjects that no stream binds).
+// subjects that no stream binds). Those of trials carry no events, only marks of
+// the runtime.
 const (
 	NounEpisodes   = "episodes"
 	NounStored     = "stored"
@@ -20,6 +21,7 @@ const (
 	NounAudit      = "audit"
 	NounAccess     = "access"
 	NounDeadLetter = "deadletter"
+	NounTrials     = "trials"
 	NounOutcomes   = "outcomes"
 	NounIncognito  = "incognito"
 )
@@ -73,6 +75,14 @@ func OutcomeSubject(correlationID string) string {
 // not be read are absent; the zero scope has a subject, too.
 func DeadLetterSubject(service string, s scope.Scope) string {
 	return subjectRoot + NounDeadLetter + "." + subjectToken(service) + "." + s.Fact().Tokens()
+}
+
+// TrialSubject is where the runtime marks that a consumer's replica is about to
+// handle a message that may kill it:
+//
+//	palimpsest.trials.{consumer}.{stream}.{sequence}
+func TrialSubject(consumer, stream string, sequence uint64) string {
+	return subjectRoot + NounTrials + "." + subjectToken(consumer) + "." + subjectToken(stream) + "." + strconv.FormatUint(sequence, 10)
 }
 
 // subjectToken makes one token of any text; what is too long for a token is
