@@ -41,8 +41,10 @@ const (
 	pinnedTTL     = 3 * time.Second
 	pinnedAckWait = 4 * time.Second
 	// ackWait is renewed each second by the runtime, so it bounds how long a
-	// dead replica's work waits, not how long work may take.
-	ackWait = 30 * time.Second
+	// dead replica's work waits, not how long work may take. Nine renewals in a
+	// row may be late or lost, to a busy machine or a broker that elects a
+	// leader, before a live replica's work is delivered to another one too.
+	ackWait = 10 * time.Second
 
 	// pinnedAckPending bounds what one partition's reader holds: some hundred
 	// milliseconds of work, all of which a take-over delivers again.
