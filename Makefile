@@ -10,7 +10,7 @@ RACE := $(if $(shell command -v $(or $(CC),gcc) 2>/dev/null),-race)
 TEST  = CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(RACE)
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test race lint fuzz bench microbench e2e cover generate verify clean
+.PHONY: help build run test race lint fuzz bench microbench e2e cover clickhouse generate verify clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ e2e: ## run the scenario table through the public interfaces
 
 cover: ## measure coverage
 	$(TEST) -coverprofile cover.out -coverpkg ./... ./... && $(GO) tool cover -func cover.out | tail -1
+
+clickhouse: ## fetch the ClickHouse that its tests run against
+	.ci/clickhouse
 
 generate: ## make generated files anew
 	$(GO) generate ./...

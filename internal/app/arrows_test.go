@@ -36,6 +36,7 @@ var rooms = []room{
 	{"palimpsest/internal/broker", below("palimpsest/internal/audit", "palimpsest/internal/memory")},
 	{"palimpsest/internal/store/sqlite", below("palimpsest/internal/store", "palimpsest/internal/memory", "palimpsest/internal/lex", "palimpsest/internal/embed", "palimpsest/internal/schema", "palimpsest/internal/watch")},
 	{"palimpsest/internal/audit/sqlite", below("palimpsest/internal/audit", "palimpsest/internal/memory", "palimpsest/internal/schema", "palimpsest/internal/watch")},
+	{"palimpsest/internal/audit/clickhouse", below("palimpsest/internal/audit", "palimpsest/internal/memory")},
 	{"palimpsest/internal/extract/rulepack", below("palimpsest/internal/extract", "palimpsest/internal/memory", "palimpsest/internal/lex")},
 	{"palimpsest/internal/decide/deterministic", below("palimpsest/internal/decide", "palimpsest/internal/memory", "palimpsest/internal/lex")},
 	{"palimpsest/internal/embed/local", below("palimpsest/internal/embed", "palimpsest/internal/lex")},
@@ -51,6 +52,7 @@ var rooms = []room{
 	{"palimpsest/internal/httpserver", below()},
 	{"palimpsest/internal/config", nil},
 	{"palimpsest/internal/failpoint", nil},
+	{"palimpsest/internal/clickhousetest/launch", nil},
 	{"palimpsest/internal/schema", nil},
 	{"palimpsest/internal/watch", nil},
 	{"palimpsest/internal/memory", below("palimpsest/internal/lex")},
@@ -111,6 +113,8 @@ func TestDriversStayInTheirRooms(t *testing.T) {
 	t.Parallel()
 	owners := map[string][]string{
 		"modernc.org/sqlite":             {"palimpsest/internal/store/sqlite", "palimpsest/internal/audit/sqlite", "palimpsest/internal/bench"},
+		"github.com/ClickHouse":          {"palimpsest/internal/audit/clickhouse"},
+		"github.com/ebitengine/purego":   {"palimpsest/internal/clickhousetest/launch"},
 		"github.com/nats-io/nats-server": {"palimpsest/internal/broker", "palimpsest/internal/bench"},
 		"github.com/nats-io/nats.go":     {"palimpsest/internal/broker", "palimpsest/internal/pipeline", "palimpsest/internal/app", "palimpsest/internal/bench", "palimpsest/internal/chaos"},
 	}

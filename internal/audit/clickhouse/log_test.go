@@ -1,0 +1,33 @@
+package clickhouse_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"palimpsest/internal/audit"
+	"palimpsest/internal/audit/audittest"
+	"palimpsest/internal/audit/clickhouse"
+	"palimpsest/internal/clickhousetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(clickhousetest.Tests{M: m}) }
+
+func open(t testing.TB, dsn string) *clickhouse.Log {
+	t.Helper()
+	log, err := clickhouse.Open(t.Context(), clickhouse.Config{DSN: dsn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log
+}
+
+func TestLog(t *testing.T) {
+	t.Parallel()
+	clickhousetest.Each(t, func(t *testing.T, dsn func(testing.TB) string) {
+		audittest.RunLog(t, func(t *testing.T) audit.Log {
+			t.Helper()
+			return open(t, dsn(t))
+		})
+	})
+}
