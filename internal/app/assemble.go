@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"palimpsest/internal/audit"
-	auditsqlite "palimpsest/internal/audit/sqlite"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/embed"
 	"palimpsest/internal/embed/local"
@@ -38,11 +37,13 @@ type house struct {
 	journal  audit.Journal
 	tape     audit.Tape
 	store    *sqlite.Store
-	auditLog *auditsqlite.Log
-	embedder embed.Embedder
-	runtime  *pipeline.Runtime
-	services []pipeline.Service
-	http     *httpserver.Server
+	auditLog audit.Log
+	// auditGone is closed when the audit log's file vanishes.
+	auditGone <-chan struct{}
+	embedder  embed.Embedder
+	runtime   *pipeline.Runtime
+	services  []pipeline.Service
+	http      *httpserver.Server
 
 	ingest       *ingest.Service
 	consolidator *consolidator.Service
@@ -79,8 +80,7 @@ func (h *house) openStores(ctx context.Context) error {
 		return err
 	}
 	h.later("memory store", func(context.Context) error { return h.store.Close() })
-	h.auditLog, err = auditsqlite.Open(ctx, auditsqlite.Config{Path: h.cfg.dataPath(auditFile), Full: synchronous == "full"})
-	if err != nil {
+	if h.auditLog, h.auditGone, err = openAudit(ctx, h.cfg); err != nil {
 		return err
 	}
 	h.later("audit log", func(context.Context) error { return h.auditLog.Close() })
@@ -132,7 +132,7 @@ func (h *house) run(ctx context.Context, ready func()) error {
 		select {
 		case <-h.store.Gone():
 			stop(h.store.Ping(context.WithoutCancel(ctx)))
-		case <-h.auditLog.Gone():
+		case <-h.auditGone:
 			stop(h.auditLog.Ping(context.WithoutCancel(ctx)))
 		case <-ctx.Done():
 		}

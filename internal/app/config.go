@@ -28,7 +28,9 @@ type Config struct {
 	// Data is the directory of whatever this process keeps itself.
 	Data string
 	NATS NATS
-	// Memory and Audit name the backends: sqlite, a file under Data.
+	// Memory and Audit name the backends: sqlite, a file under Data; for Audit
+	// also the URL of a ClickHouse: clickhouse://user:password@host:9000/database,
+	// or http(s)://….
 	Memory string
 	Audit  string
 	HTTP   httpserver.Config
@@ -138,11 +140,7 @@ func (c Config) Validate() error {
 	if c.Log.Format != "text" && c.Log.Format != "json" {
 		errs = append(errs, fmt.Errorf("log.format: %q is neither text nor json", c.Log.Format))
 	}
-	for key, value := range map[string]string{"memory": c.Memory, "audit": c.Audit} {
-		if value != backendFile {
-			errs = append(errs, fmt.Errorf("%s: %q is not a backend of this version, which has only sqlite", key, value))
-		}
-	}
+	errs = append(errs, c.validateBackends())
 	for _, v := range []interface{ Validate() error }{
 		c.HTTP, c.Pipeline, c.Ingest, c.Scheduler, c.Extractor, c.Decider, c.Consolidator, c.Query,
 	} {

@@ -9,7 +9,6 @@ import (
 	"os"
 
 	"palimpsest/internal/audit"
-	auditsqlite "palimpsest/internal/audit/sqlite"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/embed/local"
 	"palimpsest/internal/memory"
@@ -130,8 +129,7 @@ func (r *rebuilding) openStreams(ctx context.Context) error {
 	}
 	r.later("broker", r.broker.Shutdown)
 	r.journal = broker.NewJournal(r.broker.JetStream())
-	r.auditLog, err = auditsqlite.Open(ctx, auditsqlite.Config{Path: r.cfg.dataPath(auditFile)})
-	if err != nil {
+	if r.auditLog, _, err = openAudit(ctx, r.cfg); err != nil {
 		return err
 	}
 	r.later("audit log", func(context.Context) error { return r.auditLog.Close() })

@@ -112,6 +112,21 @@ func TestEmptyFileChangesNothing(t *testing.T) {
 	}
 }
 
+func TestMaskURL(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"clickhouse://u:hunter2@h:9000/d?secure=true": "clickhouse://u:xxxxx@h:9000/d?secure=true",
+		"redis://:hunter2@h":                          "redis://:xxxxx@h",
+		"nats://127.0.0.1:4222":                       "nats://127.0.0.1:4222",
+		"./data, or: a:b@c":                           "./data, or: a:b@c",
+		"":                                            "",
+	} {
+		if got := config.MaskURL(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
+
 func FuzzYAML(f *testing.F) {
 	f.Add([]byte("data: x\nhttp: {listen: y}\n"))
 	f.Add([]byte("- a\n- b: [c, {d: e}]\n"))

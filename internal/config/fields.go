@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"reflect"
 	"strconv"
 	"strings"
@@ -189,5 +190,17 @@ func show(f *leaf) string {
 	if f.secret && text != "" {
 		return "********"
 	}
-	return text
+	return MaskURL(text)
+}
+
+// MaskURL hides the password in the URL that text is, if it is one.
+func MaskURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return text
+	}
+	if _, has := u.User.Password(); !has {
+		return text
+	}
+	return u.Redacted()
 }
