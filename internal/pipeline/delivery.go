@@ -25,6 +25,8 @@ type delivery struct {
 	state    state
 	started  time.Time // of the handler under way
 	timer    *time.Timer
+	// alone: it does not go together with others. Whoever runs it sets it.
+	alone bool
 }
 
 type state int

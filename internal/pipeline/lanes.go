@@ -18,6 +18,10 @@ type lanes struct {
 	ordered bool
 	// run handles a message and says how to go on.
 	run func(*delivery) next
+	// runs, where set, handles messages of one key together and says how many of
+	// the first got through; each of the others has to be run. Where none did, it
+	// has set the first one's alone.
+	runs func([]*delivery) (passed int)
 	// passed counts the messages that got through, in all stages that depend on
 	// the same.
 	passed *atomic.Uint64
@@ -105,11 +109,16 @@ func (l *lanes) makeReady(q *lane) {
 	}
 }
 
-// work runs ready lanes, one message at a time and in turns, until none is left.
+// work runs ready lanes in turns, one message at a time or one run, until none
+// is left.
 func (l *lanes) work() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for q := l.pick(); q != nil; q = l.pick() {
+		if n := l.together(q); n > 1 {
+			l.workRun(q, q.take(n))
+			continue
+		}
 		d := q.queue[0]
 		q.queue[0] = nil
 		q.queue = q.queue[1:]
@@ -140,6 +149,11 @@ func (l *lanes) settle(q *lane, d *delivery, n next) {
 	} else {
 		l.letGo(d)
 	}
+	l.proceed(q)
+}
+
+// proceed lets the next message of a lane run.
+func (l *lanes) proceed(q *lane) {
 	if len(q.queue) > 0 {
 		q.busy = false
 		l.makeReady(q)

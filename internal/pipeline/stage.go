@@ -13,6 +13,13 @@ import (
 // backoff. It may see an event again, late, or out of order.
 type Handler[In events.Payload] func(ctx context.Context, in events.Event[In]) ([]events.Payload, error)
 
+// RunHandler takes what waits of one fact scope at once: events of one kind that
+// follow each other, oldest first, often a single one. What it returns follows
+// from the last of them. It is otherwise a [Handler]; where it fails with
+// several, none is acked and it gets each by itself, so that its error is about
+// one event.
+type RunHandler[In events.Payload] func(ctx context.Context, in []events.Event[In]) ([]events.Payload, error)
+
 // BatchHandler takes many events at once, in stream order. A [Reject] is
 // isolated by halving the batch until the one event that causes it is found.
 type BatchHandler[In events.Payload] func(ctx context.Context, in []events.Event[In]) error
@@ -36,10 +43,13 @@ type Stage struct {
 	clock    *clock
 }
 
-// Route binds a kind of message to its handler; made by [On].
+// Route binds a kind of message to its handler; made by [On] or [OnRun].
 type Route struct {
 	kind   events.Kind
 	handle func(ctx context.Context, m decoded) ([]events.Payload, error)
+	// run handles several messages of one key; nil where each is handled by
+	// itself.
+	run func(ctx context.Context, run []decoded) ([]events.Payload, error)
 	// skip returns what is published in place of a buried message, nil where
 	// nothing waits for it.
 	skip func(m decoded, reason string) events.Payload
@@ -55,6 +65,27 @@ func On[In events.Payload](h Handler[In]) Route {
 		}
 		return h(ctx, in)
 	}}
+}
+
+// OnRun routes messages of In's kind to h, together where several of one fact
+// scope wait. Nothing is waited for: a run is what came while the run before it
+// was handled.
+func OnRun[In events.Payload](h RunHandler[In]) Route {
+	r := On(func(ctx context.Context, in events.Event[In]) ([]events.Payload, error) {
+		return h(ctx, []events.Event[In]{in})
+	})
+	r.run = func(ctx context.Context, run []decoded) ([]events.Payload, error) {
+		typed := make([]events.Event[In], len(run))
+		for i, m := range run {
+			in, err := decodeAs[In](m)
+			if err != nil {
+				return nil, err
+			}
+			typed[i] = in
+		}
+		return h(ctx, typed)
+	}
+	return r
 }
 
 // Consume is a stage that reads a durable consumer of the topology. Messages of

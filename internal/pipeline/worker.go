@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -28,6 +29,9 @@ func newWorker(rt *Runtime, service string, stage Stage, b *binding) *worker {
 	}
 	w.keeper = newKeeper(rt, service, stage.name, b, newLanes(rt.cfg.Concurrency, b.pinned, rt.passedBy(service, b), w.work))
 	w.lanes.suspectAfter = rt.cfg.suspectAfter()
+	if slices.ContainsFunc(stage.routes, func(r Route) bool { return r.run != nil }) {
+		w.lanes.runs = w.workRun
+	}
 	if b.pinned {
 		w.gate = &gate{lanes: w.lanes, pending: w.pending}
 	}

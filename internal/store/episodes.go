@@ -21,6 +21,10 @@ type EpisodeWriter interface {
 	// durable as the store is configured to be. Backends may commit concurrent
 	// calls together.
 	PutEpisode(ctx context.Context, e memory.Episode) (Put, error)
+	// PutEpisodes is PutEpisode for each of es, in the order given, in one
+	// atomic step: where it returns an error it must have stored none of them. A
+	// conflict is an answer, and keeps none of the others from being stored.
+	PutEpisodes(ctx context.Context, es []memory.Episode) ([]Put, error)
 	// EndSession records that the session was ended at its newest episode. An
 	// end whose LastOrdinal is not 0 and not the session's newest came too late
 	// and changes nothing. It is idempotent per (session, last ordinal); ending

@@ -4,8 +4,8 @@
 //	              └─▶ memory store (episodes, sessions, vectors)
 //
 // One loop per partition reads EPISODES in stream order, validates, stores the
-// episode with its ordinal, and announces it; there is no model and no
-// embedding on that path. A further loop gives vectors to whatever the store
+// episodes with their ordinals, and announces them, together where several of
+// one fact scope wait; there is no model and no embedding on that path. A further loop gives vectors to whatever the store
 // flags as lacking them, episodes and facts alike; it may lag, fail or stop
 // without touching the others.
 //

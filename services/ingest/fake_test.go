@@ -53,6 +53,17 @@ func (f *fakeEpisodes) PutEpisode(_ context.Context, e memory.Episode) (store.Pu
 	return store.Put{Episode: e, State: state}, nil
 }
 
+func (f *fakeEpisodes) PutEpisodes(ctx context.Context, es []memory.Episode) ([]store.Put, error) {
+	puts := make([]store.Put, len(es))
+	for i, e := range es {
+		var err error
+		if puts[i], err = f.PutEpisode(ctx, e); err != nil {
+			return nil, err
+		}
+	}
+	return puts, nil
+}
+
 func (f *fakeEpisodes) EndSession(_ context.Context, session scope.Scope, end events.SessionEnd) (memory.State, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -151,6 +162,10 @@ func newFixture(t *testing.T, cfg Config) fixture {
 	}
 	f.Service = s
 	return f
+}
+
+func (f fixture) recordOne(ctx context.Context, in events.Event[events.EpisodeRecorded]) ([]events.Payload, error) {
+	return f.record(ctx, []events.Event[events.EpisodeRecorded]{in})
 }
 
 func said(id, content string) events.Event[events.EpisodeRecorded] {

@@ -61,7 +61,7 @@ func (s *Service) Stages() []pipeline.Stage {
 	stages := make([]pipeline.Stage, 0, Partitions+1)
 	for p := range Partitions {
 		stages = append(stages, pipeline.Consume(Consumer(p),
-			pipeline.On(s.record),
+			pipeline.OnRun(s.record),
 			pipeline.On(s.end),
 		))
 	}

@@ -9,26 +9,32 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// record stores an episode and announces it. One that is stored already is
-// announced all the same: the first announcement may have been lost with the
-// process that was to make it.
-func (s *Service) record(ctx context.Context, in events.Event[events.EpisodeRecorded]) ([]events.Payload, error) {
-	episode, err := s.cfg.validate(in)
+// record stores episodes of one fact scope and announces the last. What is
+// stored already is announced all the same: the first announcement may have been
+// lost with the process that was to make it.
+func (s *Service) record(ctx context.Context, in []events.Event[events.EpisodeRecorded]) ([]events.Payload, error) {
+	episodes := make([]memory.Episode, len(in))
+	for i, e := range in {
+		var err error
+		if episodes[i], err = s.cfg.validate(e); err != nil {
+			return nil, err
+		}
+	}
+	puts, err := s.deps.Episodes.PutEpisodes(ctx, episodes)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("store episodes: %w", err)
 	}
-	put, err := s.deps.Episodes.PutEpisode(ctx, episode)
-	if err != nil {
-		return nil, fmt.Errorf("store episode: %w", err)
+	for _, put := range puts {
+		if put.Conflict {
+			return nil, pipeline.Rejectf(events.CodeIDConflict, "id",
+				"id: %.64q is known with other content, as ordinal %d", put.Episode.ID, put.Episode.Ordinal)
+		}
+		if !put.Known {
+			s.Wake()
+		}
 	}
-	if put.Conflict {
-		return nil, pipeline.Rejectf(events.CodeIDConflict, "id",
-			"id: %.64q is known with other content, as ordinal %d", episode.ID, put.Episode.Ordinal)
-	}
-	if !put.Known {
-		s.Wake()
-	}
-	return s.announce(put.State, put.Episode.ID), nil
+	last := puts[len(puts)-1]
+	return s.announce(last.State, last.Episode.ID), nil
 }
 
 // end records that a session is over and announces it.

@@ -21,7 +21,7 @@ func TestRecordStoresAndAnnounces(t *testing.T) {
 	in := said("e1", "hello")
 	no := false
 	in.Data.Infer, in.Data.SourceNode, in.Data.Metadata = &no, "node-1", map[string]any{"k": "v"}
-	out, err := f.record(t.Context(), in)
+	out, err := f.recordOne(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,15 +46,52 @@ func TestRecordStoresAndAnnounces(t *testing.T) {
 	}
 }
 
+func TestRunIsStoredInOrderAndAnnouncedOnce(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, Config{})
+	run := []events.Event[events.EpisodeRecorded]{said("e1", "one"), said("e2", "two"), said("e1", "one"), said("e3", "three")}
+	out, err := f.record(t.Context(), run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []events.Payload{events.EpisodeStored{
+		Header: events.Header{Scope: alice.Fact()}, EpisodeID: "e3", LastOrdinal: 3, StoredAt: noon,
+	}}
+	if diff := cmp.Diff(want, out); diff != "" {
+		t.Errorf("announced (-want +got):\n%s", diff)
+	}
+	var ids []string
+	for _, e := range f.episodes.puts {
+		ids = append(ids, e.ID)
+	}
+	if diff := cmp.Diff([]string{"e1", "e2", "e3"}, ids); diff != "" {
+		t.Errorf("stored (-want +got):\n%s", diff)
+	}
+}
+
+// TestRunWithARefusal: the runtime hands over each of a failed run by itself, so
+// that one refusal among them is enough to refuse the run.
+func TestRunWithARefusal(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, Config{MaxContent: 10})
+	tooLong, other := said("e2", strings.Repeat("x", 11)), said("e1", "other")
+	for _, bad := range []events.Event[events.EpisodeRecorded]{tooLong, other} {
+		out, err := f.record(t.Context(), []events.Event[events.EpisodeRecorded]{said("e1", "one"), bad})
+		if !pipeline.IsReject(err) || len(out) != 0 {
+			t.Errorf("a run with %s: %v, %v; want a refusal", bad.ID, out, err)
+		}
+	}
+}
+
 func TestKnownEpisodeIsAnnouncedAgain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, Config{})
-	first, err := f.record(t.Context(), said("e1", "hello"))
+	first, err := f.recordOne(t.Context(), said("e1", "hello"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 1000 {
-		again, err := f.record(t.Context(), said("e1", "hello"))
+		again, err := f.recordOne(t.Context(), said("e1", "hello"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,10 +107,10 @@ func TestKnownEpisodeIsAnnouncedAgain(t *testing.T) {
 func TestConflictIsRejected(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, Config{})
-	if _, err := f.record(t.Context(), said("e1", "hello")); err != nil {
+	if _, err := f.recordOne(t.Context(), said("e1", "hello")); err != nil {
 		t.Fatal(err)
 	}
-	out, err := f.record(t.Context(), said("e1", "something else"))
+	out, err := f.recordOne(t.Context(), said("e1", "something else"))
 	if !pipeline.IsReject(err) || !strings.Contains(err.Error(), "id: ") || len(out) != 0 {
 		t.Errorf("a known id with other content: %v, %v", out, err)
 	}
@@ -83,7 +120,7 @@ func TestStoreErrorIsRetried(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, Config{})
 	f.episodes.err = errors.New("disk on fire")
-	if _, err := f.record(t.Context(), said("e1", "hello")); err == nil || pipeline.IsReject(err) {
+	if _, err := f.recordOne(t.Context(), said("e1", "hello")); err == nil || pipeline.IsReject(err) {
 		t.Errorf("record = %v, want an error that is retried", err)
 	}
 	end := events.Event[events.SessionEnded]{Meta: events.Meta{Scope: alice, Arrived: noon}}
@@ -117,7 +154,7 @@ func TestRefusals(t *testing.T) {
 			f := newFixture(t, cfg)
 			in := said("e1", "hello")
 			tt.change(&in.Data)
-			_, err := f.record(t.Context(), in)
+			_, err := f.recordOne(t.Context(), in)
 			switch {
 			case tt.field == "" && err != nil:
 				t.Errorf("refused: %v", err)
@@ -160,7 +197,7 @@ func TestTimestamps(t *testing.T) {
 			if tt.tz != nil {
 				in.Data.Metadata = map[string]any{events.MetaTimezone: tt.tz}
 			}
-			if _, err := f.record(t.Context(), in); err != nil {
+			if _, err := f.recordOne(t.Context(), in); err != nil {
 				t.Fatal(err)
 			}
 			got := f.episodes.puts[0]
@@ -218,7 +255,7 @@ func TestSessionEnd(t *testing.T) {
 	if out, err := f.end(t.Context(), in); err != nil || len(out) != 0 {
 		t.Fatalf("end of an unknown scope: %v, %v; want nothing announced", out, err)
 	}
-	if _, err := f.record(t.Context(), said("e1", "hello")); err != nil {
+	if _, err := f.recordOne(t.Context(), said("e1", "hello")); err != nil {
 		t.Fatal(err)
 	}
 	out, err := f.end(t.Context(), in)
@@ -248,7 +285,7 @@ func TestAnnouncedScopeIsTheFactScope(t *testing.T) {
 		f := newFixture(t, Config{})
 		in := said("e1", "hello")
 		in.Scope, in.Data.Scope = s, s
-		out, err := f.record(rt.Context(), in)
+		out, err := f.recordOne(rt.Context(), in)
 		if err != nil {
 			rt.Fatal(err)
 		}

@@ -29,20 +29,35 @@ type newEpisode struct {
 
 // PutEpisode implements [store.EpisodeWriter].
 func (s *Store) PutEpisode(ctx context.Context, e memory.Episode) (store.Put, error) {
-	n, err := s.prepareEpisode(e)
+	puts, err := s.PutEpisodes(ctx, []memory.Episode{e})
 	if err != nil {
 		return store.Put{}, err
 	}
-	var put store.Put
-	err = s.write(ctx, func(w *writer) error {
+	return puts[0], nil
+}
+
+// PutEpisodes implements [store.EpisodeWriter].
+func (s *Store) PutEpisodes(ctx context.Context, es []memory.Episode) ([]store.Put, error) {
+	all := make([]newEpisode, len(es))
+	for i, e := range es {
 		var err error
-		put, err = w.putEpisode(n)
-		return err
+		if all[i], err = s.prepareEpisode(e); err != nil {
+			return nil, err
+		}
+	}
+	puts := make([]store.Put, len(all))
+	err := s.write(ctx, func(w *writer) (err error) {
+		for i, n := range all {
+			if puts[i], err = w.putEpisode(n); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
-		return store.Put{}, err
+		return nil, err
 	}
-	return put, nil
+	return puts, nil
 }
 
 func (s *Store) prepareEpisode(e memory.Episode) (newEpisode, error) {

@@ -60,6 +60,32 @@ func testEpisodes(t *testing.T, s suite) {
 			}
 		}
 	})
+	t.Run("several at once", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		es := []memory.Episode{
+			episode(user("ana", "s"), "1", 0, "one"), episode(user("bob", "s"), "1", 1, "bob's"),
+			episode(user("ana", "s"), "2", 2, "two"), episode(user("ana", "s"), "1", 3, "one"),
+			episode(user("ana", "s"), "2", 4, "not two"), episode(user("ana", "t"), "3", 5, "three"),
+		}
+		puts := must(st.PutEpisodes(t.Context(), es))(t)
+		type answer struct {
+			Ordinal, Last   uint64
+			Known, Conflict bool
+		}
+		var got []answer
+		for _, p := range puts {
+			got = append(got, answer{p.Episode.Ordinal, p.State.LastOrdinal, p.Known, p.Conflict})
+		}
+		equal(t, "answers", []answer{{1, 1, false, false}, {1, 1, false, false}, {2, 2, false, false}, {1, 2, true, false}, {2, 2, false, true}, {3, 3, false, false}}, got)
+		es = []memory.Episode{episode(user("ana", "s"), "4", 6, "four"), episode(user("ana", "s"), "", 7, "has no id")}
+		if _, err := st.PutEpisodes(t.Context(), es); err == nil {
+			t.Error("an episode without an id was stored")
+		}
+		if _, err := st.Episode(t.Context(), user("ana", "s"), "", "4"); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("of a refused call one is stored: %v", err)
+		}
+	})
 	t.Run("a thousand times is once", func(t *testing.T) {
 		t.Parallel()
 		st := s.open(t)
