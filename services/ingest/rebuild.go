@@ -26,10 +26,10 @@ func (s *Service) Adopt(ctx context.Context, from Earlier, read func()) error {
 		if err != nil {
 			return err
 		}
-		for _, e := range page {
-			if _, err := s.deps.Episodes.PutEpisode(ctx, e); err != nil {
-				return fmt.Errorf("store episode %d of %s: %w", e.Ordinal, fact, err)
-			}
+		if _, err := s.deps.Episodes.PutEpisodes(ctx, page); err != nil {
+			return fmt.Errorf("store episodes %d to %d of %s: %w", r.From+1, r.To, fact, err)
+		}
+		for range page {
 			read()
 		}
 		return nil
