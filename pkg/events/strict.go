@@ -262,9 +262,12 @@ func (w *walker) member(s *shape, key []byte, start int) *shape {
 // anything is the shape that every value has.
 var anything = &shape{}
 
+// few is the number of names that are compared one with the other: more than
+// any object of ours has, so that only strangers' objects need a map.
+const few = 64
+
 // once refuses a name that its object has already.
 func (w *walker) once(key []byte, base int, many map[string]struct{}) (map[string]struct{}, error) {
-	const few = 16
 	dup := false
 	if many != nil {
 		_, dup = many[string(key)]
