@@ -118,6 +118,11 @@ func Plan(in PlanInput) ([]events.EffectCommitted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
 	}
+	if whole, fits, err := p.undivided(deltas); err != nil {
+		return nil, fmt.Errorf("plan: %w", err)
+	} else if fits {
+		return []events.EffectCommitted{whole}, nil
+	}
 	var effects []events.EffectCommitted
 	for rest := deltas; len(rest) > 0; {
 		effect, n, err := p.longest(rest)
@@ -128,6 +133,18 @@ func Plan(in PlanInput) ([]events.EffectCommitted, error) {
 		rest = rest[n:]
 	}
 	return p.settle(effects)
+}
+
+// undivided plans the whole batch as one effect, what it settles included, which
+// nearly every batch fits into: that is encoded only once to be measured.
+func (p *planner) undivided(deltas events.Deltas) (whole events.EffectCommitted, fits bool, err error) {
+	trial := p.clone()
+	for _, d := range deltas {
+		trial.apply(d)
+	}
+	whole = trial.close(trial.effect())
+	size, err := sizeOf(whole)
+	return whole, size <= p.maxBytes(), err
 }
 
 // longest plans as many of the deltas as fit into one effect, halving until
