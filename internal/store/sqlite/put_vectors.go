@@ -21,7 +21,7 @@ func (s *Store) PendingVectors(ctx context.Context, limit int) ([]store.PendingV
 	  LEFT JOIN sessions p ON p.id = e.place_id
 	  LEFT JOIN facts f ON q.target = 1 AND f.row = q.row
 	  JOIN scopes s ON s.id = coalesce(e.scope_id, f.scope_id)
-	  ORDER BY q.seq LIMIT ?`, []any{limit}, func(row scanner) error {
+	  ORDER BY q.seq`+atMost, []any{limit}, func(row scanner) error {
 		var v store.PendingVector
 		err := row.Scan(&v.Ref.Target, &v.Ref.Scope.Project, &v.Ref.Scope.User, &v.Ref.Scope.Agent, &v.Ref.Scope.Session,
 			&v.Ref.ID, &v.Ref.Source, &v.Ref.Revision, &v.Text)

@@ -95,7 +95,7 @@ func (s *Store) EpisodesBefore(ctx context.Context, session scope.Scope, ordinal
 		return nil, err
 	}
 	list, err := s.episodes(ctx, ` WHERE e.place_id = (SELECT id FROM sessions WHERE scope_id = ? AND session = ?)
-	  AND e.ordinal < ? ORDER BY e.ordinal DESC LIMIT ?`, scopeID, session.Session, clampOrdinal(ordinal), n)
+	  AND e.ordinal < ? ORDER BY e.ordinal DESC`+atMost, scopeID, session.Session, clampOrdinal(ordinal), n)
 	slices.Reverse(list)
 	return list, err
 }

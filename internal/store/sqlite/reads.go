@@ -25,6 +25,11 @@ type reads struct {
 // maxReads is how many reads run at a time.
 const maxReads = 8
 
+// atMost bounds the rows of what is read all the time. SQLite plans for the very
+// number that is bound to a plain LIMIT ?, and so prepares the statement anew
+// whenever one is bound; through a sum it does not look.
+const atMost = ` LIMIT ? + 0`
+
 func newReads(db *sql.DB) *reads {
 	db.SetMaxIdleConns(maxReads)
 	return &reads{db: db, turns: make(chan struct{}, maxReads), by: map[string]*sql.Stmt{}}
