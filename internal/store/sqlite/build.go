@@ -58,18 +58,10 @@ func (w *writer) settle() error {
 	if !d.open || d.failed != nil {
 		return d.failed
 	}
-	err := w.rows.flush(w)
-	if err == nil {
-		err = w.exec("COMMIT")
-	}
-	if err != nil {
+	if err := w.conclude(); err != nil {
 		return w.abandon(err)
 	}
 	d.open, d.writes = false, 0
-	for _, f := range w.after {
-		f()
-	}
-	w.after = w.after[:0]
 	return nil
 }
 

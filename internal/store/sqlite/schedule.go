@@ -36,6 +36,7 @@ func (s *Store) State(ctx context.Context, fact scope.Scope) (memory.State, erro
 			}
 			return err
 		})
+	s.followed()
 	return state, err
 }
 

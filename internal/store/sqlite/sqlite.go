@@ -31,7 +31,9 @@ type Store struct {
 	// placesOf is read before all else: a search of few rows costs little more
 	// than to ask where they are.
 	placesOf *shelf[placesKey, foundPlaces]
-	watch    *watch.Files
+	// following is held from a commit until what is kept in memory has followed.
+	following sync.RWMutex
+	watch     *watch.Files
 
 	mu     sync.RWMutex // guards closed, and queue against being closed under a sender
 	closed bool

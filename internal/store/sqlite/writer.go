@@ -130,12 +130,7 @@ func (w *writer) commit(group []*job) {
 	}
 	if err != nil {
 		failAll(group, writeError(err))
-		return
 	}
-	for _, f := range w.after {
-		f()
-	}
-	w.after = w.after[:0]
 }
 
 // transact runs the group between BEGIN and COMMIT; clean is false, and nothing
@@ -148,9 +143,7 @@ func (w *writer) transact(group []*job, run func([]*job) (clean bool, err error)
 		return false, err
 	}
 	if clean, err = run(group); clean && err == nil {
-		if err = w.rows.flush(w); err == nil {
-			err = w.exec("COMMIT")
-		}
+		err = w.conclude()
 	}
 	if err != nil || !clean {
 		w.forget()
@@ -158,6 +151,32 @@ func (w *writer) transact(group []*job, run func([]*job) (clean bool, err error)
 		_ = w.exec("ROLLBACK") // SQLite may have rolled back by itself
 	}
 	return clean, err
+}
+
+// conclude commits, and brings what is kept in memory up to it. Whoever reads in
+// between how far the store is, waits (see [Store.followed]).
+func (w *writer) conclude() error {
+	if err := w.rows.flush(w); err != nil {
+		return err
+	}
+	w.store.following.Lock()
+	defer w.store.following.Unlock()
+	if err := w.exec("COMMIT"); err != nil {
+		return err
+	}
+	for _, f := range w.after {
+		f()
+	}
+	w.after = w.after[:0]
+	return nil
+}
+
+// followed returns once what is kept in memory is as new as what was read
+// before. Whoever decides on a revision, or was told of an outcome, must not find
+// less by a search than the revision holds.
+func (s *Store) followed() {
+	s.following.RLock()
+	defer s.following.RUnlock()
 }
 
 func (w *writer) runBare(group []*job) (bool, error) {
