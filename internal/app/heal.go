@@ -68,7 +68,7 @@ func (h *house) serve(ctx context.Context, ready func()) error {
 
 // restore builds a memory store anew that is missing, or whose log was cut, where
 // there are streams to build it from. Where they do not have all that it takes,
-// the store that there is begins, and healing says what is missing.
+// or lost some, the store that there is begins, and healing says what is missing.
 func (h *house) restore(ctx context.Context) error {
 	if err := writable(h.cfg.Data); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (h *house) restore(ctx context.Context) error {
 	out, err := rebuildStopped(ctx, h.cfg, h.log, newProgress(io.Discard), false)
 	gap := (*consolidator.GapError)(nil)
 	switch {
-	case errors.As(err, &gap):
+	case errors.As(err, &gap), errors.Is(err, consolidator.ErrAhead):
 		h.log.Error("the memory store cannot be built anew", "error", err)
 	case err != nil:
 		return err

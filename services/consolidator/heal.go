@@ -64,51 +64,66 @@ func (s *Service) Heal(ctx context.Context, tape audit.Tape) (Healed, error) {
 	return h.found, h.first
 }
 
-// look compares where each scope stands here and there.
+// look compares where each scope stands in the store, in AUDIT and in the audit
+// log. The log is read first: when a heal is tried again the services run, and
+// what AUDIT gets meanwhile must not look like what it lost.
 func (h *healing) look(ctx context.Context) error {
-	held := map[scope.Scope]bool{}
-	err := h.tape.Heads(ctx, func(head audit.Head) error {
-		held[head.Scope] = true
-		_, err := h.compare(ctx, head)
-		return err
-	})
+	logged, err := h.service.logged(ctx)
 	if err != nil {
 		return err
 	}
-	return h.service.dropped(ctx, h.tape, func(head audit.Head, begin uint64) error {
-		if held[head.Scope] {
-			return nil
+	held := map[scope.Scope]bool{}
+	err = h.tape.Heads(ctx, func(head audit.Head) error {
+		held[head.Scope] = true
+		at, err := h.compare(ctx, head)
+		if logged[head.Scope] <= max(head.Sequence, at) {
+			delete(logged, head.Scope)
 		}
-		behind, err := h.compare(ctx, head)
-		switch {
-		case err != nil || !behind:
-			return err
-		case head.Sequence >= begin:
-			delete(h.behind, head.Scope)
-			h.fail(&h.found.Ahead, fmt.Errorf("%w: scope %s is at sequence %d in the audit log", ErrAhead, head.Scope, head.Sequence))
-			return nil
-		}
-		h.dropped = append(h.dropped, head.Scope)
-		return nil
+		return err
 	})
+	if err != nil || len(logged) == 0 {
+		return err
+	}
+	begin, err := h.tape.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	for fact, sequence := range logged {
+		if sequence >= begin {
+			if !held[fact] {
+				h.found.Scopes++
+			}
+			h.fail(&h.found.Ahead, fmt.Errorf("%w: scope %s is at sequence %d in the audit log", ErrAhead, fact, sequence))
+			continue
+		}
+		at, err := h.compare(ctx, audit.Head{Scope: fact, Sequence: sequence})
+		if err != nil {
+			return err
+		}
+		if at < sequence {
+			h.dropped = append(h.dropped, fact)
+		}
+	}
+	return nil
 }
 
-func (h *healing) compare(ctx context.Context, head audit.Head) (behind bool, err error) {
+// compare finds what the store lacks up to head, and returns the sequence at
+// which it has the scope.
+func (h *healing) compare(ctx context.Context, head audit.Head) (at uint64, err error) {
 	state, err := h.service.deps.Applier.State(ctx, head.Scope)
 	if err != nil {
-		return false, fmt.Errorf("read state: %w", err)
+		return 0, fmt.Errorf("read state: %w", err)
 	}
 	h.found.Scopes++
 	switch {
 	case state.AuditSeq < head.Sequence:
 		h.behind[head.Scope] = state.Revision
 		h.after = min(h.after, state.AuditSeq)
-		return true, nil
 	case state.AuditSeq > head.Sequence:
 		h.fail(&h.found.Ahead, fmt.Errorf("%w: scope %s is at sequence %d there, %d here",
 			ErrAhead, head.Scope, head.Sequence, state.AuditSeq))
 	}
-	return false, nil
+	return state.AuditSeq, nil
 }
 
 func (h *healing) fail(count *int, err error) {

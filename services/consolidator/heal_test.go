@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"testing"
 
 	"palimpsest/internal/audit"
@@ -98,5 +99,42 @@ type unreadable struct {
 func (u unreadable) ReadScope(context.Context, scope.Scope, uint64) iter.Seq2[events.Event[events.EffectCommitted], error] {
 	return func(yield func(events.Event[events.EffectCommitted], error) bool) {
 		yield(events.Event[events.EffectCommitted]{}, u.err)
+	}
+}
+
+// Streams that were lost or restored from an older copy cannot take what comes
+// next: a start says so, though the store or the log may stand where they stood.
+func TestHealNamesWhatAuditLost(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		effects, stored int // left of two
+		want            Healed
+	}{
+		"all of it":                   {0, 2, Healed{Scopes: 1, Ahead: 1}},
+		"all of it, and the store":    {0, 0, Healed{Scopes: 1, Ahead: 1}},
+		"the newest":                  {1, 2, Healed{Scopes: 1, Ahead: 1}},
+		"the newest, and the store's": {1, 1, Healed{Scopes: 1, Ahead: 1}},
+		"nothing":                     {2, 2, Healed{Scopes: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.must(t, turn(t, 1, 0, "f1"))
+			b.must(t, turn(t, 2, 1, "f2"))
+			st := newStore()
+			for _, e := range b.journal.effects[:c.stored] {
+				if err := st.Apply(t.Context(), e.Data, e.Sequence); err != nil {
+					t.Fatal(err)
+				}
+			}
+			log := kept(slices.Clone(b.journal.effects))
+			b.journal.effects = b.journal.effects[:c.effects]
+			left := benchOver(t, st, b.journal)
+			left.deps.Kept = log
+			got, err := left.Heal(t.Context(), tape{b.journal, 1})
+			if got != c.want || errors.Is(err, ErrAhead) != (c.want.Ahead > 0) || (err != nil) != (c.want.Ahead > 0) {
+				t.Errorf("healed %+v, want %+v: %v", got, c.want, err)
+			}
+		})
 	}
 }

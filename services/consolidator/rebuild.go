@@ -117,37 +117,48 @@ func decoded(ctx context.Context, tape audit.Tape) iter.Seq2[events.Event[events
 // rebuildDropped applies what the audit log has of scopes of which AUDIT holds
 // nothing any more.
 func (s *Service) rebuildDropped(ctx context.Context, tape audit.Tape, at reached) (count int, err error) {
-	err = s.dropped(ctx, tape, func(head audit.Head, begin uint64) error {
-		if _, known := at[head.Scope]; known {
-			return nil
-		}
-		if head.Sequence >= begin {
-			return fmt.Errorf("%w: scope %s is at sequence %d in the audit log, and AUDIT holds nothing of it",
-				ErrAhead, head.Scope, head.Sequence)
-		}
-		state, err := s.deps.Applier.State(ctx, head.Scope)
-		if err != nil {
-			return fmt.Errorf("read state: %w", err)
-		}
-		at[head.Scope] = state.Revision
-		applied, err := s.fill(ctx, at, head.Scope, 0)
-		count += len(applied)
-		return err
-	})
-	return count, err
-}
-
-// dropped calls yield with the newest effect that the audit log has of each
-// scope, if AUDIT has dropped anything, and with where AUDIT begins.
-func (s *Service) dropped(ctx context.Context, tape audit.Tape, yield func(head audit.Head, begin uint64) error) error {
-	if s.deps.Kept == nil {
-		return nil
+	logged, err := s.logged(ctx)
+	if err != nil {
+		return 0, err
 	}
 	begin, err := tape.Begin(ctx)
-	if err != nil || begin <= 1 {
-		return err
+	if err != nil {
+		return 0, err
 	}
-	return s.deps.Kept.Heads(ctx, func(head audit.Head) error { return yield(head, begin) })
+	for fact, sequence := range logged {
+		if _, known := at[fact]; known {
+			continue
+		}
+		if sequence >= begin {
+			return count, fmt.Errorf("%w: scope %s is at sequence %d in the audit log, and AUDIT holds nothing of it",
+				ErrAhead, fact, sequence)
+		}
+		state, err := s.deps.Applier.State(ctx, fact)
+		if err != nil {
+			return count, fmt.Errorf("read state: %w", err)
+		}
+		at[fact] = state.Revision
+		applied, err := s.fill(ctx, at, fact, 0)
+		count += len(applied)
+		if err != nil {
+			return count, err
+		}
+	}
+	return count, nil
+}
+
+// logged is where the newest effect that the audit log has of each scope stands.
+// What AUDIT lacks of them below its begin, it has dropped; from there on, lost.
+func (s *Service) logged(ctx context.Context) (map[scope.Scope]uint64, error) {
+	heads := map[scope.Scope]uint64{}
+	if s.deps.Kept == nil {
+		return heads, nil
+	}
+	err := s.deps.Kept.Heads(ctx, func(head audit.Head) error {
+		heads[head.Scope] = head.Sequence
+		return nil
+	})
+	return heads, err
 }
 
 // reach applies an effect, and before it what AUDIT dropped of the revisions
