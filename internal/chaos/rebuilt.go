@@ -15,6 +15,9 @@ import (
 type Digests struct {
 	Live    string `json:"live"`
 	Rebuilt string `json:"rebuilt"`
+	// Moved are places at which only one of the two has an episode, or another
+	// one; no digest tells.
+	Moved int `json:"moved"`
 }
 
 // Rebuild builds memory anew beside the live one, as a user would, and returns
@@ -43,7 +46,9 @@ func (v *Verdict) Compare(d Digests, failed error) {
 		v.find("digest", "memory", "%v", failed)
 	case d.Live != d.Rebuilt:
 		v.find("digest", "memory", "live %s, rebuilt %s", d.Live, d.Rebuilt)
+	case d.Moved > 0:
+		v.find("digest", "memory", "%d places hold another episode once it is rebuilt, or none", d.Moved)
 	}
-	v.OK = failed == nil && d.Live != "" && d.Live == d.Rebuilt &&
+	v.OK = failed == nil && d.Moved == 0 && d.Live != "" && d.Live == d.Rebuilt &&
 		v.Lost+v.Duplicated+v.OutOfOrder+v.Wrong+v.Unbalanced+v.AuditOff+v.RevisionGaps == 0
 }
