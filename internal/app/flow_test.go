@@ -101,8 +101,8 @@ func payloadsOf(t *testing.T, service string) (read, made []string) {
 	return slices.Sorted(maps.Keys(in)), slices.Sorted(maps.Keys(out))
 }
 
-// isHandler reports whether a function has the shape of a pipeline.Handler or a
-// pipeline.BatchHandler.
+// isHandler reports whether a function has the shape of a pipeline.Handler, a
+// pipeline.RunHandler or a pipeline.BatchHandler.
 func isHandler(f *ast.FuncType) bool {
 	params := f.Params.List
 	if len(params) != 2 || f.Results == nil || handled(f) == "" {
@@ -112,8 +112,8 @@ func isHandler(f *ast.FuncType) bool {
 		return false
 	}
 	results := f.Results.List
-	if _, batch := params[1].Type.(*ast.ArrayType); batch {
-		return len(results) == 1
+	if _, batch := params[1].Type.(*ast.ArrayType); batch && len(results) == 1 {
+		return true
 	}
 	list, ok := results[0].Type.(*ast.ArrayType)
 	return ok && len(results) == 2 && selected(list.Elt) == "Payload"
