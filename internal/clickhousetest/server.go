@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +24,21 @@ const (
 	// glance is the pause between looks at a server that starts.
 	glance = 20 * time.Millisecond
 )
+
+// The user that tests log in as: with a password, as in earnest.
+const user, password = "palimpsest", "test-only"
+
+// config is the engine's, and the list of its users. The statements that start
+// it run as default.
+const config = `<clickhouse>
+	<users_config>config.xml</users_config>
+	<users>
+		<default><password/><profile>default</profile><quota>default</quota><networks><ip>::/0</ip></networks></default>
+		<` + user + `><password>` + password + `</password><profile>default</profile><quota>default</quota><networks><ip>::/0</ip></networks></` + user + `>
+	</users>
+	<profiles><default/></profiles>
+	<quotas><default/></quotas>
+</clickhouse>`
 
 // Server is an engine in a process of its own. One that dies is started again
 // on its ports and its data, as an operator's supervisor would; the engine in
@@ -65,6 +81,9 @@ func (s *Server) prepare() (err error) {
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the launcher: %w\n%s", err, out)
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, "config.xml"), []byte(config), 0o600); err != nil {
+		return err
 	}
 	if s.native, err = freePort(); err != nil {
 		return err
@@ -187,10 +206,11 @@ func (s *Server) answers() bool {
 
 // DSN is the server's over one of its protocols, "native" or "http".
 func (s *Server) DSN(protocol, database string) string {
+	u := url.URL{Scheme: "clickhouse", Host: fmt.Sprintf("127.0.0.1:%d", s.native), User: url.UserPassword(user, password), Path: "/" + database}
 	if protocol == "http" {
-		return fmt.Sprintf("http://127.0.0.1:%d/%s", s.http, database)
+		u.Scheme, u.Host = "http", fmt.Sprintf("127.0.0.1:%d", s.http)
 	}
-	return fmt.Sprintf("clickhouse://127.0.0.1:%d/%s", s.native, database)
+	return u.String()
 }
 
 // Kill ends the process at once (SIGKILL); another takes its place.

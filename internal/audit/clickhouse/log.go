@@ -99,7 +99,7 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("audit clickhouse: open: %w", plain(err))
 	}
-	if err := migrate(ctx, conn); err != nil {
+	if err := migrate(ctx, conn, lockLife); err != nil {
 		return nil, errors.Join(fmt.Errorf("audit clickhouse: migrate %s: %w", opt.Auth.Database, plain(err)), conn.Close())
 	}
 	if err := retain(ctx, conn, cfg.Retention); err != nil {

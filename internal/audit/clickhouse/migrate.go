@@ -44,8 +44,8 @@ func hasCode(err error, code int32) bool {
 }
 
 // migrate brings the database to the newest version. One that is there already
-// is only read.
-func migrate(ctx context.Context, conn driver.Conn) error {
+// is only read. A lock older than life counts as left behind.
+func migrate(ctx context.Context, conn driver.Conn, life time.Duration) error {
 	scripts, err := fs.Glob(migrations, "migrations/*.sql")
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func migrate(ctx context.Context, conn driver.Conn) error {
 		case time.Since(started) > lockWait:
 			return fmt.Errorf("wait for another migration: %w", audit.ErrLocked)
 		}
-		if locked, err = lock(ctx, conn); err != nil {
+		if locked, err = lock(ctx, conn, life); err != nil {
 			return fmt.Errorf("lock: %w", err)
 		}
 	}
@@ -112,7 +112,7 @@ func readVersion(ctx context.Context, conn driver.Conn) (int, error) {
 
 // lock makes a table that only one can make. While another has it, it waits a
 // moment and returns false, and takes away what a crash left.
-func lock(ctx context.Context, conn driver.Conn) (bool, error) {
+func lock(ctx context.Context, conn driver.Conn, life time.Duration) (bool, error) {
 	err := conn.Exec(ctx, "CREATE TABLE migrating (nothing UInt8) ENGINE = MergeTree ORDER BY nothing")
 	if !hasCode(err, codeTableExists) {
 		return err == nil, err
@@ -120,7 +120,7 @@ func lock(ctx context.Context, conn driver.Conn) (bool, error) {
 	var age int64
 	err = conn.QueryRow(ctx, `SELECT dateDiff('second', max(metadata_modification_time), now())
 		FROM system.tables WHERE database = currentDatabase() AND name = 'migrating' HAVING count() > 0`).Scan(&age)
-	if err == nil && time.Duration(age)*time.Second > lockLife {
+	if err == nil && time.Duration(age)*time.Second > life {
 		return false, unlock(ctx, conn)
 	}
 	select {

@@ -35,12 +35,7 @@ func known(t time.Time) *instant {
 	return nil
 }
 
-func encode(v any) (string, error) {
-	raw, err := json.Marshal(v)
-	return string(raw), err
-}
-
-// decode is the inverse of [encode]; nil for the empty string.
+// decode is a value out of JSON; nil for the empty string.
 func decode[T any](text string) (*T, error) {
 	if text == "" {
 		return nil, nil

@@ -2,12 +2,14 @@ package clickhouse
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+	"golang.org/x/sync/errgroup"
 
 	"palimpsest/internal/audit"
 	"palimpsest/pkg/events"
@@ -24,14 +26,6 @@ func (l *Log) Write(ctx context.Context, effects []events.Event[events.EffectCom
 	if len(effects) == 0 {
 		return nil
 	}
-	records, err := recordBlock(effects)
-	if err != nil {
-		return fmt.Errorf("audit clickhouse: %w", err)
-	}
-	whole, err := effectBlock(effects)
-	if err != nil {
-		return fmt.Errorf("audit clickhouse: %w", err)
-	}
 	ctx = clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{
 		// The server drops a batch that it has just seen. This only saves work: a
 		// redelivered batch is mostly cut differently.
@@ -42,13 +36,30 @@ func (l *Log) Write(ctx context.Context, effects []events.Event[events.EffectCom
 		// Effects of many months may come together, when memory is imported.
 		"max_partitions_per_insert_block": 0,
 	}))
-	if records.rows > 0 {
-		if err := l.insert(ctx, "audit", records); err != nil {
-			return fmt.Errorf("audit clickhouse: write records: %w", plain(err))
-		}
+	// Effects become JSON while the server takes the records.
+	var whole block
+	var both errgroup.Group
+	both.Go(func() error { return l.writeRecords(ctx, effects) })
+	both.Go(func() (err error) {
+		whole, err = effectBlock(effects)
+		return err
+	})
+	if err := both.Wait(); err != nil {
+		return fmt.Errorf("audit clickhouse: %w", err)
 	}
 	if err := l.insert(ctx, "effects", whole); err != nil {
 		return fmt.Errorf("audit clickhouse: write effects: %w", plain(err))
+	}
+	return nil
+}
+
+func (l *Log) writeRecords(ctx context.Context, effects []events.Event[events.EffectCommitted]) error {
+	records, err := recordBlock(effects)
+	if err != nil || records.rows == 0 {
+		return err
+	}
+	if err := l.insert(ctx, "audit", records); err != nil {
+		return fmt.Errorf("write records: %w", plain(err))
 	}
 	return nil
 }
@@ -103,9 +114,9 @@ func columnOf[Row, Value any](name string, rows []Row, value func(*Row) Value) c
 
 func effectBlock(effects []events.Event[events.EffectCommitted]) (block, error) {
 	type row = events.Event[events.EffectCommitted]
-	blobs := make([]string, len(effects))
+	blobs := make([][]byte, len(effects))
 	for i, e := range effects {
-		raw, err := encode(e.Data)
+		raw, err := json.Marshal(e.Data)
 		if err != nil {
 			return block{}, fmt.Errorf("encode effect %d of %s: %w", e.Data.Revision, e.Data.Scope, err)
 		}
@@ -138,13 +149,13 @@ func recordBlock(effects []events.Event[events.EffectCommitted]) (block, error) 
 	for _, e := range effects {
 		records = append(records, audit.Records(e)...)
 	}
-	versions := [2][]string{make([]string, len(records)), make([]string, len(records))}
+	versions := [2][][]byte{make([][]byte, len(records)), make([][]byte, len(records))}
 	for i, r := range records {
 		for side, f := range []*events.Fact{r.Before, r.After} {
 			if f == nil {
 				continue
 			}
-			raw, err := encode(f)
+			raw, err := json.Marshal(f)
 			if err != nil {
 				return block{}, fmt.Errorf("encode fact %s: %w", f.ID, err)
 			}

@@ -2,7 +2,8 @@
 
 // Command launch runs the ClickHouse that libchdb.so holds as a server, until
 // its standard input ends: then it stops cleanly, so that nobody outlives the
-// tests. It loads the library without cgo.
+// tests. It loads the library without cgo. DIR is the working directory; it holds
+// the server's config.xml and its data.
 //
 //	launch LIBRARY DIR TCP-PORT HTTP-PORT
 package main
@@ -61,7 +62,7 @@ func serve(library, dir, tcp, http string) error {
 	}
 	go stopWithInput(hold)
 
-	argv, pins := arguments("clickhouse", "--path="+filepath.Join(dir, "data"), "--listen_host=127.0.0.1",
+	argv, pins := arguments("clickhouse", "--config-file="+filepath.Join(dir, "config.xml"), "--path="+filepath.Join(dir, "data"), "--listen_host=127.0.0.1",
 		"--tcp_port="+tcp, "--http_port="+http, "--query",
 		"SYSTEM START LISTEN TCP; SYSTEM START LISTEN HTTP; SELECT * FROM file('"+gate+"', 'LineAsString') FORMAT Null; "+
 			"SYSTEM STOP LISTEN HTTP; SYSTEM STOP LISTEN TCP")
