@@ -242,8 +242,10 @@ func (l *Log) heads(ctx context.Context, after at) ([]at, error) {
 		return nil, err
 	}
 	defer l.leave()
+	// Said in this way the server finds the place by its index; tuples it compares
+	// row by row.
 	return collect(ctx, l.conn, scanHead, `SELECT project, scope, argMax(sequence, revision) FROM effects
-		WHERE (project, scope) > ({project:String}, {scope:String})
+		WHERE project > {project:String} OR project = {project:String} AND scope > {scope:String}
 		GROUP BY project, scope ORDER BY project, scope LIMIT {limit:UInt64}`,
 		clickhouse.Named("project", after.project), clickhouse.Named("scope", after.scope), clickhouse.Named("limit", headPage))
 }
