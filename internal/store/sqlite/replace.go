@@ -35,8 +35,9 @@ func Discard(path string) error {
 
 // Replace puts a sealed file in the place of the one at path, which must be
 // closed, and returns where it keeps that one; what was kept there before is
-// removed. A crash at any moment leaves one of the two, whole. It returns
-// [store.ErrLocked] while another process holds path.
+// removed. A crash at any moment leaves one of the two, whole; or neither, where
+// the one at path had a log beside it, and that one is kept, with its log. It
+// returns [store.ErrLocked] while another process holds path.
 func Replace(path, with string) (kept string, err error) {
 	lock := flock.New(path + lockSuffix)
 	held, err := lock.TryLock()
@@ -57,33 +58,69 @@ func replace(path, with string) (kept string, err error) {
 	if _, err := os.Stat(with + walSuffix); err == nil {
 		return "", fmt.Errorf("%s is not sealed: it has a log beside it", with)
 	}
-	if err := syncFile(with); err != nil {
+	steps, kept, err := replacement(path, with)
+	if err != nil {
 		return "", err
 	}
-	kept = path + oldSuffix
-	if err := Discard(kept); err != nil {
-		return "", err
-	}
-	// A log of the old file would be taken for one of the new. A file that could
-	// be opened and was closed has none.
-	for _, suffix := range []string{walSuffix, shmSuffix} {
-		if err := os.Rename(path+suffix, kept+suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, step := range steps {
+		if err := step(); err != nil {
 			return "", err
 		}
 	}
-	switch err := os.Link(path, kept); {
-	case errors.Is(err, fs.ErrNotExist):
-		kept = ""
-	case err != nil:
-		return "", err
+	return kept, nil
+}
+
+// replacement is what a replacement does, step by step. After each, path is
+// whole: the file before with all of its log, or the new one; or there is none,
+// which is built anew. A file without its log would be opened as if it were
+// whole, and a log of the file before be taken for one of the new: so a file that
+// has one goes before its log does, and its log before the new one comes. A file
+// that could be opened and was closed has none.
+func replacement(path, with string) (steps []func() error, kept string, err error) {
+	sync := func() error { return syncFile(filepath.Dir(path)) }
+	there, err := exists(path)
+	if err != nil {
+		return nil, "", err
 	}
-	if err := os.Rename(with, path); err != nil {
-		return "", err
+	logged, err := exists(path + walSuffix)
+	if err != nil {
+		return nil, "", err
 	}
-	if err := remove(with + lockSuffix); err != nil {
-		return "", err
+	steps = append(steps, func() error { return syncFile(with) })
+	// Where there is none, a replacement may have been broken off: what it kept stays.
+	if there {
+		kept = path + oldSuffix
+		steps = append(steps, func() error { return Discard(kept) })
+		for _, suffix := range []string{shmSuffix, walSuffix, ""} {
+			steps = append(steps, func() error { return link(path+suffix, kept+suffix) })
+		}
 	}
-	return kept, syncFile(filepath.Dir(path))
+	if there && logged {
+		steps = append(steps, sync, func() error { return remove(path) })
+	}
+	return append(steps, sync,
+		func() error { return remove(path + walSuffix) },
+		func() error { return remove(path + shmSuffix) },
+		sync,
+		func() error { return os.Rename(with, path) },
+		func() error { return remove(with + lockSuffix) },
+		sync), kept, nil
+}
+
+func exists(path string) (bool, error) {
+	_, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// link gives a file a second name, if there is one.
+func link(path, name string) error {
+	if err := os.Link(path, name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 func remove(path string) error {
