@@ -207,18 +207,25 @@ func (r *rebuilding) copySaid(ctx context.Context) error {
 	}
 	step, end := r.shown.part("episodes", r.messages(ctx, broker.StreamEpisodes))
 	defer end()
-	switch {
-	case begin <= 1:
-	case r.live == nil:
-		r.log.Warn("what EPISODES has dropped cannot be stored again", "before", begin)
-	default:
-		if err := r.ingest.Adopt(ctx, r.live, func() { r.out.Episodes++ }); err != nil {
+	if begin > 1 {
+		if err := r.resume(ctx, begin); err != nil {
 			return err
 		}
 	}
 	said, err := r.ingest.Rebuild(ctx, past, func() { step(1) })
 	r.out.Episodes += said
 	return err
+}
+
+// resume stores what EPISODES dropped before begin, as far as the live store has
+// it, and counts on behind the rest.
+func (r *rebuilding) resume(ctx context.Context, begin uint64) error {
+	if r.live == nil {
+		r.log.Warn("what EPISODES has dropped cannot be stored again", "before", begin)
+	} else if err := r.ingest.Adopt(ctx, r.live, func() { r.out.Episodes++ }); err != nil {
+		return err
+	}
+	return r.count(ctx)
 }
 
 // messages is how many a stream holds: what is about to be read.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"palimpsest/internal/failpoint"
+	"palimpsest/internal/memory"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
@@ -78,6 +79,27 @@ func (s *Service) Rebuild(ctx context.Context, past Past, read func()) (int, err
 		return count, fmt.Errorf("store again what was said: %w", err)
 	}
 	return count, nil
+}
+
+// Said calls yield with each episode that [Service.Rebuild] stores, in the order
+// in which it does, repeated ones too, until yield returns an error, which it
+// returns.
+func (s *Service) Said(ctx context.Context, past Past, yield func(memory.Episode) error) error {
+	err := past.Read(ctx, 0, func(raw events.Raw, _ bool) error {
+		in, ok := s.readable(raw)
+		if !ok {
+			return nil
+		}
+		episode, err := s.cfg.validate(in)
+		if err != nil {
+			return err
+		}
+		return yield(episode)
+	})
+	if err != nil {
+		return fmt.Errorf("read what was said: %w", err)
+	}
+	return nil
 }
 
 // readable decodes an episode that may be stored; what was refused the first

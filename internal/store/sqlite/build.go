@@ -3,6 +3,8 @@ package sqlite
 import (
 	"context"
 	"fmt"
+
+	"palimpsest/pkg/scope"
 )
 
 // draftWrites is how many writes of a file under construction are committed
@@ -80,6 +82,20 @@ func (s *Store) Settle(ctx context.Context) error {
 	return s.write(ctx, func(w *writer) error {
 		w.draft.settle = true
 		return nil
+	})
+}
+
+// CountFrom lets the next episode of a scope have an ordinal above last, where
+// what was said before it is lost. It lowers none.
+func (s *Store) CountFrom(ctx context.Context, fact scope.Scope, last uint64) error {
+	return s.write(ctx, func(w *writer) error {
+		row, err := w.makeScope(fact)
+		if err != nil || row.lastOrdinal >= last {
+			return err
+		}
+		row.lastOrdinal, row.announced = last, false
+		w.change(row)
+		return w.announce(row)
 	})
 }
 

@@ -49,35 +49,43 @@ func torn(t *testing.T, path string) {
 func TestAReplacementThatIsBrokenOff(t *testing.T) {
 	t.Parallel()
 	for _, before := range []string{"whole", "torn", "none"} {
-		for at, more := 0, true; more; at++ {
-			t.Run(fmt.Sprintf("%s, %d steps", before, at), func(t *testing.T) {
-				dir := t.TempDir()
-				path, made := filepath.Join(dir, "memory.db"), filepath.Join(dir, "memory.db.new")
-				switch before {
-				case "whole":
-					shut(t, sealed(t, path, 1))
-				case "torn":
-					torn(t, path)
-				}
-				shut(t, sealed(t, made, 2))
-				steps, _, err := replacement(path, made)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, step := range steps[:at] {
-					if err := step(); err != nil {
-						t.Fatal(err)
-					}
-				}
-				more = at < len(steps)
-				got, lost := found(t, path), before == "torn"
-				if got != "2" && (!more || got != before && !(lost && got == "none")) {
-					t.Errorf("a start finds it %s", got)
-				}
-				again(t, path, made)
-			})
+		t.Run(before, func(t *testing.T) {
+			t.Parallel()
+			for at := 0; brokenOff(t, before, at); at++ {
+			}
+		})
+	}
+}
+
+// brokenOff breaks off the replacement of a file after some steps; more says
+// that there are others.
+func brokenOff(t *testing.T, before string, after int) (more bool) {
+	t.Helper()
+	dir := t.TempDir()
+	path, made := filepath.Join(dir, "memory.db"), filepath.Join(dir, "memory.db.new")
+	switch before {
+	case "whole":
+		shut(t, sealed(t, path, 1))
+	case "torn":
+		torn(t, path)
+	}
+	shut(t, sealed(t, made, 2))
+	steps, _, err := replacement(path, made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range steps[:after] {
+		if err := step(); err != nil {
+			t.Fatal(err)
 		}
 	}
+	more = after < len(steps)
+	got, gone := found(t, path), before == "torn"
+	if got != "2" && (!more || got != before && !(gone && got == "none")) {
+		t.Errorf("after %d steps a start finds it %s", after, got)
+	}
+	again(t, path, made)
+	return more
 }
 
 // found is what a start finds at path: how many episodes a store has that it

@@ -1,0 +1,144 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+
+	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// ordinals finds how many episodes of each scope EPISODES has dropped that no
+// store has either, so that those that are left are counted on from there.
+//
+// An effect that names an episode was committed when a rule had come at least as
+// far: an episode that is the k-th of those left, named when the furthest rule
+// stood at m, had at most m-k before it. The least of these counts is never below
+// the true one. So no episode that a rule has yet to see gets an ordinal that the
+// rule has passed; some that it saw it may see again, and finds them known. Of a
+// scope in which nothing that is left is named, all is seen again.
+type ordinals struct{ scopes map[scope.Scope]*tally }
+
+type tally struct {
+	count uint64             // episodes that are left
+	left  map[string][]place // by id
+	mark  uint64             // how far any rule has come
+	known bool               // an episode was named
+	least uint64             // where one was: the least that may have been dropped
+}
+
+type place struct {
+	memory.Episode
+	at uint64 // from 1
+}
+
+func (o *ordinals) say(e memory.Episode) {
+	fact := e.Scope.Fact()
+	if o.scopes == nil {
+		o.scopes = map[scope.Scope]*tally{}
+	}
+	t := o.scopes[fact]
+	if t == nil {
+		t = &tally{left: map[string][]place{}}
+		o.scopes[fact] = t
+	}
+	same := func(p place) bool { return p.Scope == e.Scope && p.Source == e.Source }
+	if slices.ContainsFunc(t.left[e.ID], same) {
+		return
+	}
+	t.count++
+	e.Content, e.Metadata = "", nil // the ids of all that is left are held at a time
+	t.left[e.ID] = append(t.left[e.ID], place{e, t.count})
+}
+
+// commit takes an effect; those of a scope come by revision, some twice.
+func (o *ordinals) commit(e events.EffectCommitted) {
+	t := o.scopes[e.Scope]
+	if t == nil {
+		return
+	}
+	if e.Range != nil {
+		t.mark = max(t.mark, e.Range.To)
+	}
+	if e.Watermark != nil {
+		t.mark = max(t.mark, *e.Watermark)
+	}
+	for _, f := range e.Facts {
+		for _, id := range f.SourceEpisodeIDs {
+			t.name(e, f, t.left[id])
+		}
+	}
+}
+
+// name takes the episodes of an id that a fact may rest on. Ids are unique in a
+// session and source alone: which one is meant must be beyond doubt.
+func (t *tally) name(e events.EffectCommitted, f events.Fact, of []place) {
+	if len(of) != 1 {
+		return
+	}
+	p := of[0]
+	if p.ArrivedAt.After(e.CommittedAt) || p.Scope.Session != "" && !slices.Contains(f.SessionIDs, p.Scope.Session) {
+		return
+	}
+	dropped := t.mark - min(t.mark, p.at)
+	if !t.known || dropped < t.least {
+		t.known, t.least = true, dropped
+	}
+}
+
+// dropped is at least how many came before those that are left, or as many as
+// were seen.
+func (t *tally) dropped() uint64 {
+	if t.known {
+		return min(t.least, t.mark)
+	}
+	return t.mark
+}
+
+// count sets where each scope goes on counting, for what EPISODES has and the
+// live store lacks.
+func (r *rebuilding) count(ctx context.Context) error {
+	var o ordinals
+	err := r.ingest.Said(ctx, pastOf(r.broker), func(e memory.Episode) error {
+		if r.live != nil {
+			if _, err := r.live.Episode(ctx, e.Scope, e.Source, e.ID); !errors.Is(err, store.ErrNotFound) {
+				return err
+			}
+		}
+		o.say(e)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	// What the log has comes first: from its first effect on, and so it tells more.
+	for fact := range o.scopes {
+		if err := o.read(r.auditLog.Effects(ctx, fact, 0)); err != nil {
+			return fmt.Errorf("count episodes: %w", err)
+		}
+	}
+	if err := o.read(r.journal.All(ctx, 0)); err != nil {
+		return fmt.Errorf("count episodes: %w", err)
+	}
+	for fact, t := range o.scopes {
+		if err := r.made.CountFrom(ctx, fact, t.dropped()); err != nil {
+			return fmt.Errorf("count episodes of %s: %w", fact, err)
+		}
+	}
+	return nil
+}
+
+func (o *ordinals) read(effects iter.Seq2[events.Event[events.EffectCommitted], error]) error {
+	for e, err := range effects {
+		if err != nil {
+			return err
+		}
+		o.commit(e.Data)
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package app
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"palimpsest/internal/broker"
+	"palimpsest/internal/memory"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// TestNothingLeftCountsAsSeenUnseen: where the store and the oldest of what was
+// said are lost, a start counts what is left so that what no rule has seen is
+// pending, whether effects name any of it or not.
+func TestNothingLeftCountsAsSeenUnseen(t *testing.T) {
+	t.Parallel()
+	for name, line := range map[string]string{"named": "I live in Town%d.", "not named": "Is it %d o'clock?"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const all, seen, left = 12, 9, 6
+			dir := t.TempDir()
+			h, stop := open(t, dir)
+			for n := 1; n <= seen; n++ {
+				tell(t, h, "nora", n, fmt.Sprintf(line, n))
+				consolidated(t, h, "nora", uint64(n))
+			}
+			stop()
+			// Now ingest alone runs, and what it stores no rule sees.
+			h, stop = openAltered(t, loopback(dir), func(*house) {}, func(h *house) { h.services = h.services[:1] })
+			for n := seen + 1; n <= all; n++ {
+				tell(t, h, "nora", n, fmt.Sprintf("I have a cat named Tom%d.", n))
+			}
+			nora := scope.Scope{Project: "default", User: "nora"}
+			eventually(t, "all are stored", func() error {
+				state, err := h.store.State(t.Context(), nora)
+				if err == nil && state.LastOrdinal < all {
+					err = fmt.Errorf("state %+v", state)
+				}
+				return err
+			})
+			stream, err := h.broker.JetStream().Stream(t.Context(), broker.StreamEpisodes)
+			if err == nil {
+				err = stream.Purge(t.Context(), jetstream.WithPurgeSequence(all-left+1))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			stop()
+			for _, suffix := range []string{"", "-wal", "-shm"} {
+				if err := os.Remove(filepath.Join(dir, memoryFile+suffix)); err != nil && !os.IsNotExist(err) {
+					t.Fatal(err)
+				}
+			}
+			want := uint64(all)
+			if name == "not named" {
+				want = seen + left
+			}
+			h, stop = open(t, dir)
+			defer stop()
+			if state := reachedBy(t, h, nora, want); state.LastOrdinal != want {
+				t.Errorf("state %+v, want last ordinal %d", state, want)
+			}
+			e, err := h.store.EpisodeRange(t.Context(), nora, events.Range{From: want - 1, To: want})
+			if err != nil || len(e) != 1 || e[0].ID != fmt.Sprintf("nora-%d", all) {
+				t.Errorf("at %d stands %v, %v", want, e, err)
+			}
+		})
+	}
+}
+
+// TestOrdinalsAreNotGuessed where an id may be another episode's.
+func TestOrdinalsAreNotGuessed(t *testing.T) {
+	t.Parallel()
+	nora, noon := scope.Scope{Project: "p", User: "nora"}, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	in := func(session string) scope.Scope { s := nora; s.Session = session; return s }
+	said := func(id, session string) memory.Episode {
+		return memory.Episode{ID: id, Source: "app", Scope: in(session), ArrivedAt: noon}
+	}
+	effect := func(to uint64, at time.Time, id, session string) events.EffectCommitted {
+		return events.EffectCommitted{
+			Header: events.Header{Scope: nora}, Range: &events.Range{From: to - 1, To: to}, Watermark: &to, CommittedAt: at,
+			Facts: []events.Fact{{SourceEpisodeIDs: []string{id}, SessionIDs: []string{session}}},
+		}
+	}
+	for _, tc := range []struct {
+		name    string
+		effects []events.EffectCommitted
+		want    uint64
+	}{
+		{"nothing was committed", nil, 0},
+		{"nothing is named", []events.EffectCommitted{effect(80, noon, "other", "s")}, 80},
+		{"the second is named", []events.EffectCommitted{effect(52, noon, "2", "s"), effect(80, noon, "other", "s")}, 50},
+		{"and named again", []events.EffectCommitted{effect(52, noon, "2", "s"), effect(80, noon, "2", "s")}, 50},
+		{"by a rule that lags", []events.EffectCommitted{effect(60, noon, "other", "s"), effect(30, noon, "2", "s")}, 58},
+		{"in another session", []events.EffectCommitted{effect(3, noon, "2", "t"), effect(80, noon, "other", "s")}, 80},
+		{"before it was said", []events.EffectCommitted{effect(3, noon.Add(-time.Hour), "2", "s"), effect(80, noon, "other", "s")}, 80},
+		{"two have the id", []events.EffectCommitted{effect(3, noon, "1", "s"), effect(80, noon, "other", "s")}, 80},
+	} {
+		var o ordinals
+		for _, e := range []memory.Episode{said("1", "s"), said("1", "s"), said("2", "s"), said("1", "t")} {
+			o.say(e)
+		}
+		for _, e := range tc.effects {
+			o.commit(e)
+		}
+		if got := o.scopes[nora.Fact()].dropped(); got != tc.want {
+			t.Errorf("%s: %d were dropped, want %d", tc.name, got, tc.want)
+		}
+	}
+}
