@@ -197,8 +197,8 @@ func metaOf(in events.Event[events.DeltasDecided], effect events.EffectCommitted
 func (s *Service) load(ctx context.Context, in events.Event[events.DeltasDecided], state memory.State) (memory.PlanInput, error) {
 	b := in.Data
 	plan := memory.PlanInput{State: state, Batch: b, At: in.Time, CorrelationID: in.CorrelationID}
-	if len(b.Deltas) == 0 {
-		return plan, nil
+	if len(b.Deltas) == 0 && (b.Asked == nil || b.Asked.HoldID == "") {
+		return plan, nil // without a delta, only what a release names may be gone
 	}
 	if ids := memory.NeededFacts(b); len(ids) > 0 {
 		found, err := s.deps.Facts.FactsByID(ctx, b.Scope, ids)

@@ -86,3 +86,18 @@ func TestReleasedOnce(t *testing.T) {
 		t.Errorf("a release that is delivered again gives %v", out)
 	}
 }
+
+// A release on which nothing is decided is no conflict while its candidate is
+// held.
+func TestReleaseWithoutDeltas(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.must(t, held(t, 1, 0, "h1", 1))
+	in := release(t, b, "r1", "c-h1")
+	in.Data.Deltas = nil
+	b.must(t, in)
+	e := b.journal.effects[1].Data
+	if len(e.Outcomes) != 1 || e.Outcomes[0].Conflict != "" {
+		t.Errorf("released nothing: %+v", e.Outcomes)
+	}
+}
