@@ -12,6 +12,9 @@ var (
 	ErrNewer = errors.New("audit: written by a newer version")
 	// ErrQuery: a query is out of bounds.
 	ErrQuery = errors.New("audit: query out of bounds")
+	// ErrOtherHistory: the log has another effect of that scope and revision. The
+	// streams were lost, or restored from another time than the log.
+	ErrOtherHistory = errors.New("audit: the log holds another history of the scope")
 )
 
 // MaxRecords is the most records that one query may ask for.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"palimpsest/internal/audit"
+	"palimpsest/internal/pipeline"
 	"palimpsest/pkg/events"
 )
 
@@ -103,6 +105,39 @@ func TestLogCatchesUp(t *testing.T) {
 		if err != nil || copied != c.want || len(b.log.records) != c.want {
 			t.Errorf("behind %d: %d copied, %d records, %v", c.behind, copied, len(b.log.records), err)
 		}
+	}
+}
+
+// otherHistory is a log that has one revision of another history.
+type otherHistory struct {
+	*memoryLog
+	revision uint64
+}
+
+func (l otherHistory) Write(ctx context.Context, effects []events.Event[events.EffectCommitted]) error {
+	for _, e := range effects {
+		if e.Data.Revision == l.revision {
+			return audit.ErrOtherHistory
+		}
+	}
+	return l.memoryLog.Write(ctx, effects)
+}
+
+// What the log has of another history is never retried, and keeps nothing else
+// from the log.
+func TestOtherHistoryIsRefused(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for n := range uint64(4) {
+		b.mustCommit(t, turn(t, n+1, n, fmt.Sprintf("f%d", n)))
+	}
+	b.deps.Log = otherHistory{b.log, 2}
+	if err := b.sink(t.Context(), b.journal.effects); !pipeline.IsReject(err) || !errors.Is(err, audit.ErrOtherHistory) {
+		t.Errorf("sink: %v", err)
+	}
+	copied, err := b.CatchUp(t.Context(), b.journal, 0)
+	if copied != 3 || len(b.log.records) != 3 || !errors.Is(err, audit.ErrOtherHistory) {
+		t.Errorf("%d copied, %d records, %v", copied, len(b.log.records), err)
 	}
 }
 

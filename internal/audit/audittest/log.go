@@ -43,6 +43,32 @@ func RunLog(t *testing.T, open func(t *testing.T) audit.Log) {
 	}
 }
 
+// RunLogHistory holds a log to [audit.ErrOtherHistory]. It is not part of
+// [RunLog], since not every log reads before it writes.
+func RunLogHistory(t *testing.T, open func(t *testing.T) audit.Log) {
+	s := logScope("alice")
+	for name, other := range map[string]func(e *events.Event[events.EffectCommitted]){
+		"another effect":                   func(e *events.Event[events.EffectCommitted]) { e.ID = "other" },
+		"the same message, at a new place": func(e *events.Event[events.EffectCommitted]) { e.Sequence = 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			log := open(t)
+			t.Cleanup(func() { _ = log.Close() })
+			story, more := LogStory(s, 3, 10), LogStory(s, 4, 10)
+			logWrite(t, log, story...)
+			other(&more[1])
+			if err := log.Write(t.Context(), more); !errors.Is(err, audit.ErrOtherHistory) {
+				t.Errorf("%v, want ErrOtherHistory", err)
+			}
+			if last, err := log.LastSequence(t.Context()); err != nil || last != 30 {
+				t.Errorf("something was written: last sequence %d, %v", last, err)
+			}
+			logWrite(t, log, more[0], more[2], more[3])
+		})
+	}
+}
+
 func logEmpty(t *testing.T, log audit.Log) {
 	ctx := t.Context()
 	if err := log.Ping(ctx); err != nil {

@@ -32,9 +32,14 @@ func open(t testing.TB, path string) *sqlite.Log {
 
 func TestLog(t *testing.T) {
 	t.Parallel()
-	audittest.RunLog(t, func(t *testing.T) audit.Log {
+	open := func(t *testing.T) audit.Log {
 		t.Helper()
 		return open(t, filepath.Join(t.TempDir(), "odd ?name#", "audit.db"))
+	}
+	audittest.RunLog(t, open)
+	t.Run("other histories are refused", func(t *testing.T) {
+		t.Parallel()
+		audittest.RunLogHistory(t, open)
 	})
 }
 

@@ -13,6 +13,7 @@ const (
 	insertEffect = `INSERT INTO effects
 		(project, scope, revision, sequence, id, source, at, correlation, causation, effect)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+	sameEffect   = `SELECT id = ? AND sequence = ? FROM effects WHERE project = ? AND scope = ? AND revision = ?`
 	insertRecord = `INSERT INTO records
 		(project, scope, revision, idx, user_id, agent_id, session_id, sequence, applied_at, kind, rule, correlation, fact_id)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
@@ -71,7 +72,10 @@ func insert(ctx context.Context, tx *sql.Tx, effects []events.Event[events.Effec
 			if err != nil {
 				return err
 			}
-			continue // known; its records are too
+			if err := known(ctx, tx, e); err != nil {
+				return err
+			}
+			continue // its records are known too
 		}
 		for _, r := range audit.Records(e) {
 			if _, err := record.ExecContext(ctx, s.Project, s.Key(), r.Revision, r.Index, s.User, s.Agent, s.Session,
@@ -79,6 +83,20 @@ func insert(ctx context.Context, tx *sql.Tx, effects []events.Event[events.Effec
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+// known tells an effect that comes again from one of another history, whose
+// revision the log has from before the streams were lost. Its identity alone
+// does not: the same message may be committed anew, at another place.
+func known(ctx context.Context, tx *sql.Tx, e events.Event[events.EffectCommitted]) error {
+	s, same := e.Data.Scope, false
+	if err := tx.QueryRowContext(ctx, sameEffect, e.ID, e.Sequence, s.Project, s.Key(), e.Data.Revision).Scan(&same); err != nil {
+		return err
+	}
+	if !same {
+		return fmt.Errorf("%w: scope %s, revision %d, sequence %d", audit.ErrOtherHistory, s, e.Data.Revision, e.Sequence)
 	}
 	return nil
 }
