@@ -58,7 +58,8 @@ type FactReader interface {
 	Entities(ctx context.Context, fact scope.Scope, names []string) ([]events.Entity, error)
 	// Holds returns the held buffer of the fact scope by HeldAt, then ID.
 	Holds(ctx context.Context, fact scope.Scope) ([]events.Hold, error)
-	// ListHolds lists the held buffers within sel by HeldAt, then ID.
+	// ListHolds lists the held buffers within sel by HeldAt, then ID, then the
+	// scope's key.
 	ListHolds(ctx context.Context, sel scope.Selector, q HoldQuery) ([]Hold, error)
 }
 
@@ -80,6 +81,14 @@ type HoldQuery struct {
 type HoldCursor struct {
 	HeldAt time.Time
 	ID     string
+	// Key is the hold's fact scope key, the last tie-break of a read that spans
+	// scopes.
+	Key string
+}
+
+// HoldCursorOf is the place of h.
+func HoldCursorOf(h Hold) HoldCursor {
+	return HoldCursor{HeldAt: h.HeldAt, ID: h.ID, Key: h.Scope.Key()}
 }
 
 // Fact is a fact as the store holds it.

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -215,7 +216,10 @@ func (f *fakeStore) Holds(context.Context, scope.Scope) ([]events.Hold, error) {
 func (f *fakeStore) ListHolds(_ context.Context, sel scope.Selector, q store.HoldQuery) (out []store.Hold, err error) {
 	err = f.do(func() {
 		for _, h := range f.holds {
-			behind := q.Cursor == nil || h.HeldAt.After(q.Cursor.HeldAt) || h.HeldAt.Equal(q.Cursor.HeldAt) && h.ID > q.Cursor.ID
+			behind := true
+			if c := q.Cursor; c != nil {
+				behind = cmp.Or(h.HeldAt.Compare(c.HeldAt), cmp.Compare(h.ID, c.ID), cmp.Compare(h.Scope.Key(), c.Key)) > 0
+			}
 			if sel.Match(h.Scope) && behind && (q.ID == "" || q.ID == h.ID) && (q.FactID == "" || q.FactID == h.FactID) && len(out) < q.Limit {
 				out = append(out, h)
 			}

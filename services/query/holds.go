@@ -52,7 +52,7 @@ func (s *Service) listHolds(ctx context.Context, in *listHoldsInput) (*holdPage,
 		out.Holds = append(out.Holds, viewHold(h))
 	}
 	if more {
-		out.Next = seal(store.HoldCursor{HeldAt: holds[n-1].HeldAt, ID: holds[n-1].ID})
+		out.Next = seal(store.HoldCursorOf(holds[n-1]))
 	}
 	return &holdPage{out}, nil
 }

@@ -54,6 +54,26 @@ func TestListHolds(t *testing.T) {
 	}
 }
 
+// Two scopes may hold the same at the same time; a page may end between them.
+func TestListHoldsEqualInTwoScopes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	one, two := held("h", "f", 1), held("h", "f", 1)
+	two.Scope.User = "zoe"
+	r.store.holds = []store.Hold{one, two}
+	all, next := []api.Scope{}, ""
+	for range 2 {
+		page, err := r.client.Holds(t.Context(), scope.Selector{Project: "default"}, 1, next)
+		if err != nil || len(page.Holds) != 1 {
+			t.Fatalf("%+v, %v", page, err)
+		}
+		all, next = append(all, page.Holds[0].Scope), page.Next
+	}
+	if diff := cmp.Diff([]api.Scope{api.ScopeOf(one.Scope), api.ScopeOf(two.Scope)}, all); diff != "" || next != "" {
+		t.Errorf("next %q (-want +got):\n%s", next, diff)
+	}
+}
+
 func TestReleaseHold(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -37,11 +37,11 @@ func (s *Store) ListHolds(ctx context.Context, sel scope.Selector, q store.HoldQ
 		where, args = where+" AND h.fact_id = ?", append(args, q.FactID)
 	}
 	if q.Cursor != nil {
-		where, args = where+" AND (h.held_at, h.id) > (?, ?)", append(args, micros(q.Cursor.HeldAt), q.Cursor.ID)
+		where, args = where+" AND (h.held_at, h.id, s.key) > (?, ?, ?)", append(args, micros(q.Cursor.HeldAt), q.Cursor.ID, q.Cursor.Key)
 	}
 	var list []store.Hold
 	err := s.reads.each(ctx, `SELECT s.project, s.user, s.agent, s.session, h.body FROM holds h JOIN scopes s ON s.id = h.scope_id
-	  WHERE `+where+` ORDER BY h.held_at, h.id LIMIT ?`, append(args, q.Limit), func(row scanner) error {
+	  WHERE `+where+` ORDER BY h.held_at, h.id, s.key LIMIT ?`, append(args, q.Limit), func(row scanner) error {
 		var h store.Hold
 		var body rawText
 		if err := row.Scan(&h.Scope.Project, &h.Scope.User, &h.Scope.Agent, &h.Scope.Session, &body); err != nil {

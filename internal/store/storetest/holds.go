@@ -51,13 +51,30 @@ func testHolds(t *testing.T, s suite) {
 		for range 4 {
 			page := must(st.ListHolds(t.Context(), all, q))(t)
 			paged = append(paged, page[0].ID)
-			q.Cursor = &store.HoldCursor{HeldAt: page[0].HeldAt, ID: page[0].ID}
+			at := store.HoldCursorOf(page[0])
+			q.Cursor = &at
 		}
 		equal(t, "in pages", []string{"h1", "h2", "h0", "h3"}, paged)
 		equal(t, "behind the last", none[string](), ids(t, st, all, q))
 		if _, err := st.ListHolds(t.Context(), all, store.HoldQuery{}); err == nil {
 			t.Error("no limit is accepted")
 		}
+	})
+	t.Run("equal in two scopes", func(t *testing.T) {
+		t.Parallel()
+		st := filled(t)
+		apply(t, st, effect(bea, 2, func(e *events.EffectCommitted) { e.Holds = []events.Hold{h("h3", 3, "f1")} }))
+		var paged []scope.Scope
+		q := store.HoldQuery{FactID: "f1", Limit: 1}
+		for range 3 {
+			for _, x := range must(st.ListHolds(t.Context(), all, q))(t) {
+				paged = append(paged, x.Scope)
+				at := store.HoldCursorOf(x)
+				q.Cursor = &at
+			}
+		}
+		equal(t, "in pages", []scope.Scope{ana, ana, bea}, paged)
+		equal(t, "behind the last", none[string](), ids(t, st, all, q))
 	})
 	t.Run("one", func(t *testing.T) {
 		t.Parallel()
