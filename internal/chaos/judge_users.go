@@ -52,6 +52,31 @@ func (j *judge) users(ctx context.Context) error {
 	return nil
 }
 
+// foreign checks that nothing is stored under a scope that nobody spoke in:
+// what strayed there is missing nowhere, where it is a copy.
+func (j *judge) foreign(ctx context.Context) error {
+	own := map[scope.Scope]bool{}
+	for _, user := range j.workload.Users {
+		own[user.scope()] = true
+	}
+	projects, err := j.evidence.Store.Projects(ctx)
+	if err != nil {
+		return err
+	}
+	for _, project := range projects {
+		err := j.evidence.Store.Scopes(ctx, scope.Selector{Project: project}, func(fact scope.Scope) bool {
+			if !own[fact] {
+				j.count(&j.verdict.Wrong, "scopes", fact.String(), "holds something, and nobody spoke in it")
+			}
+			return true
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // page is how many rows are read at once.
 const page = 1000
 

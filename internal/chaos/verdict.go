@@ -23,6 +23,7 @@ type Evidence struct {
 		store.EpisodeReader
 		store.FactReader
 		store.Ledger
+		store.Exporter
 	}
 	// Letters is how many dead letters there are. Nothing that is said here
 	// deserves one.
@@ -41,7 +42,7 @@ type Verdict struct {
 	// later, and facts whose value is not the last that was said.
 	OutOfOrder int `json:"out_of_order"`
 	// Wrong are facts and episodes that are there and should not be, or with
-	// another content or other sources.
+	// another content or other sources, and scopes that are nobody's.
 	Wrong int `json:"wrong"`
 	// Unbalanced are accounts of the ledger that do not add up.
 	Unbalanced int `json:"unbalanced"`
@@ -97,7 +98,7 @@ func Judge(ctx context.Context, r Record, w *Workload, e Evidence) (Verdict, err
 	if e.Letters > 0 {
 		j.count(&j.verdict.Lost, "dead letters", "DEADLETTER", "%d messages were refused", e.Letters)
 	}
-	for _, check := range []func(context.Context) error{j.stream, j.users, j.ledger, j.effects} {
+	for _, check := range []func(context.Context) error{j.stream, j.users, j.foreign, j.ledger, j.effects} {
 		if err := check(ctx); err != nil {
 			return j.verdict, fmt.Errorf("judge: %w", err)
 		}

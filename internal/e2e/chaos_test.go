@@ -90,6 +90,12 @@ var thefts = []theft{
 	  UPDATE episodes SET ordinal = -3 WHERE scope_id = 1 AND ordinal = 3;
 	  UPDATE episodes SET ordinal = 3 WHERE scope_id = 1 AND ordinal = 9;
 	  UPDATE episodes SET ordinal = 9 WHERE scope_id = 1 AND ordinal = -3`), outOfOrder},
+	{"the home of an episode", inFile("memory.db", `
+	  INSERT INTO scopes (id, project, key, user, agent, session, last_ordinal)
+	    SELECT 1000000, project, replace(key, user, user || 'x'), user || 'x', agent, session, 1 FROM scopes WHERE id = 1;
+	  CREATE TEMP TABLE twin AS SELECT * FROM episodes WHERE scope_id = 1 AND ordinal = 5;
+	  UPDATE twin SET row = 1000000, scope_id = 1000000, ordinal = 1;
+	  INSERT INTO episodes SELECT * FROM twin`), wrong},
 	{"the consolidation of an episode", inFile("memory.db", `UPDATE rule_states SET watermark = watermark - 1 WHERE scope_id = 1 AND rule = 'turn'`), lost},
 }
 
