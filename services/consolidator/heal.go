@@ -65,8 +65,9 @@ func (s *Service) Heal(ctx context.Context, tape audit.Tape) (Healed, error) {
 }
 
 // look compares where each scope stands in the store, in AUDIT and in the audit
-// log. The log is read first: when a heal is tried again the services run, and
-// what AUDIT gets meanwhile must not look like what it lost.
+// log. When a heal is tried again the services run, and what AUDIT gets meanwhile
+// must not look like what it lost: the log is read first, and AUDIT once more
+// where the store is above what it was said to hold.
 func (h *healing) look(ctx context.Context) error {
 	logged, err := h.service.logged(ctx)
 	if err != nil {
@@ -120,10 +121,34 @@ func (h *healing) compare(ctx context.Context, head audit.Head) (at uint64, err 
 		h.behind[head.Scope] = state.Revision
 		h.after = min(h.after, state.AuditSeq)
 	case state.AuditSeq > head.Sequence:
-		h.fail(&h.found.Ahead, fmt.Errorf("%w: scope %s is at sequence %d there, %d here",
-			ErrAhead, head.Scope, head.Sequence, state.AuditSeq))
+		h.judge(ctx, head, state.AuditSeq)
 	}
 	return state.AuditSeq, nil
+}
+
+// judge tells a scope of which AUDIT lost effects from one that was committed to
+// since its head was read.
+func (h *healing) judge(ctx context.Context, head audit.Head, at uint64) {
+	newest, err := h.service.newest(ctx, head)
+	switch {
+	case err != nil:
+		h.fail(&h.found.Failed, fmt.Errorf("heal scope %s: %w", head.Scope, err))
+	case at > newest:
+		h.fail(&h.found.Ahead, fmt.Errorf("%w: scope %s is at sequence %d there, %d here", ErrAhead, head.Scope, newest, at))
+	}
+}
+
+// newest is where the newest effect of a scope stands in AUDIT by now, which is
+// where head has it unless more was committed.
+func (s *Service) newest(ctx context.Context, head audit.Head) (uint64, error) {
+	at := head.Sequence
+	for e, err := range s.deps.Journal.ReadScope(ctx, head.Scope, at) {
+		if err != nil {
+			return 0, unread(err)
+		}
+		at = e.Sequence
+	}
+	return at, nil
 }
 
 func (h *healing) fail(count *int, err error) {

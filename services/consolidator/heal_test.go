@@ -75,6 +75,36 @@ func TestHealNamesAuditThatIsBehind(t *testing.T) {
 	}
 }
 
+// moving is a tape that commits once more between a scope's head and whoever
+// compares it.
+type moving struct {
+	tape
+	commit func()
+}
+
+func (m moving) Heads(ctx context.Context, yield func(audit.Head) error) error {
+	return m.tape.Heads(ctx, func(head audit.Head) error {
+		m.commit()
+		return yield(head)
+	})
+}
+
+// A heal that is tried again runs beside the services: what they commit
+// meanwhile is nothing that AUDIT lost.
+func TestHealBesideCommits(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.must(t, turn(t, 1, 0, "f1"))
+	commit := func() {
+		b.must(t, turn(t, 2, 1, "f2"))
+		b.must(t, turn(t, 3, 2, "f3"))
+	}
+	got, err := b.Heal(t.Context(), moving{tape{b.journal, 1}, commit})
+	if err != nil || got != (Healed{Scopes: 1}) || b.store.state.Revision != 3 {
+		t.Errorf("healed %+v, %v", got, err)
+	}
+}
+
 // An effect that cannot be read is no fault of the batch that waits for it.
 func TestUnreadableAuditBuriesNothing(t *testing.T) {
 	t.Parallel()
