@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"palimpsest/internal/memory"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
+	"palimpsest/services/consolidator"
 )
 
 // open runs a house over dir, once it is healed, until the test calls stop.
@@ -174,5 +176,30 @@ func TestRestoredStoreIsHealedAtStart(t *testing.T) {
 			}
 			say(t, h, 8, 1) // takes its place behind the rest
 		})
+	}
+}
+
+// Where the streams and the audit log are lost together, only the store knows
+// what there was: a start says so before the first commit fails.
+func TestLostStreamsAndLogAreNamed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	h, stop := open(t, dir)
+	say(t, h, 1, 2)
+	stop()
+	lost, err := filepath.Glob(filepath.Join(dir, auditFile+"*"))
+	if err != nil || len(lost) == 0 {
+		t.Fatalf("no audit log: %v, %v", lost, err)
+	}
+	for _, path := range append(lost, filepath.Join(dir, natsDir)) {
+		if err := os.RemoveAll(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h, stop = open(t, dir)
+	defer stop()
+	found, err := h.healing.ready(t.Context())
+	if !errors.Is(err, consolidator.ErrAhead) || found["ahead_of_audit"] != 2 {
+		t.Errorf("found %v, %v", found, err)
 	}
 }

@@ -62,7 +62,7 @@ func (h *house) wire(context.Context) error {
 			var err error
 			h.consolidator, err = consolidator.New(h.cfg.Consolidator, consolidator.Deps{
 				Applier: h.store, Facts: h.store, Outcomes: h.store, Journal: h.journal, Log: h.auditLog, Kept: h.auditLog,
-				Logger: h.log, Observe: metrics.Committed,
+				Stored: h.store, Logger: h.log, Observe: metrics.Committed,
 			})
 			return h.consolidator, err
 		},

@@ -18,7 +18,10 @@ type Deps struct {
 	Journal  audit.Journal
 	Log      audit.Writer
 	// Kept has the effects that AUDIT dropped; nil where nothing has.
-	Kept   audit.Keeper
+	Kept audit.Keeper
+	// Stored names the scopes that the store holds, for [Service.Heal]; nil
+	// compares only those that AUDIT or the audit log holds.
+	Stored store.Exporter
 	Logger *slog.Logger // nil discards
 	// Observe is told of each effect that this process committed, once it is
 	// applied; nil ignores it.

@@ -1,6 +1,7 @@
 package consolidator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,7 @@ var ErrAhead = errors.New("consolidator: the store holds effects that AUDIT lack
 
 // Healed counts what [Service.Heal] found.
 type Healed struct {
-	Scopes int // that AUDIT holds anything of
+	Scopes int // that AUDIT holds anything of, or held and lost
 	Behind int // of which the store lacked effects, and has them now
 	Ahead  int // of which AUDIT lacks effects
 	Failed int // that could not be rolled forward
@@ -82,7 +83,7 @@ func (h *healing) look(ctx context.Context) error {
 		}
 		return err
 	})
-	if err != nil || len(logged) == 0 {
+	if err != nil {
 		return err
 	}
 	begin, err := h.tape.Begin(ctx)
@@ -95,16 +96,52 @@ func (h *healing) look(ctx context.Context) error {
 				h.found.Scopes++
 			}
 			h.fail(&h.found.Ahead, fmt.Errorf("%w: scope %s is at sequence %d in the audit log", ErrAhead, fact, sequence))
-			continue
+		} else {
+			at, err := h.compare(ctx, audit.Head{Scope: fact, Sequence: sequence})
+			if err != nil {
+				return err
+			}
+			if at < sequence {
+				h.dropped = append(h.dropped, fact)
+			}
 		}
-		at, err := h.compare(ctx, audit.Head{Scope: fact, Sequence: sequence})
-		if err != nil {
-			return err
-		}
-		if at < sequence {
-			h.dropped = append(h.dropped, fact)
+		held[fact] = true
+	}
+	return h.lookStored(ctx, held, begin)
+}
+
+// lookStored finds the scopes that only the store has effects of. Below begin
+// AUDIT dropped them; from there on it lost them, and the audit log too.
+func (h *healing) lookStored(ctx context.Context, known map[scope.Scope]bool, begin uint64) error {
+	if h.service.deps.Stored == nil {
+		return nil
+	}
+	projects, err := h.service.deps.Stored.Projects(ctx)
+	if err != nil {
+		return fmt.Errorf("read projects: %w", err)
+	}
+	for _, project := range projects {
+		var failed error
+		err := h.service.deps.Stored.Scopes(ctx, scope.Selector{Project: project}, func(fact scope.Scope) bool {
+			if !known[fact] {
+				failed = h.compareStored(ctx, fact, begin)
+			}
+			return failed == nil
+		})
+		if err = cmp.Or(failed, err); err != nil {
+			return fmt.Errorf("read scopes: %w", err)
 		}
 	}
+	return nil
+}
+
+func (h *healing) compareStored(ctx context.Context, fact scope.Scope, begin uint64) error {
+	state, err := h.service.deps.Applier.State(ctx, fact)
+	if err != nil || state.AuditSeq == 0 || state.AuditSeq < begin {
+		return err
+	}
+	h.found.Scopes++
+	h.judge(ctx, audit.Head{Scope: fact}, state.AuditSeq)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/pipeline"
+	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -166,5 +167,53 @@ func TestHealNamesWhatAuditLost(t *testing.T) {
 				t.Errorf("healed %+v, want %+v: %v", got, c.want, err)
 			}
 		})
+	}
+}
+
+// exporter names the one scope of the store.
+type exporter struct{ store.Exporter }
+
+func (exporter) Projects(context.Context) ([]string, error) { return []string{alice.Project}, nil }
+
+func (exporter) Scopes(_ context.Context, _ scope.Selector, yield func(scope.Scope) bool) error {
+	yield(alice)
+	return nil
+}
+
+// Where the streams and the audit log are lost together, only the store knows
+// what there was.
+func TestHealNamesWhatOnlyTheStoreHas(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		effects int // left of two in AUDIT
+		begin   uint64
+		want    Healed
+	}{
+		"all of it is lost":    {0, 1, Healed{Scopes: 1, Ahead: 1}},
+		"all of it is dropped": {0, 7, Healed{}},
+		"nothing is lost":      {2, 1, Healed{Scopes: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.must(t, turn(t, 1, 0, "f1"))
+			b.must(t, turn(t, 2, 1, "f2"))
+			b.journal.effects = b.journal.effects[:c.effects]
+			b.deps.Stored = exporter{}
+			got, err := b.Heal(t.Context(), tape{b.journal, c.begin})
+			if got != c.want || errors.Is(err, ErrAhead) != (c.want.Ahead > 0) || (err != nil) != (c.want.Ahead > 0) {
+				t.Errorf("healed %+v, want %+v: %v", got, c.want, err)
+			}
+		})
+	}
+}
+
+// A scope of which nothing was committed yet is ahead of nothing.
+func TestHealOfWhatWasOnlySaid(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.deps.Stored = exporter{}
+	if got, err := b.Heal(t.Context(), tape{b.journal, 1}); err != nil || got != (Healed{}) {
+		t.Errorf("healed %+v, %v", got, err)
 	}
 }
