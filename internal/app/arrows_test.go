@@ -34,6 +34,7 @@ var rooms = []room{
 
 	{"palimpsest/internal/bench", below("palimpsest/internal/store", "palimpsest/internal/retrieval", "palimpsest/internal/embed", "palimpsest/internal/lex", "palimpsest/pkg/client")},
 	{"palimpsest/internal/broker", below("palimpsest/internal/audit", "palimpsest/internal/memory")},
+	{"palimpsest/internal/store/redis", below("palimpsest/internal/store", "palimpsest/internal/memory", "palimpsest/internal/lex", "palimpsest/internal/embed")},
 	{"palimpsest/internal/store/sqlite", below("palimpsest/internal/store", "palimpsest/internal/memory", "palimpsest/internal/lex", "palimpsest/internal/embed", "palimpsest/internal/schema", "palimpsest/internal/watch")},
 	{"palimpsest/internal/audit/sqlite", below("palimpsest/internal/audit", "palimpsest/internal/memory", "palimpsest/internal/schema", "palimpsest/internal/watch")},
 	{"palimpsest/internal/audit/clickhouse", below("palimpsest/internal/audit", "palimpsest/internal/memory")},
@@ -115,6 +116,7 @@ func TestDriversStayInTheirRooms(t *testing.T) {
 		"modernc.org/sqlite":             {"palimpsest/internal/store/sqlite", "palimpsest/internal/audit/sqlite", "palimpsest/internal/bench"},
 		"github.com/ClickHouse":          {"palimpsest/internal/audit/clickhouse"},
 		"github.com/ebitengine/purego":   {"palimpsest/internal/clickhousetest/launch"},
+		"github.com/redis/go-redis":      {"palimpsest/internal/store/redis"},
 		"github.com/nats-io/nats-server": {"palimpsest/internal/broker", "palimpsest/internal/bench"},
 		"github.com/nats-io/nats.go":     {"palimpsest/internal/broker", "palimpsest/internal/pipeline", "palimpsest/internal/app", "palimpsest/internal/bench", "palimpsest/internal/chaos"},
 	}

@@ -1,0 +1,258 @@
+package redis
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// Apply implements [store.Applier]: one script over keys of the scope's slot.
+func (s *Store) Apply(ctx context.Context, effect events.EffectCommitted, auditSeq uint64) error {
+	if err := effect.Validate(); err != nil {
+		return err
+	}
+	rows, err := s.prepareRows(effect)
+	if err != nil {
+		return err
+	}
+	p := s.layout.place(effect.Scope)
+	return s.write(ctx, effect.Scope, func(f fields, b *batch) error {
+		switch revision := f.uint("rev"); {
+		case effect.Incarnation < f.uint("inc"):
+			return store.ErrIncarnation
+		case effect.Revision <= revision:
+			return nil
+		case effect.Revision > revision+1:
+			return store.ErrBehind
+		}
+		known, err := s.readKnown(ctx, p, effect, rows)
+		if err != nil {
+			return err
+		}
+		s.putFacts(b, f, rows.facts, known)
+		rows.put(b, known)
+		s.putEnds(b, effect, known)
+		s.putOutcomes(b, effect, rows.outcomes)
+		putLedger(b, f, effect)
+		b.set(f, "rev", strconv.FormatUint(effect.Revision, 10))
+		b.set(f, "aseq", strconv.FormatUint(max(f.uint("aseq"), auditSeq), 10))
+		b.set(f, "inc", strconv.FormatUint(effect.Incarnation, 10))
+		return nil
+	})
+}
+
+// Advance implements [store.Applier].
+func (s *Store) Advance(ctx context.Context, fact scope.Scope) error {
+	return s.write(ctx, fact, func(f fields, b *batch) error {
+		highest := f.uint("last")
+		for _, mark := range parseState(fact, f).Watermarks {
+			highest = max(highest, mark)
+		}
+		if highest > f.uint("last") {
+			b.guard(b.place.state(), "last", f["last"])
+			b.set(f, "last", strconv.FormatUint(highest, 10))
+		}
+		return nil
+	})
+}
+
+// body is a row of the projection in its stored form.
+type body struct {
+	member string // its key within the scope
+	text   string
+	fields []any // beside the body; nil for a row that is no hash
+}
+
+// rows are an effect's, with all that can be worked out before its turn.
+type rows struct {
+	facts    []newFact
+	versions []body
+	others   []body // entities, holds, edges: each replaces what was there
+	released []string
+	outcomes []string
+}
+
+func encode(what string, v any) (string, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return "", fmt.Errorf("redis: encode %s: %w", what, err)
+	}
+	return string(raw), nil
+}
+
+func (s *Store) prepareRows(effect events.EffectCommitted) (r rows, err error) {
+	p := s.layout.place(effect.Scope)
+	for _, fact := range effect.Facts {
+		f, err := prepareFact(fact)
+		if err != nil {
+			return r, err
+		}
+		r.facts = append(r.facts, f)
+	}
+	for _, v := range effect.Versions {
+		f, err := prepareFact(v)
+		if err != nil {
+			return r, err
+		}
+		own := append(p.scopeFields(kindVersion, p.fact), f.identity()...)
+		r.versions = append(r.versions, body{member(kindVersion, v.ID, strconv.FormatUint(v.Revision, 10)), f.body, own})
+	}
+	for _, e := range effect.Entities {
+		text, err := encode("entity", e)
+		if err != nil {
+			return r, err
+		}
+		var names []string
+		for _, name := range append([]string{e.CanonicalName}, e.Aliases...) {
+			names = append(names, token(memory.EntityKey(name)))
+		}
+		own := append(p.scopeFields(kindEntity, p.fact), "id", token(e.ID), "name", strings.Join(names, ","))
+		r.others = append(r.others, body{member(kindEntity, e.ID), text, own})
+	}
+	for _, h := range effect.Holds {
+		text, err := encode("hold", h)
+		if err != nil {
+			return r, err
+		}
+		due := never
+		if h.Due != nil {
+			due = ceilMicros(*h.Due)
+		}
+		own := append(p.scopeFields(kindHold, p.fact), "id", token(h.ID), "oid", ordered(h.ID), "fact", token(h.FactID),
+			"held", micros(h.HeldAt), "due", due)
+		r.others = append(r.others, body{member(kindHold, h.ID), text, own})
+	}
+	for _, e := range effect.Edges {
+		text, err := encode("edge", e)
+		if err != nil {
+			return r, err
+		}
+		r.others = append(r.others, body{member(kindEdge, e.ID), text, nil})
+	}
+	for _, o := range effect.Outcomes {
+		text, err := encode("outcome", o)
+		if err != nil {
+			return r, err
+		}
+		r.outcomes = append(r.outcomes, text)
+	}
+	for _, id := range effect.Released {
+		r.released = append(r.released, member(kindHold, id))
+	}
+	return r, nil
+}
+
+// put writes all but the facts.
+func (r rows) put(b *batch, known known) {
+	var joined, left []any
+	for i, v := range r.versions {
+		if known.versions[i] {
+			continue // a version stays as it was
+		}
+		b.do("HSET", b.place.base+v.member, append(v.fields, "b", v.text)...)
+		joined = append(joined, v.member)
+	}
+	for _, o := range r.others {
+		key := b.place.base + o.member
+		if o.fields == nil {
+			b.do("SET", key, o.text)
+		} else {
+			b.do("HSET", key, append(o.fields, "b", o.text)...)
+		}
+		joined = append(joined, o.member)
+	}
+	for _, f := range r.facts {
+		joined = append(joined, member(kindFact, f.ID))
+	}
+	b.join(joined)
+	for _, m := range r.released {
+		b.do("DEL", b.place.base+m)
+		left = append(left, m)
+	}
+	if len(left) > 0 {
+		b.do("SREM", b.place.row(kindMembers), left...)
+	}
+}
+
+// putEnds records the ends that the effect knows of, which a store that is built
+// anew may not; a session that went on since stays open.
+func (s *Store) putEnds(b *batch, effect events.EffectCommitted, known known) {
+	for i, end := range effect.SessionEnds {
+		if known.ends[i] == 0 {
+			b.do("ZADD", b.place.row(kindEnds), end.LastOrdinal, formatEnd(end))
+		}
+		place := known.sessions[i]
+		if place.uint("last") != end.LastOrdinal || place["ended"] != "" || place["last"] == "" {
+			continue
+		}
+		b.endSession(place, end)
+	}
+}
+
+// endSession closes a session's row, unless an episode comes between.
+func (b *batch) endSession(place fields, end events.SessionEnd) {
+	key := b.place.row(kindSession, end.Session)
+	b.guard(key, "last", place["last"])
+	b.do("HSET", key, "ended", micros(end.At), "cause", string(end.Cause), "open", "0", "idle", "0")
+}
+
+// putOutcomes keeps outcomes beside the scope; the server drops them in time.
+func (s *Store) putOutcomes(b *batch, effect events.EffectCommitted, texts []string) {
+	expires := effect.CommittedAt.Add(outcomeLife)
+	if !expires.After(s.cfg.Now()) {
+		return
+	}
+	for i, o := range effect.Outcomes {
+		key := b.place.row(kindOutcome, strconv.FormatUint(effect.Revision, 10), strconv.Itoa(i))
+		own := append(b.place.scopeFields(kindOutcome, b.place.fact), "corr", token(o.CorrelationID), "rev", effect.Revision, "ord", i)
+		b.do("HSET", key, append(own, "b", texts[i])...)
+		b.do("PEXPIREAT", key, expires.UnixMilli())
+	}
+}
+
+// known is what an effect meets.
+type known struct {
+	facts    []fields
+	versions []bool
+	sessions []fields
+	ends     []int // how many stand at the end's ordinal
+}
+
+func (s *Store) readKnown(ctx context.Context, p place, effect events.EffectCommitted, r rows) (k known, err error) {
+	var commands [][]any
+	for _, f := range r.facts {
+		commands = append(commands, append([]any{"HMGET", p.row(kindFact, f.ID)}, oldColumns...))
+	}
+	for _, v := range r.versions {
+		commands = append(commands, []any{"EXISTS", p.base + v.member})
+	}
+	for _, end := range effect.SessionEnds {
+		commands = append(commands, []any{"HGETALL", p.row(kindSession, end.Session)},
+			[]any{"ZCOUNT", p.row(kindEnds), end.LastOrdinal, end.LastOrdinal})
+	}
+	replies, err := s.pipe(ctx, commands)
+	if err != nil {
+		return k, err
+	}
+	for i := range r.facts {
+		k.facts = append(k.facts, pick(oldFields, replies[i]))
+	}
+	replies = replies[len(r.facts):]
+	for i := range r.versions {
+		k.versions = append(k.versions, replies[i] == int64(1))
+	}
+	replies = replies[len(r.versions):]
+	for i := range effect.SessionEnds {
+		k.sessions = append(k.sessions, hashOf(replies[2*i]))
+		count, _ := replies[2*i+1].(int64)
+		k.ends = append(k.ends, int(count))
+	}
+	return k, nil
+}

@@ -1,0 +1,118 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"palimpsest/pkg/scope"
+)
+
+// maxAttempts bounds how often a write is worked out anew because another came
+// between; each time somebody else's was made.
+const maxAttempts = 1000
+
+var errContended = errors.New("redis: other writers of the scope always came first")
+
+// batch is a list of commands over keys of one scope that take effect in one
+// step, if what they were worked out from still holds.
+type batch struct {
+	place    place
+	keys     []string
+	index    map[string]int
+	guards   []any
+	commands []any
+	n, held  int
+	state    []any // fields of the state to set
+}
+
+func newBatch(p place) *batch {
+	b := &batch{place: p, index: map[string]int{}}
+	b.key(p.state()) // the script settles the first key
+	return b
+}
+
+func (b *batch) key(key string) int {
+	i, ok := b.index[key]
+	if !ok {
+		b.keys = append(b.keys, key)
+		i = len(b.keys)
+		b.index[key] = i
+	}
+	return i
+}
+
+// guard refuses the batch if a field is no longer what it was; "" is absent.
+func (b *batch) guard(key, field, was string) {
+	b.held++
+	b.guards = append(b.guards, b.key(key), field, was)
+}
+
+// do adds a command on a key.
+func (b *batch) do(name, key string, args ...any) {
+	b.n++
+	b.commands = append(append(b.commands, name, b.key(key), len(args)), args...)
+}
+
+// set changes a field of the state, in f as well.
+func (b *batch) set(f fields, name, value string) {
+	if f[name] == value {
+		return
+	}
+	f[name] = value
+	b.state = append(b.state, name, value)
+}
+
+// maxMembers bounds the arguments of one command, which pass over Lua's stack.
+const maxMembers = 4000
+
+func (b *batch) join(members []any) {
+	for part := range slices.Chunk(members, maxMembers) {
+		b.do("SADD", b.place.row(kindMembers), part...)
+	}
+}
+
+// write lets work read a scope and fill a batch, until what it read still held
+// when the batch was committed. work returns nil for nothing to write. The
+// state's ver changes with each commit; episodes leave it alone.
+func (s *Store) write(ctx context.Context, fact scope.Scope, work func(f fields, b *batch) error) error {
+	if err := fact.Validate(); err != nil {
+		return err
+	}
+	p := s.layout.place(fact)
+	defer s.turns.take(p)()
+	for range maxAttempts {
+		f, err := s.stateFields(ctx, p)
+		if err != nil {
+			return err
+		}
+		b := newBatch(p)
+		b.guard(p.state(), "ver", f["ver"])
+		version := strconv.FormatUint(f.uint("ver")+1, 10)
+		if err := work(f, b); err != nil {
+			return err
+		}
+		if b.n == 0 && len(b.state) == 0 {
+			return nil
+		}
+		b.set(f, "ver", version)
+		done, err := s.commit(ctx, b)
+		if err != nil || done {
+			return err
+		}
+	}
+	return errContended
+}
+
+func (s *Store) commit(ctx context.Context, b *batch) (bool, error) {
+	b.do("HSET", b.place.state(), append(b.place.scopeFields(kindState, b.place.fact), b.state...)...)
+	args := append([]any{b.held}, b.guards...)
+	args = append(append(args, b.n), b.commands...)
+	done, err := s.run(ctx, commitScript, b.keys, append(args, s.watched.args()...)...)
+	if err != nil {
+		return false, fmt.Errorf("commit: %w", err)
+	}
+	return done == int64(1), nil
+}

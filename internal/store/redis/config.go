@@ -1,0 +1,115 @@
+package redis
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"palimpsest/internal/embed"
+	"palimpsest/internal/memory"
+)
+
+// The defaults of [Config].
+const (
+	DefaultNamespace      = "pal"
+	DefaultQueryTimeout   = 5 * time.Second
+	DefaultM              = 16
+	DefaultEFConstruction = 200
+	DefaultEFRuntime      = 128
+	outcomeLife           = 7 * 24 * time.Hour
+)
+
+// VectorIndex is how vectors are indexed.
+type VectorIndex string
+
+// The vector indexes. Both are exact within one fact scope.
+const (
+	// Flat compares with every vector that passes the filter.
+	Flat VectorIndex = "flat"
+	// HNSW walks a graph where a read spans scopes: approximate there, and each
+	// write costs about half a millisecond of the server's one thread.
+	HNSW VectorIndex = "hnsw"
+)
+
+// Config says where the store is and how it keeps its promises.
+type Config struct {
+	// URL names the server: redis://user:password@host:port/db, rediss:// for TLS;
+	// further nodes of a cluster as ?addr=host:port.
+	URL string
+	// Namespace begins every key; empty means [DefaultNamespace].
+	Namespace string
+	// Generation to open; 0 means the one that was promoted last.
+	Generation uint64
+	// Embedder names the space of the vectors. With zero Dimensions the first
+	// vector stored decides.
+	Embedder embed.Info
+	// Reembed drops vectors of another embedder and flags their rows as pending,
+	// in place of refusing to open with store.ErrEmbedder.
+	Reembed bool
+	// Vectors is the kind of vector index that a new generation gets; empty means
+	// [Flat].
+	Vectors VectorIndex
+	// M, EFConstruction and EFRuntime shape an [HNSW] index; 0 means the default.
+	M, EFConstruction, EFRuntime int
+	// QueryTimeout bounds one search; 0 means [DefaultQueryTimeout]. What the
+	// server cuts short is an error, never a shorter answer.
+	QueryTimeout time.Duration
+	// DecayThreshold is the confidence under which a fact is due for pruning; 0
+	// means memory.DefaultDecayThreshold.
+	DecayThreshold float64
+	// Now is the clock of expiries; nil means time.Now.
+	Now func() time.Time
+	// Logger hears of what nobody is told otherwise; nil means silence.
+	Logger *slog.Logger
+}
+
+// Validate names the first setting that cannot be used.
+func (c Config) Validate() error {
+	switch {
+	case c.URL == "":
+		return errors.New("redis: url is required")
+	case strings.ContainsAny(c.Namespace, "{}:"):
+		return fmt.Errorf("redis: namespace: %q holds a brace or a colon", c.Namespace)
+	case c.Vectors != "" && c.Vectors != Flat && c.Vectors != HNSW:
+		return fmt.Errorf("redis: vectors: %q is neither flat nor hnsw", c.Vectors)
+	case c.M < 0 || c.EFConstruction < 0 || c.EFRuntime < 0:
+		return errors.New("redis: vectors: a setting is negative")
+	case c.QueryTimeout < 0:
+		return errors.New("redis: query timeout is negative")
+	case c.DecayThreshold < 0 || c.DecayThreshold >= 1:
+		return fmt.Errorf("redis: decay threshold: %g is outside [0,1)", c.DecayThreshold)
+	}
+	return nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.Namespace == "" {
+		c.Namespace = DefaultNamespace
+	}
+	if c.Vectors == "" {
+		c.Vectors = Flat
+	}
+	for _, d := range []struct {
+		value *int
+		as    int
+	}{{&c.M, DefaultM}, {&c.EFConstruction, DefaultEFConstruction}, {&c.EFRuntime, DefaultEFRuntime}} {
+		if *d.value == 0 {
+			*d.value = d.as
+		}
+	}
+	if c.QueryTimeout == 0 {
+		c.QueryTimeout = DefaultQueryTimeout
+	}
+	if c.DecayThreshold == 0 {
+		c.DecayThreshold = memory.DefaultDecayThreshold
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}

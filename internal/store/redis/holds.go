@@ -1,0 +1,122 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// Holds implements [store.FactReader].
+func (s *Store) Holds(ctx context.Context, fact scope.Scope) ([]events.Hold, error) {
+	if err := fact.Validate(); err != nil {
+		return nil, err
+	}
+	list, err := bodies[events.Hold](ctx, s, of(kindHold).in(s.layout.place(fact)))
+	slices.SortFunc(list, func(a, b events.Hold) int { return cmp.Or(a.HeldAt.Compare(b.HeldAt), cmp.Compare(a.ID, b.ID)) })
+	return list, err
+}
+
+// ListHolds implements [store.FactReader].
+func (s *Store) ListHolds(ctx context.Context, sel scope.Selector, q store.HoldQuery) ([]store.Hold, error) {
+	if err := checkLimit(q.Limit); err != nil {
+		return nil, err
+	}
+	if err := sel.Validate(); err != nil {
+		return nil, err
+	}
+	find := of(kindHold).within(s.layout, sel)
+	if q.ID != "" {
+		find.tag("id", token(q.ID))
+	}
+	if q.FactID != "" {
+		find.tag("fact", token(q.FactID))
+	}
+	filter := ""
+	if c := q.Cursor; c != nil {
+		find.atLeast("held", micros(c.HeldAt))
+		filter = fmt.Sprintf("@held>%d || @oid>'%s'", micros(c.HeldAt), ordered(c.ID))
+	}
+	rows, err := s.page(ctx, find, filter, []any{"@held", "ASC", "@oid", "ASC"}, q.Limit, "@b", "@p", "@u", "@a", "@x")
+	if err != nil {
+		return nil, err
+	}
+	var list []store.Hold
+	for _, row := range rows {
+		h, err := decodeBody[events.Hold](row.fields["b"])
+		if err != nil {
+			return nil, err
+		}
+		fact, err := owner(row.fields)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, store.Hold{Hold: h, Scope: fact})
+	}
+	return list, nil
+}
+
+// DueHolds implements [store.Schedule].
+func (s *Store) DueHolds(ctx context.Context, at time.Time, yield func(store.DueHold) bool) error {
+	filter := ""
+	for {
+		q := of(kindHold).atMost("due", micros(at))
+		rows, err := s.page(ctx, q, filter, []any{"@due", "ASC", "@okey", "ASC", "@oid", "ASC"}, pageSize,
+			"@b", "@p", "@u", "@a", "@x", "@due", "@okey", "@oid")
+		if err != nil {
+			return err
+		}
+		list, err := s.dueHolds(ctx, rows)
+		if err != nil {
+			return err
+		}
+		for _, h := range list {
+			if !yield(h) {
+				return nil
+			}
+		}
+		if len(rows) < pageSize {
+			return nil
+		}
+		f := rows[len(rows)-1].fields
+		filter = behindThree("due", "okey", "oid", f)
+	}
+}
+
+func (s *Store) dueHolds(ctx context.Context, rows []found) ([]store.DueHold, error) {
+	var list []store.DueHold
+	var facts []scope.Scope
+	for _, row := range rows {
+		h, err := decodeBody[events.Hold](row.fields["b"])
+		if err != nil {
+			return nil, err
+		}
+		fact, err := owner(row.fields)
+		if err != nil {
+			return nil, err
+		}
+		facts = append(facts, fact)
+		list = append(list, store.DueHold{Scope: fact, ID: h.ID, Due: fromMicros(ceilMicros(*h.Due))})
+	}
+	commands := make([][]any, len(facts))
+	for i, fact := range facts {
+		commands[i] = []any{"HGET", s.layout.place(fact).state(), "inc"}
+	}
+	replies, err := s.pipe(ctx, commands)
+	for i, r := range replies {
+		list[i].Incarnation = fields{"inc": text(r)}.uint("inc")
+	}
+	return list, err
+}
+
+// behindThree is a filter for what comes after a row in the order of a number
+// and two fields of our own encoding.
+func behindThree(n, first, second string, f fields) string {
+	return fmt.Sprintf("@%[1]s>%[2]s || (@%[1]s==%[2]s && (@%[3]s>'%[4]s' || (@%[3]s=='%[4]s' && @%[5]s>'%[6]s')))",
+		n, f[n], first, f[first], second, f[second])
+}

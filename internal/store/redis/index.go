@@ -1,0 +1,219 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"palimpsest/internal/store"
+)
+
+// schemaVersion numbers the layout of rows and index; a change that the index
+// cannot follow by FT.ALTER needs a new generation.
+const schemaVersion = 1
+
+// The keys of a generation that belong to no scope.
+const (
+	keyMeta    = "meta"
+	keyWatched = "watched"
+	keyFire    = "fire"
+	keyRequest = "request"
+)
+
+// generationKey names the generation that was promoted last.
+func (l layout) generationKey() string { return l.namespace + ":generation" }
+
+func (s *Store) chooseGeneration(ctx context.Context) error {
+	if s.layout.generation != 0 {
+		return nil
+	}
+	s.layout.generation = 1
+	promoted, err := s.promoted(ctx)
+	if promoted != 0 {
+		s.layout.generation = promoted
+	}
+	return err
+}
+
+func (s *Store) promoted(ctx context.Context) (uint64, error) {
+	reply, err := s.call(ctx, "GET", s.layout.generationKey())
+	if err != nil || reply == nil {
+		return 0, err
+	}
+	n, err := strconv.ParseUint(text(reply), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("redis: %w: generation %q", store.ErrDamaged, text(reply))
+	}
+	return n, nil
+}
+
+// schema are the fields of the one index. Tags keep case and are separated by a
+// comma, which no encoded value holds. Terms come stemmed and encoded.
+func schema() []any {
+	tag := func(name string) []any { return []any{name, "TAG", "SEPARATOR", ",", "CASESENSITIVE"} }
+	sortable := func(name string) []any {
+		return []any{name, "TAG", "SEPARATOR", ",", "CASESENSITIVE", "SORTABLE", "UNF"}
+	}
+	var fields []any
+	for _, name := range []string{
+		"k", "sc", "p", "u", "a", // kind, scope, levels
+		"id", "src", "kind", "hash", "pred", "ses", "name", "fact", "corr", // of rows
+		"pend", "claimed", "open", "idle", // of states and sessions
+	} {
+		fields = append(fields, tag(name)...)
+	}
+	for _, name := range []string{"x", "okey", "oid"} {
+		fields = append(fields, sortable(name)...)
+	}
+	for _, name := range []string{
+		"ts", "ord", "q", "rev", "ct", "et", "vf", "vu", "ar", "conf", "prune", "held", "due",
+		"last", "watch", "claims", "seq", "seen", "ed", "el", "fd", "fl",
+	} {
+		fields = append(fields, name, "NUMERIC", "SORTABLE")
+	}
+	return append(fields, "t", "TEXT", "NOSTEM")
+}
+
+// vectorField is the part of the schema that waits for the dimensions.
+func (s *Store) vectorField(dimensions int) []any {
+	if s.cfg.Vectors == HNSW {
+		return []any{
+			"v", "VECTOR", "HNSW", 12, "TYPE", "FLOAT32", "DIM", dimensions, "DISTANCE_METRIC", "COSINE",
+			"M", s.cfg.M, "EF_CONSTRUCTION", s.cfg.EFConstruction, "EF_RUNTIME", s.cfg.EFRuntime,
+		}
+	}
+	return []any{"v", "VECTOR", "FLAT", 6, "TYPE", "FLOAT32", "DIM", dimensions, "DISTANCE_METRIC", "COSINE"}
+}
+
+// makeIndex creates the index where there is none, points the alias at it if no
+// generation was promoted so far, and waits until it is whole: one over rows that
+// exist is filled behind the server's reply.
+func (s *Store) makeIndex(ctx context.Context) error {
+	args := []any{
+		"FT.CREATE", s.layout.index(), "ON", "HASH", "PREFIX", 1, s.layout.root(),
+		"NOOFFSETS", "NOHL", "STOPWORDS", 0, "SCHEMA",
+	}
+	args = append(args, schema()...)
+	if n := int(s.dimensions.Load()); n > 0 {
+		args = append(args, s.vectorField(n)...)
+	}
+	if _, err := s.call(ctx, args...); err != nil && !strings.Contains(err.Error(), "Index already exists") {
+		return err
+	}
+	current, err := s.promoted(ctx)
+	if err == nil && current == 0 {
+		err = s.Promote(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	return s.awaitIndex(ctx)
+}
+
+// indexPoll is how often a filling index is asked how far it is.
+const indexPoll = 50 * time.Millisecond
+
+func (s *Store) awaitIndex(ctx context.Context) error {
+	tick := time.NewTicker(indexPoll)
+	defer tick.Stop()
+	for {
+		info, err := s.indexInfo(ctx)
+		if err != nil {
+			return err
+		}
+		if info["indexing"] != "1" && info.float("percent_indexed") >= 1 {
+			s.watchFailures(info)
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the index (%s done): %w", info["percent_indexed"], ctx.Err())
+		}
+	}
+}
+
+func (s *Store) indexInfo(ctx context.Context) (fields, error) {
+	reply, err := s.call(ctx, "FT.INFO", s.layout.index())
+	if err != nil {
+		return nil, err
+	}
+	m, ok := reply.(map[any]any)
+	if !ok {
+		return nil, fmt.Errorf("redis: FT.INFO answered with %T", reply)
+	}
+	info := hashOf(reply)
+	if failed, ok := m["Index Errors"]; ok {
+		info["last error"] = hashOf(failed)["last indexing error"]
+	}
+	return info, nil
+}
+
+// watchFailures tells of rows that the index leaves out whole, text and all,
+// because one field could not be read.
+func (s *Store) watchFailures(info fields) {
+	n := info.uint("hash_indexing_failures")
+	if last := s.failures.Swap(n); n > last {
+		s.cfg.Logger.Error("the search index left rows out", "index", s.layout.index(), "rows", n, "error", info["last error"])
+	}
+}
+
+// Promote makes this generation the one that is opened by default and that the
+// alias stands for. A store that is open on another goes on with that one; its
+// Ping says that it was replaced.
+func (s *Store) Promote(ctx context.Context) error {
+	if _, err := s.call(ctx, "FT.ALIASUPDATE", s.layout.alias(), s.layout.index()); err != nil {
+		return fmt.Errorf("promote: %w", err)
+	}
+	_, err := s.call(ctx, "SET", s.layout.generationKey(), s.layout.generation)
+	return err
+}
+
+// Discard removes this generation, rows and index, which must not be the
+// promoted one. Rows go in batches, so that the server answers others between.
+func (s *Store) Discard(ctx context.Context) error {
+	current, err := s.promoted(ctx)
+	if err != nil {
+		return err
+	}
+	if current == s.layout.generation {
+		return fmt.Errorf("redis: discard: generation %d is in use", current)
+	}
+	if _, err := s.call(ctx, "FT.DROPINDEX", s.layout.index()); err != nil && !errors.Is(err, store.ErrDamaged) {
+		return err
+	}
+	return s.deleteKeys(ctx)
+}
+
+// Generation is the number of the generation that is open.
+func (s *Store) Generation() uint64 { return s.layout.generation }
+
+// checkServer tells of settings under which the server forgets.
+func (s *Store) checkServer(ctx context.Context) {
+	reply, err := s.call(ctx, "INFO", "everything")
+	if err != nil {
+		return // opening goes on and meets the same
+	}
+	info := fields{}
+	for line := range strings.Lines(text(reply)) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			info[name] = value
+		}
+	}
+	for _, warning := range serverWarnings(info) {
+		s.cfg.Logger.Warn(warning, "server", info["redis_version"])
+	}
+}
+
+func serverWarnings(info fields) (list []string) {
+	if policy := info["maxmemory_policy"]; policy != "" && policy != "noeviction" {
+		list = append(list, "redis evicts memories when memory is short: set maxmemory-policy to noeviction, it is "+policy)
+	}
+	if info["aof_enabled"] == "0" {
+		list = append(list, "redis keeps no append-only file: a restart loses what came after its last snapshot; set appendonly to yes")
+	}
+	return list
+}

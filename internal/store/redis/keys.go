@@ -1,0 +1,118 @@
+package redis
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"palimpsest/pkg/scope"
+)
+
+// The kinds of rows. Those that are hashes are indexed by their field k, all in
+// one index; whatever must not be is another type than a hash.
+const (
+	kindState   = "s"
+	kindSession = "n"
+	kindEpisode = "e"
+	kindFact    = "f"
+	kindVersion = "v"
+	kindEntity  = "i"
+	kindHold    = "h"
+	kindOutcome = "o"
+	// The rest are not hashes, so not indexed.
+	kindEdge    = "g" // string: the body
+	kindCached  = "c" // string: a model's reply
+	kindMembers = "m" // set: kind:id of each row of the projection
+	kindEnds    = "x" // sorted set: session ends by last ordinal
+)
+
+// absentLevel is the tag of a level that a scope does not name. No encoded
+// identifier holds an underscore.
+const absentLevel = "_"
+
+// layout gives every key of one generation.
+type layout struct {
+	namespace  string
+	generation uint64
+}
+
+// root begins every key of the generation, and no key of another.
+func (l layout) root() string {
+	return l.namespace + ":g" + strconv.FormatUint(l.generation, 10) + ":"
+}
+
+func (l layout) index() string { return fmt.Sprintf("%s:g%d", l.namespace, l.generation) }
+
+// alias is the name under which the promoted generation is found.
+func (l layout) alias() string { return l.namespace + ":live" }
+
+// shared is a key that belongs to no scope. Projects are never empty, so it
+// meets no row.
+func (l layout) shared(kind string, id ...string) string {
+	return l.root() + ":" + kind + ":" + strings.Join(id, ":")
+}
+
+// place is where the rows of one fact scope are: in one slot, because the
+// scope's hash is all that stands between braces.
+type place struct {
+	fact scope.Scope
+	tag  string // the scope's hash
+	base string
+}
+
+func (l layout) place(fact scope.Scope) place {
+	tag := token(fact.Project, fact.Key())
+	return place{fact: fact, tag: tag, base: l.root() + scope.Encode(fact.Project) + ":{" + tag + "}:"}
+}
+
+func (p place) state() string { return p.base + kindState }
+
+func (p place) row(kind string, id ...string) string { return p.base + member(kind, id...) }
+
+// member is a row's key within its scope.
+func member(kind string, id ...string) string {
+	for _, part := range id {
+		kind += ":" + scope.Encode(part)
+	}
+	return kind
+}
+
+// episode is the key by which an id is known once per (session, source).
+func (p place) episode(session, source, id string) string {
+	return p.row(kindEpisode, token(session, source, id))
+}
+
+// token stands for strings of any length in tags and keys. The lengths keep
+// apart what concatenation would bring together.
+func token(parts ...string) string {
+	h := sha256.New()
+	for _, part := range parts {
+		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part) // a hash does not fail
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// ordered is a string that sorts as s does byte by byte, of characters that mean
+// nothing in a query.
+func ordered(s string) string { return hex.EncodeToString([]byte(s)) }
+
+// orderOf sorts fact scopes by (project, key).
+func orderOf(fact scope.Scope) string { return ordered(fact.Project) + " " + fact.Key() }
+
+// levelTag is how one level of a scope is indexed.
+func levelTag(id string) string {
+	if id == "" {
+		return absentLevel
+	}
+	return scope.Encode(id)
+}
+
+// scopeFields are what every indexed row says of whose it is.
+func (p place) scopeFields(kind string, s scope.Scope) []any {
+	return []any{
+		"k", kind, "sc", p.tag, "p", scope.Encode(s.Project), "u", levelTag(s.User), "a", levelTag(s.Agent),
+		"x", levelTag(s.Session), "okey", orderOf(p.fact),
+	}
+}

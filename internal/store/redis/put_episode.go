@@ -1,0 +1,156 @@
+package redis
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// said is the body of an episode's row; its content and its ordinal are fields
+// beside it, and its scope is the row's.
+type said struct {
+	Scope       scope.Scope     `json:"scope"`
+	ID          string          `json:"id"`
+	Source      string          `json:"src,omitempty"`
+	Role        events.Role     `json:"role"`
+	Mode        events.Mode     `json:"mode"`
+	Timestamp   int64           `json:"ts"`               // microseconds
+	Offset      int             `json:"offset,omitempty"` // of the timestamp, in seconds
+	Arrived     int64           `json:"arrived"`          // microseconds
+	Clamped     bool            `json:"clamped,omitempty"`
+	Request     bool            `json:"request,omitempty"`
+	Verbatim    bool            `json:"verbatim,omitempty"`
+	Seq         uint64          `json:"seq,omitempty"`
+	SourceNode  string          `json:"node,omitempty"`
+	Correlation string          `json:"correlation,omitempty"`
+	Prompt      string          `json:"prompt,omitempty"`
+	Metadata    json.RawMessage `json:"metadata,omitempty"`
+}
+
+// PutEpisode implements [store.EpisodeWriter].
+func (s *Store) PutEpisode(ctx context.Context, e memory.Episode) (store.Put, error) {
+	body, err := s.prepareEpisode(&e)
+	if err != nil {
+		return store.Put{}, err
+	}
+	p := s.layout.place(e.Scope.Fact())
+	keys := []string{p.state(), p.episode(e.Scope.Session, e.Source, e.ID), p.row(kindSession, e.Scope.Session)}
+	terms := indexTerms(e.Content)
+	args := []any{
+		micros(e.ArrivedAt), flag(e.Mode != events.ModeBackfill), flag(e.Scope.Session != ""), flag(e.Mode != events.ModeIncognito),
+		len(terms), e.Seq,
+	}
+	row := append(p.scopeFields(kindEpisode, e.Scope), "b", body, "c", e.Content, "id", token(e.ID), "oid", ordered(e.ID),
+		"src", token(e.Source), "ts", micros(e.Timestamp), "t", strings.Join(terms, " "))
+	for _, list := range [][]any{row, p.scopeFields(kindState, p.fact), p.scopeFields(kindSession, e.Scope)} {
+		args = append(append(args, len(list)), list...)
+	}
+	reply, err := s.run(ctx, putEpisodeScript, keys, append(args, s.watched.args()...)...)
+	if err != nil {
+		return store.Put{}, fmt.Errorf("put episode: %w", err)
+	}
+	return answerPut(e, p.fact, reply)
+}
+
+func answerPut(e memory.Episode, fact scope.Scope, reply any) (store.Put, error) {
+	list, _ := reply.([]any)
+	if len(list) != 3 {
+		return store.Put{}, fmt.Errorf("redis: put episode answered with %v", reply)
+	}
+	put := store.Put{State: parseState(fact, hashOf(list[2]))}
+	if list[0] == int64(1) {
+		ordinal, err := strconv.ParseUint(text(list[1]), 10, 64)
+		e.Ordinal, put.Episode = ordinal, e
+		put.Episode.Ordinal = ordinal
+		return put, err
+	}
+	known, err := parseEpisode(pick(episodeFields, list[1]))
+	if err != nil {
+		return store.Put{}, err
+	}
+	put.Episode = known
+	put.Known = known.Content == e.Content && known.Role == e.Role && known.Mode == e.Mode
+	put.Conflict = !put.Known
+	return put, nil
+}
+
+// prepareEpisode brings an episode to the form in which it is stored.
+func (s *Store) prepareEpisode(e *memory.Episode) ([]byte, error) {
+	if err := e.Scope.Validate(); err != nil {
+		return nil, err
+	}
+	if e.ID == "" {
+		return nil, errors.New("redis: put episode: id is required")
+	}
+	if e.Mode == "" {
+		e.Mode = events.ModePersistent
+	}
+	if e.ArrivedAt.IsZero() {
+		e.ArrivedAt = s.cfg.Now()
+	}
+	if e.Timestamp.IsZero() {
+		e.Timestamp = e.ArrivedAt
+	}
+	e.ArrivedAt = fromMicros(micros(e.ArrivedAt))
+	_, offset := e.Timestamp.Zone()
+	e.Timestamp = inOffset(micros(e.Timestamp), offset)
+	body := said{
+		Scope: e.Scope, ID: e.ID, Source: e.Source, Role: e.Role, Mode: e.Mode, Timestamp: micros(e.Timestamp), Offset: offset,
+		Arrived: micros(e.ArrivedAt), Clamped: e.Clamped, Request: e.Request, Verbatim: e.Verbatim, Seq: e.Seq,
+		SourceNode: e.SourceNode, Correlation: e.CorrelationID, Prompt: e.Prompt,
+	}
+	if len(e.Metadata) > 0 {
+		raw, err := json.Marshal(e.Metadata)
+		if err != nil {
+			return nil, fmt.Errorf("redis: put episode: metadata: %w", err)
+		}
+		body.Metadata = raw
+	}
+	return json.Marshal(body)
+}
+
+// episodeFields are what an episode is read from.
+var episodeFields = []string{"b", "c", "ord"}
+
+func parseEpisode(f fields) (memory.Episode, error) {
+	var b said
+	if err := json.Unmarshal([]byte(f["b"]), &b); err != nil {
+		return memory.Episode{}, fmt.Errorf("redis: %w: episode: %w", store.ErrDamaged, err)
+	}
+	e := memory.Episode{
+		ID: b.ID, Source: b.Source, Scope: b.Scope, Role: b.Role, Content: f["c"], Timestamp: inOffset(b.Timestamp, b.Offset),
+		Clamped: b.Clamped, ArrivedAt: fromMicros(b.Arrived), SourceNode: b.SourceNode, Mode: b.Mode, Seq: b.Seq,
+		Ordinal: f.uint("ord"), CorrelationID: b.Correlation, Request: b.Request, Prompt: b.Prompt, Verbatim: b.Verbatim,
+	}
+	if len(b.Metadata) > 0 {
+		if err := json.Unmarshal(b.Metadata, &e.Metadata); err != nil {
+			return e, fmt.Errorf("redis: %w: metadata of episode %s: %w", store.ErrDamaged, e.ID, err)
+		}
+	}
+	return e, nil
+}
+
+func flag(set bool) string {
+	if set {
+		return "1"
+	}
+	return "0"
+}
+
+// inOffset is the instant in its UTC offset, in seconds.
+func inOffset(us int64, offset int) time.Time {
+	t := fromMicros(us)
+	if offset == 0 {
+		return t
+	}
+	return t.In(time.FixedZone("", offset))
+}

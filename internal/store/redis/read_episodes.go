@@ -1,0 +1,151 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+var episodeColumns = []any{"@b", "@c", "@ord"}
+
+func parseEpisodes(rows []found) ([]memory.Episode, error) {
+	list := make([]memory.Episode, 0, len(rows))
+	for _, row := range rows {
+		if row.fields["b"] == "" {
+			continue // gone since it was found
+		}
+		e, err := parseEpisode(row.fields)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, e)
+	}
+	return list, nil
+}
+
+// episodesBy reads episodes by ordinal, in a direction.
+func (s *Store) episodesBy(ctx context.Context, q *query, direction string, limit int) ([]memory.Episode, error) {
+	rows, err := s.page(ctx, q, "", []any{"@ord", direction}, limit, episodeColumns...)
+	if err != nil {
+		return nil, err
+	}
+	return parseEpisodes(rows)
+}
+
+// Episode implements [store.EpisodeReader].
+func (s *Store) Episode(ctx context.Context, full scope.Scope, source, id string) (memory.Episode, error) {
+	if err := full.Validate(); err != nil {
+		return memory.Episode{}, err
+	}
+	p := s.layout.place(full.Fact())
+	if source != "" {
+		reply, err := s.call(ctx, "HMGET", p.episode(full.Session, source, id), "b", "c", "ord")
+		if err != nil {
+			return memory.Episode{}, err
+		}
+		f := pick(episodeFields, reply)
+		if f["b"] == "" {
+			return memory.Episode{}, store.ErrNotFound
+		}
+		return parseEpisode(f)
+	}
+	q := of(kindEpisode).in(p).tag("x", levelTag(full.Session)).tag("id", token(id))
+	list, err := s.episodesBy(ctx, q, "ASC", 1)
+	if err != nil {
+		return memory.Episode{}, err
+	}
+	if len(list) == 0 {
+		return memory.Episode{}, store.ErrNotFound
+	}
+	return list[0], nil
+}
+
+// EpisodesByID implements [store.EpisodeReader].
+func (s *Store) EpisodesByID(ctx context.Context, fact scope.Scope, ids []string) ([]memory.Episode, error) {
+	if err := fact.Validate(); err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	return s.episodesBy(ctx, of(kindEpisode).in(s.layout.place(fact)).tag("id", tokens(ids)...), "ASC", allRows)
+}
+
+// EpisodeRange implements [store.EpisodeReader].
+func (s *Store) EpisodeRange(ctx context.Context, fact scope.Scope, r events.Range) ([]memory.Episode, error) {
+	if err := fact.Validate(); err != nil || r.Empty() {
+		return nil, err
+	}
+	q := of(kindEpisode).in(s.layout.place(fact)).between("ord", "("+number(clampOrdinal(r.From)), number(clampOrdinal(r.To)))
+	return s.episodesBy(ctx, q, "ASC", allRows)
+}
+
+// EpisodesBefore implements [store.EpisodeReader].
+func (s *Store) EpisodesBefore(ctx context.Context, session scope.Scope, ordinal uint64, n int) ([]memory.Episode, error) {
+	if err := session.Validate(); err != nil || n <= 0 {
+		return nil, err
+	}
+	q := of(kindEpisode).in(s.layout.place(session.Fact())).tag("x", levelTag(session.Session)).below("ord", clampOrdinal(ordinal))
+	list, err := s.episodesBy(ctx, q, "DESC", n)
+	slices.Reverse(list)
+	return list, err
+}
+
+// Recent implements [store.EpisodeReader].
+func (s *Store) Recent(ctx context.Context, sel scope.Selector, q store.RecentQuery) ([]memory.Episode, error) {
+	if err := checkLimit(q.Limit); err != nil {
+		return nil, err
+	}
+	if err := sel.Validate(); err != nil {
+		return nil, err
+	}
+	find := of(kindEpisode).within(s.layout, sel)
+	if !q.After.IsZero() {
+		find.above("ts", micros(q.After))
+	}
+	if !q.Before.IsZero() {
+		find.below("ts", ceilMicros(q.Before))
+	}
+	filter := ""
+	if c := q.Cursor; c != nil {
+		find.atMost("ts", micros(c.Timestamp))
+		if _, err := scope.ParseKey(sel.Project, c.Key); err != nil && c.Key != "" {
+			return nil, fmt.Errorf("redis: cursor: %w", err) // a canonical key holds no quote
+		}
+		filter = fmt.Sprintf("@ts<%d || @ord<%d || (@ord==%d && (@oid<'%s' || (@oid=='%s' && @okey<'%s')))",
+			micros(c.Timestamp), c.Ordinal, c.Ordinal, ordered(c.ID), ordered(c.ID), ordered(sel.Project)+" "+c.Key)
+	}
+	order := []any{"@ts", "DESC", "@ord", "DESC", "@oid", "DESC", "@okey", "DESC"}
+	rows, err := s.page(ctx, find, filter, order, q.Limit, episodeColumns...)
+	if err != nil {
+		return nil, err
+	}
+	return parseEpisodes(rows)
+}
+
+// NewestSequence is the highest sequence in EPISODES of the episodes stored; 0
+// where there is none.
+func (s *Store) NewestSequence(ctx context.Context) (uint64, error) {
+	rows, err := s.page(ctx, of(kindState).atLeast("seq", 1), "", []any{"@seq", "DESC"}, 1, "@seq")
+	if err != nil || len(rows) == 0 {
+		return 0, err
+	}
+	return uint64(rows[0].float("seq")), nil
+}
+
+func checkLimit(limit int) error {
+	if limit < 1 || limit > 1000 {
+		return fmt.Errorf("redis: limit %d is outside 1 to 1000", limit)
+	}
+	return nil
+}
+
+func tokens(ids []string) []string {
+	out := make([]string, len(ids))
+	for i, id := range ids {
+		out[i] = token(id)
+	}
+	return out
+}

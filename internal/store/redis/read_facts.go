@@ -1,0 +1,308 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// factFields are what a fact is read from; its scope's levels come along.
+var factFields = []string{"b", "strength", "count", "used", "q"}
+
+var (
+	factReturn  = []any{"b", "strength", "count", "used", "q", "p", "u", "a", "x"}
+	factColumns = []any{"@b", "@strength", "@count", "@used", "@q", "@p", "@u", "@a", "@x"}
+)
+
+func parseFacts(rows []found) ([]store.Fact, error) {
+	list := make([]store.Fact, 0, len(rows))
+	for _, row := range rows {
+		if row.fields["b"] == "" {
+			continue // gone since it was found
+		}
+		fact, err := owner(row.fields)
+		if err != nil {
+			return nil, err
+		}
+		f, err := parseFact(fact, row.fields)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, f)
+	}
+	return list, nil
+}
+
+// factRows reads facts by their keys; a row that does not exist is empty.
+func (s *Store) factRows(ctx context.Context, p place, ids []string) ([]fields, error) {
+	commands := make([][]any, len(ids))
+	for i, id := range ids {
+		commands[i] = []any{"HMGET", p.row(kindFact, id), "b", "strength", "count", "used", "q"}
+	}
+	replies, err := s.pipe(ctx, commands)
+	list := make([]fields, len(replies))
+	for i, r := range replies {
+		list[i] = pick(factFields, r)
+	}
+	return list, err
+}
+
+// Fact implements [store.FactReader].
+func (s *Store) Fact(ctx context.Context, sel scope.Selector, id string) (store.Fact, error) {
+	if err := sel.Validate(); err != nil {
+		return store.Fact{}, err
+	}
+	if fact, ok := exactly(sel); ok {
+		list, err := s.FactsByID(ctx, fact, []string{id})
+		if err == nil && len(list) == 0 {
+			err = store.ErrNotFound
+		}
+		if err != nil {
+			return store.Fact{}, err
+		}
+		return list[0], nil
+	}
+	return s.firstFact(ctx, of(kindFact).within(s.layout, sel).tag("id", token(id)))
+}
+
+// exactly is the one fact scope that a selector matches.
+func exactly(sel scope.Selector) (scope.Scope, bool) {
+	if sel.User == nil || sel.Agent == nil || sel.Session == nil {
+		return scope.Scope{}, false
+	}
+	fact := scope.Scope{Project: sel.Project, User: *sel.User, Agent: *sel.Agent, Session: *sel.Session}
+	return fact, fact.IsFact() && fact.Validate() == nil
+}
+
+func (s *Store) firstFact(ctx context.Context, q *query) (store.Fact, error) {
+	rows, err := s.page(ctx, q, "", []any{"@okey", "ASC"}, 1, factColumns...)
+	if err != nil {
+		return store.Fact{}, err
+	}
+	list, err := parseFacts(rows)
+	if err != nil {
+		return store.Fact{}, err
+	}
+	if len(list) == 0 {
+		return store.Fact{}, store.ErrNotFound
+	}
+	return list[0], nil
+}
+
+// Version implements [store.FactReader].
+func (s *Store) Version(ctx context.Context, sel scope.Selector, at memory.Address) (store.Fact, error) {
+	current, err := s.Fact(ctx, sel, at.ID)
+	if err == nil && current.Revision == at.Revision {
+		return current, nil
+	}
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return store.Fact{}, err
+	}
+	revision := number(clampOrdinal(at.Revision))
+	f, err := s.firstFact(ctx, of(kindVersion).within(s.layout, sel).tag("id", token(at.ID)).between("rev", revision, revision))
+	return history(f), err
+}
+
+// history is a version that has no vector, and whose accesses, if it had any,
+// count for its successor.
+func history(f store.Fact) store.Fact {
+	f.Strength, f.LastAccessed = f.Confidence, f.CreatedAt
+	return f
+}
+
+// Versions implements [store.FactReader].
+func (s *Store) Versions(ctx context.Context, sel scope.Selector, id string) ([]store.Fact, error) {
+	current, err := s.Fact(ctx, sel, id)
+	if err != nil {
+		return nil, err
+	}
+	q := of(kindVersion).in(s.layout.place(current.Scope)).tag("id", token(id)).below("rev", clampOrdinal(current.Revision))
+	a, err := s.search(ctx, s.searchArgs(q, allRows, returning(factReturn...)...))
+	if err != nil {
+		return nil, err
+	}
+	list, err := parseFacts(a.rows)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		list[i] = history(list[i])
+	}
+	slices.SortFunc(list, byAddress)
+	return append(list, current), nil
+}
+
+func byAddress(a, b store.Fact) int {
+	return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Revision, b.Revision))
+}
+
+// Facts implements [store.FactReader].
+func (s *Store) Facts(ctx context.Context, sel scope.Selector, q store.FactQuery) ([]store.Fact, error) {
+	if err := checkLimit(q.Limit); err != nil {
+		return nil, err
+	}
+	if err := sel.Validate(); err != nil {
+		return nil, err
+	}
+	find := of(kindFact).within(s.layout, sel)
+	narrowFacts(find, q.Session, q.Kinds, q.ValidAt.IsZero(), micros(q.ValidAt), q.IncludeArchived)
+	filter := ""
+	if c := q.Cursor; c != nil {
+		find.atMost("ct", micros(c.CreatedAt))
+		filter = fmt.Sprintf("@ct<%d || @oid<'%s'", micros(c.CreatedAt), ordered(c.ID))
+	}
+	rows, err := s.page(ctx, find, filter, []any{"@ct", "DESC", "@oid", "DESC"}, q.Limit, factColumns...)
+	if err != nil {
+		return nil, err
+	}
+	return parseFacts(rows)
+}
+
+// narrowFacts adds the filters of facts. All instants are whole microseconds, so
+// that flooring the one asked for changes nothing.
+func narrowFacts(q *query, session *string, kinds []events.FactKind, always bool, at int64, archived bool) {
+	if session != nil {
+		q.tag("ses", token(*session))
+	}
+	if kinds != nil {
+		names := make([]string, len(kinds))
+		for i, k := range kinds {
+			names[i] = levelTag(string(k))
+		}
+		q.tag("kind", append(names, absentLevel)...) // a list of none matches none
+	}
+	if !always {
+		q.above("vu", at).atMost("vf", at)
+	}
+	if !archived {
+		q.between("ar", "0", "0")
+	}
+}
+
+// FactsByID implements [store.FactReader].
+func (s *Store) FactsByID(ctx context.Context, fact scope.Scope, ids []string) ([]store.Fact, error) {
+	if err := fact.Validate(); err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+	rows, err := s.factRows(ctx, s.layout.place(fact), ids)
+	var list []store.Fact
+	for _, f := range rows {
+		if f["b"] == "" {
+			continue
+		}
+		parsed, err := parseFact(fact, f)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, parsed)
+	}
+	return list, err
+}
+
+// FactsByHash implements [store.FactReader].
+func (s *Store) FactsByHash(ctx context.Context, fact scope.Scope, hashes []string) ([]store.Fact, error) {
+	if len(hashes) == 0 {
+		return nil, fact.Validate()
+	}
+	return s.allVersions(ctx, fact, "hash", tokens(hashes))
+}
+
+// FactsByPredicate implements [store.FactReader].
+func (s *Store) FactsByPredicate(ctx context.Context, fact scope.Scope, subject, predicate string) ([]store.Fact, error) {
+	return s.allVersions(ctx, fact, "pred", []string{token(subject, predicate)})
+}
+
+// allVersions returns newest and earlier versions by (id, revision), in one view.
+func (s *Store) allVersions(ctx context.Context, fact scope.Scope, field string, values []string) ([]store.Fact, error) {
+	if err := fact.Validate(); err != nil {
+		return nil, err
+	}
+	q := of(kindFact, kindVersion).in(s.layout.place(fact)).tag(field, values...)
+	a, err := s.search(ctx, s.searchArgs(q, allRows, returning(append(slices.Clone(factReturn), "k")...)...))
+	if err != nil {
+		return nil, err
+	}
+	var list []store.Fact
+	for _, row := range a.rows {
+		if row.fields["b"] == "" {
+			continue
+		}
+		f, err := parseFact(fact, row.fields)
+		if err != nil {
+			return nil, err
+		}
+		if row.fields["k"] == kindVersion {
+			f = history(f)
+		}
+		list = append(list, f)
+	}
+	slices.SortStableFunc(list, byAddress)
+	return slices.CompactFunc(list, func(a, b store.Fact) bool { return byAddress(a, b) == 0 }), nil
+}
+
+// Entities implements [store.FactReader].
+func (s *Store) Entities(ctx context.Context, fact scope.Scope, names []string) ([]events.Entity, error) {
+	if err := fact.Validate(); err != nil || names != nil && len(names) == 0 {
+		return nil, err
+	}
+	q := of(kindEntity).in(s.layout.place(fact))
+	if names != nil {
+		keys := make([]string, len(names))
+		for i, name := range names {
+			keys[i] = token(memory.EntityKey(name))
+		}
+		q.tag("name", keys...)
+	}
+	list, err := bodies[events.Entity](ctx, s, q)
+	slices.SortFunc(list, func(a, b events.Entity) int { return cmp.Compare(a.ID, b.ID) })
+	return list, err
+}
+
+// Outcomes implements [store.OutcomeReader].
+func (s *Store) Outcomes(ctx context.Context, project, correlationID string) ([]events.Outcome, error) {
+	q := of(kindOutcome).tag("p", scope.Encode(project)).tag("corr", token(correlationID))
+	rows, err := s.page(ctx, q, "", []any{"@rev", "ASC", "@okey", "ASC", "@ord", "ASC"}, allRows, "@b")
+	if err != nil {
+		return nil, err
+	}
+	return decodeBodies[events.Outcome](rows)
+}
+
+func bodies[T any](ctx context.Context, s *Store, q *query) ([]T, error) {
+	a, err := s.search(ctx, s.searchArgs(q, allRows, returning("b")...))
+	if err != nil {
+		return nil, err
+	}
+	return decodeBodies[T](a.rows)
+}
+
+func decodeBodies[T any](rows []found) ([]T, error) {
+	var list []T
+	for _, row := range rows {
+		if row.fields["b"] == "" {
+			continue // expired since it was found
+		}
+		v, err := decodeBody[T](row.fields["b"])
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}
+
+func decodeBody[T any](text string) (v T, err error) {
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		return v, fmt.Errorf("redis: %w: row: %w", store.ErrDamaged, err)
+	}
+	return v, nil
+}

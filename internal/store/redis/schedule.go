@@ -1,0 +1,207 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// Claim implements [store.Schedule].
+func (s *Store) Claim(ctx context.Context, fact scope.Scope, rule string, expect, next store.Claim) (stands store.Claim, won bool, err error) {
+	next.At = fromMicros(micros(next.At))
+	err = s.write(ctx, fact, func(f fields, b *batch) error {
+		stands, won = parseClaim(f[claimField+rule]), false
+		if formatClaim(stands) != formatClaim(expect) {
+			return nil
+		}
+		b.set(f, claimField+rule, formatClaim(next))
+		b.setUnderWay(f)
+		stands, won = next, true
+		return nil
+	})
+	return stands, won, err
+}
+
+// ClaimOf implements [store.Schedule].
+func (s *Store) ClaimOf(ctx context.Context, fact scope.Scope, rule string) (store.Claim, error) {
+	if err := fact.Validate(); err != nil {
+		return store.Claim{}, err
+	}
+	reply, err := s.call(ctx, "HGET", s.layout.place(fact).state(), claimField+rule)
+	return parseClaim(text(reply)), err
+}
+
+// ClaimsUnderWay implements [store.Schedule].
+func (s *Store) ClaimsUnderWay(ctx context.Context, project string) (map[string]int, error) {
+	q := of(kindState).tag("p", scope.Encode(project)).atLeast("claims", 1)
+	a, err := s.search(ctx, s.searchArgs(q, allRows, returning("claimed")...))
+	if err != nil {
+		return nil, err
+	}
+	byRule := map[string]int{}
+	for _, row := range a.rows {
+		for tag := range strings.SplitSeq(row.fields["claimed"], ",") {
+			if rule, err := scope.Decode(tag); err == nil {
+				byRule[rule]++
+			}
+		}
+	}
+	return byRule, nil
+}
+
+// LastFire implements [store.Schedule].
+func (s *Store) LastFire(ctx context.Context, rule string) (time.Time, error) {
+	reply, err := s.call(ctx, "GET", s.layout.shared(keyFire, rule))
+	if err != nil || reply == nil {
+		return time.Time{}, err
+	}
+	us, err := strconv.ParseInt(text(reply), 10, 64)
+	return fromMicros(us), err
+}
+
+// SetLastFire implements [store.Schedule].
+func (s *Store) SetLastFire(ctx context.Context, rule string, at time.Time) error {
+	_, err := s.run(ctx, laterScript, []string{s.layout.shared(keyFire, rule)}, micros(at))
+	return err
+}
+
+// EndSession implements [store.EpisodeWriter]. An end that names a last ordinal
+// other than the session's newest is of the past: the session went on.
+func (s *Store) EndSession(ctx context.Context, session scope.Scope, end events.SessionEnd) (memory.State, error) {
+	if err := session.Validate(); err != nil {
+		return memory.State{}, err
+	}
+	fact := session.Fact()
+	p := s.layout.place(fact)
+	var state memory.State
+	err := s.write(ctx, fact, func(f fields, b *batch) error {
+		state = parseState(fact, f)
+		if session.Session == "" || len(f) == 0 {
+			return nil
+		}
+		reply, err := s.call(ctx, "HGETALL", p.row(kindSession, session.Session))
+		if err != nil {
+			return err
+		}
+		place := hashOf(reply)
+		last := place.uint("last")
+		if last == 0 || end.LastOrdinal != 0 && end.LastOrdinal != last {
+			return nil
+		}
+		now := end
+		now.Session, now.LastOrdinal = session.Session, last
+		reply, err = s.call(ctx, "ZCOUNT", p.row(kindEnds), last, last)
+		if err != nil {
+			return err
+		}
+		if reply == int64(0) {
+			b.do("ZADD", p.row(kindEnds), last, formatEnd(now))
+		}
+		if place["ended"] == "" {
+			b.endSession(place, now)
+		}
+		return nil
+	})
+	return state, err
+}
+
+// formatEnd is a session end as a member of the scope's sorted set.
+func formatEnd(end events.SessionEnd) string {
+	end.At = fromMicros(micros(end.At))
+	raw, _ := json.Marshal(end) // strings, a number and an instant marshal
+	return string(raw)
+}
+
+// EndsAbove implements [store.Schedule].
+func (s *Store) EndsAbove(ctx context.Context, fact scope.Scope, from uint64) ([]events.SessionEnd, error) {
+	if err := fact.Validate(); err != nil {
+		return nil, err
+	}
+	reply, err := s.call(ctx, "ZRANGE", s.layout.place(fact).row(kindEnds), "("+number(clampOrdinal(from)), "+inf", "BYSCORE")
+	if err != nil {
+		return nil, err
+	}
+	var ends []events.SessionEnd
+	for _, member := range texts(reply) {
+		var e events.SessionEnd
+		if err := json.Unmarshal([]byte(member), &e); err != nil {
+			return nil, err
+		}
+		ends = append(ends, e)
+	}
+	return ends, nil
+}
+
+var sessionColumns = []any{"p", "u", "a", "x", "first", "seen", "last", "live", "ended", "cause"}
+
+func parseSession(f fields) (memory.Session, error) {
+	full, err := owner(f)
+	m := memory.Session{
+		Scope: full, FirstSeen: fromMicros(f.int("first")), LastSeen: fromMicros(f.int("seen")), LastOrdinal: f.uint("last"),
+		EndCause: events.EndCause(f["cause"]), Live: f["live"] == "1",
+	}
+	if f["ended"] != "" {
+		m.EndedAt = fromMicros(f.int("ended"))
+	}
+	return m, err
+}
+
+// OpenSessions implements [store.Schedule].
+func (s *Store) OpenSessions(ctx context.Context, fact scope.Scope) ([]memory.Session, error) {
+	if err := fact.Validate(); err != nil {
+		return nil, err
+	}
+	q := of(kindSession).in(s.layout.place(fact)).tag("open", "1")
+	a, err := s.search(ctx, s.searchArgs(q, allRows, returning(sessionColumns...)...))
+	if err != nil {
+		return nil, err
+	}
+	var list []memory.Session
+	for _, row := range a.rows {
+		m, err := parseSession(row.fields)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, m)
+	}
+	slices.SortFunc(list, func(a, b memory.Session) int {
+		return cmp.Or(a.FirstSeen.Compare(b.FirstSeen), cmp.Compare(a.Scope.Session, b.Scope.Session))
+	})
+	return list, nil
+}
+
+// IdleSessions implements [store.Schedule].
+func (s *Store) IdleSessions(ctx context.Context, at time.Time, yield func(memory.Session) bool) error {
+	filter := ""
+	for {
+		q := of(kindSession).tag("idle", "1").below("seen", ceilMicros(at))
+		rows, err := s.page(ctx, q, filter, []any{"@seen", "ASC", "@okey", "ASC", "@x", "ASC"}, pageSize, idleColumns...)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			m, err := parseSession(row.fields)
+			if err != nil {
+				return err
+			}
+			if !yield(m) {
+				return nil
+			}
+		}
+		if len(rows) < pageSize {
+			return nil
+		}
+		filter = behindThree("seen", "okey", "x", rows[len(rows)-1].fields)
+	}
+}
+
+var idleColumns = []any{"@p", "@u", "@a", "@x", "@okey", "@first", "@seen", "@last", "@live", "@ended", "@cause"}

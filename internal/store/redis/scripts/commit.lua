@@ -1,0 +1,13 @@
+-- Runs a list of commands over keys of one scope if every guard holds: a field
+-- of a row, or its absence as the empty string, is still what the caller read.
+for _ = 1, tonumber(take()) do
+  local key, field, want = KEYS[tonumber(take())], take(), take()
+  if (redis.call('HGET', key, field) or '') ~= want then return 0 end
+end
+for _ = 1, tonumber(take()) do
+  local name, key = take(), KEYS[tonumber(take())]
+  redis.call(name, key, unpack(list()))
+end
+local watch = take()
+settle(KEYS[1], watch, list())
+return 1

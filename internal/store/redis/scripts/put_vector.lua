@@ -1,0 +1,13 @@
+-- Stores a row's vector and clears its flag, if the row is still of the revision
+-- that was embedded. An empty revision means that the row has none; an empty
+-- vector has no direction and is not indexed. One write, for each indexes anew.
+local key, revision, vector = KEYS[1], ARGV[1], ARGV[2]
+if redis.call('EXISTS', key) == 0 then return 0 end
+if revision ~= '' and redis.call('HGET', key, 'rev') ~= revision then return 0 end
+if vector == '' then
+  redis.call('HDEL', key, 'v')
+  redis.call('HSET', key, 'q', '0')
+else
+  redis.call('HSET', key, 'v', vector, 'q', '0')
+end
+return 1

@@ -1,0 +1,71 @@
+package redis
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+
+	"palimpsest/internal/store"
+	"palimpsest/pkg/scope"
+)
+
+// SearchVector implements [store.Searcher].
+func (s *Store) SearchVector(ctx context.Context, sel scope.Selector, vector []float32, q store.SearchQuery) ([]store.Hit, error) {
+	find, err := s.finder(sel, q)
+	if err != nil || find == nil {
+		return nil, err
+	}
+	switch dimensions := int(s.dimensions.Load()); {
+	case dimensions == 0:
+		return nil, nil // nothing is embedded so far
+	case len(vector) != dimensions:
+		return nil, fmt.Errorf("redis: search vector of %d dimensions, the index has %d: %w", len(vector), dimensions, store.ErrEmbedder)
+	}
+	blob := encodeVector(vector)
+	if blob == nil {
+		return nil, nil // the zero vector is like nothing
+	}
+	// Without this the server may walk the graph while it filters, which is not
+	// exact; so it may only where the selector spans scopes.
+	policy := " HYBRID_POLICY ADHOC_BF"
+	if s.cfg.Vectors == HNSW && sel.User == nil && sel.Session == nil {
+		policy = ""
+	}
+	args := append([]any{"SORTBY", "distance"}, returningDistance(q.Target)...)
+	k := find.param(q.Limit)
+	text := "(" + find.text() + ")=>[KNN " + k + " @v " + find.param(blob) + policy + " AS distance]"
+	a, err := s.search(ctx, s.searchArgs(&query{clauses: []string{text}, params: find.params}, q.Limit, args...))
+	if err != nil {
+		return nil, err
+	}
+	for i, row := range a.rows {
+		a.rows[i].score = 1 - row.float("distance") // a distance, in words
+	}
+	hits, err := parseHits(q.Target, a.rows)
+	slices.SortStableFunc(hits, compareHits)
+	return hits, err
+}
+
+func returningDistance(t store.Target) []any {
+	if t == store.Facts {
+		return returning(append([]any{"distance"}, factReturn...)...)
+	}
+	return returning("distance", "b", "c", "ord")
+}
+
+// encodeVector is a vector in the server's form; nil for one without a direction,
+// which has no cosine.
+func encodeVector(v []float32) []byte {
+	zero := true
+	out := make([]byte, 4*len(v))
+	for i, x := range v {
+		zero = zero && x == 0
+		binary.LittleEndian.PutUint32(out[4*i:], math.Float32bits(x))
+	}
+	if zero {
+		return nil
+	}
+	return out
+}

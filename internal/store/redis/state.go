@@ -1,0 +1,139 @@
+package redis
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// The prefixes of a state's fields that are kept by rule.
+const (
+	markField  = "w:" // watermark
+	tallyField = "l:" // candidates, decided, held, dropped
+	skipField  = "b:" // buried ranges
+	claimField = "c:" // the tick under way
+)
+
+// parseState reads a scope's row.
+func parseState(fact scope.Scope, f fields) memory.State {
+	st := memory.State{
+		Scope: fact, Incarnation: f.uint("inc"), LastOrdinal: f.uint("last"), Revision: f.uint("rev"), AuditSeq: f.uint("aseq"),
+		Watermarks: map[string]uint64{},
+	}
+	for name := range f {
+		if rule, ok := strings.CutPrefix(name, markField); ok {
+			st.Watermarks[rule] = f.uint(name)
+		}
+	}
+	return st
+}
+
+// State implements [store.StateReader].
+func (s *Store) State(ctx context.Context, fact scope.Scope) (memory.State, error) {
+	if err := fact.Validate(); err != nil {
+		return memory.State{Scope: fact}, err
+	}
+	f, err := s.stateFields(ctx, s.layout.place(fact))
+	return parseState(fact, f), err
+}
+
+func (s *Store) stateFields(ctx context.Context, p place) (fields, error) {
+	reply, err := s.call(ctx, "HGETALL", p.state())
+	return hashOf(reply), err
+}
+
+// states reads the rows of scopes, in their order.
+func (s *Store) states(ctx context.Context, facts []scope.Scope) ([]fields, error) {
+	commands := make([][]any, len(facts))
+	for i, fact := range facts {
+		commands[i] = []any{"HGETALL", s.layout.place(fact).state()}
+	}
+	replies, err := s.pipe(ctx, commands)
+	list := make([]fields, len(replies))
+	for i, r := range replies {
+		list[i] = hashOf(r)
+	}
+	return list, err
+}
+
+// owner decodes whose an indexed row is from its levels' tags. They are ours, so
+// that an error means that the store is damaged.
+func owner(f fields) (scope.Scope, error) {
+	var s scope.Scope
+	for _, level := range []struct {
+		into *string
+		tag  string
+	}{{&s.Project, f["p"]}, {&s.User, f["u"]}, {&s.Agent, f["a"]}, {&s.Session, f["x"]}} {
+		if level.tag == absentLevel {
+			continue
+		}
+		id, err := scope.Decode(level.tag)
+		if err != nil {
+			return s, fmt.Errorf("redis: %w: row of %q: %w", store.ErrDamaged, level.tag, err)
+		}
+		*level.into = id
+	}
+	return s, nil
+}
+
+func formatClaim(c store.Claim) string {
+	if c == (store.Claim{}) {
+		return ""
+	}
+	return fmt.Sprintf("%d:%d:%d:%d", c.Range.From, c.Range.To, micros(c.At), c.Attempt)
+}
+
+func parseClaim(text string) (c store.Claim) {
+	var at int64
+	if n, _ := fmt.Sscanf(text, "%d:%d:%d:%d", &c.Range.From, &c.Range.To, &at, &c.Attempt); n != 4 {
+		return store.Claim{}
+	}
+	c.At = fromMicros(at)
+	return c
+}
+
+// underWay are the tags of the rules whose claim is above their watermark.
+func underWay(f fields) (tags []string) {
+	for name, claim := range f {
+		if rule, ok := strings.CutPrefix(name, claimField); ok && parseClaim(claim).Range.To > f.uint(markField+rule) {
+			tags = append(tags, scope.Encode(rule))
+		}
+	}
+	return tags
+}
+
+// setUnderWay brings the state's tags of claims up to date.
+func (b *batch) setUnderWay(f fields) {
+	tags := underWay(f)
+	b.set(f, "claimed", strings.Join(tags, ","))
+	b.set(f, "claims", strconv.Itoa(len(tags)))
+}
+
+func parseSkips(text string) (list []events.Range) {
+	if text != "" {
+		_ = json.Unmarshal([]byte(text), &list) // ours
+	}
+	return list
+}
+
+// turns lets one writer of a scope at a time read, decide and commit. Other
+// processes are kept out by the guards; this only saves attempts.
+type turns struct{ stripes [64]sync.Mutex }
+
+func (t *turns) take(p place) (leave func()) {
+	var n byte
+	for i := range p.tag[:4] {
+		n = n*31 + p.tag[i]
+	}
+	m := &t.stripes[int(n)%len(t.stripes)]
+	m.Lock()
+	return m.Unlock
+}

@@ -1,0 +1,142 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"palimpsest/internal/memory"
+	"palimpsest/pkg/scope"
+)
+
+// watchList are the rules for which each scope's row says whether it is pending.
+// The list only grows, so its length numbers it; a row that was settled under a
+// shorter one is found by that number and settled again.
+type watchList struct{ rules atomic.Pointer[[]string] }
+
+func (w *watchList) all() []string {
+	if p := w.rules.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+func (w *watchList) set(rules []string) {
+	if len(rules) >= len(w.all()) {
+		w.rules.Store(&rules)
+	}
+}
+
+// args are what scripts settle a state with.
+func (w *watchList) args() []any {
+	rules := w.all()
+	args := []any{len(rules), 2 * len(rules)}
+	for _, rule := range rules {
+		args = append(args, rule, scope.Encode(rule))
+	}
+	return args
+}
+
+func (s *Store) loadWatched(ctx context.Context) error {
+	reply, err := s.call(ctx, "LRANGE", s.layout.shared(keyWatched), 0, -1)
+	if err == nil {
+		s.watched.set(texts(reply))
+	}
+	return err
+}
+
+// watchRule makes sure that every scope's row knows of the rule, whoever wrote
+// it. Only rows that do not are looked at.
+func (s *Store) watchRule(ctx context.Context, rule string) error {
+	if err := s.loadWatched(ctx); err != nil {
+		return err
+	}
+	if !slices.Contains(s.watched.all(), rule) {
+		reply, err := s.run(ctx, watchScript, []string{s.layout.shared(keyWatched)}, rule)
+		if err != nil {
+			return fmt.Errorf("watch rule: %w", err)
+		}
+		s.watched.set(texts(reply))
+	}
+	for {
+		q := of(kindState).below("watch", int64(len(s.watched.all())))
+		a, err := s.search(ctx, s.searchArgs(q, pageSize, returning("p", "u", "a", "x")...))
+		if err != nil || len(a.rows) == 0 {
+			return err
+		}
+		for _, row := range a.rows {
+			if err := s.settle(ctx, row); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// settle has a state settled under the list as it is now.
+func (s *Store) settle(ctx context.Context, row found) error {
+	fact, err := owner(row.fields)
+	if err != nil {
+		return err
+	}
+	_, err = s.run(ctx, commitScript, []string{s.layout.place(fact).state()}, append([]any{0, 0}, s.watched.args()...)...)
+	return err
+}
+
+// Pending implements [store.Schedule].
+func (s *Store) Pending(ctx context.Context, rule string, yield func(memory.State) bool) error {
+	if err := s.watchRule(ctx, rule); err != nil {
+		return err
+	}
+	after := ""
+	for {
+		rows, err := s.statePage(ctx, of(kindState).tag("pend", scope.Encode(rule)), after)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		facts := make([]scope.Scope, len(rows))
+		for i, row := range rows {
+			if facts[i], err = owner(row.fields); err != nil {
+				return err
+			}
+		}
+		list, err := s.states(ctx, facts)
+		if err != nil {
+			return err
+		}
+		for i, f := range list {
+			if st := parseState(facts[i], f); st.LastOrdinal > st.Watermarks[rule] && !yield(st) {
+				return nil
+			}
+		}
+		if len(rows) < pageSize {
+			return nil
+		}
+		after = rows[len(rows)-1].fields["okey"]
+	}
+}
+
+// pageSize is how many rows an iteration reads before it yields them.
+const pageSize = 256
+
+// statePage reads states by (project, key), from behind a place in that order.
+func (s *Store) statePage(ctx context.Context, q *query, after string) ([]found, error) {
+	return s.page(ctx, q, behind("okey", after), []any{"@okey", "ASC"}, pageSize, "@p", "@u", "@a", "@x", "@okey")
+}
+
+// behind is a filter on a field of our own encoding, which holds no quote.
+func behind(field, after string) string {
+	if after == "" {
+		return ""
+	}
+	return fmt.Sprintf("@%s>'%s'", field, after)
+}
+
+func texts(reply any) []string {
+	list, _ := reply.([]any)
+	out := make([]string, len(list))
+	for i, v := range list {
+		out[i] = text(v)
+	}
+	return out
+}
