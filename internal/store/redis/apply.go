@@ -171,14 +171,12 @@ func (r rows) put(b *batch, known known) {
 	for _, f := range r.facts {
 		joined = append(joined, member(kindFact, f.ID))
 	}
-	b.join(joined)
+	b.members("SADD", joined)
 	for _, m := range r.released {
 		b.do("DEL", b.place.base+m)
 		left = append(left, m)
 	}
-	if len(left) > 0 {
-		b.do("SREM", b.place.row(kindMembers), left...)
-	}
+	b.members("SREM", left)
 }
 
 // putEnds records the ends that the effect knows of, which a store that is built

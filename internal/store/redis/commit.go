@@ -68,9 +68,10 @@ func (b *batch) set(f fields, name, value string) {
 // maxMembers bounds the arguments of one command, which pass over Lua's stack.
 const maxMembers = 4000
 
-func (b *batch) join(members []any) {
-	for part := range slices.Chunk(members, maxMembers) {
-		b.do("SADD", b.place.row(kindMembers), part...)
+// members adds rows to those of the scope (SADD) or takes them out (SREM).
+func (b *batch) members(command string, list []any) {
+	for part := range slices.Chunk(list, maxMembers) {
+		b.do(command, b.place.row(kindMembers), part...)
 	}
 }
 

@@ -31,6 +31,8 @@ func explain(err error) error {
 		err = fmt.Errorf("%w: the index is gone: %w", store.ErrDamaged, err)
 	case strings.Contains(text, "Timeout limit was reached"):
 		err = fmt.Errorf("%w: %w", errPartial, err)
+	case strings.Contains(text, "unknown command 'FT."):
+		err = fmt.Errorf("the server has no Query Engine, which Redis 8 brings along: %w", err)
 	case errors.Is(err, goredis.ErrClosed):
 		return store.ErrClosed
 	}

@@ -60,7 +60,7 @@ func schema() []any {
 	var fields []any
 	for _, name := range []string{
 		"k", "sc", "p", "u", "a", // kind, scope, levels
-		"id", "src", "kind", "hash", "pred", "ses", "name", "fact", "corr", // of rows
+		"id", "src", "kind", "hash", "pred", "ses", "arch", "name", "fact", "corr", // of rows
 		"pend", "claimed", "open", "idle", // of states and sessions
 	} {
 		fields = append(fields, tag(name)...)
@@ -68,11 +68,11 @@ func schema() []any {
 	for _, name := range []string{"x", "okey", "oid"} {
 		fields = append(fields, sortable(name)...)
 	}
-	for _, name := range []string{
-		"ts", "ord", "q", "rev", "ct", "et", "vf", "vu", "ar", "conf", "prune", "held", "due",
-		"last", "watch", "claims", "seq", "seen", "ed", "el", "fd", "fl",
-	} {
+	for _, name := range []string{"ts", "ord", "q", "rev", "ct", "held", "due", "seq", "seen", "ed", "el", "fd", "fl"} {
 		fields = append(fields, name, "NUMERIC", "SORTABLE")
+	}
+	for _, name := range []string{"et", "vf", "vu", "prune", "last", "watch", "claims"} {
+		fields = append(fields, name, "NUMERIC")
 	}
 	return append(fields, "t", "TEXT", "NOSTEM")
 }

@@ -62,7 +62,7 @@ func (f newFact) fields() []any {
 		sessions[i] = token(id)
 	}
 	return append(f.identity(), "b", f.body, "oid", ordered(f.ID), "kind", scope.Encode(string(f.Kind)), "ses", strings.Join(sessions, ","),
-		"ct", micros(f.CreatedAt), "et", micros(f.EventTime), "vf", micros(f.ValidFrom), "vu", until, "ar", archived, "conf", f.Confidence,
+		"ct", micros(f.CreatedAt), "et", micros(f.EventTime), "vf", micros(f.ValidFrom), "vu", until, "arch", archived,
 		"len", len(f.terms), "t", strings.Join(f.terms, " "))
 }
 
@@ -99,7 +99,9 @@ func (s *Store) putFacts(b *batch, state fields, facts []newFact, known known) {
 		if fresh || was.Text != f.Text {
 			length += int64(len(f.terms)) - old.int("len")
 			own = append(own, "q", queue+int64(i))
-			b.do("HDEL", key, "v")
+			if !fresh {
+				b.do("HDEL", key, "v")
+			}
 		}
 		own = append(own, "strength", formatFloat(strength), "used", used, "prune", s.pruneAt(f.Fact, strength, used))
 		b.do("HSET", key, own...)

@@ -183,7 +183,7 @@ func narrowFacts(q *query, session *string, kinds []events.FactKind, always bool
 		q.above("vu", at).atMost("vf", at)
 	}
 	if !archived {
-		q.between("ar", "0", "0")
+		q.tag("arch", "0")
 	}
 }
 
