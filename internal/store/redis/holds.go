@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"palimpsest/internal/store"
@@ -40,9 +41,14 @@ func (s *Store) ListHolds(ctx context.Context, sel scope.Selector, q store.HoldQ
 	filter := ""
 	if c := q.Cursor; c != nil {
 		find.atLeast("held", micros(c.HeldAt))
-		filter = fmt.Sprintf("@held>%d || @oid>'%s'", micros(c.HeldAt), ordered(c.ID))
+		if _, err := scope.ParseKey(sel.Project, c.Key); err != nil && c.Key != "" {
+			return nil, fmt.Errorf("redis: cursor: %w", err) // a canonical key holds no quote
+		}
+		filter = behindThree("held", "oid", "okey", fields{
+			"held": strconv.FormatInt(micros(c.HeldAt), 10), "oid": ordered(c.ID), "okey": ordered(sel.Project) + " " + c.Key,
+		})
 	}
-	rows, err := s.page(ctx, find, filter, []any{"@held", "ASC", "@oid", "ASC"}, q.Limit, "@b", "@p", "@u", "@a", "@x")
+	rows, err := s.page(ctx, find, filter, []any{"@held", "ASC", "@oid", "ASC", "@okey", "ASC"}, q.Limit, "@b", "@p", "@u", "@a", "@x")
 	if err != nil {
 		return nil, err
 	}

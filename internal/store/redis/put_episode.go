@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -38,14 +39,52 @@ type said struct {
 
 // PutEpisode implements [store.EpisodeWriter].
 func (s *Store) PutEpisode(ctx context.Context, e memory.Episode) (store.Put, error) {
-	body, err := s.prepareEpisode(&e)
+	keys, args, err := s.putting(&e)
 	if err != nil {
 		return store.Put{}, err
 	}
+	reply, err := s.run(ctx, putEpisodeScript, keys, args...)
+	if err != nil {
+		return store.Put{}, fmt.Errorf("put episode: %w", err)
+	}
+	return answerPut(e, e.Scope.Fact(), reply)
+}
+
+// PutEpisodes implements [store.EpisodeWriter]: one transaction of scripts, which
+// are refused together or run together. In a cluster that holds for the episodes
+// of one fact scope, which share a slot.
+func (s *Store) PutEpisodes(ctx context.Context, es []memory.Episode) ([]store.Put, error) {
+	es = slices.Clone(es)
+	calls := make([]scriptCall, len(es))
+	for i := range es {
+		var err error
+		if calls[i].keys, calls[i].args, err = s.putting(&es[i]); err != nil {
+			return nil, err
+		}
+	}
+	replies, err := s.runAll(ctx, putEpisodeScript, calls)
+	if err != nil {
+		return nil, fmt.Errorf("put episodes: %w", err)
+	}
+	puts := make([]store.Put, len(es))
+	for i, e := range es {
+		if puts[i], err = answerPut(e, e.Scope.Fact(), replies[i]); err != nil {
+			return nil, err
+		}
+	}
+	return puts, nil
+}
+
+// putting is the script's call that stores e, which is completed.
+func (s *Store) putting(e *memory.Episode) (keys []string, args []any, err error) {
+	body, err := s.prepareEpisode(e)
+	if err != nil {
+		return nil, nil, err
+	}
 	p := s.layout.place(e.Scope.Fact())
-	keys := []string{p.state(), p.episode(e.Scope.Session, e.Source, e.ID), p.row(kindSession, e.Scope.Session)}
+	keys = []string{p.state(), p.episode(e.Scope.Session, e.Source, e.ID), p.row(kindSession, e.Scope.Session)}
 	terms := indexTerms(e.Content)
-	args := []any{
+	args = []any{
 		micros(e.ArrivedAt), flag(e.Mode != events.ModeBackfill), flag(e.Scope.Session != ""), flag(e.Mode != events.ModeIncognito),
 		len(terms), e.Seq,
 	}
@@ -54,11 +93,7 @@ func (s *Store) PutEpisode(ctx context.Context, e memory.Episode) (store.Put, er
 	for _, list := range [][]any{row, p.scopeFields(kindState, p.fact), p.scopeFields(kindSession, e.Scope)} {
 		args = append(append(args, len(list)), list...)
 	}
-	reply, err := s.run(ctx, putEpisodeScript, keys, append(args, s.watched.args()...)...)
-	if err != nil {
-		return store.Put{}, fmt.Errorf("put episode: %w", err)
-	}
-	return answerPut(e, p.fact, reply)
+	return keys, append(args, s.watched.args()...), nil
 }
 
 func answerPut(e memory.Episode, fact scope.Scope, reply any) (store.Put, error) {

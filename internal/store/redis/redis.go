@@ -153,6 +153,36 @@ func (s *Store) pipe(ctx context.Context, commands [][]any) ([]any, error) {
 	return out, nil
 }
 
+// scriptCall is one call of a script.
+type scriptCall struct {
+	keys []string
+	args []any
+}
+
+// runAll runs a script for each call in one transaction.
+func (s *Store) runAll(ctx context.Context, script *goredis.Script, calls []scriptCall) ([]any, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.end()
+	if err := explain(script.Load(ctx, s.client).Err()); err != nil {
+		return nil, err
+	}
+	pipe := s.client.TxPipeline()
+	pending := make([]*goredis.Cmd, len(calls))
+	for i, c := range calls {
+		pending[i] = script.EvalSha(ctx, pipe, c.keys, c.args...)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, explain(err)
+	}
+	replies := make([]any, len(calls))
+	for i, cmd := range pending {
+		replies[i] = cmd.Val()
+	}
+	return replies, nil
+}
+
 // run runs a script on the server.
 func (s *Store) run(ctx context.Context, script *goredis.Script, keys []string, args ...any) (any, error) {
 	if err := s.begin(ctx); err != nil {
