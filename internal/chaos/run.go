@@ -22,7 +22,8 @@ type Config struct {
 	Rules []string
 	Each  string
 	// Patience is how long nothing may move before the run gives up waiting; 0
-	// means 60 s.
+	// means 3 min. A tick that was lost is overdue after a minute and found by a
+	// sweep that comes each minute.
 	Patience time.Duration
 	// Progress is told now and then how far the run is; nil tells nobody.
 	Progress func(Progress)
@@ -43,7 +44,7 @@ func Run(ctx context.Context, cfg Config) (Record, error) {
 		return Record{}, err
 	}
 	if cfg.Patience == 0 {
-		cfg.Patience = time.Minute
+		cfg.Patience = 3 * time.Minute
 	}
 	log, err := os.Create(filepath.Join(cfg.Dir, logFile))
 	if err != nil {
