@@ -2,8 +2,11 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"strings"
+	"time"
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/audit/clickhouse"
@@ -35,7 +38,7 @@ func (c Config) clickHouse() clickhouse.Config { return clickhouse.Config{DSN: c
 // when a file of it vanishes; nil where it has none.
 func openAudit(ctx context.Context, cfg Config) (log audit.Log, gone <-chan struct{}, err error) {
 	if cfg.Audit != backendFile {
-		log, err := clickhouse.Open(ctx, cfg.clickHouse())
+		log, err := openClickHouse(ctx, cfg.clickHouse())
 		if err != nil {
 			return nil, nil, err
 		}
@@ -48,4 +51,24 @@ func openAudit(ctx context.Context, cfg Config) (log audit.Log, gone <-chan stru
 		return nil, nil, err
 	}
 	return file, file.Gone(), nil
+}
+
+// awayLimit bounds how long a start waits for a server that is away, perhaps
+// because it starts too.
+const awayLimit = 30 * time.Second
+
+func openClickHouse(ctx context.Context, cfg clickhouse.Config) (*clickhouse.Log, error) {
+	ticker := time.NewTicker(500 * time.Millisecond)
+	defer ticker.Stop()
+	for began := time.Now(); ; {
+		log, err := clickhouse.Open(ctx, cfg)
+		if away := (*net.OpError)(nil); err == nil || !errors.As(err, &away) || time.Since(began) > awayLimit {
+			return log, err
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -36,7 +37,8 @@ func buildAndRun(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	if err := flag.Set("rapid.checks", checks); err != nil {
+	// Tests wait for processes more than they work.
+	if err := errors.Join(flag.Set("test.parallel", "4"), flag.Set("rapid.checks", checks)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
