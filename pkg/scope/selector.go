@@ -17,6 +17,16 @@ func Exactly(s Scope) Selector {
 	return Selector{Project: s.Project, User: &s.User, Agent: &s.Agent, Session: &s.Session}
 }
 
+// Fact is the one fact scope that the selector matches; ok is false where it
+// matches several or none.
+func (sel Selector) Fact() (fact Scope, ok bool) {
+	if sel.User == nil || sel.Agent == nil || sel.Session == nil {
+		return Scope{}, false
+	}
+	fact = Scope{Project: sel.Project, User: *sel.User, Agent: *sel.Agent, Session: *sel.Session}
+	return fact, fact.IsFact() && fact.Validate() == nil
+}
+
 // Under returns the selector of everything at or below s: levels that s names
 // must match, those it leaves absent match anything.
 func Under(s Scope) Selector {

@@ -123,7 +123,7 @@ func (s *Store) prepareRows(effect events.EffectCommitted) (r rows, err error) {
 		}
 		due := never
 		if h.Due != nil {
-			due = ceilMicros(*h.Due)
+			due = store.CeilMicros(*h.Due)
 		}
 		own := append(p.scopeFields(kindHold, p.fact), "id", token(h.ID), "oid", ordered(h.ID), "fact", token(h.FactID),
 			"held", micros(h.HeldAt), "due", due)

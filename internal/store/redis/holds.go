@@ -107,7 +107,7 @@ func (s *Store) dueHolds(ctx context.Context, rows []found) ([]store.DueHold, er
 			return nil, err
 		}
 		facts = append(facts, fact)
-		list = append(list, store.DueHold{Scope: fact, ID: h.ID, Due: fromMicros(ceilMicros(*h.Due))})
+		list = append(list, store.DueHold{Scope: fact, ID: h.ID, Due: fromMicros(store.CeilMicros(*h.Due))})
 	}
 	commands := make([][]any, len(facts))
 	for i, fact := range facts {

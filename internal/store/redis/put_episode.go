@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
@@ -137,7 +136,7 @@ func (s *Store) prepareEpisode(e *memory.Episode) ([]byte, error) {
 	}
 	e.ArrivedAt = fromMicros(micros(e.ArrivedAt))
 	_, offset := e.Timestamp.Zone()
-	e.Timestamp = inOffset(micros(e.Timestamp), offset)
+	e.Timestamp = store.InOffset(micros(e.Timestamp), offset)
 	body := said{
 		Scope: e.Scope, ID: e.ID, Source: e.Source, Role: e.Role, Mode: e.Mode, Timestamp: micros(e.Timestamp), Offset: offset,
 		Arrived: micros(e.ArrivedAt), Clamped: e.Clamped, Request: e.Request, Verbatim: e.Verbatim, Seq: e.Seq,
@@ -162,7 +161,7 @@ func parseEpisode(f fields) (memory.Episode, error) {
 		return memory.Episode{}, fmt.Errorf("redis: %w: episode: %w", store.ErrDamaged, err)
 	}
 	e := memory.Episode{
-		ID: b.ID, Source: b.Source, Scope: b.Scope, Role: b.Role, Content: f["c"], Timestamp: inOffset(b.Timestamp, b.Offset),
+		ID: b.ID, Source: b.Source, Scope: b.Scope, Role: b.Role, Content: f["c"], Timestamp: store.InOffset(b.Timestamp, b.Offset),
 		Clamped: b.Clamped, ArrivedAt: fromMicros(b.Arrived), SourceNode: b.SourceNode, Mode: b.Mode, Seq: b.Seq,
 		Ordinal: f.uint("ord"), CorrelationID: b.Correlation, Request: b.Request, Prompt: b.Prompt, Verbatim: b.Verbatim,
 	}
@@ -179,13 +178,4 @@ func flag(set bool) string {
 		return "1"
 	}
 	return "0"
-}
-
-// inOffset is the instant in its UTC offset, in seconds.
-func inOffset(us int64, offset int) time.Time {
-	t := fromMicros(us)
-	if offset == 0 {
-		return t
-	}
-	return t.In(time.FixedZone("", offset))
 }

@@ -23,24 +23,9 @@ type newFact struct {
 }
 
 func prepareFact(f events.Fact) (newFact, error) {
-	f = normalize(f)
+	f = store.WholeMicros(f)
 	text, err := encode("fact "+f.ID, f)
 	return newFact{Fact: f, body: text, terms: indexTerms(f.Text)}, err
-}
-
-// normalize brings a fact's instants to UTC and whole microseconds, so that
-// fields and body never disagree about them.
-func normalize(f events.Fact) events.Fact {
-	for _, t := range []*time.Time{&f.EventTime, &f.CreatedAt, &f.UpdatedAt, &f.ValidFrom} {
-		*t = fromMicros(micros(*t))
-	}
-	for _, t := range []**time.Time{&f.ValidUntil, &f.ArchivedAt} {
-		if *t != nil {
-			whole := fromMicros(micros(**t))
-			*t = &whole
-		}
-	}
-	return f
 }
 
 // identity are the fields by which any version is found.

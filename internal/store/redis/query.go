@@ -132,15 +132,6 @@ func micros(t time.Time) int64 { return t.UnixMicro() }
 
 func fromMicros(us int64) time.Time { return time.UnixMicro(us).UTC() }
 
-// ceilMicros is the first whole microsecond that is not before t.
-func ceilMicros(t time.Time) int64 {
-	us := t.UnixMicro()
-	if t.Nanosecond()%1000 != 0 {
-		us++
-	}
-	return us
-}
-
 // never stands for no end in time.
 const never = int64(math.MaxInt64 / 2)
 

@@ -106,7 +106,7 @@ func (s *Store) Recent(ctx context.Context, sel scope.Selector, q store.RecentQu
 		find.above("ts", micros(q.After))
 	}
 	if !q.Before.IsZero() {
-		find.below("ts", ceilMicros(q.Before))
+		find.below("ts", store.CeilMicros(q.Before))
 	}
 	filter := ""
 	if c := q.Cursor; c != nil {

@@ -60,7 +60,7 @@ func (s *Store) Fact(ctx context.Context, sel scope.Selector, id string) (store.
 	if err := sel.Validate(); err != nil {
 		return store.Fact{}, err
 	}
-	if fact, ok := exactly(sel); ok {
+	if fact, ok := sel.Fact(); ok {
 		list, err := s.FactsByID(ctx, fact, []string{id})
 		if err == nil && len(list) == 0 {
 			err = store.ErrNotFound
@@ -71,15 +71,6 @@ func (s *Store) Fact(ctx context.Context, sel scope.Selector, id string) (store.
 		return list[0], nil
 	}
 	return s.firstFact(ctx, of(kindFact).within(s.layout, sel).tag("id", token(id)))
-}
-
-// exactly is the one fact scope that a selector matches.
-func exactly(sel scope.Selector) (scope.Scope, bool) {
-	if sel.User == nil || sel.Agent == nil || sel.Session == nil {
-		return scope.Scope{}, false
-	}
-	fact := scope.Scope{Project: sel.Project, User: *sel.User, Agent: *sel.Agent, Session: *sel.Session}
-	return fact, fact.IsFact() && fact.Validate() == nil
 }
 
 func (s *Store) firstFact(ctx context.Context, q *query) (store.Fact, error) {

@@ -183,7 +183,7 @@ func (s *Store) OpenSessions(ctx context.Context, fact scope.Scope) ([]memory.Se
 func (s *Store) IdleSessions(ctx context.Context, at time.Time, yield func(memory.Session) bool) error {
 	filter := ""
 	for {
-		q := of(kindSession).tag("idle", "1").below("seen", ceilMicros(at))
+		q := of(kindSession).tag("idle", "1").below("seen", store.CeilMicros(at))
 		rows, err := s.page(ctx, q, filter, []any{"@seen", "ASC", "@okey", "ASC", "@x", "ASC"}, pageSize, idleColumns...)
 		if err != nil {
 			return err

@@ -191,7 +191,7 @@ func (s *Store) finder(sel scope.Selector, q store.SearchQuery) (find *query, er
 		find.above(instant, micros(q.After))
 	}
 	if !q.Before.IsZero() {
-		find.below(instant, ceilMicros(q.Before))
+		find.below(instant, store.CeilMicros(q.Before))
 	}
 	return find, nil
 }

@@ -107,7 +107,7 @@ func (w *writer) apply(row *scopeRow, effect events.EffectCommitted, facts []new
 
 func (w *writer) putVersions(row *scopeRow, versions []events.Fact) error {
 	for _, v := range versions {
-		v = normalize(v)
+		v = store.WholeMicros(v)
 		body, err := json.Marshal(v)
 		if err != nil {
 			return fmt.Errorf("encode version: %w", err)
@@ -166,7 +166,7 @@ func (w *writer) putHolds(row *scopeRow, holds []events.Hold, released []string)
 		}
 		var due any
 		if h.Due != nil {
-			due = ceilMicros(*h.Due)
+			due = store.CeilMicros(*h.Due)
 		}
 		err = w.exec(`INSERT OR REPLACE INTO holds (scope_id, id, held_at, fact_id, due, body) VALUES (?, ?, ?, ?, ?, ?)`,
 			row.id, h.ID, micros(h.HeldAt), h.FactID, due, string(body))

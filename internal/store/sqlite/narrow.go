@@ -3,6 +3,7 @@ package sqlite
 import (
 	"time"
 
+	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 )
 
@@ -41,7 +42,7 @@ func narrowFacts(q factFilter) (where string, args []any) {
 	}
 	if !q.before.IsZero() {
 		where += ` AND f.event_time < ?`
-		args = append(args, ceilMicros(q.before))
+		args = append(args, store.CeilMicros(q.before))
 	}
 	return where, args
 }
@@ -58,7 +59,7 @@ func narrowEpisodes(session *string, after, before time.Time) (where string, arg
 	}
 	if !before.IsZero() {
 		where += ` AND e.ts < ?`
-		args = append(args, ceilMicros(before))
+		args = append(args, store.CeilMicros(before))
 	}
 	return where, args
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
@@ -78,7 +77,7 @@ func (s *Store) prepareEpisode(e memory.Episode) (newEpisode, error) {
 	}
 	e.ArrivedAt = fromMicros(micros(e.ArrivedAt))
 	_, offset := e.Timestamp.Zone()
-	e.Timestamp = inOffset(micros(e.Timestamp), offset)
+	e.Timestamp = store.InOffset(micros(e.Timestamp), offset)
 	e.Ordinal = 0
 	n := newEpisode{Episode: e, terms: indexTerms(e.Content)}
 	if len(e.Metadata) > 0 {
@@ -90,15 +89,6 @@ func (s *Store) prepareEpisode(e memory.Episode) (newEpisode, error) {
 		n.metadata = &text
 	}
 	return n, nil
-}
-
-// inOffset is the instant in its UTC offset, in seconds.
-func inOffset(us int64, offset int) time.Time {
-	t := fromMicros(us)
-	if offset == 0 {
-		return t
-	}
-	return t.In(time.FixedZone("", offset))
 }
 
 func (w *writer) putEpisode(n newEpisode) (store.Put, error) {

@@ -23,27 +23,12 @@ type newFact struct {
 }
 
 func prepareFact(f events.Fact) (newFact, error) {
-	f = normalize(f)
+	f = store.WholeMicros(f)
 	body, err := json.Marshal(f)
 	if err != nil {
 		return newFact{}, fmt.Errorf("sqlite: encode fact %s: %w", f.ID, err)
 	}
 	return newFact{Fact: f, body: string(body), terms: indexTerms(f.Text)}, nil
-}
-
-// normalize brings a fact's instants to UTC and whole microseconds, so that
-// columns and body never disagree about them.
-func normalize(f events.Fact) events.Fact {
-	for _, t := range []*time.Time{&f.EventTime, &f.CreatedAt, &f.UpdatedAt, &f.ValidFrom} {
-		*t = fromMicros(micros(*t))
-	}
-	for _, t := range []**time.Time{&f.ValidUntil, &f.ArchivedAt} {
-		if *t != nil {
-			whole := fromMicros(micros(**t))
-			*t = &whole
-		}
-	}
-	return f
 }
 
 // oldFact is what an after-image replaces.

@@ -32,7 +32,7 @@ func scanEpisodeRow(row scanner) (e memory.Episode, id int64, err error) {
 	if err != nil {
 		return e, 0, err
 	}
-	e.Timestamp, e.ArrivedAt = inOffset(ts, offset), fromMicros(arrived)
+	e.Timestamp, e.ArrivedAt = store.InOffset(ts, offset), fromMicros(arrived)
 	e.Clamped, e.Request, e.Verbatim = flags&flagClamped != 0, flags&flagRequest != 0, flags&flagVerbatim != 0
 	if metadata != nil {
 		if err := json.Unmarshal([]byte(*metadata), &e.Metadata); err != nil {
@@ -114,7 +114,7 @@ func (s *Store) Recent(ctx context.Context, sel scope.Selector, q store.RecentQu
 		after = micros(q.After)
 	}
 	if !q.Before.IsZero() {
-		before = ceilMicros(q.Before)
+		before = store.CeilMicros(q.Before)
 	}
 	if q.Cursor != nil {
 		before = min(before, micros(q.Cursor.Timestamp)+1)

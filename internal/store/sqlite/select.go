@@ -32,8 +32,8 @@ func (s *Store) factPlaces(ctx context.Context, sel scope.Selector) ([]place, er
 		return nil, err
 	}
 	return s.keptPlaces(placesKeyOf(store.Facts, sel), func() ([]place, error) {
-		if sel.User != nil && sel.Agent != nil && sel.Session != nil {
-			return s.exactPlace(ctx, scope.Scope{Project: sel.Project, User: *sel.User, Agent: *sel.Agent, Session: *sel.Session})
+		if fact, ok := sel.Fact(); ok {
+			return s.exactPlace(ctx, fact)
 		}
 		where, args := matchScopes(sel, true)
 		return s.places(ctx, `SELECT `+placeColumns+`, 0 FROM scopes s WHERE `+where+` `+byKey, args)
@@ -43,9 +43,6 @@ func (s *Store) factPlaces(ctx context.Context, sel scope.Selector) ([]place, er
 // exactPlace is the place of one fact scope, whose id is mostly known: deciding
 // on a candidate begins with it.
 func (s *Store) exactPlace(ctx context.Context, fact scope.Scope) ([]place, error) {
-	if legal := fact.Validate() == nil; !legal || !fact.IsFact() {
-		return nil, nil // nothing can be there
-	}
 	id, err := s.scopeID(ctx, fact)
 	if err != nil || id == 0 {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
 )
 
@@ -32,7 +33,7 @@ func (s *Store) IdleSessions(ctx context.Context, at time.Time, yield func(memor
 		var page []memory.Session
 		err := s.reads.each(ctx, selectSession+` WHERE p.ended_at IS NULL AND p.live = 1 AND p.session <> ''
 		  AND p.last_seen < ? AND (p.last_seen, p.id) > (?, ?) ORDER BY p.last_seen, p.id LIMIT ?`,
-			[]any{ceilMicros(at), seen, after, pageSize}, func(row scanner) error {
+			[]any{store.CeilMicros(at), seen, after, pageSize}, func(row scanner) error {
 				id, m, err := scanSession(row)
 				page = append(page, m)
 				seen, after = micros(m.LastSeen), id
