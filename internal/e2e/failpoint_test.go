@@ -61,15 +61,35 @@ func deaths() []death {
 		if p.Stage == failpoint.Start {
 			continue // see TestP1KilledWhileHealing
 		}
-		if p == (failpoint.Point{Stage: "scheduler-sweep", Step: failpoint.Published}) {
-			// It has nothing to do unless a wake-up was lost.
-			out = append(out, death{failpoint.Point{Stage: "scheduler-stored", Step: failpoint.Fetched}, 1})
-		}
 		for _, n := range passes(p) {
 			out = append(out, death{p, n})
 		}
 	}
 	return out
+}
+
+// sweeping is the death of a sweep that found something, and losing loses it a
+// wake-up to find: one for a scope that is due, unless it was an older one that
+// came again.
+var (
+	sweeping = death{failpoint.Point{Stage: "scheduler-sweep", Step: failpoint.Published}, 1}
+	losing   = death{failpoint.Point{Stage: "scheduler-stored", Step: failpoint.Fetched}, 1}
+)
+
+// sweepPatience is much longer than a start and the sweep that belongs to it.
+const sweepPatience = 10 * time.Second
+
+// dieSweeping loses wake-ups until a sweep finds one; more returns the stories
+// with a new one.
+func (i *instance) dieSweeping(more func() []*story) {
+	i.t.Helper()
+	for range 10 {
+		i.dieAt(losing, more())
+		if i.diesAt(sweeping, more(), sweepPatience) {
+			return
+		}
+	}
+	i.t.Errorf("%s is not reached", sweeping)
 }
 
 // TestP2KilledAtEachStep kills the program at every step of the pipeline in
@@ -85,10 +105,17 @@ func TestP2KilledAtEachStep(t *testing.T) {
 	calm, i := mortal(t, file), mortal(t, file)
 	calm.begin()
 	var lived, undisturbed []*story
-	for n, d := range deaths() {
-		s := newStory(fmt.Sprintf("%s %d", d, n))
+	more := func() []*story {
+		s := newStory(fmt.Sprintf("story %d", len(lived)))
 		lived, undisturbed = append(lived, s), append(undisturbed, newStory(s.who.User))
-		i.dieAt(d, lived)
+		return lived
+	}
+	for _, d := range deaths() {
+		if d == sweeping {
+			i.dieSweeping(more)
+			continue
+		}
+		i.dieAt(d, more())
 	}
 	i.env = nil
 	i.begin()
@@ -123,11 +150,20 @@ func mortal(t *testing.T, file string) *instance {
 // dieAt runs the program until it dies at a point, while the stories go on.
 func (i *instance) dieAt(d death, stories []*story) {
 	i.t.Helper()
+	if !i.diesAt(d, stories, patience) {
+		i.t.Errorf("%s is not reached within %v", d, patience)
+	}
+}
+
+// diesAt is [instance.dieAt] for a point that may not be met: the program is
+// killed when the time is over.
+func (i *instance) diesAt(d death, stories []*story, within time.Duration) bool {
+	i.t.Helper()
 	i.env = []string{failpoint.Env + "=" + d.String()}
 	began := time.Now()
 	defer func() { i.t.Logf("%s after %v", d, time.Since(began).Round(time.Millisecond)) }()
 	launched := i.launch()
-	ctx, cancel := context.WithTimeout(i.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(i.t.Context(), within)
 	defer cancel()
 	var wait sync.WaitGroup
 	for n, s := range stories {
@@ -145,10 +181,11 @@ func (i *instance) dieAt(d death, stories []*story) {
 			}
 		})
 	}
+	reached := true
 	select {
 	case <-i.done:
 	case <-ctx.Done():
-		i.t.Errorf("%s is not reached within %v", d, patience)
+		reached = false
 		_ = i.process.Process.Kill()
 		<-i.done
 	}
@@ -156,10 +193,11 @@ func (i *instance) dieAt(d death, stories []*story) {
 	wait.Wait()
 	i.conn.Close()
 	status, ok := i.process.ProcessState.Sys().(syscall.WaitStatus)
-	if !ok || status.Signal() != syscall.SIGKILL || !strings.Contains(i.stderr.String(), "failpoint: killed at "+d.Point.String()+"\n") {
+	if reached && (!ok || status.Signal() != syscall.SIGKILL || !strings.Contains(i.stderr.String(), "failpoint: killed at "+d.Point.String()+"\n")) {
 		i.t.Errorf("%s: ended with %s (launch: %v):\n%s", d, i.process.ProcessState, launched, i.stderr)
 	}
 	i.process = nil
+	return reached
 }
 
 // live lets all stories come to their end at once.
