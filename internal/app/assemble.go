@@ -17,7 +17,7 @@ import (
 	"palimpsest/internal/embed/local"
 	"palimpsest/internal/httpserver"
 	"palimpsest/internal/pipeline"
-	"palimpsest/internal/store/sqlite"
+	"palimpsest/internal/store"
 	"palimpsest/services/consolidator"
 	"palimpsest/services/ingest"
 )
@@ -32,18 +32,17 @@ type house struct {
 	now     func() time.Time
 	closers []closer
 
-	natsURL  string
-	broker   *broker.Embedded
+	streams  streams
 	journal  audit.Journal
 	tape     audit.Tape
-	store    *sqlite.Store
+	store    store.Store
 	auditLog audit.Log
-	// auditGone is closed when the audit log's file vanishes.
-	auditGone <-chan struct{}
-	embedder  embed.Embedder
-	runtime   *pipeline.Runtime
-	services  []pipeline.Service
-	http      *httpserver.Server
+	// storeGone and auditGone are closed when a file of theirs vanishes.
+	storeGone, auditGone <-chan struct{}
+	embedder             embed.Embedder
+	runtime              *pipeline.Runtime
+	services             []pipeline.Service
+	http                 *httpserver.Server
 
 	ingest       *ingest.Service
 	consolidator *consolidator.Service
@@ -68,15 +67,8 @@ func (h *house) open(ctx context.Context) error {
 }
 
 func (h *house) openStores(ctx context.Context) error {
-	synchronous := "normal"
-	if h.cfg.NATS.Sync == string(broker.SyncAlways) {
-		synchronous = "full"
-	}
 	var err error
-	h.store, err = sqlite.Open(ctx, sqlite.Config{
-		Path: h.cfg.dataPath(memoryFile), Synchronous: synchronous, Embedder: h.embedder.Info(), Now: h.now, Logger: h.log,
-	})
-	if err != nil {
+	if h.store, h.storeGone, err = openMemory(ctx, h.cfg, h.embedder.Info(), h.now, h.log); err != nil {
 		return err
 	}
 	h.later("memory store", func(context.Context) error { return h.store.Close() })
@@ -87,23 +79,13 @@ func (h *house) openStores(ctx context.Context) error {
 	return nil
 }
 
-func (h *house) openBroker(context.Context) error {
-	if h.cfg.NATS.URL != natsEmbedded {
-		return fmt.Errorf("nats.url: %q: this version runs the pipeline on its own broker alone, which is %q", h.cfg.NATS.URL, natsEmbedded)
-	}
-	host, port, err := splitAddress("nats.listen", h.cfg.NATS.Listen)
-	if err != nil {
+func (h *house) openBroker(ctx context.Context) error {
+	var err error
+	if h.streams, err = openStreams(ctx, h.cfg, "palimpsest up", h.log); err != nil {
 		return err
 	}
-	h.broker, err = broker.StartEmbedded(broker.EmbeddedConfig{
-		Dir: h.cfg.dataPath(natsDir), Host: host, Port: port, Sync: broker.Sync(h.cfg.NATS.Sync), Logger: h.log,
-	})
-	if err != nil {
-		return err
-	}
-	h.later("broker", h.broker.Shutdown)
-	h.natsURL = h.broker.ClientURL()
-	journal := broker.NewJournal(h.broker.JetStream())
+	h.later("broker", h.streams.Shutdown)
+	journal := broker.NewJournal(h.streams.JetStream())
 	h.journal, h.tape = journal, journal
 	return nil
 }
@@ -130,7 +112,7 @@ func (h *house) run(ctx context.Context, ready func()) error {
 	defer stop(nil)
 	go func() {
 		select {
-		case <-h.store.Gone():
+		case <-h.storeGone:
 			stop(h.store.Ping(context.WithoutCancel(ctx)))
 		case <-h.auditGone:
 			stop(h.auditLog.Ping(context.WithoutCancel(ctx)))

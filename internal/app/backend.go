@@ -4,45 +4,116 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net"
 	"strings"
 	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/audit/clickhouse"
 	auditsqlite "palimpsest/internal/audit/sqlite"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/config"
+	"palimpsest/internal/embed"
+	"palimpsest/internal/store"
+	"palimpsest/internal/store/redis"
+	"palimpsest/internal/store/sqlite"
 )
 
-// validateBackends names the backend that cannot be used.
+// validateBackends names the backends that cannot be used.
 func (c Config) validateBackends() error {
+	var errs []error
 	if c.Memory != backendFile {
-		return fmt.Errorf("memory: %q is not a backend of this version, which has only sqlite", config.MaskURL(c.Memory))
+		if scheme, _, _ := strings.Cut(c.Memory, "://"); scheme != "redis" && scheme != "rediss" {
+			errs = append(errs, fmt.Errorf("memory: %q is neither sqlite nor the URL of a Redis", config.MaskURL(c.Memory)))
+		} else if err := c.redis().Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("memory: %w", err))
+		}
 	}
-	if c.Audit == backendFile {
-		return nil
+	if c.Audit != backendFile {
+		if !strings.Contains(c.Audit, "://") {
+			errs = append(errs, fmt.Errorf("audit: %q is neither sqlite nor the URL of a ClickHouse", c.Audit))
+		} else if err := c.clickHouse().Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("audit: %w", err))
+		}
 	}
-	if !strings.Contains(c.Audit, "://") {
-		return fmt.Errorf("audit: %q is neither sqlite nor the URL of a ClickHouse", c.Audit)
+	if c.NATS.URL != natsEmbedded {
+		if err := c.connection("").Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("nats: %w", err))
+		}
 	}
-	if err := c.clickHouse().Validate(); err != nil {
-		return fmt.Errorf("audit: %w", err)
+	if err := c.topology().Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("nats: %w", err))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 func (c Config) clickHouse() clickhouse.Config { return clickhouse.Config{DSN: c.Audit} }
+
+func (c Config) redis() redis.Config {
+	out := c.Redis
+	out.URL = c.Memory
+	return out
+}
+
+func (c Config) topology() broker.TopologyConfig {
+	return broker.TopologyConfig{Replicas: c.NATS.Replicas}
+}
+
+// connection is how to reach a broker of others; name is how it lists us.
+func (c Config) connection(name string) broker.ConnectConfig {
+	return broker.ConnectConfig{
+		URL: c.NATS.URL, Name: name, CredsFile: c.NATS.Creds, SeedFile: c.NATS.NKeySeed,
+		CAFile: c.NATS.TLS.CA, CertFile: c.NATS.TLS.Cert, KeyFile: c.NATS.TLS.Key,
+	}
+}
+
+// openMemory opens the memory store that the configuration names. gone is closed
+// when a file of it vanishes; nil where it has none.
+func openMemory(ctx context.Context, cfg Config, embedder embed.Info, now func() time.Time, log *slog.Logger) (
+	memory store.Store, gone <-chan struct{}, err error,
+) {
+	if cfg.Memory != backendFile {
+		to := cfg.redis()
+		to.Embedder, to.Now, to.Logger = embedder, now, log
+		err := await(ctx, func() error {
+			opened, err := redis.Open(ctx, to)
+			if err == nil {
+				memory = opened
+			}
+			return err
+		})
+		return memory, nil, err
+	}
+	synchronous := "normal"
+	if cfg.NATS.Sync == string(broker.SyncAlways) {
+		synchronous = "full"
+	}
+	file, err := sqlite.Open(ctx, sqlite.Config{
+		Path: cfg.dataPath(memoryFile), Synchronous: synchronous, Embedder: embedder, Now: now, Logger: log,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return file, file.Gone(), nil
+}
 
 // openAudit opens the audit log that the configuration names. gone is closed
 // when a file of it vanishes; nil where it has none.
 func openAudit(ctx context.Context, cfg Config) (log audit.Log, gone <-chan struct{}, err error) {
 	if cfg.Audit != backendFile {
-		log, err := openClickHouse(ctx, cfg.clickHouse())
-		if err != nil {
-			return nil, nil, err
-		}
-		return log, nil, nil
+		err := await(ctx, func() error {
+			opened, err := clickhouse.Open(ctx, cfg.clickHouse())
+			if err == nil {
+				log = opened
+			}
+			return err
+		})
+		return log, nil, err
 	}
 	file, err := auditsqlite.Open(ctx, auditsqlite.Config{
 		Path: cfg.dataPath(auditFile), Full: cfg.NATS.Sync == string(broker.SyncAlways),
@@ -53,22 +124,62 @@ func openAudit(ctx context.Context, cfg Config) (log audit.Log, gone <-chan stru
 	return file, file.Gone(), nil
 }
 
-// awayLimit bounds how long a start waits for a server that is away, perhaps
-// because it starts too.
-const awayLimit = 30 * time.Second
+// streams is the broker that a process works with: one of its own or one of
+// others.
+type streams interface {
+	Conn() *nats.Conn
+	JetStream() jetstream.JetStream
+	// ClientURL is where publishers connect.
+	ClientURL() string
+	Ready(ctx context.Context) error
+	Shutdown(ctx context.Context) error
+}
 
-func openClickHouse(ctx context.Context, cfg clickhouse.Config) (*clickhouse.Log, error) {
-	ticker := time.NewTicker(500 * time.Millisecond)
+// openStreams starts the broker of this process, or connects to one of others
+// by a name.
+func openStreams(ctx context.Context, cfg Config, name string, log *slog.Logger) (streams, error) {
+	if cfg.NATS.URL != natsEmbedded {
+		to := cfg.connection(name)
+		to.Logger = log
+		ctx, cancel := context.WithTimeout(ctx, awayLimit)
+		defer cancel()
+		return broker.OpenRemote(ctx, to, broker.Topology(cfg.topology()))
+	}
+	host, port, err := splitAddress("nats.listen", cfg.NATS.Listen)
+	if err != nil {
+		return nil, err
+	}
+	return broker.StartEmbedded(broker.EmbeddedConfig{
+		Dir: cfg.dataPath(natsDir), Host: host, Port: port, Sync: broker.Sync(cfg.NATS.Sync), Logger: log,
+	})
+}
+
+// awayLimit bounds how long a start waits for a server that is away, perhaps
+// because it starts too; awayAgain is the pause between attempts.
+const (
+	awayLimit = 30 * time.Second
+	awayAgain = 500 * time.Millisecond
+)
+
+// await tries again to open what is away.
+func await(ctx context.Context, open func() error) error {
+	ticker := time.NewTicker(awayAgain)
 	defer ticker.Stop()
 	for began := time.Now(); ; {
-		log, err := clickhouse.Open(ctx, cfg)
-		if away := (*net.OpError)(nil); err == nil || !errors.As(err, &away) || time.Since(began) > awayLimit {
-			return log, err
+		err := open()
+		if err == nil || !away(err) || time.Since(began) > awayLimit {
+			return err
 		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 	}
+}
+
+// away reports whether err says that a server cannot be reached, or not yet
+// used.
+func away(err error) bool {
+	return errors.As(err, new(*net.OpError)) || errors.Is(err, store.ErrAway) || errors.Is(err, io.EOF)
 }

@@ -134,7 +134,8 @@ func benchParts(environ []string) (bench.Parts, error) {
 func withoutSettings(environ []string) []string {
 	var kept []string
 	for _, e := range environ {
-		if !strings.HasPrefix(e, "PALIMPSEST_") {
+		name, _, _ := strings.Cut(e, "=")
+		if _, fallback := fallbacks[name]; !fallback && !strings.HasPrefix(e, "PALIMPSEST_") {
 			kept = append(kept, e)
 		}
 	}

@@ -229,7 +229,7 @@ func judgeStopped(ctx context.Context, record chaos.Record, workload *chaos.Work
 		return verdict, err
 	}
 	return chaos.Judge(ctx, record, workload, chaos.Evidence{
-		Said: pastOf(streams), Journal: broker.NewJournal(streams.JetStream()), Log: log, Store: live,
+		Said: pastOf(streams.JetStream()), Journal: broker.NewJournal(streams.JetStream()), Log: log, Store: live,
 		Letters: letters.CachedInfo().State.Msgs,
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"palimpsest/internal/config"
 	"palimpsest/internal/httpserver"
 	"palimpsest/internal/pipeline"
+	"palimpsest/internal/store/redis"
 	"palimpsest/services/consolidator"
 	"palimpsest/services/decider"
 	"palimpsest/services/extractor"
@@ -28,13 +29,16 @@ type Config struct {
 	// Data is the directory of whatever this process keeps itself.
 	Data string
 	NATS NATS
-	// Memory and Audit name the backends: sqlite, a file under Data; for Audit
-	// also the URL of a ClickHouse: clickhouse://user:password@host:9000/database,
+	// Memory and Audit name the backends: sqlite, a file under Data; for Memory
+	// also the URL of a Redis: redis://user:password@host:6379/db, or rediss://…;
+	// for Audit that of a ClickHouse: clickhouse://user:password@host:9000/database,
 	// or http(s)://….
 	Memory string
 	Audit  string
-	HTTP   httpserver.Config
-	Log    Log
+	// Redis shapes the memory store where Memory names one.
+	Redis redis.Config
+	HTTP  httpserver.Config
+	Log   Log
 
 	Pipeline     pipeline.Config
 	Ingest       ingest.Config
@@ -47,13 +51,27 @@ type Config struct {
 
 // NATS says which broker to use.
 type NATS struct {
-	// URL is nats://… or "embedded" for a server of this process.
+	// URL is nats://… (several with commas) or "embedded" for a server of this
+	// process.
 	URL string
+	// Creds is a credentials file, NKeySeed the file of an NKey's seed; at most
+	// one is set.
+	Creds    string
+	NKeySeed string `yaml:"nkey_seed"`
+	TLS      TLS
+	// Replicas of the streams that are created on a broker of others, 1 to 5.
+	Replicas int
 	// Listen is where a server of this process takes publishers.
 	Listen string
 	// Sync is interval (the acknowledged survives the death of any process) or
 	// always (it survives the loss of power too, at a price).
 	Sync string
+}
+
+// TLS names files in PEM. CA replaces the system's roots; Cert and Key are set
+// together.
+type TLS struct {
+	CA, Cert, Key string
 }
 
 // Log says what is logged, and how.
@@ -71,21 +89,29 @@ const (
 func defaults() Config {
 	return Config{
 		Data:   "./palimpsest-data",
-		NATS:   NATS{URL: "nats://127.0.0.1:4222", Listen: "127.0.0.1:4222", Sync: "interval"},
+		NATS:   NATS{URL: "nats://127.0.0.1:4222", Listen: "127.0.0.1:4222", Sync: "interval", Replicas: 1},
 		Memory: "redis://127.0.0.1:6379",
 		Audit:  "clickhouse://127.0.0.1:9000",
+		Redis:  redis.DefaultConfig(),
 		HTTP:   httpserver.DefaultConfig(),
 		Log:    Log{Level: "info", Format: "text"},
 		Query:  query.DefaultConfig(),
 	}
 }
 
-// configuration lays embedded.yaml, the file that --config names, the
-// environment and flags over the defaults.
+// fallbacks are variables that other programs read too. What names Palimpsest
+// itself says more.
+var fallbacks = map[string]string{"REDIS_URL": "memory", "CLICKHOUSE_URL": "audit", "NATS_URL": "nats.url"}
+
+// configuration lays embedded.yaml, the fallbacks, the file that --config names,
+// the environment and flags over the defaults.
 func (inv *invocation) configuration(flags map[string]string) (*Config, *config.Settings, error) {
 	c := defaults()
 	settings := config.Of(&c)
 	if err := settings.YAML("embedded.yaml", embeddedYAML); err != nil {
+		return nil, nil, err
+	}
+	if err := settings.Fallbacks(inv.term.Environ, fallbacks); err != nil {
 		return nil, nil, err
 	}
 	if inv.line.ConfigFile != "" {
@@ -126,11 +152,10 @@ func (c Config) Validate() error {
 	if c.Data == "" {
 		errs = append(errs, errors.New("data: must name a directory"))
 	}
-	for key, address := range map[string]string{"http.listen": c.HTTP.Listen, "nats.listen": c.NATS.Listen} {
-		if err := onLoopback(key, address); err != nil {
-			errs = append(errs, err)
-		}
+	if err := onLoopback("http.listen", c.HTTP.Listen); err != nil && !c.HTTP.Unprotected {
+		errs = append(errs, fmt.Errorf("%w; http.unprotected: true lets everybody in", err))
 	}
+	errs = append(errs, onLoopback("nats.listen", c.NATS.Listen))
 	if c.NATS.Sync != "interval" && c.NATS.Sync != "always" {
 		errs = append(errs, fmt.Errorf("nats.sync: %q is neither interval nor always", c.NATS.Sync))
 	}
@@ -147,6 +172,13 @@ func (c Config) Validate() error {
 		errs = append(errs, v.Validate())
 	}
 	return errors.Join(errs...)
+}
+
+// warn says at the start what is allowed and yet not wise.
+func (c Config) warn(log *slog.Logger) {
+	if c.HTTP.Unprotected && onLoopback("http.listen", c.HTTP.Listen) != nil {
+		log.Warn("the HTTP API is open to whoever reaches it, to read and to write: there are no keys yet", "listen", c.HTTP.Listen)
+	}
 }
 
 func (l Log) level() (slog.Level, error) {

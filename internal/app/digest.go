@@ -48,6 +48,9 @@ func (c *digestCommand) digest(inv *invocation) (api.Digest, error) {
 	if err != nil {
 		return api.Digest{}, err
 	}
+	if cfg.Memory != backendFile {
+		return api.Digest{}, errNoFile(*cfg, "digest --data")
+	}
 	out := api.Digest{Content: c.Content}
 	out.Digest, err = digestOf(inv.ctx, cfg, c.Content)
 	return out, plain(*cfg, err)

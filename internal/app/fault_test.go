@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"palimpsest/internal/broker"
 	"palimpsest/internal/decide"
 	"palimpsest/internal/decide/deterministic"
 	"palimpsest/internal/embed"
@@ -349,7 +350,7 @@ func TestP7FaultBrokerRestarts(t *testing.T) {
 	}()
 	for i := range acknowledged {
 		if i == 10 || i == 30 {
-			if err := h.broker.Restart(t.Context()); err != nil {
+			if err := h.streams.(*broker.Embedded).Restart(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}

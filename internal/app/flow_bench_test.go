@@ -48,7 +48,7 @@ func flow(b *testing.B, cfg Config, scopes int) {
 	b.Helper()
 	h, stop := openWith(b, cfg)
 	defer stop()
-	conn, err := nats.Connect(h.natsURL)
+	conn, err := nats.Connect(h.streams.ClientURL())
 	if err != nil {
 		b.Fatal(err)
 	}

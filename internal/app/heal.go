@@ -9,7 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"palimpsest/internal/broker"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store/sqlite"
 	"palimpsest/services/consolidator"
@@ -66,11 +67,11 @@ func (h *house) serve(ctx context.Context, ready func()) error {
 	return h.runtime.Run(ctx, h.services...)
 }
 
-// restore builds a memory store anew that is missing, or whose log was cut, where
-// there are streams to build it from. Where they do not have all that it takes,
+// restore builds a memory store anew whose file is missing, or whose log was cut,
+// where there are streams to build it from. Where they do not have all that it takes,
 // or lost some, the store that there is begins, and healing says what is missing.
 func (h *house) restore(ctx context.Context) error {
-	if err := writable(h.cfg.Data); err != nil {
+	if err := writable(h.cfg.Data); err != nil || h.cfg.Memory != backendFile {
 		return err
 	}
 	path, why := h.cfg.dataPath(memoryFile), ""
@@ -103,7 +104,7 @@ func (h *house) restore(ctx context.Context) error {
 // be stored, for it would take the place of what is missing.
 func (h *house) recover(ctx context.Context) error {
 	began := time.Now()
-	stored, err := h.ingest.Recover(ctx, pastOf(h.broker), h.store)
+	stored, err := h.ingest.Recover(ctx, pastOf(h.streams.JetStream()), h.store)
 	if err != nil {
 		return fmt.Errorf("recover episodes: %w", err)
 	}
@@ -114,12 +115,12 @@ func (h *house) recover(ctx context.Context) error {
 }
 
 // pastOf is what ingest was handed.
-func pastOf(b *broker.Embedded) *pipeline.Past {
+func pastOf(js jetstream.JetStream) *pipeline.Past {
 	consumers := make([]string, ingest.Partitions)
 	for p := range consumers {
 		consumers[p] = ingest.Consumer(p)
 	}
-	return pipeline.NewPast(b.JetStream(), consumers...)
+	return pipeline.NewPast(js, consumers...)
 }
 
 func (h *house) healLater(ctx context.Context) {

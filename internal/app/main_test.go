@@ -52,12 +52,15 @@ func TestRefusals(t *testing.T) {
 		"unknown variable":   {args: []string{"config", "check"}, environ: []string{"PALIMPSEST_FOO=1"}, code: exitError, want: "PALIMPSEST_FOO"},
 		"bad variable":       {args: []string{"config", "check"}, environ: []string{"PALIMPSEST_QUERY_WAIT=soon"}, code: exitError, want: "query.wait"},
 		"bad level":          {args: []string{"config", "check"}, environ: []string{"PALIMPSEST_LOG_LEVEL=loud"}, code: exitError, want: "log.level"},
-		"backend of another": {args: []string{"up"}, environ: []string{"PALIMPSEST_MEMORY=redis://x"}, code: exitError, want: "only sqlite"},
-		"broker of another":  {args: []string{"up", "--data", t.TempDir()}, environ: []string{"PALIMPSEST_NATS_URL=nats://127.0.0.1:1"}, code: exitError, want: "nats.url"},
+		"backend of another": {args: []string{"up"}, environ: []string{"PALIMPSEST_MEMORY=postgres://u:hunter2@x"}, code: exitError, want: "xxxxx@x\" is neither sqlite nor"},
+		"two credentials":    {args: []string{"up", "--data", t.TempDir()}, environ: []string{"NATS_URL=nats://127.0.0.1:1", "PALIMPSEST_NATS_CREDS=a", "PALIMPSEST_NATS_NKEY_SEED=b"}, code: exitError, want: "nats: credentials"},
+		"many replicas":      {args: []string{"config", "check"}, environ: []string{"PALIMPSEST_NATS_REPLICAS=6"}, code: exitError, want: "nats: replicas"},
+		"rebuild of no file": {args: []string{"rebuild"}, environ: []string{"REDIS_URL=redis://:hunter2@x"}, code: exitError, want: "redis://:xxxxx@x is no file"},
+		"digest of no file":  {args: []string{"digest", "--data", "."}, environ: []string{"REDIS_URL=redis://x"}, code: exitError, want: "is no file"},
 		"data is a file":     {args: []string{"up", "--data", file}, code: exitError, want: "is not a directory"},
 		"data below a file":  {args: []string{"up", "--data", filepath.Join(file, "x")}, code: exitError, want: "data: "},
 		"no port":            {args: []string{"up", "--data", t.TempDir(), "--nats", "x"}, code: exitError, want: "nats.listen"},
-		"not loopback":       {args: []string{"up", "--data", t.TempDir(), "--http", ":0"}, code: exitError, want: "http.listen"},
+		"not loopback":       {args: []string{"up", "--data", t.TempDir(), "--http", ":0"}, code: exitError, want: "http.unprotected"},
 		"nobody answers":     {args: []string{"--server", "http://127.0.0.1:1", "facts"}, code: exitError, want: "reach 127.0.0.1:1"},
 		"no broker answers":  {args: []string{"publish", "--user", "x", "--nats", "nats://127.0.0.1:1"}, code: exitError, want: "is Palimpsest running?"},
 		"a service alone":    {args: []string{"ingest"}, code: exitError, want: "palimpsest up"},
@@ -119,7 +122,11 @@ func TestInterruptedCommandSaysSo(t *testing.T) {
 
 func TestEffectiveConfiguration(t *testing.T) {
 	t.Parallel()
-	code, out, complaint := call(t, "", []string{"PALIMPSEST_PIPELINE_CONCURRENCY=200", "PALIMPSEST_INGEST_MAX_CONTENT=1000"}, "--json", "config", "print")
+	environ := []string{
+		"PALIMPSEST_PIPELINE_CONCURRENCY=200", "PALIMPSEST_INGEST_MAX_CONTENT=1000", "REDIS_URL=redis://u:hunter2@x",
+		"NATS_URL=nats://127.0.0.1:1", "PALIMPSEST_NATS_URL=nats://127.0.0.1:2",
+	}
+	code, out, complaint := call(t, "", environ, "--json", "config", "print")
 	if code != exitOK {
 		t.Fatal(complaint)
 	}
@@ -136,11 +143,19 @@ func TestEffectiveConfiguration(t *testing.T) {
 		"pipeline.hold":          "400 default", // follows from the one above
 		"ingest.max_content":     "1000 env PALIMPSEST_INGEST_MAX_CONTENT",
 		"scheduler.session_idle": "30m0s default",
-		"memory":                 "sqlite embedded.yaml:5",
+		"memory":                 "redis://u:xxxxx@x env REDIS_URL",
+		"audit":                  "sqlite embedded.yaml:6",
+		"nats.url":               "nats://127.0.0.1:2 env PALIMPSEST_NATS_URL",
 	} {
 		if got[key] != want {
 			t.Errorf("%s = %q, want %q", key, got[key], want)
 		}
+	}
+	for _, optional := range []string{"nats.creds", "nats.nkey_seed", "nats.tls.ca", "nats.tls.cert", "nats.tls.key"} {
+		if got[optional] != " default" {
+			t.Errorf("%s = %q", optional, got[optional])
+		}
+		delete(got, optional)
 	}
 	for key, value := range got {
 		if strings.HasPrefix(value, "0 ") || strings.HasPrefix(value, "0s ") || strings.HasPrefix(value, " ") {

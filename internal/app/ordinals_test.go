@@ -44,7 +44,7 @@ func TestNothingLeftCountsAsSeenUnseen(t *testing.T) {
 				}
 				return err
 			})
-			stream, err := h.broker.JetStream().Stream(t.Context(), broker.StreamEpisodes)
+			stream, err := h.streams.JetStream().Stream(t.Context(), broker.StreamEpisodes)
 			if err == nil {
 				err = stream.Purge(t.Context(), jetstream.WithPurgeSequence(all-left+1))
 			}

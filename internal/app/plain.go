@@ -31,7 +31,7 @@ func plain(cfg Config, err error) error {
 		return &userError{fmt.Sprintf("data: %s is in use by another process", cfg.Data), err}
 	case is(store.ErrNewer, audit.ErrNewer):
 		return &userError{fmt.Sprintf("data: %s was written by a newer version of Palimpsest", cfg.Data), err}
-	case is(store.ErrDamaged):
+	case is(store.ErrDamaged) && cfg.Memory == backendFile:
 		return &userError{fmt.Sprintf("data: the memory store in %s is damaged; \"palimpsest rebuild --data %s\" builds it anew from the streams (%v)",
 			cfg.Data, cfg.Data, err), err}
 	case is(broker.ErrPort):

@@ -68,10 +68,10 @@ func (c *publishCommand) connect(inv *invocation) (*nats.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		url = cfg.NATS.URL
-		if url == natsEmbedded {
-			url = "nats://" + cfg.NATS.Listen
+		if cfg.NATS.URL != natsEmbedded {
+			return inv.brokerOf(cfg)
 		}
+		url = "nats://" + cfg.NATS.Listen
 	}
 	conn, err := nats.Connect(url, nats.Name("palimpsest publish"), nats.Timeout(5*time.Second), nats.MaxReconnects(3))
 	if err != nil {
@@ -166,7 +166,7 @@ func (p *publication) settle(acked *int, left int, count func()) error {
 // brokerOf connects with the owner's credential to the broker that the
 // configuration names.
 func (inv *invocation) brokerOf(cfg *Config) (*nats.Conn, error) {
-	to := broker.ConnectConfig{URL: cfg.NATS.URL, Name: "palimpsest"}
+	to := cfg.connection("palimpsest")
 	if cfg.NATS.URL == natsEmbedded {
 		var err error
 		if to, err = broker.Endpoint(cfg.dataPath("nats")); err != nil {

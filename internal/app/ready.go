@@ -32,7 +32,7 @@ func (h *house) ready(ctx context.Context) api.Readiness {
 // natsReady also counts the dead letters. They want an operator's eye and are no
 // reason to send requests elsewhere.
 func (h *house) natsReady(ctx context.Context) (map[string]any, error) {
-	if err := h.broker.Ready(); err != nil {
+	if err := h.streams.Ready(ctx); err != nil {
 		return nil, err
 	}
 	letters, err := h.runtime.Letters().Count(ctx)

@@ -10,6 +10,7 @@ import (
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/broker"
+	"palimpsest/internal/config"
 	"palimpsest/internal/embed/local"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
@@ -45,6 +46,9 @@ func (c *rebuildCommand) Run(inv *invocation) error {
 	if err != nil {
 		return err
 	}
+	if cfg.Memory != backendFile {
+		return errNoFile(*cfg, "rebuild")
+	}
 	shown := newProgress(inv.term.Err)
 	out, err := rebuildStopped(inv.ctx, *cfg, newLogger(cfg.Log, inv.term.Err), shown, c.Check)
 	shown.wait()
@@ -59,6 +63,11 @@ func (c *rebuildCommand) Run(inv *invocation) error {
 		return errors.New("the memory store differs from what the streams make of it")
 	}
 	return err
+}
+
+// errNoFile: the command is about the memory store's file, and there is none.
+func errNoFile(cfg Config, command string) error {
+	return fmt.Errorf("memory: %s is no file of a data directory, and %s works on one", config.MaskURL(cfg.Memory), command)
 }
 
 func (r rebuilt) tell(w io.Writer) {
@@ -102,7 +111,7 @@ type rebuilding struct {
 func rebuildStopped(ctx context.Context, cfg Config, log *slog.Logger, shown *progress, check bool) (out rebuilt, err error) {
 	r := &rebuilding{cfg: cfg, log: log, shown: shown}
 	defer func() { err = errors.Join(err, r.close()) }()
-	steps := []func(context.Context) error{r.openStreams, r.openLive, r.begin, r.copy, r.compare}
+	steps := []func(context.Context) error{r.openOwn, r.openLive, r.begin, r.copy, r.compare}
 	if !check {
 		steps = append(steps, r.complete, r.replace)
 	}
@@ -114,8 +123,8 @@ func rebuildStopped(ctx context.Context, cfg Config, log *slog.Logger, shown *pr
 	return r.out, nil
 }
 
-// openStreams lets nobody in: what is read must not grow.
-func (r *rebuilding) openStreams(ctx context.Context) error {
+// openOwn lets nobody in: what is read must not grow.
+func (r *rebuilding) openOwn(ctx context.Context) error {
 	dir := r.cfg.dataPath(natsDir)
 	if _, err := os.Stat(dir); os.IsNotExist(err) {
 		return &userError{fmt.Sprintf("data: %s holds no streams to build from", r.cfg.Data), err}
@@ -200,7 +209,7 @@ func (r *rebuilding) copy(ctx context.Context) error {
 // copySaid reads EPISODES, and before it what EPISODES dropped since from the
 // store that is there: nobody else has it.
 func (r *rebuilding) copySaid(ctx context.Context) error {
-	past := pastOf(r.broker)
+	past := pastOf(r.broker.JetStream())
 	begin, err := past.Begin(ctx)
 	if err != nil {
 		return err

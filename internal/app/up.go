@@ -26,6 +26,7 @@ func (c *upCommand) Run(inv *invocation) error {
 	}
 	log := newLogger(cfg.Log, inv.term.Err)
 	log.Debug("configuration", "settings", settingsAttr(settings))
+	cfg.warn(log)
 	h, err := assemble(inv.ctx, *cfg, log)
 	if err != nil {
 		return err
@@ -35,15 +36,30 @@ func (c *upCommand) Run(inv *invocation) error {
 
 // greet says what is listened on and one command to try.
 func greet(w io.Writer, h *house) {
+	keys := "No keys are required, because the addresses are loopback."
+	if h.cfg.HTTP.Unprotected {
+		keys = "No keys are required: whoever reaches the HTTP address reads and writes everything."
+	}
 	_, _ = fmt.Fprintf(w, `Palimpsest %s is ready.
   HTTP  %s   (API description: /openapi.json)
   NATS  %s
   data  %s
-No keys are required, because both addresses are loopback.
+%s
 Try:
   echo "Hello, Nora here. I'm a hydrologist at Fenwick Labs." | palimpsest publish --user nora --agent assistant --session s1 --nats %s
   palimpsest --server %s search --user nora "where does Nora work?"
-`, version(), h.http.URL(), h.natsURL, h.cfg.Data, h.natsURL, h.http.URL())
+`, version(), h.http.URL(), h.streams.ClientURL(), h.cfg.kept(), keys, h.streams.ClientURL(), h.http.URL())
+}
+
+// kept says where whatever is remembered is kept.
+func (c Config) kept() string {
+	places := []string{c.Data}
+	for _, url := range []string{c.Memory, c.Audit} {
+		if url != backendFile {
+			places = append(places, config.MaskURL(url))
+		}
+	}
+	return strings.Join(places, ", ")
 }
 
 func settingsAttr(s *config.Settings) string {

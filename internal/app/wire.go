@@ -25,7 +25,7 @@ func (h *house) wire(context.Context) error {
 	metrics := telemetry.New()
 	var err error
 	h.runtime, err = pipeline.New(h.cfg.Pipeline, pipeline.Deps{
-		JS: h.broker.JetStream(), Conn: h.broker.Conn(), Now: h.now, Logger: h.log, Observer: metrics.Observe,
+		JS: h.streams.JetStream(), Conn: h.streams.Conn(), Now: h.now, Logger: h.log, Observer: metrics.Observe,
 	})
 	if err != nil {
 		return err

@@ -25,6 +25,48 @@ func Apply(ctx context.Context, js jetstream.JetStream, decl Declaration) error 
 	return Check(ctx, js, decl)
 }
 
+// Ensure creates the declared streams and consumers that are missing and leaves
+// those that are there as they are: that they differ in what services can live
+// with is an operator's choice, and the rest wants [Apply], by hand. It may run
+// in several processes at once. The error wraps [ErrTopology] where what is there
+// cannot be used.
+func Ensure(ctx context.Context, js jetstream.JetStream, decl Declaration) error {
+	if err := decl.Validate(); err != nil {
+		return err
+	}
+	for _, want := range decl.Streams {
+		if err := ensureStream(ctx, js, want); err != nil {
+			return err
+		}
+	}
+	return Check(ctx, js, decl)
+}
+
+// ensureStream creates what is missing. Whoever else creates it at the same time
+// is as good: Check says whether it is what was wanted.
+func ensureStream(ctx context.Context, js jetstream.JetStream, want Stream) error {
+	name := want.Config.Name
+	have, err := inspect(ctx, js, name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		_, err = js.CreateStream(ctx, want.Config)
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("create stream %s: %w", name, err)
+	}
+	for _, c := range want.Consumers {
+		if slices.ContainsFunc(have.Consumers, func(h jetstream.ConsumerConfig) bool { return h.Durable == c.Durable }) {
+			continue
+		}
+		if _, err := js.CreateConsumer(ctx, name, c); err != nil && !errors.Is(err, jetstream.ErrConsumerExists) {
+			return fmt.Errorf("create consumer %s of stream %s: %w", c.Durable, name, err)
+		}
+	}
+	return nil
+}
+
 // Validate refuses a declaration that has [Stream.Faults] of its own.
 func (d Declaration) Validate() error {
 	var all []error

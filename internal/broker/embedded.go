@@ -161,8 +161,8 @@ func (e *Embedded) ClientURL() string {
 }
 
 // Ready returns nil while clients are let in, JetStream runs and takes new
-// messages; else why not.
-func (e *Embedded) Ready() error {
+// messages; else why not. It asks nobody, and so never waits.
+func (e *Embedded) Ready(context.Context) error {
 	r := e.current.Load()
 	switch {
 	case r == nil || !r.srv.Running() || r.srv.Addr() == nil && !e.cfg.Private:

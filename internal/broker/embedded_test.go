@@ -41,7 +41,7 @@ func TestRestartKeepsDataAndConnections(t *testing.T) {
 	first := publish(t, env.JS, episodes, "one")
 
 	env.Restart(t)
-	if err := env.Broker.Ready(); err != nil {
+	if err := env.Broker.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := env.Broker.ClientURL(); got != env.URL {
@@ -69,7 +69,7 @@ func TestSecondProcessOpensWhatTheFirstLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := first.Ready(); !errors.Is(err, broker.ErrNotRunning) {
+	if err := first.Ready(t.Context()); !errors.Is(err, broker.ErrNotRunning) {
 		t.Errorf("Ready after Shutdown = %v", err)
 	}
 	if _, err := broker.Endpoint(dir); !errors.Is(err, broker.ErrNotRunning) {
@@ -128,7 +128,7 @@ func TestRefusals(t *testing.T) {
 			t.Log(err)
 		})
 	}
-	if err := env.Broker.Ready(); err != nil {
+	if err := env.Broker.Ready(t.Context()); err != nil {
 		t.Errorf("the first broker suffered: %v", err)
 	}
 }
@@ -202,7 +202,7 @@ func TestPrivateListensNowhere(t *testing.T) {
 	}
 	defer taken.Close()
 	env := brokertest.StartWith(t, broker.EmbeddedConfig{Private: true, Port: taken.Addr().(*net.TCPAddr).Port})
-	if err := env.Broker.Ready(); err != nil {
+	if err := env.Broker.Ready(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if _, err := env.JS.Stream(bounded(t), broker.StreamEpisodes); err != nil {

@@ -13,6 +13,8 @@ var (
 	ErrInUse = errors.New("broker: data directory is in use by another process")
 	// ErrNotRunning: no embedded broker runs on the data directory.
 	ErrNotRunning = errors.New("broker: not running")
+	// ErrNotConnected: the broker does not answer.
+	ErrNotConnected = errors.New("broker: not connected")
 	// ErrTopology: the broker's streams and consumers are not those declared.
 	ErrTopology = errors.New("broker: incompatible topology")
 )

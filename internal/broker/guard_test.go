@@ -62,7 +62,7 @@ func TestFullDiskRefusesEpisodesUntilThereIsRoom(t *testing.T) {
 		var refused *jetstream.APIError
 		return errors.As(tryPublish(t, env), &refused)
 	})
-	if err := env.Broker.Ready(); err == nil || !strings.Contains(err.Error(), "disk is full") {
+	if err := env.Broker.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "disk is full") {
 		t.Errorf("Ready = %v", err)
 	}
 	stream, err := env.JS.Stream(bounded(t), broker.StreamEpisodes)
@@ -77,7 +77,7 @@ func TestFullDiskRefusesEpisodesUntilThereIsRoom(t *testing.T) {
 	if n := env.Conn.Stats().Reconnects; n != 0 {
 		t.Errorf("the server was restarted %d times without need", n)
 	}
-	if err := env.Broker.Ready(); err != nil {
+	if err := env.Broker.Ready(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
@@ -97,7 +97,7 @@ func TestStarvedBrokerIsRestartedInPlace(t *testing.T) {
 	if got := env.Broker.ClientURL(); got != env.URL {
 		t.Errorf("address moved from %s to %s", env.URL, got)
 	}
-	until(t, "the broker is ready", func() bool { return env.Broker.Ready() == nil })
+	until(t, "the broker is ready", func() bool { return env.Broker.Ready(t.Context()) == nil })
 }
 
 func TestFullDiskAtStartLosesNothing(t *testing.T) {
@@ -130,7 +130,7 @@ func TestFullDiskAtStartLosesNothing(t *testing.T) {
 	full := &disk{}
 	full.free.Store(100 << 20)
 	empty := brokertest.StartWith(t, broker.EmbeddedConfig{Space: full.measure})
-	if err := empty.Broker.Ready(); err == nil {
+	if err := empty.Broker.Ready(t.Context()); err == nil {
 		t.Error("ready on a full disk")
 	}
 }

@@ -34,7 +34,7 @@ func begin(ctx context.Context, program, data string, log io.Writer) (*process, 
 		cmd:   exec.Command(program, "up", "--data", data, "--http", "127.0.0.1:0", "--nats", "127.0.0.1:0"), //nolint:gosec,noctx // it is this program, and outlives no kill
 		ended: make(chan struct{}),
 	}
-	p.cmd.Stderr = log
+	p.cmd.Env, p.cmd.Stderr = ownEngines(), log
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", program, err)
@@ -114,4 +114,10 @@ func (p *process) stop() error {
 		return fmt.Errorf("stop Palimpsest: exit code %d", code)
 	}
 	return nil
+}
+
+// ownEngines is the environment of a process that keeps everything itself,
+// whatever engines the user has: they are not to be killed, nor filled.
+func ownEngines() []string {
+	return append(os.Environ(), "PALIMPSEST_MEMORY=sqlite", "PALIMPSEST_AUDIT=sqlite", "PALIMPSEST_NATS_URL=embedded")
 }

@@ -25,7 +25,7 @@ type Digests struct {
 func Rebuild(ctx context.Context, program, data string) (Digests, error) {
 	var out, said bytes.Buffer
 	cmd := exec.CommandContext(ctx, program, "rebuild", "--data", data, "--check", "--json") //nolint:gosec // it is this program
-	cmd.Stdout, cmd.Stderr = &out, &said
+	cmd.Env, cmd.Stdout, cmd.Stderr = ownEngines(), &out, &said
 	run := cmd.Run() // digests that differ are an error, and are printed
 	var d Digests
 	if json.Unmarshal(out.Bytes(), &d) == nil && d.Rebuilt != "" {

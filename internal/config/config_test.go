@@ -101,6 +101,18 @@ func TestUnknownVariableIsRefused(t *testing.T) {
 	}
 }
 
+func TestFallbacksAreSaid(t *testing.T) {
+	t.Parallel()
+	got, s := settings()
+	names := map[string]string{"THEIR_URL": "data", "THEIR_LISTEN": "http.listen"}
+	if err := s.Fallbacks([]string{"THEIR_URL=x", "THEIR_LISTEN=", "OTHER=y"}, names); err != nil {
+		t.Fatal(err)
+	}
+	if got.Data != "x" || got.HTTP.Listen != "127.0.0.1:8080" || s.All()[0].Origin != "env THEIR_URL" {
+		t.Errorf("%+v, %+v", got, s.All()[0])
+	}
+}
+
 func TestEmptyFileChangesNothing(t *testing.T) {
 	t.Parallel()
 	got, s := settings()
@@ -118,6 +130,9 @@ func TestMaskURL(t *testing.T) {
 		"clickhouse://u:hunter2@h:9000/d?secure=true": "clickhouse://u:xxxxx@h:9000/d?secure=true",
 		"redis://:hunter2@h":                          "redis://:xxxxx@h",
 		"nats://127.0.0.1:4222":                       "nats://127.0.0.1:4222",
+		"nats://u:p1@a:4222,nats://hunter2@b":         "nats://u:xxxxx@a:4222,nats://xxxxx@b",
+		"http://h:8123/d?password=hunter2&a=b":        "http://h:8123/d?a=b&password=xxxxx",
+		"redis://:hunter2@h:port":                     "redis://xxxxx",
 		"./data, or: a:b@c":                           "./data, or: a:b@c",
 		"":                                            "",
 	} {

@@ -193,14 +193,45 @@ func show(f *leaf) string {
 	return MaskURL(text)
 }
 
-// MaskURL hides the password in the URL that text is, if it is one.
+// secretParameters are those of a URL's query that name a secret.
+var secretParameters = []string{"password", "token", "secret"}
+
+// MaskURL hides the secrets in the URLs that text is, if it is any, with commas
+// between them: passwords, user names without one, which are tokens, and
+// parameters of such names.
 func MaskURL(text string) string {
+	parts := strings.Split(text, ",")
+	for i, part := range parts {
+		if !strings.Contains(part, "://") {
+			continue
+		}
+		parts[i] = maskOne(part)
+	}
+	return strings.Join(parts, ",")
+}
+
+func maskOne(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
+		scheme, _, _ := strings.Cut(text, "://")
+		return scheme + "://xxxxx"
+	}
+	if u.User != nil {
+		if _, has := u.User.Password(); has {
+			u.User = url.UserPassword(u.User.Username(), "xxxxx")
+		} else if u.Scheme == "nats" || u.Scheme == "tls" {
+			u.User = url.User("xxxxx")
+		}
+	}
+	query := u.Query()
+	for _, name := range secretParameters {
+		if query.Has(name) {
+			query.Set(name, "xxxxx")
+			u.RawQuery = query.Encode()
+		}
+	}
+	if u.String() == text {
 		return text
 	}
-	if _, has := u.User.Password(); !has {
-		return text
-	}
-	return u.Redacted()
+	return u.String()
 }

@@ -84,6 +84,19 @@ func (s *Settings) try(key, text string, origin Origin) []error {
 	return nil
 }
 
+// Fallbacks lays variables of other names over the settings, those that are set
+// and not empty: names maps each to its key.
+func (s *Settings) Fallbacks(environ []string, names map[string]string) error {
+	var errs []error
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		if key, ok := names[name]; ok && value != "" {
+			errs = append(errs, s.Set(key, value, Origin("env "+name)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // Env lays environment variables (NAME=value) over the settings. An unknown
 // name with our prefix is an error: it is a typing error more often than not.
 func (s *Settings) Env(environ []string) error {

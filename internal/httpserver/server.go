@@ -14,6 +14,9 @@ import (
 type Config struct {
 	// Listen is host:port; port 0 takes a free one.
 	Listen string `yaml:"listen"`
+	// Unprotected lets the API listen where others can reach it, though nothing
+	// tells callers apart.
+	Unprotected bool `yaml:"unprotected"`
 	// MaxBody is the largest request body in bytes.
 	MaxBody int64 `yaml:"max_body"`
 	// ReadTimeout bounds reading one request, IdleTimeout an idle connection.

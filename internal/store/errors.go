@@ -22,6 +22,9 @@ var (
 	// ErrDamaged: what the store's file holds cannot be read. It can be built
 	// anew from the streams.
 	ErrDamaged = errors.New("store: damaged")
+	// ErrAway: the store's server does not take part yet, or any more: it starts,
+	// or another takes its place.
+	ErrAway = errors.New("store: away")
 	// ErrFull: there is no room for more.
 	ErrFull = errors.New("store: no space left")
 	// ErrMismatch: a request id is known with another body.

@@ -37,14 +37,14 @@ const (
 type Config struct {
 	// URL names the server: redis://user:password@host:port/db, rediss:// for TLS;
 	// further nodes of a cluster as ?addr=host:port.
-	URL string
+	URL string `yaml:"-"`
 	// Namespace begins every key; empty means [DefaultNamespace].
 	Namespace string
 	// Generation to open; 0 means the one that was promoted last.
-	Generation uint64
+	Generation uint64 `yaml:"-"`
 	// Embedder names the space of the vectors. With zero Dimensions the first
 	// vector stored decides.
-	Embedder embed.Info
+	Embedder embed.Info `yaml:"-"`
 	// Reembed drops vectors of another embedder and flags their rows as pending,
 	// in place of refusing to open with store.ErrEmbedder.
 	Reembed bool
@@ -58,11 +58,19 @@ type Config struct {
 	QueryTimeout time.Duration
 	// DecayThreshold is the confidence under which a fact is due for pruning; 0
 	// means memory.DefaultDecayThreshold.
-	DecayThreshold float64
+	DecayThreshold float64 `yaml:"-"`
 	// Now is the clock of expiries; nil means time.Now.
 	Now func() time.Time
 	// Logger hears of what nobody is told otherwise; nil means silence.
 	Logger *slog.Logger
+}
+
+// DefaultConfig returns the settings that ship.
+func DefaultConfig() Config {
+	return Config{
+		Namespace: DefaultNamespace, Vectors: Flat, M: DefaultM, EFConstruction: DefaultEFConstruction,
+		EFRuntime: DefaultEFRuntime, QueryTimeout: DefaultQueryTimeout,
+	}
 }
 
 // Validate names the first setting that cannot be used.

@@ -29,6 +29,8 @@ func explain(err error) error {
 		err = fmt.Errorf("%w: %w", store.ErrFull, err)
 	case isMissingIndex(err):
 		err = fmt.Errorf("%w: the index is gone: %w", store.ErrDamaged, err)
+	case isAway(text):
+		err = fmt.Errorf("%w: %w", store.ErrAway, err)
 	case strings.Contains(text, "Timeout limit was reached"):
 		err = fmt.Errorf("%w: %w", errPartial, err)
 	case strings.Contains(text, "unknown command 'FT."):
@@ -37,6 +39,17 @@ func explain(err error) error {
 		return store.ErrClosed
 	}
 	return fmt.Errorf("redis: %w", err)
+}
+
+// isAway knows what a server says that reads its data, or has lost the one that
+// it copies, or is told to copy another.
+func isAway(text string) bool {
+	for _, begin := range []string{"LOADING ", "MASTERDOWN ", "CLUSTERDOWN ", "READONLY ", "TRYAGAIN "} {
+		if strings.HasPrefix(text, begin) {
+			return true
+		}
+	}
+	return false
 }
 
 // isMissingIndex knows both texts: a search says one, FT.INFO and FT.DROPINDEX

@@ -1,0 +1,118 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// oldestServer has all that the topology uses.
+	oldestServer = "2.12.0"
+	// publishWait is how long a message that is published among others may be
+	// unacknowledged before it counts as lost.
+	publishWait = 30 * time.Second
+	// ensureAgain is how long after the topology could not be made it is tried
+	// again: a cluster elects its leaders, and others make it at the same time.
+	ensureAgain = 500 * time.Millisecond
+	// ensureTries is how often a topology that cannot be used is looked at: in a
+	// cluster, what was just made is not seen everywhere at once.
+	ensureTries = 4
+)
+
+// Remote is a broker of others: a server, or a cluster of them.
+type Remote struct {
+	conn *nats.Conn
+	js   jetstream.JetStream
+}
+
+// OpenRemote connects and makes sure that the declared streams and consumers are
+// there, as [Ensure] does. It tries until ctx ends, for a broker that is not
+// there yet. The error wraps [ErrTopology] where what is there cannot be used.
+func OpenRemote(ctx context.Context, cfg ConnectConfig, decl Declaration) (*Remote, error) {
+	conn, err := Connect(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	r := &Remote{conn: conn}
+	if r.js, err = jetstream.New(conn, jetstream.WithPublishAsyncTimeout(publishWait)); err == nil {
+		err = r.prepare(ctx, decl)
+	}
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	if size := conn.MaxPayload(); size < maxPayload && cfg.Logger != nil {
+		cfg.Logger.Warn("the broker takes smaller messages than it should", "max_payload", size, "wanted", maxPayload)
+	}
+	return r, nil
+}
+
+func (r *Remote) prepare(ctx context.Context, decl Declaration) error {
+	if have := r.conn.ConnectedServerVersion(); older(have, oldestServer) {
+		return fmt.Errorf("%w: the server is version %s, and %s is needed", ErrTopology, have, oldestServer)
+	}
+	for refused := 0; ; {
+		err := Ensure(ctx, r.js, decl)
+		if errors.Is(err, ErrTopology) {
+			refused++
+		}
+		if err == nil || refused == ensureTries {
+			return err
+		}
+		select {
+		case <-time.After(ensureAgain):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// Conn is the process's connection.
+func (r *Remote) Conn() *nats.Conn { return r.conn }
+
+// JetStream is the API on [Remote.Conn].
+func (r *Remote) JetStream() jetstream.JetStream { return r.js }
+
+// ClientURL is the server that the process is connected to, without its
+// password; the one it was last connected to while it is to none.
+func (r *Remote) ClientURL() string { return r.conn.ConnectedUrlRedacted() }
+
+// Ready returns nil while the server answers and JetStream runs; else why not.
+func (r *Remote) Ready(ctx context.Context) error {
+	if !r.conn.IsConnected() {
+		return errors.Join(ErrNotConnected, r.conn.LastError())
+	}
+	if _, err := r.js.Stream(ctx, StreamAudit); err != nil {
+		return fmt.Errorf("ask JetStream: %w", err)
+	}
+	return nil
+}
+
+// Shutdown sends what is still buffered and closes the connection.
+func (r *Remote) Shutdown(context.Context) error {
+	closeConn(r.conn)
+	return nil
+}
+
+// older compares versions of the form major.minor.patch; one that cannot be read
+// is not older.
+func older(have, want string) bool {
+	var h, w [3]int
+	if _, err := fmt.Sscanf(have, "%d.%d.%d", &h[0], &h[1], &h[2]); err != nil {
+		return false
+	}
+	if _, err := fmt.Sscanf(want, "%d.%d.%d", &w[0], &w[1], &w[2]); err != nil {
+		return false
+	}
+	for i := range h {
+		if h[i] != w[i] {
+			return h[i] < w[i]
+		}
+	}
+	return false
+}

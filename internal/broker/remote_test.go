@@ -1,0 +1,126 @@
+package broker_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"golang.org/x/sync/errgroup"
+
+	"palimpsest/internal/broker"
+)
+
+// others runs a server that knows nothing of Palimpsest.
+func others(t *testing.T) *server.Server {
+	t.Helper()
+	srv, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	t.Cleanup(func() {
+		srv.Shutdown()
+		srv.WaitForShutdown()
+	})
+	if !srv.ReadyForConnections(30 * time.Second) {
+		t.Fatal("the server does not listen")
+	}
+	return srv
+}
+
+func remote(t *testing.T, srv *server.Server) *broker.Remote {
+	t.Helper()
+	r, err := broker.OpenRemote(t.Context(), broker.ConnectConfig{URL: srv.ClientURL(), Name: "test"}, declared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// TestManyMakeTheTopologyAtOnce: processes start together, and none waits for
+// another.
+func TestManyMakeTheTopologyAtOnce(t *testing.T) {
+	t.Parallel()
+	srv := others(t)
+	var starts errgroup.Group
+	for range 6 {
+		starts.Go(func() error {
+			r, err := broker.OpenRemote(t.Context(), broker.ConnectConfig{URL: srv.ClientURL()}, declared)
+			if err == nil {
+				err = r.Shutdown(t.Context())
+			}
+			return err
+		})
+	}
+	if err := starts.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	r := remote(t, srv)
+	if found, err := broker.Diff(t.Context(), r.JetStream(), declared); err != nil || len(found) > 0 {
+		t.Errorf("%v, %v", found, err)
+	}
+	if err := r.Ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestStartChangesNoTopology: what an operator chose stays, what nobody can work
+// with is refused, and what is missing is made.
+func TestStartChangesNoTopology(t *testing.T) {
+	t.Parallel()
+	srv := others(t)
+	js := remote(t, srv).JetStream()
+	chosen := find(t, declared, broker.StreamAccess).Config
+	chosen.MaxAge = time.Hour
+	if _, err := js.UpdateStream(t.Context(), chosen); err != nil {
+		t.Fatal(err)
+	}
+	if err := js.DeleteConsumer(t.Context(), broker.StreamTicks, "extractor-ticks"); err != nil {
+		t.Fatal(err)
+	}
+	remote(t, srv)
+	found, err := broker.Diff(t.Context(), js, declared)
+	if err != nil || len(found) != 1 || found[0].Field != "age" || found[0].Incompatible {
+		t.Errorf("%v, %v", found, err)
+	}
+	wrong := find(t, declared, broker.StreamCommands).Config
+	wrong.MaxMsgsPerSubject = 1
+	if _, err := js.UpdateStream(t.Context(), wrong); err != nil {
+		t.Fatal(err)
+	}
+	_, err = broker.OpenRemote(t.Context(), broker.ConnectConfig{URL: srv.ClientURL()}, declared)
+	if !errors.Is(err, broker.ErrTopology) || !strings.Contains(err.Error(), "COMMANDS messages per subject: want unlimited, have 1") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestRemoteSaysThatItsServerIsGone, and that JetStream is.
+func TestRemoteSaysThatItsServerIsGone(t *testing.T) {
+	t.Parallel()
+	srv := others(t)
+	r := remote(t, srv)
+	if err := srv.DisableJetStream(); err != nil {
+		t.Fatal(err)
+	}
+	within, cancel := context.WithTimeout(t.Context(), time.Second) // nobody answers
+	defer cancel()
+	if err := r.Ready(within); err == nil {
+		t.Error("ready without JetStream")
+	}
+	srv.Shutdown()
+	srv.WaitForShutdown()
+	until(t, "the connection is lost", func() bool { return !r.Conn().IsConnected() })
+	if err := r.Ready(t.Context()); !errors.Is(err, broker.ErrNotConnected) {
+		t.Errorf("without a server: %v", err)
+	}
+}
