@@ -3,98 +3,117 @@ package scheduler
 import (
 	"slices"
 	"sync"
-	"time"
 
 	"palimpsest/pkg/scope"
 )
 
-// maxAgenda bounds the entries of one project; the sweep finds what is left
-// out.
-const maxAgenda = 4096
+// maxLine bounds a line; the sweep finds what is left out.
+const maxLine = 4096
 
-// agenda holds scopes to look at again soon, in turns by project: those for
-// which no slot was free, and those whose newest effect the store had not
-// applied when its commit was heard of.
+// line names the scopes of one project that wait for a slot of one rule.
+type line struct{ project, rule string }
+
+// agenda holds the scopes in which a rule is due and had no slot: first come
+// first served, the lines in turns. While anybody waits in a line, whoever comes
+// joins its end, so that the scopes that speak most do not keep the others from
+// their slots.
 type agenda struct {
-	mu       sync.Mutex
-	projects []string // in the order of their turns
-	entries  map[string][]entry
+	mu    sync.Mutex
+	order []line // in the order of their turns
+	lines map[line]*waiting
 }
 
-type entry struct {
-	fact scope.Scope
-	// revision is what the store must have applied; 0 for none.
-	revision uint64
-	// added is when the entry was first made, due when to look.
-	added, due time.Time
+// waiting is what stands in a line.
+type waiting struct {
+	facts []scope.Scope
+	known map[scope.Scope]bool
+	// called have left the line and may come back to its head.
+	called int
+	// leftOut: it was full when somebody came.
+	leftOut bool
 }
 
-// add makes an entry, or brings forward the one that the scope has.
-func (a *agenda) add(e entry) {
+// join puts a scope at the end of a line, unless it waits there already.
+func (a *agenda) join(l line, fact scope.Scope) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.entries == nil {
-		a.entries = make(map[string][]entry)
+	if a.lines == nil {
+		a.lines = make(map[line]*waiting)
 	}
-	project := e.fact.Project
-	list, known := a.entries[project]
-	if !known {
-		a.projects = append(a.projects, project)
+	w := a.lines[l]
+	if w == nil {
+		w = &waiting{known: make(map[scope.Scope]bool)}
+		a.lines[l] = w
+		a.order = append(a.order, l)
 	}
-	i := slices.IndexFunc(list, func(x entry) bool { return x.fact == e.fact })
 	switch {
-	case i >= 0:
-		list[i].revision = max(list[i].revision, e.revision)
-		if e.due.Before(list[i].due) {
-			list[i].due = e.due
-		}
-	case len(list) < maxAgenda:
-		list = append(list, e)
+	case w.known[fact]:
+	case len(w.facts) >= maxLine:
+		w.leftOut = true
+	default:
+		w.facts = append(w.facts, fact)
+		w.known[fact] = true
 	}
-	a.entries[project] = list
 }
 
-// waiting reports whether the project has entries.
-func (a *agenda) waiting(project string) bool {
+// occupied reports whether somebody would be passed over by whoever took a slot
+// now.
+func (a *agenda) occupied(l line) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return len(a.entries[project]) > 0
+	return a.lines[l] != nil
 }
 
-// turns lists the projects that have entries.
-func (a *agenda) turns() []string {
+// turns lists the lines, of one project or, for "", of all.
+func (a *agenda) turns(project string) []line {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return slices.Clone(a.projects)
-}
-
-// take removes and returns the entries that are due, at most n of each project,
-// one of each project in turn.
-func (a *agenda) take(now time.Time, n map[string]int) []entry {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var taken [][]entry
-	kept := a.projects[:0]
-	for _, project := range a.projects {
-		var mine []entry
-		list := slices.DeleteFunc(a.entries[project], func(e entry) bool {
-			// Before it was added the clock was set back, and nothing is known of when.
-			if len(mine) >= n[project] || e.due.After(now) && !now.Before(e.added) {
-				return false
-			}
-			mine = append(mine, e)
-			return true
-		})
-		taken = append(taken, mine)
-		if len(list) == 0 {
-			delete(a.entries, project)
-			continue
+	var lines []line
+	for _, l := range a.order {
+		if project == "" || l.project == project {
+			lines = append(lines, l)
 		}
-		a.entries[project] = list
-		kept = append(kept, project)
 	}
-	a.projects = kept
-	return inTurns(taken)
+	return lines
+}
+
+// call takes the head of a line and moves the line behind the others; settle
+// must follow.
+func (a *agenda) call(l line) (scope.Scope, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	w := a.lines[l]
+	if w == nil || len(w.facts) == 0 {
+		return scope.Scope{}, false
+	}
+	fact := w.facts[0]
+	w.facts = w.facts[1:]
+	w.called++
+	delete(w.known, fact)
+	if i := slices.Index(a.order, l); i >= 0 {
+		a.order = append(slices.Delete(a.order, i, i+1), l)
+	}
+	return fact, true
+}
+
+// settle says what became of a scope that was called: unserved, it is the head
+// of its line again. It reports whether the line has come to an end and had left
+// somebody out.
+func (a *agenda) settle(l line, fact scope.Scope, served bool) (leftOut bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	w := a.lines[l]
+	w.called--
+	if !served && !w.known[fact] {
+		w.facts = slices.Insert(w.facts, 0, fact)
+		w.known[fact] = true
+	}
+	if len(w.facts) > 0 || w.called > 0 {
+		return false
+	}
+	delete(a.lines, l)
+	a.order = slices.DeleteFunc(a.order, func(x line) bool { return x == l })
+	return w.leftOut
 }
 
 // inTurns deals the lists out: the first of each, then the second of each, and so on.

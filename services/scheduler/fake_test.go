@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"pgregory.net/rapid"
 
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
@@ -302,7 +303,7 @@ func (w *world) EpisodeRange(_ context.Context, fact scope.Scope, r events.Range
 	return in, w.err
 }
 
-func ticksOf(t testing.TB, out []events.Payload, err error) []events.TickIssued {
+func ticksOf(t rapid.TB, out []events.Payload, err error) []events.TickIssued {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -38,6 +38,7 @@ type Service struct {
 	fires     fires
 	slots     slots
 	agenda    agenda
+	lagging   lagging
 	announced announced
 
 	sweepAgain  chan struct{}

@@ -2,6 +2,8 @@ package scheduler
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 
 	"palimpsest/internal/memory"
 	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
 )
 
 // simulation runs replicas of the scheduler against one world, loses, repeats
@@ -185,4 +188,77 @@ func (m *simulation) done() bool {
 		}
 	}
 	return true
+}
+
+// queue follows one scheduler with few slots, and who waits for one since when.
+type queue struct {
+	*world
+	rt       *rapid.T
+	s        *Service
+	underWay []events.TickIssued
+	issued   int
+	since    map[scope.Scope]int // ticks issued before the scope became due
+}
+
+// heed counts the ticks that came of something, and who is due after it.
+func (q *queue) heed(out []events.Payload, err error) {
+	for _, tick := range ticksOf(q.rt, out, err) {
+		if began, waits := q.since[tick.Scope]; waits && q.issued-began >= queueUsers {
+			q.rt.Fatalf("%s waited for %d ticks of others", tick.Scope, q.issued-began)
+		}
+		q.issued++
+		delete(q.since, tick.Scope)
+		q.underWay = append(q.underWay, tick)
+	}
+	for fact, state := range q.states {
+		_, waits := q.since[fact]
+		busy := slices.ContainsFunc(q.underWay, func(x events.TickIssued) bool { return x.Scope == fact })
+		if !waits && !busy && state.LastOrdinal > state.Watermarks[turn.ID] {
+			q.since[fact] = q.issued
+		}
+	}
+}
+
+func (q *queue) say(user int) {
+	q.heed(q.s.stored(context.Background(), q.world.say(scope.Scope{Project: "p", User: fmt.Sprint(user)}, 1)))
+}
+
+// commit consolidates the oldest tick.
+func (q *queue) commit() {
+	if len(q.underWay) == 0 {
+		return
+	}
+	tick := q.underWay[0]
+	q.underWay = q.underWay[1:]
+	c, _ := q.apply(tick, false)
+	q.heed(q.s.committed(context.Background(), c))
+}
+
+const queueUsers = 12
+
+// TestNobodyIsPassedOver: however often the others speak, a scope in which a
+// rule is due gets its slot once those have theirs that came before it.
+func TestNobodyIsPassedOver(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		q := &queue{world: newWorld(), rt: rt, since: make(map[scope.Scope]int)}
+		q.s = q.service(t, Config{Rules: []memory.Rule{turn}, TickEpisodes: 3, Slots: 2})
+		for _, step := range rapid.SliceOfN(rapid.IntRange(0, 2*queueUsers), 20, 300).Draw(rt, "steps") {
+			switch {
+			case step < queueUsers:
+				q.say(step)
+			case step < queueUsers+queueUsers/2:
+				q.say(0) // one that never stops
+			default:
+				q.commit()
+			}
+			q.pass(time.Millisecond)
+		}
+		for len(q.underWay) > 0 {
+			q.commit()
+		}
+		if len(q.since) > 0 {
+			rt.Errorf("never served: %v", q.since)
+		}
+	})
 }

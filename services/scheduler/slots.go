@@ -85,19 +85,15 @@ func (s *slots) release(project, rule string) {
 	p.used[rule] = max(0, p.used[rule]-1)
 }
 
-// free is how many slots of the project are free for the rule that has most.
-func (s *slots) free(ctx context.Context, project string, now time.Time) (int, error) {
+// free is how many slots of the project are free for a rule.
+func (s *slots) free(ctx context.Context, project, rule string, now time.Time) (int, error) {
 	p := s.of(project)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := s.refresh(ctx, project, p, now); err != nil {
 		return 0, err
 	}
-	free := 0
-	for _, rule := range s.rules {
-		free = max(free, s.freeOf(p, rule))
-	}
-	return free, nil
+	return s.freeOf(p, rule), nil
 }
 
 func (s *slots) refresh(ctx context.Context, project string, p *slot, now time.Time) error {

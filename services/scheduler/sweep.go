@@ -14,7 +14,8 @@ import (
 const maxSweepTicks = 1024
 
 // sweep looks at every scope with pending episodes, rule by rule: it finds what
-// a lost wake-up left, serves cron rules, and issues again what is overdue.
+// a lost wake-up left, serves cron rules, and issues again what is overdue. Who
+// has waited for a slot comes before whom it finds.
 func (s *Service) sweep(ctx context.Context, now time.Time) ([]events.Payload, error) {
 	var out []events.Payload
 	for _, r := range s.rules {
@@ -25,10 +26,11 @@ func (s *Service) sweep(ctx context.Context, now time.Time) ([]events.Payload, e
 		}
 		if len(out) >= maxSweepTicks {
 			nudge(s.sweepAgain)
-			break
+			return out, nil
 		}
 	}
-	return out, nil
+	ticks, err := s.serve(ctx, "", maxSweepTicks-len(out))
+	return settled(append(out, ticks...), err)
 }
 
 // sweepRule issues at most n ticks; where it stops short, the rule's fire stays
@@ -49,7 +51,7 @@ func (s *Service) sweepRule(ctx context.Context, r rule, now time.Time, n int) (
 		t, err := s.tick(ctx, r, state, sweeping)
 		switch {
 		case errors.Is(err, errFull):
-			s.await(state)
+			s.await(ctx, r, state)
 		case err != nil:
 			return out, err
 		}

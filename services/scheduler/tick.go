@@ -20,6 +20,8 @@ type visit int
 
 const (
 	woken visit = iota
+	// called: it waited for a slot, and its turn has come.
+	called
 	// wokenAgain: the message that led here is seen a second time, so a tick
 	// that it claimed may not have been published.
 	wokenAgain
@@ -59,6 +61,9 @@ func (s *Service) tick(ctx context.Context, r rule, state memory.State, v visit)
 	}
 	if !isDue {
 		return nil, nil
+	}
+	if v != called && s.agenda.occupied(line{state.Scope.Project, r.ID}) {
+		return nil, errFull
 	}
 	return s.issue(ctx, r, state, at, wanted, standing)
 }

@@ -9,6 +9,7 @@ import (
 
 	"palimpsest/internal/memory"
 	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
 )
 
 // stored looks at a scope in which something was said or a session ended.
@@ -41,7 +42,7 @@ func (s *Service) ticks(ctx context.Context, state memory.State, rules []rule, v
 	for _, r := range rules {
 		t, err := s.tick(ctx, r, state, v)
 		if errors.Is(err, errFull) {
-			s.await(state)
+			s.await(ctx, r, state)
 			continue
 		}
 		if err != nil {
@@ -52,27 +53,42 @@ func (s *Service) ticks(ctx context.Context, state memory.State, rules []rule, v
 	return out, nil
 }
 
-// await puts a scope on the agenda until a slot is free.
-func (s *Service) await(state memory.State) {
-	now := s.deps.Now()
-	s.agenda.add(entry{fact: state.Scope, added: now, due: now.Add(agendaInterval)})
+// await puts a scope on the agenda until a slot is free. It had to stand behind
+// others if one is free already.
+func (s *Service) await(ctx context.Context, r rule, state memory.State) {
+	project := state.Scope.Project
+	s.agenda.join(line{project, r.ID}, state.Scope)
+	if n, err := s.slots.free(ctx, project, r.ID, s.deps.Now()); err != nil || n > 0 {
+		nudge(s.agendaReady)
+	}
 }
 
 // maxWakeAge is how old a commit may be to wake anybody: a consumer that begins
 // at the stream's beginning leaves what lies far back to the sweep.
 const maxWakeAge = 5 * time.Minute
 
-// committed issues the next tick of a rule whose watermark moved.
+// committed issues the next tick of a rule whose watermark moved, and hands on
+// the slot that the commit gave back.
 func (s *Service) committed(ctx context.Context, in events.Event[commit]) ([]events.Payload, error) {
 	c := in.Data
-	now := s.deps.Now()
-	if c.Watermark == nil || now.Sub(in.Arrived) > maxWakeAge {
+	if c.Watermark == nil || s.deps.Now().Sub(in.Arrived) > maxWakeAge {
 		return nil, nil
 	}
 	s.slots.release(c.Scope.Project, c.Rule)
-	if s.agenda.waiting(c.Scope.Project) {
+	out, err := s.follow(ctx, c, visitOf(in.Meta))
+	if err != nil {
+		return out, err
+	}
+	// What fails here is met again by the next look into the agenda.
+	next, err := s.serve(ctx, c.Scope.Project, 1)
+	if err != nil {
 		nudge(s.agendaReady)
 	}
+	return append(out, next...), nil
+}
+
+// follow looks at the scope and rule of a commit.
+func (s *Service) follow(ctx context.Context, c commit, v visit) ([]events.Payload, error) {
 	r, ok := s.rule(c.Rule)
 	if !ok {
 		return nil, nil
@@ -88,11 +104,11 @@ func (s *Service) committed(ctx context.Context, in events.Event[commit]) ([]eve
 	if behind {
 		state = ahead(state, c)
 	}
-	out, err := s.ticks(ctx, state, []rule{r}, visitOf(in.Meta))
+	out, err := s.ticks(ctx, state, []rule{r}, v)
 	if behind && err == nil && len(out) == 0 {
 		// Until the store has applied it, an episode that is announced finds the
 		// claim of this effect in its way, and this is the only wake-up left.
-		s.agenda.add(entry{fact: c.Scope, revision: c.Revision, added: now, due: now.Add(agendaInterval)})
+		s.lagging.add(c.Scope, c.Revision, s.deps.Now())
 	}
 	return out, err
 }
@@ -108,48 +124,77 @@ func ahead(state memory.State, c commit) memory.State {
 	return state
 }
 
-// maxBehind is how long the agenda waits for the store to apply an effect.
-const maxBehind = 30 * time.Second
-
-// revisit looks at the scopes of the agenda, as far as their projects have
-// slots.
+// revisit looks at the scopes that the store has caught up with, and at the
+// agenda until no slot is free.
 func (s *Service) revisit(ctx context.Context, now time.Time) ([]events.Payload, error) {
-	free := make(map[string]int)
-	for _, project := range s.agenda.turns() {
-		n, err := s.slots.free(ctx, project, now)
-		if err != nil {
-			return nil, err
-		}
-		free[project] = n
+	out, err := s.caughtUp(ctx, now)
+	if err != nil {
+		return settled(out, err)
 	}
-	var out []events.Payload
-	var failed error
-	for _, e := range s.agenda.take(now, free) {
-		if failed != nil {
-			s.agenda.add(e)
-			continue
-		}
-		ticks, err := s.revisitOne(ctx, e, now)
-		if err != nil {
-			failed = err
-			s.agenda.add(e)
-		}
-		out = append(out, ticks...)
+	ticks, err := s.serve(ctx, "", maxServed)
+	if len(ticks) == maxServed {
+		nudge(s.agendaReady)
 	}
-	return settled(out, failed)
+	return settled(append(out, ticks...), err)
 }
 
-func (s *Service) revisitOne(ctx context.Context, e entry, now time.Time) ([]events.Payload, error) {
-	state, err := s.deps.Schedule.State(ctx, e.fact)
+// maxServed bounds the ticks of one look into the agenda: they are published
+// together, and the next look follows at once.
+const maxServed = 64
+
+// serve calls those who wait, in one project or, for "", in all, until n ticks
+// are issued, no slot is free or nobody waits. It returns what it issued also
+// with an error.
+func (s *Service) serve(ctx context.Context, project string, n int) ([]events.Payload, error) {
+	var out []events.Payload
+	for called := true; called; {
+		called = false
+		for _, l := range s.agenda.turns(project) {
+			if len(out) >= n {
+				return out, nil
+			}
+			ticks, ok, err := s.callOne(ctx, l)
+			out = append(out, ticks...)
+			if err != nil {
+				return out, err
+			}
+			called = called || ok
+		}
+	}
+	return out, nil
+}
+
+// callOne calls the head of a line if the rule has a slot. It reports whether
+// there was anything to do.
+func (s *Service) callOne(ctx context.Context, l line) ([]events.Payload, bool, error) {
+	r, ok := s.rule(l.rule)
+	if !ok {
+		return nil, false, nil
+	}
+	if n, err := s.slots.free(ctx, l.project, l.rule, s.deps.Now()); err != nil || n == 0 {
+		return nil, false, err
+	}
+	fact, ok := s.agenda.call(l)
+	if !ok {
+		return nil, false, nil
+	}
+	t, err := s.recall(ctx, r, fact)
+	if s.agenda.settle(l, fact, err == nil) {
+		nudge(s.sweepAgain)
+	}
+	if errors.Is(err, errFull) {
+		return nil, false, nil
+	}
+	return payloads(t), err == nil, err
+}
+
+// recall looks again at a scope that has waited.
+func (s *Service) recall(ctx context.Context, r rule, fact scope.Scope) (*events.TickIssued, error) {
+	state, err := s.deps.Schedule.State(ctx, fact)
 	if err != nil {
 		return nil, fmt.Errorf("read state: %w", err)
 	}
-	if state.Revision < e.revision && now.Sub(e.added) < maxBehind {
-		e.due = now.Add(agendaInterval)
-		s.agenda.add(e)
-		return nil, nil
-	}
-	return s.ticks(ctx, state, s.rules, woken)
+	return s.tick(ctx, r, state, called)
 }
 
 // settled is what a run that failed half-way returns: ticks that are claimed

@@ -103,8 +103,8 @@ func TestWakeUpBetweenCommitAndStore(t *testing.T) {
 	if ticks := ticksOf(t, out, err); len(ticks) != 1 || ticks[0].Range != (events.Range{From: 1, To: 2}) {
 		t.Errorf("once the store has it: %+v", ticks)
 	}
-	if len(s.agenda.turns()) != 0 {
-		t.Error("the agenda is not empty")
+	if len(s.lagging.scopes) != 0 {
+		t.Error("the scope is still waited for")
 	}
 }
 
@@ -223,16 +223,7 @@ func TestSlots(t *testing.T) {
 		t.Errorf("another project got %d ticks, want 1", n)
 	}
 	c, _ := w.apply(ticks[0], false)
-	if _, err := s.committed(t.Context(), c); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-s.agendaReady:
-	default:
-		t.Error("a free slot wakes nobody")
-	}
-	w.pass(agendaInterval)
-	out, err = s.revisit(t.Context(), w.clock())
+	out, err = s.committed(t.Context(), c)
 	next := ticksOf(t, out, err)
 	if len(next) != 1 || next[0].Scope != user("p", "d") {
 		t.Errorf("the free slot went to %+v, want the one that waited longest", next)
@@ -259,9 +250,13 @@ func TestStoreErrorsAreRetried(t *testing.T) {
 	if _, err := s.idle(t.Context(), noon); err == nil {
 		t.Error("idle hides the store's error")
 	}
-	s.agenda.add(entry{fact: alice, added: noon, due: noon})
-	if _, err := s.revisit(t.Context(), noon); err == nil || len(s.agenda.turns()) != 1 {
-		t.Error("revisit hides the store's error, or forgets the entry")
+	s.agenda.join(line{"p", "turn"}, alice)
+	if _, err := s.revisit(t.Context(), noon); err == nil || !s.agenda.occupied(line{"p", "turn"}) {
+		t.Error("revisit hides the store's error, or forgets who waits")
+	}
+	s.lagging.add(alice, 1, noon.Add(-time.Minute))
+	if _, err := s.revisit(t.Context(), noon); err == nil || len(s.lagging.due(noon)) != 1 {
+		t.Error("revisit hides the store's error, or forgets whom the store owes")
 	}
 }
 
