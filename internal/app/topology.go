@@ -18,6 +18,8 @@ type topologyCommand struct {
 	Show  topologyShowCommand  `cmd:"" help:"Show the streams and consumers as declared."`
 	Apply topologyApplyCommand `cmd:"" help:"Create and update them."`
 	Diff  topologyDiffCommand  `cmd:"" help:"Compare the declared with what the broker has."`
+
+	Permissions topologyPermissionsCommand `cmd:"" help:"Print what a NATS server should let each service do."`
 }
 
 type topologyShowCommand struct{}
@@ -37,6 +39,14 @@ func (c *topologyShowCommand) Run(inv *invocation) error {
 			}
 		}
 	})
+}
+
+type topologyPermissionsCommand struct{}
+
+// Run implements the command.
+func (c *topologyPermissionsCommand) Run(inv *invocation) error {
+	all := broker.Topology(broker.TopologyConfig{}).ServicePermissions()
+	return inv.print(all, func(w io.Writer) { _, _ = io.WriteString(w, broker.ServerText(all)) })
 }
 
 type topologyApplyCommand struct{}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -16,7 +17,9 @@ import (
 type ConnectConfig struct {
 	// URL is one or more of nats://host:port or tls://host:port, with commas.
 	URL string
-	// Name is how the broker lists the connection; a service's name.
+	// Name is how the broker lists the connection; a service's name. Replies come
+	// to an inbox of that name, which the permissions of a service need. One token
+	// of a subject; empty takes any inbox.
 	Name string
 	// CredsFile is a credentials file (JWT and seed), SeedFile an NKey seed. At
 	// most one is set.
@@ -40,6 +43,8 @@ func (c ConnectConfig) Validate() error {
 	switch {
 	case c.URL == "":
 		return errors.New("url: is required")
+	case strings.ContainsAny(c.Name, ".*> \t"):
+		return fmt.Errorf("name: %q is not one token of a subject", c.Name)
 	case c.CredsFile != "" && c.SeedFile != "":
 		return errors.New("credentials: a credentials file and a seed exclude each other")
 	case (c.CertFile == "") != (c.KeyFile == ""):
@@ -137,6 +142,9 @@ func (c ConnectConfig) options() ([]nats.Option, error) {
 			}
 			log.Error("broker connection", "name", c.Name, "subject", subject, "error", err)
 		}),
+	}
+	if c.Name != "" {
+		options = append(options, nats.CustomInboxPrefix(inboxOf(c.Name)))
 	}
 	if c.inProcess != nil {
 		options = append(options, nats.InProcessServer(c.inProcess), nats.ReconnectWait(50*time.Millisecond),

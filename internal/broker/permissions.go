@@ -1,0 +1,179 @@
+package broker
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"palimpsest/pkg/events"
+)
+
+// Permissions are the subjects that a service may publish on and listen to. What
+// Deny names is refused although Allow has it.
+type Permissions struct {
+	Publish   []string `json:"publish"`
+	Deny      []string `json:"deny,omitempty"`
+	Subscribe []string `json:"subscribe"`
+}
+
+// arrow is what a service does beside reading its own consumers, burying what it
+// refuses and marking its trials.
+type arrow struct {
+	makes  []string // nouns that it publishes, those of stand-ins for what it buries too
+	looks  []string // streams that it reads single messages of
+	reads  []string // streams that it reads from a place of its choice on
+	clears []string // streams that it deletes single messages of
+	hears  []string // subjects beside its inbox
+}
+
+// arrows are those of the services. Query sends what it was asked to retry where
+// it came from, and reads the rest of a letter that was clipped there.
+var arrows = map[string]arrow{
+	"ingest":    {makes: []string{events.NounStored}, looks: []string{StreamEpisodes}, reads: []string{StreamEpisodes}},
+	"scheduler": {makes: []string{events.NounTicks, events.NounCommands, events.NounEpisodes}},
+	"extractor": {makes: []string{events.NounCandidates}},
+	"decider":   {makes: []string{events.NounDeltas, events.NounCandidates}},
+	"consolidator": {
+		makes: []string{events.NounAudit, events.NounCandidates, events.NounCommands, events.NounDeltas, events.NounOutcomes},
+		looks: []string{StreamAudit}, reads: []string{StreamAudit},
+	},
+	"query": {
+		makes: []string{
+			events.NounEpisodes, events.NounCommands, events.NounAccess,
+			events.NounStored, events.NounTicks, events.NounCandidates, events.NounDeltas,
+		},
+		looks: []string{
+			StreamEpisodes, StreamStored, StreamTicks, StreamCandidates, StreamDeltas, StreamCommands, StreamAudit, StreamAccess, StreamDeadLetter,
+		},
+		reads:  []string{StreamAudit},
+		clears: []string{StreamDeadLetter},
+		hears:  []string{"palimpsest." + events.NounOutcomes + ".*"},
+	},
+}
+
+// ServicePermissions are the arrows of each service as a server of others holds it to
+// them: the subjects that it reads and makes, and the API of JetStream as far as
+// it needs it.
+//
+// They bound what a stolen credential or a mistake can do. They do not make the
+// services of one account strangers: a server checks no reply subjects.
+func (d Declaration) ServicePermissions() map[string]Permissions {
+	all := make(map[string]Permissions, len(arrows))
+	for service, a := range arrows {
+		p := Permissions{
+			Publish: []string{
+				"$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST", "$JS.API.STREAM.INFO.*",
+				"$JS.API.CONSUMER.NAMES.*", "$JS.API.CONSUMER.LIST.*", "$JS.API.CONSUMER.INFO.*.*",
+			},
+			Subscribe: append([]string{inboxOf(service) + ".>"}, a.hears...),
+		}
+		for _, noun := range a.makes {
+			p.allow("palimpsest.%s.>", noun)
+		}
+		for _, s := range d.Streams {
+			p.stream(service, a, s)
+		}
+		all[service] = p
+	}
+	return all
+}
+
+// stream adds what a service may do with one.
+func (p *Permissions) stream(service string, a arrow, s Stream) {
+	name, own := s.Config.Name, 0
+	for _, c := range s.Consumers {
+		if owner, _, _ := strings.Cut(c.Durable, "-"); owner != service {
+			continue
+		}
+		own++
+		p.allow("$JS.API.CONSUMER.MSG.NEXT.%s.%s", name, c.Durable)
+		p.allow("$JS.ACK.%s.%s.>", name, c.Durable)
+		if len(c.PriorityGroups) > 0 {
+			p.allow("$JS.API.CONSUMER.UNPIN.%s.%s", name, c.Durable)
+		}
+		p.allow("%s.*", strings.TrimSuffix(events.TrialSubject(c.Durable, name, 0), ".0"))
+	}
+	if own > 0 {
+		p.allow("palimpsest.%s.%s.>", events.NounDeadLetter, service)
+		p.allow("$JS.API.STREAM.PURGE.%s", StreamTrials)
+	}
+	if slices.Contains(a.looks, name) {
+		p.look(s)
+	}
+	if slices.Contains(a.clears, name) {
+		p.allow("$JS.API.STREAM.MSG.DELETE.%s", name)
+	}
+	if slices.Contains(a.reads, name) {
+		p.read(service, s)
+	}
+}
+
+// look allows reading single messages.
+func (p *Permissions) look(s Stream) {
+	name := s.Config.Name
+	p.allow("$JS.API.STREAM.MSG.GET.%s", name)
+	if s.Config.AllowDirect {
+		p.allow("$JS.API.DIRECT.GET.%s", name)
+		p.allow("$JS.API.DIRECT.GET.%s.>", name)
+	}
+}
+
+// read allows consumers of one's own, which have no name before they are made,
+// and keeps the service from those that are declared.
+func (p *Permissions) read(service string, s Stream) {
+	name := s.Config.Name
+	p.allow("$JS.API.CONSUMER.CREATE.%s.*", name)
+	p.allow("$JS.API.CONSUMER.CREATE.%s.*.>", name)
+	p.allow("$JS.API.CONSUMER.MSG.NEXT.%s.*", name)
+	p.allow("$JS.API.CONSUMER.DELETE.%s.*", name)
+	for _, c := range s.Consumers {
+		p.deny("$JS.API.CONSUMER.CREATE.%s.%s", name, c.Durable)
+		p.deny("$JS.API.CONSUMER.CREATE.%s.%s.>", name, c.Durable)
+		p.deny("$JS.API.CONSUMER.DELETE.%s.%s", name, c.Durable)
+		if owner, _, _ := strings.Cut(c.Durable, "-"); owner != service {
+			p.deny("$JS.API.CONSUMER.MSG.NEXT.%s.%s", name, c.Durable)
+		}
+	}
+}
+
+func (p *Permissions) allow(format string, args ...any) {
+	if subject := fmt.Sprintf(format, args...); !slices.Contains(p.Publish, subject) {
+		p.Publish = append(p.Publish, subject)
+	}
+}
+
+func (p *Permissions) deny(format string, args ...any) {
+	p.Deny = append(p.Deny, fmt.Sprintf(format, args...))
+}
+
+// inboxOf is where a service receives replies. It is its own, so that nobody
+// else of its account reads what it was sent.
+func inboxOf(service string) string { return "_INBOX." + service }
+
+// ServerText is the permissions as a NATS server reads them: one variable for
+// each service, to be referred to by its user.
+func ServerText(all map[string]Permissions) string {
+	var b strings.Builder
+	b.WriteString("# Made from the topology: `palimpsest topology permissions` prints it.\n")
+	for _, service := range slices.Sorted(maps.Keys(all)) {
+		p := all[service]
+		_, _ = fmt.Fprintf(&b, "%s {\n  publish {\n", service)
+		listText(&b, "    allow", p.Publish)
+		if len(p.Deny) > 0 {
+			listText(&b, "    deny", p.Deny)
+		}
+		b.WriteString("  }\n")
+		listText(&b, "  subscribe", p.Subscribe)
+		b.WriteString("}\n")
+	}
+	return b.String()
+}
+
+func listText(b *strings.Builder, name string, subjects []string) {
+	_, _ = fmt.Fprintf(b, "%s: [\n", name)
+	for _, s := range subjects {
+		_, _ = fmt.Fprintf(b, "      %q\n", s)
+	}
+	b.WriteString("    ]\n")
+}
