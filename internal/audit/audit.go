@@ -41,6 +41,20 @@ type Reader interface {
 	Last(ctx context.Context) (uint64, error)
 }
 
+// Stream is the journal as those read it who replay it and follow it.
+type Stream interface {
+	Reader
+	// Follow yields what Read yields, and then effects as they are committed,
+	// until ctx ends, whose error is the last it yields. Effects that the reader
+	// was too slow for, so that AUDIT dropped them meanwhile, are left out.
+	Follow(ctx context.Context, sel scope.Selector, after uint64) iter.Seq2[events.Event[events.EffectCommitted], error]
+	// Since returns the sequence behind which stands all that AUDIT took at the
+	// instant at or later, by the clock of the broker.
+	Since(ctx context.Context, at time.Time) (uint64, error)
+	// Begin is as in [Tape].
+	Begin(ctx context.Context) (uint64, error)
+}
+
 // Tail is what a start asks the journal, to find what the log lacks.
 type Tail interface {
 	// All yields the effects of every scope behind sequence after, in stream
@@ -80,6 +94,15 @@ type Keeper interface {
 	Effects(ctx context.Context, fact scope.Scope, after uint64) iter.Seq2[events.Event[events.EffectCommitted], error]
 }
 
+// Archive replays what AUDIT has dropped.
+type Archive interface {
+	// Between yields the effects within sel behind sequence after and not behind
+	// sequence until, in stream order. The Arrived of their envelopes is zero.
+	Between(ctx context.Context, sel scope.Selector, after, until uint64) iter.Seq2[events.Event[events.EffectCommitted], error]
+	// LastSequence is the highest stream sequence written, 0 for none.
+	LastSequence(ctx context.Context) (uint64, error)
+}
+
 // Writer is the audit sink's role.
 type Writer interface {
 	// Write stores effects, whole and as one record per delta (see [Records]).
@@ -95,13 +118,12 @@ type Writer interface {
 type Log interface {
 	Writer
 	Keeper
+	Archive
 	// History returns the records that concern a fact, oldest first: by
 	// (applied at, scope, revision, index).
 	History(ctx context.Context, project, factID string) ([]Record, error)
 	// Records returns records within sel that match q, in stream order.
 	Records(ctx context.Context, sel scope.Selector, q Query) ([]Record, error)
-	// LastSequence is the highest stream sequence written, 0 for none.
-	LastSequence(ctx context.Context) (uint64, error)
 	// Ping returns nil if the log can read and write.
 	Ping(ctx context.Context) error
 	Close() error

@@ -21,6 +21,9 @@ const (
 	singleReads = 8
 	// readAhead bounds the messages under way to a reader, of 1 MiB at most.
 	readAhead = 64
+	// readAheadBytes bounds what the server sends at once, whoever is too slow to
+	// take it; above the largest effect, or nothing would come.
+	readAheadBytes = 8 << 20
 	// readPatience is how long a reader waits for the next message before it
 	// looks whether what it waits for was purged.
 	readPatience = 2 * time.Second
@@ -92,6 +95,7 @@ type reader struct {
 	filter  string
 	at      uint64 // sequence of the last message seen
 	end     uint64 // sequence of the last message to see
+	endless bool   // goes on with what is not there yet
 	yield   func(events.Event[events.EffectCommitted], error) bool
 }
 
@@ -158,7 +162,7 @@ func (r *reader) follow(
 	if err != nil {
 		return err
 	}
-	messages, err := consumer.Messages(jetstream.PullMaxMessages(ahead))
+	messages, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(ahead, readAheadBytes))
 	if err != nil {
 		return err
 	}
@@ -181,7 +185,7 @@ func (r *reader) follow(
 		if done, err := take(msg, at); done || err != nil {
 			return err
 		}
-		if at.NumPending == 0 {
+		if at.NumPending == 0 && !r.endless {
 			return nil
 		}
 	}
@@ -197,7 +201,7 @@ func await(ctx context.Context, messages jetstream.MessagesContext) (jetstream.M
 
 // reconsider moves the end down to what is still there.
 func (r *reader) reconsider(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
+	if err := ctx.Err(); err != nil || r.endless {
 		return err
 	}
 	last, err := r.journal.last(ctx, r.filter)

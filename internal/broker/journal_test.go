@@ -23,6 +23,32 @@ func TestJournal(t *testing.T) {
 	})
 }
 
+func TestStream(t *testing.T) {
+	t.Parallel()
+	audittest.RunStream(t, func(t *testing.T) audittest.Recorded {
+		return broker.NewJournal(brokertest.Start(t).JS)
+	})
+}
+
+func TestFollowSurvivesRestart(t *testing.T) {
+	t.Parallel()
+	env := brokertest.Start(t)
+	s := scope.Scope{Project: "default", User: "alice"}
+	j := broker.NewJournal(env.JS)
+	after := appendEffect(t, j, s, 1, 0)
+	revision := uint64(1)
+	for e, err := range j.Follow(bounded(t), scope.Exactly(s), 0) {
+		if err != nil || e.Data.Revision != revision {
+			t.Fatalf("revision %d, %v; want %d", e.Data.Revision, err, revision)
+		}
+		if revision++; revision > 4 {
+			return
+		}
+		env.Restart(t)
+		after = appendEffect(t, j, s, revision, after)
+	}
+}
+
 func appendEffect(t *testing.T, j *broker.Journal, s scope.Scope, revision, after uint64) uint64 {
 	t.Helper()
 	meta, effect := audittest.JournalEffect(s, revision, "a")

@@ -75,7 +75,7 @@ func journalDeadline(t *testing.T) context.Context {
 }
 
 // journalFill appends revisions 1 to n with the tag "a" and returns their sequences.
-func journalFill(t *testing.T, j audit.Journal, s scope.Scope, n uint64) []uint64 {
+func journalFill(t *testing.T, j audit.Appender, s scope.Scope, n uint64) []uint64 {
 	t.Helper()
 	var all []uint64
 	var after uint64
@@ -86,7 +86,7 @@ func journalFill(t *testing.T, j audit.Journal, s scope.Scope, n uint64) []uint6
 	return all
 }
 
-func journalAppend(t *testing.T, j audit.Journal, s scope.Scope, revision uint64, tag string, after uint64) uint64 {
+func journalAppend(t *testing.T, j audit.Appender, s scope.Scope, revision uint64, tag string, after uint64) uint64 {
 	t.Helper()
 	meta, effect := JournalEffect(s, revision, tag)
 	sequence, err := j.Append(journalDeadline(t), meta, effect, after)

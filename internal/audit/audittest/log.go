@@ -31,6 +31,7 @@ func RunLog(t *testing.T, open func(t *testing.T) audit.Log) {
 		{"effects come back whole", logEffects},
 		{"effects may be left early", logEffectsStop},
 		{"heads are the newest of each scope", logHeads},
+		{"effects in stream order", logBetween},
 		{"concurrent writers", logConcurrent},
 		{"closed", logClosed},
 	} {
