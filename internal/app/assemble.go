@@ -6,18 +6,19 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"palimpsest/internal/audit"
-	"palimpsest/internal/broker"
 	"palimpsest/internal/embed"
 	"palimpsest/internal/embed/local"
 	"palimpsest/internal/httpserver"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store"
+	"palimpsest/internal/telemetry"
 	"palimpsest/services/consolidator"
 	"palimpsest/services/ingest"
 )
@@ -25,33 +26,34 @@ import (
 // closeLimit bounds the closing of what has drained.
 const closeLimit = 15 * time.Second
 
-// house is a process with everything open and wired.
+// house is a process with everything open and wired that its shape asks for.
 type house struct {
+	shape   shape
 	cfg     Config
 	log     *slog.Logger
 	now     func() time.Time
 	closers []closer
 
 	streams  streams
-	journal  audit.Journal
-	tape     audit.Tape
 	store    store.Store
-	auditLog audit.Log
+	auditLog audit.Log // nil where no part works on it
 	// storeGone and auditGone are closed when a file of theirs vanishes.
 	storeGone, auditGone <-chan struct{}
 	embedder             embed.Embedder
+	metrics              *telemetry.Metrics
 	runtime              *pipeline.Runtime
 	services             []pipeline.Service
+	handler              http.Handler
 	http                 *httpserver.Server
 
-	ingest       *ingest.Service
-	consolidator *consolidator.Service
+	ingest       *ingest.Service       // nil where it is no part
+	consolidator *consolidator.Service // nil where it is no part
 	healing      healing
 }
 
 // assemble is an open house with the clock and the embedder of the product.
-func assemble(ctx context.Context, cfg Config, log *slog.Logger) (*house, error) {
-	h := &house{cfg: cfg, log: log, now: time.Now, embedder: local.New()}
+func assemble(ctx context.Context, sh shape, cfg Config, log *slog.Logger) (*house, error) {
+	h := &house{shape: sh, cfg: cfg, log: log, now: time.Now, embedder: local.New()}
 	return h, h.open(ctx)
 }
 
@@ -72,6 +74,9 @@ func (h *house) openStores(ctx context.Context) error {
 		return err
 	}
 	h.later("memory store", func(context.Context) error { return h.store.Close() })
+	if !h.shape.auditLog() {
+		return nil
+	}
 	if h.auditLog, h.auditGone, err = openAudit(ctx, h.cfg); err != nil {
 		return err
 	}
@@ -81,12 +86,10 @@ func (h *house) openStores(ctx context.Context) error {
 
 func (h *house) openBroker(ctx context.Context) error {
 	var err error
-	if h.streams, err = openStreams(ctx, h.cfg, "palimpsest up", h.log); err != nil {
+	if h.streams, err = openStreams(ctx, h.cfg, "palimpsest "+h.shape.name, h.log); err != nil {
 		return err
 	}
 	h.later("broker", h.streams.Shutdown)
-	journal := broker.NewJournal(h.streams.JetStream())
-	h.journal, h.tape = journal, journal
 	return nil
 }
 

@@ -186,7 +186,7 @@ func (c *benchPeerCommand) serve(ctx context.Context, inv *invocation) error {
 	if err != nil {
 		return err
 	}
-	h, err := assemble(ctx, *cfg, newLogger(cfg.Log, inv.term.Err))
+	h, err := assemble(ctx, whole(), *cfg, newLogger(cfg.Log, inv.term.Err))
 	if err != nil {
 		return err
 	}

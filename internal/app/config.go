@@ -103,13 +103,22 @@ func defaults() Config {
 // itself says more.
 var fallbacks = map[string]string{"REDIS_URL": "memory", "CLICKHOUSE_URL": "audit", "NATS_URL": "nats.url"}
 
-// configuration lays embedded.yaml, the fallbacks, the file that --config names,
-// the environment and flags over the defaults.
+// configuration is that of the process that runs everything, which is also what
+// the commands go by that talk to one.
 func (inv *invocation) configuration(flags map[string]string) (*Config, *config.Settings, error) {
+	return inv.configurationOf(whole(), flags)
+}
+
+// configurationOf lays embedded.yaml (for everything in one process), the
+// fallbacks, the file that --config names, the environment and flags over the
+// defaults.
+func (inv *invocation) configurationOf(sh shape, flags map[string]string) (*Config, *config.Settings, error) {
 	c := defaults()
 	settings := config.Of(&c)
-	if err := settings.YAML("embedded.yaml", embeddedYAML); err != nil {
-		return nil, nil, err
+	if len(sh.parts) == len(parts) {
+		if err := settings.YAML("embedded.yaml", embeddedYAML); err != nil {
+			return nil, nil, err
+		}
 	}
 	if err := settings.Fallbacks(inv.term.Environ, fallbacks); err != nil {
 		return nil, nil, err
@@ -131,7 +140,7 @@ func (inv *invocation) configuration(flags map[string]string) (*Config, *config.
 		}
 	}
 	c.complete()
-	return &c, settings, c.Validate()
+	return &c, settings, errors.Join(c.Validate(), sh.validate(c))
 }
 
 // complete sets what nobody set. It comes last because some defaults follow
@@ -152,10 +161,9 @@ func (c Config) Validate() error {
 	if c.Data == "" {
 		errs = append(errs, errors.New("data: must name a directory"))
 	}
-	if err := onLoopback("http.listen", c.HTTP.Listen); err != nil && !c.HTTP.Unprotected {
-		errs = append(errs, fmt.Errorf("%w; http.unprotected: true lets everybody in", err))
+	if c.NATS.URL == natsEmbedded {
+		errs = append(errs, onLoopback("nats.listen", c.NATS.Listen))
 	}
-	errs = append(errs, onLoopback("nats.listen", c.NATS.Listen))
 	if c.NATS.Sync != "interval" && c.NATS.Sync != "always" {
 		errs = append(errs, fmt.Errorf("nats.sync: %q is neither interval nor always", c.NATS.Sync))
 	}
@@ -174,11 +182,9 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// warn says at the start what is allowed and yet not wise.
-func (c Config) warn(log *slog.Logger) {
-	if c.HTTP.Unprotected && onLoopback("http.listen", c.HTTP.Listen) != nil {
-		log.Warn("the HTTP API is open to whoever reaches it, to read and to write: there are no keys yet", "listen", c.HTTP.Listen)
-	}
+// local reports whether anything is kept in the data directory.
+func (c Config) local() bool {
+	return c.NATS.URL == natsEmbedded || c.Memory == backendFile || c.Audit == backendFile
 }
 
 func (l Log) level() (slog.Level, error) {

@@ -62,7 +62,7 @@ func TestP7FaultClockJumps(t *testing.T) {
 			}
 		}
 		revision, seen := uint64(0), map[string]bool{}
-		for e, err := range h.journal.ReadScope(t.Context(), fact, 0) {
+		for e, err := range broker.NewJournal(h.streams.JetStream()).ReadScope(t.Context(), fact, 0) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"palimpsest/internal/broker"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store/sqlite"
 	"palimpsest/services/consolidator"
@@ -45,16 +46,35 @@ func (h *healing) ready(context.Context) (map[string]any, error) {
 	return h.found, h.err
 }
 
-// serve heals the store and then runs the services: a store that was restored
-// from an older copy must have its ordinals and revisions back before anything
-// new gets one. Then it calls ready. What cannot be healed keeps nothing else
-// from its work; /readyz says what it is.
+// serve heals what is the process's to heal and then runs its services: a store
+// that was restored from an older copy must have its ordinals and revisions back
+// before anything new gets one. Then it calls ready. What cannot be healed keeps
+// nothing else from its work; /readyz says what it is.
+//
+// Others may run, and heal, at the same time, without a leader:
+//
+// Ordinals. Whoever runs ingest stores again what the store lacks before it
+// stores anything new, in stream order and from the beginning. However many do so
+// at once, the first to store an episode has stored, or found, all before it of
+// its scope, so each gets the ordinal that it had; the others find it there.
+//
+// Revisions. AUDIT hands them out, not the store: an append names the newest
+// effect that its scope's row knows, and is refused where there is a newer one.
+// So a consolidator that was not healed can commit nothing wrong, and an effect
+// that two of them apply is applied once. Where a scope goes on counting, though,
+// is judged by what was said, which must be back before: a consolidator waits
+// for that.
+//
+// Everybody else only reads the store, or proposes what a consolidator judges
+// again.
 func (h *house) serve(ctx context.Context, ready func()) error {
-	if err := h.recover(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil
+	for _, step := range []func(context.Context) error{h.recover, h.awaitSaid} {
+		if err := step(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
 		}
-		return err
 	}
 	healed := h.heal(ctx)
 	h.catchUp(ctx)
@@ -71,6 +91,9 @@ func (h *house) serve(ctx context.Context, ready func()) error {
 // where there are streams to build it from. Where they do not have all that it takes,
 // or lost some, the store that there is begins, and healing says what is missing.
 func (h *house) restore(ctx context.Context) error {
+	if !h.cfg.local() {
+		return nil
+	}
 	if err := writable(h.cfg.Data); err != nil || h.cfg.Memory != backendFile {
 		return err
 	}
@@ -103,6 +126,9 @@ func (h *house) restore(ctx context.Context) error {
 // recover stores again what was said and the store lacks. Without it nothing may
 // be stored, for it would take the place of what is missing.
 func (h *house) recover(ctx context.Context) error {
+	if h.ingest == nil {
+		return nil
+	}
 	began := time.Now()
 	stored, err := h.ingest.Recover(ctx, pastOf(h.streams.JetStream()), h.store)
 	if err != nil {
@@ -112,6 +138,41 @@ func (h *house) recover(ctx context.Context) error {
 		h.log.Warn("the memory store was behind what was said", "episodes", stored, "took", time.Since(began))
 	}
 	return nil
+}
+
+// saidAgain is how often a consolidator looks whether what was said is back.
+const saidAgain = 250 * time.Millisecond
+
+// awaitSaid returns once the store lacks nothing that was said, which whoever
+// runs ingest stores again.
+func (h *house) awaitSaid(ctx context.Context) error {
+	if h.consolidator == nil {
+		return nil
+	}
+	said, err := ingest.New(h.cfg.Ingest, ingest.Deps{Episodes: h.store, Vectors: h.store, Embedder: h.embedder})
+	if err != nil {
+		return err
+	}
+	past := pastOf(h.streams.JetStream())
+	ticker := time.NewTicker(saidAgain)
+	defer ticker.Stop()
+	for told := false; ; {
+		lacks, err := said.Lacks(ctx, past, h.store)
+		switch {
+		case err != nil:
+			return err
+		case !lacks:
+			return nil
+		case !told:
+			told = true
+			h.log.Warn("waiting until ingest has stored again what was said")
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // pastOf is what ingest was handed.
@@ -139,8 +200,12 @@ func (h *house) healLater(ctx context.Context) {
 }
 
 func (h *house) heal(ctx context.Context) error {
+	if h.consolidator == nil {
+		h.healing.set(nil, nil)
+		return nil
+	}
 	began := time.Now()
-	found, err := h.consolidator.Heal(ctx, h.tape)
+	found, err := h.consolidator.Heal(ctx, broker.NewJournal(h.streams.JetStream()))
 	h.healing.set(map[string]any{
 		"scopes": found.Scopes, "healed": found.Behind, "ahead_of_audit": found.Ahead, "failed": found.Failed,
 	}, err)
@@ -160,11 +225,14 @@ func (h *house) heal(ctx context.Context) error {
 // catchUp copies into the audit log what it lacks of AUDIT. What cannot be is
 // left in the stream, and history is read there.
 func (h *house) catchUp(ctx context.Context) {
+	if h.consolidator == nil {
+		return
+	}
 	began := time.Now()
 	last, err := h.auditLog.LastSequence(ctx)
 	copied := 0
 	if err == nil {
-		copied, err = h.consolidator.CatchUp(ctx, h.tape, last)
+		copied, err = h.consolidator.CatchUp(ctx, broker.NewJournal(h.streams.JetStream()), last)
 	}
 	switch {
 	case ctx.Err() != nil:

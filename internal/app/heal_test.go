@@ -46,7 +46,7 @@ func openWith(t testing.TB, cfg Config) (h *house, stop func()) {
 // open, and rewire before its services run.
 func openAltered(t testing.TB, cfg Config, prepare, rewire func(*house)) (h *house, stop func()) {
 	t.Helper()
-	h = &house{cfg: cfg, log: slog.New(slog.DiscardHandler), now: time.Now, embedder: local.New()}
+	h = &house{shape: whole(), cfg: cfg, log: slog.New(slog.DiscardHandler), now: time.Now, embedder: local.New()}
 	prepare(h)
 	if err := h.open(t.Context()); err != nil {
 		t.Fatal(err)

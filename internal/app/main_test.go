@@ -63,7 +63,10 @@ func TestRefusals(t *testing.T) {
 		"not loopback":       {args: []string{"up", "--data", t.TempDir(), "--http", ":0"}, code: exitError, want: "http.unprotected"},
 		"nobody answers":     {args: []string{"--server", "http://127.0.0.1:1", "facts"}, code: exitError, want: "reach 127.0.0.1:1"},
 		"no broker answers":  {args: []string{"publish", "--user", "x", "--nats", "nats://127.0.0.1:1"}, code: exitError, want: "is Palimpsest running?"},
-		"a service alone":    {args: []string{"ingest"}, code: exitError, want: "palimpsest up"},
+		"a file for several": {args: []string{"ingest"}, environ: []string{"PALIMPSEST_MEMORY=sqlite"}, code: exitError, want: `memory: "sqlite" belongs to one process`},
+		"a log for several":  {args: []string{"consolidator"}, environ: []string{"PALIMPSEST_AUDIT=sqlite"}, code: exitError, want: `audit: "sqlite" belongs to one process`},
+		"streams of one":     {args: []string{"decider"}, environ: []string{"PALIMPSEST_NATS_URL=embedded"}, code: exitError, want: `nats.url: "embedded" belongs to one process`},
+		"an open API":        {args: []string{"query", "--http", "0.0.0.0:0"}, code: exitError, want: "http.unprotected"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -15,13 +15,16 @@ const readyLimit = 2 * time.Second
 // ready asks every dependency how it is.
 func (h *house) ready(ctx context.Context) api.Readiness {
 	out := api.Readiness{Ready: true, Checks: map[string]api.Check{}}
-	for name, ask := range map[string]func(context.Context) (map[string]any, error){
+	checks := map[string]func(context.Context) (map[string]any, error){
 		"nats":   h.natsReady,
 		"memory": h.memoryReady,
-		"audit":  func(ctx context.Context) (map[string]any, error) { return nil, h.auditLog.Ping(ctx) },
 		"stages": h.stagesReady,
 		"healed": h.healing.ready,
-	} {
+	}
+	if h.auditLog != nil {
+		checks["audit"] = func(ctx context.Context) (map[string]any, error) { return nil, h.auditLog.Ping(ctx) }
+	}
+	for name, ask := range checks {
 		check := checked(ctx, ask)
 		out.Checks[name] = check
 		out.Ready = out.Ready && check.OK

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/alecthomas/kong"
+
 	"palimpsest/internal/config"
 )
 
@@ -18,16 +20,23 @@ type upCommand struct {
 // Run implements the command: it returns once ctx has ended and everything has
 // drained.
 func (c *upCommand) Run(inv *invocation) error {
-	cfg, settings, err := inv.configuration(map[string]string{
-		"data": c.Data, "http.listen": c.HTTP, "nats.listen": c.NATS,
-	})
+	return inv.serve(whole(), map[string]string{"data": c.Data, "http.listen": c.HTTP, "nats.listen": c.NATS}, greet)
+}
+
+// serve runs a process of a shape until it is asked to end, and has it greet once
+// it is ready.
+func (inv *invocation) serve(sh shape, flags map[string]string, greet func(io.Writer, *house)) error {
+	cfg, settings, err := inv.configurationOf(sh, flags)
 	if err != nil {
 		return err
 	}
 	log := newLogger(cfg.Log, inv.term.Err)
+	if len(sh.parts) == 1 {
+		log = log.With("process", sh.name)
+	}
 	log.Debug("configuration", "settings", settingsAttr(settings))
-	cfg.warn(log)
-	h, err := assemble(inv.ctx, *cfg, log)
+	sh.warn(*cfg, log)
+	h, err := assemble(inv.ctx, sh, *cfg, log)
 	if err != nil {
 		return err
 	}
@@ -74,18 +83,17 @@ func settingsAttr(s *config.Settings) string {
 
 // serviceCommand runs one service as a process of its own, on engines that
 // several processes can share.
-type serviceCommand struct{}
-
-// Run implements the command.
-func (c *serviceCommand) Run(inv *invocation) error {
-	if _, _, err := inv.configuration(nil); err != nil {
-		return err
-	}
-	return errAlone
+type serviceCommand struct {
+	HTTP string `name:"http" help:"Address for health, readiness and metrics, and of query for its API; 127.0.0.1:8080 unless configured." placeholder:"HOST:PORT"`
 }
 
-// errAlone: every backend of this version belongs to one process.
-var errAlone = fmt.Errorf("a service cannot run alone yet: the memory store of this version is a SQLite file, which belongs to one process; use \"palimpsest up\"")
+// Run implements the command, whose name is the service's.
+func (c *serviceCommand) Run(parsed *kong.Context, inv *invocation) error {
+	name := parsed.Command()
+	return inv.serve(alone(name), map[string]string{"http.listen": c.HTTP}, func(w io.Writer, h *house) {
+		_, _ = fmt.Fprintf(w, "Palimpsest %s %s is ready.\n  HTTP  %s\n", version(), name, h.http.URL())
+	})
+}
 
 // closer undoes one step of opening.
 type closer struct {

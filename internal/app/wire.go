@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"palimpsest/internal/broker"
 	"palimpsest/internal/decide"
 	"palimpsest/internal/decide/deterministic"
 	"palimpsest/internal/extract"
@@ -19,78 +20,80 @@ import (
 	"palimpsest/services/scheduler"
 )
 
-// wire hands each service its dependencies, in the order in which data meets
-// the services.
+// wire hands each service of the shape its dependencies, in the order in which
+// data meets them, and takes the HTTP address: the last thing that can be taken
+// already.
 func (h *house) wire(context.Context) error {
-	metrics := telemetry.New()
+	h.metrics = telemetry.New()
 	var err error
 	h.runtime, err = pipeline.New(h.cfg.Pipeline, pipeline.Deps{
-		JS: h.streams.JetStream(), Conn: h.streams.Conn(), Now: h.now, Logger: h.log, Observer: metrics.Observe,
+		JS: h.streams.JetStream(), Conn: h.streams.Conn(), Now: h.now, Logger: h.log, Observer: h.metrics.Observe,
 	})
 	if err != nil {
 		return err
 	}
-	metrics.WatchStore(h.store)
-	metrics.WatchStages(h.runtime.Stats)
-	metrics.WatchLetters(h.runtime.Letters().Count)
-	rules := memory.Shipped()
-	packs, err := rulepack.New()
-	if err != nil {
-		return err
-	}
-	for _, build := range []func() (pipeline.Service, error){
-		func() (pipeline.Service, error) {
-			var err error
-			h.ingest, err = ingest.New(h.cfg.Ingest, ingest.Deps{Episodes: h.store, Vectors: h.store, Embedder: h.embedder, Now: h.now})
-			return h.ingest, err
-		},
-		func() (pipeline.Service, error) {
-			return scheduler.New(h.cfg.Scheduler, scheduler.Deps{Schedule: h.store, Episodes: h.store, Now: h.now})
-		},
-		func() (pipeline.Service, error) {
-			return extractor.New(h.cfg.Extractor, extractor.Deps{
-				Episodes: h.store, Extractors: map[string]extract.Extractor{"rulepack": packs},
-			})
-		},
-		func() (pipeline.Service, error) {
-			return decider.New(h.cfg.Decider, decider.Deps{
-				State: h.store, Facts: h.store, Search: h.store,
-				Deciders: map[string]decide.Decider{"rules": deterministic.New()},
-			})
-		},
-		func() (pipeline.Service, error) {
-			var err error
-			h.consolidator, err = consolidator.New(h.cfg.Consolidator, consolidator.Deps{
-				Applier: h.store, Facts: h.store, Outcomes: h.store, Journal: h.journal, Log: h.auditLog, Kept: h.auditLog,
-				Stored: h.store, Logger: h.log, Observe: metrics.Committed,
-			})
-			return h.consolidator, err
-		},
-	} {
-		service, err := build()
+	h.metrics.WatchStages(h.runtime.Stats)
+	h.handler = httpserver.Status(version(), h.ready, h.metrics.Handler())
+	for _, p := range h.shape.parts {
+		service, err := p.wire(h)
 		if err != nil {
 			return err
 		}
 		h.services = append(h.services, service)
 	}
-	return h.wireQuery(metrics, rules)
-}
-
-// wireQuery takes the HTTP address: the last thing that can be taken already.
-func (h *house) wireQuery(metrics *telemetry.Metrics, rules []memory.Rule) error {
-	q, err := query.New(h.cfg.Query, query.Deps{
-		Store: h.store, Searcher: h.store, Embedder: h.embedder, Journal: h.journal, Log: h.auditLog,
-		Publisher: h.runtime.Publisher(), Listener: h.runtime.Listener(), Letters: h.runtime.Letters(),
-		Rules: rules, Ready: h.ready, Metrics: metrics.Handler(), Version: version(), Now: h.now, Logger: h.log,
-	})
-	if err != nil {
-		return err
-	}
-	h.services = append(h.services, q)
-	h.http, err = httpserver.Listen(h.cfg.HTTP, q.Handler(), h.log)
-	if err != nil {
+	if h.http, err = httpserver.Listen(h.cfg.HTTP, h.handler, h.log); err != nil {
 		return err
 	}
 	h.later("HTTP address", func(context.Context) error { return ignoreClosed(h.http.Close()) })
 	return nil
+}
+
+func (h *house) wireIngest() (_ pipeline.Service, err error) {
+	h.ingest, err = ingest.New(h.cfg.Ingest, ingest.Deps{Episodes: h.store, Vectors: h.store, Embedder: h.embedder, Now: h.now})
+	return h.ingest, err
+}
+
+func (h *house) wireScheduler() (pipeline.Service, error) {
+	return scheduler.New(h.cfg.Scheduler, scheduler.Deps{Schedule: h.store, Episodes: h.store, Now: h.now})
+}
+
+func (h *house) wireExtractor() (pipeline.Service, error) {
+	packs, err := rulepack.New()
+	if err != nil {
+		return nil, err
+	}
+	return extractor.New(h.cfg.Extractor, extractor.Deps{
+		Episodes: h.store, Extractors: map[string]extract.Extractor{"rulepack": packs},
+	})
+}
+
+func (h *house) wireDecider() (pipeline.Service, error) {
+	return decider.New(h.cfg.Decider, decider.Deps{
+		State: h.store, Facts: h.store, Search: h.store,
+		Deciders: map[string]decide.Decider{"rules": deterministic.New()},
+	})
+}
+
+func (h *house) wireConsolidator() (_ pipeline.Service, err error) {
+	h.consolidator, err = consolidator.New(h.cfg.Consolidator, consolidator.Deps{
+		Applier: h.store, Facts: h.store, Outcomes: h.store, Journal: broker.NewJournal(h.streams.JetStream()),
+		Log: h.auditLog, Kept: h.auditLog, Stored: h.store, Logger: h.log, Observe: h.metrics.Committed,
+	})
+	return h.consolidator, err
+}
+
+// wireQuery also tells of what is shared by all processes: once is enough.
+func (h *house) wireQuery() (pipeline.Service, error) {
+	h.metrics.WatchStore(h.store)
+	h.metrics.WatchLetters(h.runtime.Letters().Count)
+	q, err := query.New(h.cfg.Query, query.Deps{
+		Store: h.store, Searcher: h.store, Embedder: h.embedder, Journal: broker.NewJournal(h.streams.JetStream()), Log: h.auditLog,
+		Publisher: h.runtime.Publisher(), Listener: h.runtime.Listener(), Letters: h.runtime.Letters(),
+		Rules: memory.Shipped(), Ready: h.ready, Metrics: h.metrics.Handler(), Version: version(), Now: h.now, Logger: h.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	h.handler = q.Handler()
+	return q, nil
 }

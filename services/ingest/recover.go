@@ -41,6 +41,16 @@ var errMissing = errors.New("an episode is missing")
 // order: every episode gets the ordinal that it had, and those that are there
 // change nothing.
 func (s *Service) Recover(ctx context.Context, past Past, stored store.EpisodeReader) (int, error) {
+	lacks, err := s.Lacks(ctx, past, stored)
+	if err != nil || !lacks {
+		return 0, err
+	}
+	return s.Rebuild(ctx, past, func() {})
+}
+
+// Lacks reports whether the store lacks anything that a partition has settled:
+// whether [Service.Recover] has work to do, or is at it.
+func (s *Service) Lacks(ctx context.Context, past Past, stored store.EpisodeReader) (bool, error) {
 	err := past.Newest(ctx, func(raw events.Raw) (bool, error) {
 		in, ok := s.readable(raw)
 		if !ok {
@@ -52,13 +62,13 @@ func (s *Service) Recover(ctx context.Context, past Past, stored store.EpisodeRe
 		}
 		return true, err
 	})
-	if err == nil {
-		return 0, nil
+	if errors.Is(err, errMissing) {
+		return true, nil
 	}
-	if !errors.Is(err, errMissing) {
-		return 0, fmt.Errorf("compare with what was said: %w", err)
+	if err != nil {
+		return false, fmt.Errorf("compare with what was said: %w", err)
 	}
-	return s.Rebuild(ctx, past, func() {})
+	return false, nil
 }
 
 // Rebuild stores everything that was said, in stream order, and returns how many

@@ -1,0 +1,86 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"palimpsest/internal/pipeline"
+)
+
+// part is a service as a process runs it. Each needs the streams and the memory
+// store; what else it needs is opened where it is wanted.
+type part struct {
+	name string
+	// auditLog: it works on the audit log.
+	auditLog bool
+	// answers: it serves an API to callers, besides its own status.
+	answers bool
+	wire    func(h *house) (pipeline.Service, error)
+}
+
+// parts are all services, in the order in which data meets them.
+var parts = []part{
+	{name: "ingest", wire: (*house).wireIngest},
+	{name: "scheduler", wire: (*house).wireScheduler},
+	{name: "extractor", wire: (*house).wireExtractor},
+	{name: "decider", wire: (*house).wireDecider},
+	{name: "consolidator", auditLog: true, wire: (*house).wireConsolidator},
+	{name: "query", auditLog: true, answers: true, wire: (*house).wireQuery},
+}
+
+// shape is what one process consists of. All that a shape decides is which parts
+// are wired and what is opened for them; no part can tell.
+type shape struct {
+	name  string
+	parts []part
+}
+
+// whole is everything in one process.
+func whole() shape { return shape{"up", parts} }
+
+// alone is one service, by its name.
+func alone(name string) shape {
+	return shape{name, slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return p.name != name })}
+}
+
+func (s shape) auditLog() bool {
+	return slices.ContainsFunc(s.parts, func(p part) bool { return p.auditLog })
+}
+
+func (s shape) answers() bool {
+	return slices.ContainsFunc(s.parts, func(p part) bool { return p.answers })
+}
+
+// validate names what the process cannot work with: what belongs to one process
+// alone while others are to share it, and an API that others can reach.
+func (s shape) validate(c Config) error {
+	var errs []error
+	own := func(key, value, instead string) {
+		errs = append(errs, fmt.Errorf("%s: %q belongs to one process, and \"palimpsest %s\" is one of several: name %s, or use \"palimpsest up\"",
+			key, value, s.name, instead))
+	}
+	if len(s.parts) < len(parts) {
+		if c.NATS.URL == natsEmbedded {
+			own("nats.url", natsEmbedded, "nats://…")
+		}
+		if c.Memory == backendFile {
+			own("memory", backendFile, "redis://…")
+		}
+		if c.Audit == backendFile && s.auditLog() {
+			own("audit", backendFile, "clickhouse://…")
+		}
+	}
+	if err := onLoopback("http.listen", c.HTTP.Listen); err != nil && s.answers() && !c.HTTP.Unprotected {
+		errs = append(errs, fmt.Errorf("%w; http.unprotected: true lets everybody in", err))
+	}
+	return errors.Join(errs...)
+}
+
+// warn says at the start what is allowed and yet not wise.
+func (s shape) warn(c Config, log *slog.Logger) {
+	if s.answers() && c.HTTP.Unprotected && onLoopback("http.listen", c.HTTP.Listen) != nil {
+		log.Warn("the HTTP API is open to whoever reaches it, to read and to write: there are no keys yet", "listen", c.HTTP.Listen)
+	}
+}
