@@ -86,7 +86,7 @@ func (h *house) openStores(ctx context.Context) error {
 
 func (h *house) openBroker(ctx context.Context) error {
 	var err error
-	if h.streams, err = openStreams(ctx, h.cfg, "palimpsest "+h.shape.name, h.log); err != nil {
+	if h.streams, err = openStreams(ctx, h.cfg, h.shape.name, h.log); err != nil {
 		return err
 	}
 	h.later("broker", h.streams.Shutdown)

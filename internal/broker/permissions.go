@@ -27,7 +27,8 @@ type arrow struct {
 	hears  []string // subjects beside its inbox
 }
 
-// arrows are those of the services. Query sends what it was asked to retry where
+// arrows are those of the services. The consolidator looks whether what was said
+// is stored before it heals. Query sends what it was asked to retry where
 // it came from, and reads the rest of a letter that was clipped there.
 var arrows = map[string]arrow{
 	"ingest":    {makes: []string{events.NounStored}, looks: []string{StreamEpisodes}, reads: []string{StreamEpisodes}},
@@ -36,7 +37,7 @@ var arrows = map[string]arrow{
 	"decider":   {makes: []string{events.NounDeltas, events.NounCandidates}},
 	"consolidator": {
 		makes: []string{events.NounAudit, events.NounCandidates, events.NounCommands, events.NounDeltas, events.NounOutcomes},
-		looks: []string{StreamAudit}, reads: []string{StreamAudit},
+		looks: []string{StreamEpisodes, StreamAudit}, reads: []string{StreamAudit},
 	},
 	"query": {
 		makes: []string{

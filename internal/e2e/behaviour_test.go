@@ -20,22 +20,23 @@ type row struct {
 
 func TestBehaviour(t *testing.T) {
 	t.Parallel()
-	i := start(t, t.TempDir())
-	for n, r := range behaviour {
-		t.Run(r.name, func(t *testing.T) {
-			t.Parallel()
-			who := person("row-" + string(rune('a'+n)))
-			on := *i
-			on.t = t
-			sel := of(who)
-			on.say(who, r.known...)
-			on.settled(sel, len(r.known))
-			before := on.facts(sel)
-			on.say(who, r.said...)
-			on.settled(sel, len(r.known)+len(r.said))
-			r.check(t, &on, sel, before, on.facts(sel))
-		})
-	}
+	inEveryShape(t, func(t *testing.T, i *instance) {
+		for n, r := range behaviour {
+			t.Run(r.name, func(t *testing.T) {
+				t.Parallel()
+				who := person("row-" + string(rune('a'+n)))
+				on := *i
+				on.t = t
+				sel := of(who)
+				on.say(who, r.known...)
+				on.settled(sel, len(r.known))
+				before := on.facts(sel)
+				on.say(who, r.said...)
+				on.settled(sel, len(r.known)+len(r.said))
+				r.check(t, &on, sel, before, on.facts(sel))
+			})
+		}
+	})
 }
 
 var behaviour = []row{

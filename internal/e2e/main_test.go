@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"palimpsest/internal/clickhousetest"
 )
 
 // program is the path of the binary under test.
@@ -42,7 +44,13 @@ func buildAndRun(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	return m.Run()
+	for _, name := range []string{"REDIS_URL", "CLICKHOUSE_URL", "NATS_URL"} { // the user's engines are no business of tests
+		if err := os.Unsetenv(name); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	return clickhousetest.Tests{M: m}.Run()
 }
 
 func build() (said []byte, err error) {

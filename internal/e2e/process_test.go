@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -76,6 +77,7 @@ func (i *instance) launch() error {
 	args := append([]string{"up", "--data", i.data, "--http", "127.0.0.1:0", "--nats", "127.0.0.1:0"}, i.args...)
 	i.process, i.conn = exec.Command(i.file, args...), nil
 	i.process.Env = append(os.Environ(), i.env...)
+	tie(i.process)
 	i.stderr = &tail{}
 	i.process.Stderr = i.stderr
 	out, err := i.process.StdoutPipe()
@@ -86,18 +88,12 @@ func (i *instance) launch() error {
 		i.process = nil
 		return err
 	}
-	lines := make(chan string)
-	go func() {
-		defer close(lines)
-		for s := bufio.NewScanner(out); s.Scan(); {
-			lines <- s.Text()
-		}
-	}()
-	err = i.await(lines)
-	go func() {
-		for range lines {
-		}
-	}()
+	said := make(map[string]string)
+	err = await(out, said, "HTTP", "NATS")
+	if err != nil {
+		_ = i.process.Process.Kill()
+	}
+	i.HTTP, i.NATS = said["HTTP"], said["NATS"]
 	process, done := i.process, make(chan error, 1)
 	i.done = done
 	go func() { done <- process.Wait() }()
@@ -107,25 +103,33 @@ func (i *instance) launch() error {
 	return i.connect()
 }
 
-// await reads until both addresses are known.
-func (i *instance) await(lines <-chan string) error {
+// await reads what a process says until it has told all the addresses asked for,
+// and drops the rest.
+func await(out io.Reader, said map[string]string, names ...string) error {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for s := bufio.NewScanner(out); s.Scan(); {
+			lines <- s.Text()
+		}
+	}()
+	defer func() {
+		go func() {
+			for range lines {
+			}
+		}()
+	}()
 	limit := time.After(startLimit)
-	i.HTTP, i.NATS = "", ""
-	for i.HTTP == "" || i.NATS == "" {
+	for len(said) < len(names) {
 		select {
 		case line, ok := <-lines:
 			if !ok {
 				return errors.New("the program ended before it was ready")
 			}
-			if m := ready.FindStringSubmatch(line); m != nil {
-				if m[1] == "HTTP" {
-					i.HTTP = m[2]
-				} else {
-					i.NATS = m[2]
-				}
+			if m := ready.FindStringSubmatch(line); m != nil && slices.Contains(names, m[1]) {
+				said[m[1]] = m[2]
 			}
 		case <-limit:
-			_ = i.process.Process.Kill()
 			return fmt.Errorf("not ready within %v", startLimit)
 		}
 	}

@@ -1,0 +1,171 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"palimpsest/internal/clickhousetest"
+)
+
+// services are the processes of a cluster, in the order in which data meets them.
+var services = []string{"ingest", "scheduler", "extractor", "decider", "consolidator", "query"}
+
+// cluster is Palimpsest as processes of one service each, on a NATS server, a
+// Redis and a ClickHouse.
+type cluster struct {
+	*instance // through which it is spoken to; no process of its own
+
+	nats    *natsServer
+	config  string
+	members []*member
+}
+
+// startCluster runs so many replicas of each service, all started at once over
+// engines that hold nothing.
+func startCluster(t testing.TB, replicas int, settings ...string) *cluster {
+	t.Helper()
+	redis, namespace := redisNamespace(t)
+	dsn := clickhousetest.DSN(t)
+	c := &cluster{nats: startNATS(t), config: filepath.Join(t.TempDir(), "palimpsest.yaml")}
+	lines := []string{
+		"memory: " + redis, "redis:", "  namespace: " + namespace, "audit: " + dsn,
+		"nats:", "  url: " + c.nats.url(), "http:", "  listen: 127.0.0.1:0",
+	}
+	text := strings.Join(append(lines, settings...), "\n") + "\n"
+	if err := os.WriteFile(c.config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range replicas {
+		for _, service := range services {
+			c.members = append(c.members, &member{t: t, config: c.config, service: service})
+		}
+	}
+	t.Cleanup(func() {
+		for _, m := range c.members {
+			m.kill()
+			if t.Failed() {
+				t.Logf("%s said:\n%s", m.service, m.stderr)
+			}
+		}
+	})
+	c.together((*member).launch)
+	c.instance = &instance{t: t, HTTP: c.of("query")[0].http, NATS: c.nats.url()}
+	if err := c.connect(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.conn.Close)
+	return c
+}
+
+// together does to all members at once.
+func (c *cluster) together(do func(*member) error) {
+	var wait sync.WaitGroup
+	errs := make([]error, len(c.members))
+	for n, m := range c.members {
+		wait.Go(func() { errs[n] = do(m) })
+	}
+	wait.Wait()
+	for n, err := range errs {
+		if err != nil {
+			c.members[n].t.Fatalf("%s: %v:\n%s", c.members[n].service, err, c.members[n].stderr)
+		}
+	}
+}
+
+// of are the replicas of a service.
+func (c *cluster) of(service string) (found []*member) {
+	for _, m := range c.members {
+		if m.service == service {
+			found = append(found, m)
+		}
+	}
+	return found
+}
+
+// through speaks to another replica of query.
+func (c *cluster) through(m *member) {
+	c.t.Helper()
+	c.conn.Close()
+	c.HTTP = m.http
+	if err := c.connect(); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// member is one process of a cluster.
+type member struct {
+	t       testing.TB
+	config  string
+	service string
+
+	mu      sync.Mutex
+	process *exec.Cmd
+	done    chan error
+	stderr  *tail
+	http    string
+}
+
+// launch starts the process and returns once it is ready.
+func (m *member) launch() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.stderr == nil {
+		m.stderr = &tail{}
+	}
+	m.process = exec.Command(program, "--config", m.config, m.service, "--http", "127.0.0.1:0")
+	m.process.Stderr = m.stderr
+	tie(m.process)
+	out, err := m.process.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := m.process.Start(); err != nil {
+		m.process = nil
+		return err
+	}
+	said := map[string]string{}
+	if err = await(out, said, "HTTP"); err != nil {
+		_ = m.process.Process.Kill()
+	}
+	m.http = said["HTTP"]
+	process, done := m.process, make(chan error, 1)
+	m.done = done
+	go func() { done <- process.Wait() }()
+	return err
+}
+
+// kill ends the process at once, if it runs.
+func (m *member) kill() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.process == nil {
+		return
+	}
+	_ = m.process.Process.Kill()
+	<-m.done
+	m.process = nil
+}
+
+// stop asks the process to end and returns how long that took; it must end well.
+func (m *member) stop() (took time.Duration, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	began := time.Now()
+	if err := m.process.Process.Signal(syscall.SIGTERM); err != nil {
+		return 0, err
+	}
+	select {
+	case err = <-m.done:
+		m.process = nil
+		return time.Since(began), err
+	case <-time.After(startLimit):
+		return 0, fmt.Errorf("%s did not drain within %v", m.service, startLimit)
+	}
+}
