@@ -1,7 +1,9 @@
 package lex
 
 import (
+	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf8"
 
@@ -201,4 +203,22 @@ func BenchmarkWords(b *testing.B) {
 	for b.Loop() {
 		Words(text)
 	}
+}
+
+func TestStemsAreThoseOfTheStemmer(t *testing.T) {
+	t.Parallel()
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for i := range 3 * len(stems.places) { // words share places
+				w := fmt.Sprintf("wandering%dly", i)
+				for _, s := range []script{latin, cyrillic, latin} {
+					if got, want := stemOf(w, s), stem(w, s); got != want {
+						t.Errorf("stemOf(%q, %d) = %q, want %q", w, s, got, want)
+					}
+				}
+			}
+		})
+	}
+	group.Wait()
 }

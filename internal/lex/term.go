@@ -71,7 +71,7 @@ func appendTerm(dst []string, w string, s script) []string {
 	if len(w) > maxTerm {
 		return dst
 	}
-	if t := stem(w, s); t != "" && len(t) <= maxTerm {
+	if t := stemOf(w, s); t != "" && len(t) <= maxTerm {
 		dst = append(dst, t)
 	}
 	return dst

@@ -22,6 +22,20 @@ func BenchmarkDecodeEpisode(b *testing.B) {
 	}
 }
 
+func BenchmarkDecodePlainEpisode(b *testing.B) {
+	raw := episodeRaw(nil, hello)
+	b.ReportAllocs()
+	for b.Loop() {
+		meta, data, err := Decode(raw)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := DecodeData[EpisodeRecorded](meta, data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func BenchmarkEncodeEpisode(b *testing.B) {
 	s := samples()[0]
 	b.ReportAllocs()

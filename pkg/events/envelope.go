@@ -111,9 +111,10 @@ func (a *attributes) settle(noun string, meta *Meta) error {
 // agree refuses an envelope that names another scope than the subject does. The
 // subject is what permissions, partitions and erasure go by.
 func (a *attributes) agree(s scope.Scope) error {
-	key := s.Key()
-	if a.subject != "" && a.subject != key && a.rawSubject != key {
-		return invalid("subject", "%q is not the scope %q that the message was published to", clip(a.subject), clip(key))
+	if a.subject != "" {
+		if key := s.Key(); a.subject != key && a.rawSubject != key {
+			return invalid("subject", "%q is not the scope %q that the message was published to", clip(a.subject), clip(key))
+		}
 	}
 	if a.project != "" && a.project != s.Project {
 		return invalid("project", "%q is not the project %q that the message was published to", clip(a.project), clip(s.Project))

@@ -142,6 +142,28 @@ func TestDecodeForms(t *testing.T) {
 	}
 }
 
+func TestWithRole(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		` {"content":"x"}`: `{"role":"user","content":"x"}`,
+		`{}`:               `{"role":"user"}`,
+		`{"a":{"role":1},"b":["role"],"c":"role"}`: `{"role":"user","a":{"role":1},"b":["role"],"c":"role"}`,
+		`{"Role":"system"}`:                        `{"role":"user","Role":"system"}`,
+		`{"content":"x", "r\u006fle" : "system"}`:  `{"content":"x", "r\u006fle" : "system"}`,
+		`{"role":null}`:                            `{"role":null}`,
+		`{"content":"x",}`:                         `{"content":"x",}`,
+		`{"content":"x"} behind`:                   `{"content":"x"} behind`,
+		`{"content":01}`:                           `{"content":01}`,
+		`["role"]`:                                 `["role"]`,
+		`{`:                                        `{`,
+		``:                                         ``,
+	} {
+		if got := string(withRole([]byte(body))); got != want {
+			t.Errorf("withRole(%s) = %s, want %s", body, got, want)
+		}
+	}
+}
+
 func TestDecodeTakesTheStoredSubject(t *testing.T) {
 	t.Parallel()
 	raw := episodeRaw(binaryHead(), hello)

@@ -25,12 +25,8 @@ func readPlain(raw Raw, h header) (attributes, []byte) {
 // withRole gives a plain episode that names no role the user's. Anything but a
 // JSON object is returned as it is.
 func withRole(body []byte) []byte {
-	var members map[string]json.RawMessage // unlike a struct, exact about names
-	if json.Unmarshal(body, &members) != nil || members["role"] != nil {
-		return body
-	}
 	object := bytes.TrimLeft(body, " \t\r\n")
-	if len(object) == 0 || object[0] != '{' {
+	if len(object) == 0 || object[0] != '{' || names(object, "role") || !json.Valid(object) {
 		return body
 	}
 	rest := bytes.TrimLeft(object[1:], " \t\r\n")
@@ -39,4 +35,29 @@ func withRole(body []byte) []byte {
 		role += ","
 	}
 	return append([]byte(role), rest...)
+}
+
+// names reports whether an object has a member of that very name. Of what will be
+// refused it may say that it has.
+func names(object []byte, name string) bool {
+	w := newWalker(object, MaxDepth)
+	defer w.free()
+	for w.i++; ; w.i++ { // behind "{" or ","
+		w.space()
+		if w.next() == '}' {
+			return false
+		}
+		key, err := w.text()
+		if err != nil || string(key) == name {
+			return true
+		}
+		w.space()
+		if w.take(':') != nil || w.value(anything) != nil {
+			return true
+		}
+		w.space()
+		if w.next() != ',' {
+			return false
+		}
+	}
 }

@@ -2,26 +2,34 @@ package ingest
 
 import "time"
 
-// backoff spaces the rounds of one loop while they fail. It is not safe for
-// concurrent use.
-type backoff struct {
-	first, most time.Duration
-	next        time.Duration
-	until       time.Time
+// pause is a time in which a loop does nothing. It is not safe for concurrent
+// use.
+type pause struct {
+	length time.Duration
+	until  time.Time
 }
 
 // at reports whether the loop pauses at now. A clock that was set back must not
 // make the pause longer than it was meant to be.
-func (b *backoff) at(now time.Time) bool {
-	left := b.until.Sub(now)
-	return left > 0 && left <= b.next
+func (p *pause) at(now time.Time) bool {
+	left := p.until.Sub(now)
+	return left > 0 && left <= p.length
+}
+
+func (p *pause) start(now time.Time, length time.Duration) {
+	p.length, p.until = length, now.Add(length)
+}
+
+// backoff spaces the rounds of one loop while they fail.
+type backoff struct {
+	first, most time.Duration
+	pause
 }
 
 // failed starts the next pause, twice as long as the last.
 func (b *backoff) failed(now time.Time) {
-	b.next = min(max(2*b.next, b.first), b.most)
-	b.until = now.Add(b.next)
+	b.start(now, min(max(2*b.length, b.first), b.most))
 }
 
 // reset ends the pause.
-func (b *backoff) reset() { b.next, b.until = 0, time.Time{} }
+func (b *backoff) reset() { b.pause = pause{} }

@@ -18,10 +18,15 @@ import (
 // embedder does not meet the handler's deadline; the next run follows at once.
 const maxRounds = 32
 
-// embed gives vectors to what lacks them until nothing does. An error leaves
-// the rest for a later round; rows that lack their vector are found by text.
+// embed gives vectors to what lacks them until nothing does. While episodes are
+// being stored it makes one round at a time and rests: it shares the processors
+// and the store's writer with them. An error leaves the rest for a later round;
+// rows that lack their vector are found by text.
 func (s *Service) embed(ctx context.Context, now time.Time) ([]events.Payload, error) {
-	if s.paused.at(now) {
+	stored := s.stored.Load()
+	busy := stored != s.seen
+	s.seen = stored
+	if s.paused.at(now) || busy && s.resting.at(now) {
 		return nil, nil
 	}
 	for range maxRounds {
@@ -37,9 +42,19 @@ func (s *Service) embed(ctx context.Context, now time.Time) ([]events.Payload, e
 			s.paused.failed(now)
 			return nil, err
 		}
+		if busy {
+			s.resting.start(now, s.restAfter(len(pending)))
+			return nil, nil
+		}
 	}
 	s.Wake()
 	return nil, nil
+}
+
+// restAfter is the rest after a round of n texts: the interval after a full one,
+// hardly any after the few that somebody just said.
+func (s *Service) restAfter(n int) time.Duration {
+	return s.cfg.EmbedInterval * time.Duration(n) / time.Duration(s.cfg.EmbedBatch*s.cfg.EmbedParallel)
 }
 
 // EmbedAll gives vectors to all that lacks them, in a store that nobody else

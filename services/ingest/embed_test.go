@@ -59,6 +59,44 @@ func TestEmbedderDownCostsFewCallsAndRecovers(t *testing.T) {
 	}
 }
 
+func TestEmbeddingRestsWhileEpisodesAreStored(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, Config{EmbedBatch: 10, EmbedParallel: 1, EmbedInterval: 50 * time.Millisecond})
+	f.vectors.add(texts(36)...)
+	for i, step := range []struct {
+		at     time.Duration
+		stored bool
+		done   int
+	}{
+		{0, true, 10},
+		{10 * time.Millisecond, true, 10},
+		{50 * time.Millisecond, true, 20},
+		{100 * time.Millisecond, true, 30},
+		{150 * time.Millisecond, true, 36}, // hardly a rest after six
+		{180 * time.Millisecond, true, 37},
+		{181 * time.Millisecond, true, 37},
+		{182 * time.Millisecond, false, 57}, // nobody is in the way
+	} {
+		switch step.done {
+		case 37:
+			f.vectors.add(fmt.Sprint("late ", i))
+		case 57:
+			f.vectors.add(texts(19)...)
+		}
+		if step.stored {
+			if _, err := f.recordOne(t.Context(), said(fmt.Sprint(i), "hello")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := f.embed(t.Context(), noon.Add(step.at)); err != nil {
+			t.Fatal(err)
+		}
+		if len(f.vectors.done) != step.done {
+			t.Errorf("%v: %d embedded, want %d", step.at, len(f.vectors.done), step.done)
+		}
+	}
+}
+
 func TestTextsThatCannotBeEmbeddedDelayOnlyThemselves(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, Config{EmbedBatch: 16, EmbedParallel: 2})

@@ -3,6 +3,7 @@ package ingest
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"palimpsest/internal/embed"
@@ -23,10 +24,16 @@ type Deps struct {
 
 // Service implements [pipeline.Service].
 type Service struct {
-	cfg    Config
-	deps   Deps
-	wake   chan struct{}
-	paused backoff
+	cfg  Config
+	deps Deps
+	wake chan struct{}
+	// stored counts the runs that were stored.
+	stored atomic.Uint64
+	// The embedding loop alone uses these: seen is what stored was when it last
+	// looked.
+	seen    uint64
+	paused  backoff
+	resting pause
 }
 
 var _ pipeline.Service = (*Service)(nil)

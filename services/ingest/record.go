@@ -29,10 +29,9 @@ func (s *Service) record(ctx context.Context, in []events.Event[events.EpisodeRe
 			return nil, pipeline.Rejectf(events.CodeIDConflict, "id",
 				"id: %.64q is known with other content, as ordinal %d", put.Episode.ID, put.Episode.Ordinal)
 		}
-		if !put.Known {
-			s.Wake()
-		}
 	}
+	s.stored.Add(1)
+	s.Wake()
 	last := puts[len(puts)-1]
 	return s.announce(last.State, last.Episode.ID), nil
 }
