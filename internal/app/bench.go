@@ -11,7 +11,10 @@ import (
 	"runtime/pprof"
 	"strings"
 
+	"github.com/nats-io/nats.go"
+
 	"palimpsest/internal/bench"
+	"palimpsest/internal/broker"
 	"palimpsest/internal/embed/local"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/sqlite"
@@ -113,6 +116,9 @@ func benchParts(environ []string) (bench.Parts, error) {
 	}
 	return bench.Parts{
 		Version: version(), Program: program, Environ: withoutSettings(environ), Embedder: local.New(),
+		Login: func(dir string) (nats.Option, error) {
+			return nats.NkeyOptionFromSeed(filepath.Join(dir, natsDir, broker.SeedFile))
+		},
 		OpenStore: func(ctx context.Context, dir string) (store.Store, error) {
 			return sqlite.Open(ctx, sqlite.Config{Path: filepath.Join(dir, "memory.db"), Embedder: local.New().Info()})
 		},

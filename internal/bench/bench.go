@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"palimpsest/internal/embed"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
@@ -90,6 +92,9 @@ type Parts struct {
 	OpenStore func(ctx context.Context, dir string) (store.Store, error)
 	// Ingest is the path of one message: decode, validate, put into the store.
 	Ingest func(into store.Store) (func(context.Context, events.Raw) error, error)
+	// Login is how the owner's own processes connect to the broker of a data
+	// directory.
+	Login func(dir string) (nats.Option, error)
 	// Embedder is the one that searches use.
 	Embedder embed.Embedder
 }
@@ -122,7 +127,8 @@ func Names() []string {
 // sizes is how much work one turn is.
 type sizes struct {
 	sync, async int // messages
-	flood       int // episodes
+	flood       int // episodes, to be consolidated
+	stored      int // episodes, to be stored
 	pace        int // messages a second while lags are measured
 	probes      int // messages whose lag is measured
 	repeats     int // of the mixture of questions
@@ -131,8 +137,8 @@ type sizes struct {
 }
 
 var (
-	fullSizes  = sizes{sync: 2_000, async: 30_000, flood: 4_000, pace: 200, probes: 50, repeats: 3, messages: 4_000, settle: time.Second}
-	quickSizes = sizes{sync: 20, async: 200, flood: 200, pace: 20, probes: 3, repeats: 1, messages: 200, settle: 100 * time.Millisecond}
+	fullSizes  = sizes{sync: 2_000, async: 30_000, flood: 4_000, stored: 20_000, pace: 200, probes: 50, repeats: 3, messages: 4_000, settle: time.Second}
+	quickSizes = sizes{sync: 20, async: 200, flood: 200, stored: 200, pace: 20, probes: 3, repeats: 1, messages: 200, settle: 100 * time.Millisecond}
 )
 
 // bench is one run.
@@ -140,9 +146,9 @@ type bench struct {
 	Config
 	Parts
 	sizes
-	dir       string // of whatever is kept while it runs
-	measuring string // the measure under way
-	rows      *rows  // what the store made of the flood, once known
+	dir       string        // of whatever is kept while it runs
+	measuring string        // the measure under way
+	rows      map[int]*rows // what the store made of a flood of so many, once known
 }
 
 // Run measures and returns the report. A measure that fails is left out of it,
@@ -152,7 +158,7 @@ func Run(ctx context.Context, cfg Config, parts Parts) (_ Report, err error) {
 	if err := cfg.Validate(); err != nil {
 		return Report{}, err
 	}
-	b := &bench{Config: cfg.withDefaults(), Parts: parts, sizes: fullSizes}
+	b := &bench{Config: cfg.withDefaults(), Parts: parts, sizes: fullSizes, rows: map[int]*rows{}}
 	if cfg.Quick {
 		b.sizes = quickSizes
 	}

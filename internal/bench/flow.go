@@ -17,22 +17,22 @@ func measureFlow(ctx context.Context, b *bench) ([]Figure, error) {
 	var raw, bare []float64
 	whole := func(ctx context.Context) error {
 		return b.with(ctx, PeerWhole, func(p *peer) error {
-			one, err := p.flood(ctx, messages, true)
+			one, err := p.flood(ctx, anonymous, messages, true)
 			runs = append(runs, one)
 			if err == nil {
-				err = b.keepRows(ctx, p)
+				err = b.keepRows(ctx, p, len(messages))
 			}
 			return err
 		})
 	}
 	inserts := func(ctx context.Context) error {
-		run, err := b.insertRaw(ctx)
+		run, err := b.insertRaw(ctx, len(messages))
 		raw = append(raw, run.stored)
 		return err
 	}
 	publishes := func(ctx context.Context) error {
 		return b.with(ctx, PeerBare, func(p *peer) error {
-			took, err := p.publish(ctx, messages, (*publisher).windowed)
+			took, err := p.publish(ctx, anonymous, messages, (*publisher).windowed)
 			bare = append(bare, float64(len(messages))/took.Seconds())
 			return err
 		})

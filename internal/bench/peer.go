@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/nats-io/nats.go"
 )
 
 // The peers: processes of the program that a client talks to.
@@ -37,6 +39,7 @@ const (
 type peer struct {
 	HTTP, NATS string
 	dir        string
+	login      func(dir string) (nats.Option, error)
 	command    *exec.Cmd
 	in         io.Closer      // whose end ends the process in good order
 	drained    sync.WaitGroup // of what it says
@@ -49,7 +52,7 @@ func (b *bench) start(ctx context.Context, name string) (*peer, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &peer{dir: dir}
+	p := &peer{dir: dir, login: b.Login}
 	args := []string{"bench-peer", name, "--data", dir}
 	if b.Profiles != "" {
 		args = append(args, "--profile", filepath.Join(b.Profiles, b.measuring+"-"+name+".pprof"))

@@ -30,28 +30,40 @@ const (
 // and the memory store run, with the loop that embeds what was stored;
 // consolidation does not.
 func measureStore(ctx context.Context, b *bench) ([]Figure, error) {
-	messages := flood(b.flood)
-	var rates, costs pair
-	ingest := func(ctx context.Context) error {
-		return b.with(ctx, PeerIngest, func(p *peer) error {
-			run, err := p.flood(ctx, messages, false)
-			rates.ours = append(rates.ours, run.stored)
-			costs.ours = append(costs.ours, run.cost)
-			if err == nil {
-				err = b.keepRows(ctx, p)
+	messages := flood(b.stored)
+	var rates, costs, strangers pair
+	ingest := func(ctx context.Context, who caller) (one run, err error) {
+		err = b.with(ctx, PeerIngest, func(p *peer) error {
+			if one, err = p.flood(ctx, who, messages, false); err != nil {
+				return err
 			}
-			return err
+			return b.keepRows(ctx, p, len(messages))
 		})
+		return one, err
 	}
-	raw := func(ctx context.Context) error {
-		run, err := b.insertRaw(ctx)
-		rates.limit, costs.limit = append(rates.limit, run.stored), append(costs.limit, run.cost)
+	known := func(ctx context.Context) error {
+		one, err := ingest(ctx, owner)
+		rates.ours, costs.ours = append(rates.ours, one.stored), append(costs.ours, one.cost)
 		return err
 	}
-	if err := b.rounds(ctx, ingest, raw); err != nil {
+	unknown := func(ctx context.Context) error {
+		one, err := ingest(ctx, anonymous)
+		strangers.ours = append(strangers.ours, one.stored)
+		return err
+	}
+	raw := func(ctx context.Context) error {
+		one, err := b.insertRaw(ctx, len(messages))
+		rates.limit, costs.limit = append(rates.limit, one.stored), append(costs.limit, one.cost)
+		return err
+	}
+	if err := b.rounds(ctx, known, raw, unknown); err != nil {
 		return nil, err
 	}
-	figures := []Figure{rates.over("store.ingest", unitEpisodes, Higher, storedTarget)}
+	strangers.limit = rates.limit
+	figures := []Figure{
+		rates.over("store.ingest", unitEpisodes, Higher, storedTarget),
+		strangers.over("store.ingest.anonymous", unitEpisodes, Higher, 0),
+	}
 	if slices.Min(costs.ours) > 0 && slices.Min(costs.limit) > 0 { // where the system tells
 		figures = append(figures, costs.over("store.ingest.cpu", unitCost, Lower, 0))
 	}
@@ -72,12 +84,12 @@ const unitCost = "CPU µs/episode"
 
 // flood publishes all messages and waits until they are stored, and with known
 // until rule turn has consolidated them.
-func (p *peer) flood(ctx context.Context, messages []message, known bool) (run, error) {
+func (p *peer) flood(ctx context.Context, who caller, messages []message, known bool) (run, error) {
 	var out run
 	n := len(messages)
 	spent, began := processorTime(p.command.Process.Pid), time.Now()
 	rate := func() float64 { return float64(n) / time.Since(began).Seconds() }
-	if _, err := p.publish(ctx, messages, (*publisher).windowed); err != nil {
+	if _, err := p.publish(ctx, who, messages, (*publisher).windowed); err != nil {
 		return out, err
 	}
 	out.accepted = rate()
@@ -123,30 +135,31 @@ func (p *peer) account(ctx context.Context, wanted func(api.Account) bool) error
 	}
 }
 
-// keepRows ends a peer and keeps what it stored, for the bare engine to insert.
-func (b *bench) keepRows(ctx context.Context, p *peer) (err error) {
-	if b.rows != nil {
+// keepRows ends a peer and keeps what it stored of a flood of n, for the bare
+// engine to insert.
+func (b *bench) keepRows(ctx context.Context, p *peer, n int) error {
+	if b.rows[n] != nil {
 		return nil
 	}
 	p.kill()
-	b.rows, err = readRows(ctx, memoryFile(p.dir))
-	if err == nil && len(b.rows.episodes) != b.flood {
-		err = fmt.Errorf("%d episodes stored of %d", len(b.rows.episodes), b.flood)
+	stored, err := readRows(ctx, memoryFile(p.dir))
+	if err == nil && len(stored.episodes) != n {
+		err = fmt.Errorf("%d episodes stored of %d", len(stored.episodes), n)
 	}
+	b.rows[n] = stored
 	return err
 }
 
 // insertRaw is the limit: what it takes one writer to insert the same rows.
-func (b *bench) insertRaw(ctx context.Context) (_ run, err error) {
+func (b *bench) insertRaw(ctx context.Context, n int) (_ run, err error) {
 	dir, err := b.fresh("raw")
 	if err != nil {
 		return run{}, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	took, spent, err := b.rows.insert(ctx, dir)
+	took, spent, err := b.rows[n].insert(ctx, dir)
 	if err != nil {
 		return run{}, fmt.Errorf("bare SQLite: %w", err)
 	}
-	n := float64(len(b.rows.episodes))
-	return run{stored: n / took.Seconds(), cost: float64(spent.Microseconds()) / n}, nil
+	return run{stored: float64(n) / took.Seconds(), cost: float64(spent.Microseconds()) / float64(n)}, nil
 }
