@@ -50,16 +50,16 @@ func (j *Journal) since(ctx context.Context, at time.Time) (uint64, error) {
 	}
 	first, n := info.State.FirstSeq, info.State.LastSeq+1-info.State.FirstSeq
 	var failed error
-	found := sort.Search(int(n), func(i int) bool { //nolint:gosec // an int holds what a stream does
+	found := sort.Search(int(n), func(i int) bool {
 		if failed != nil {
 			return true
 		}
-		msg, err := stream.GetMsg(ctx, first+uint64(i), jetstream.WithGetMsgSubject(allEffects)) //nolint:gosec // i is not negative
+		msg, err := stream.GetMsg(ctx, first+uint64(i), jetstream.WithGetMsgSubject(allEffects))
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return true
 		}
 		failed = err
 		return err != nil || !msg.Time.Before(at)
 	})
-	return max(first+uint64(found), 1) - 1, failed //nolint:gosec // found is not negative
+	return max(first+uint64(found), 1) - 1, failed
 }

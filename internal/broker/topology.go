@@ -138,7 +138,9 @@ func Topology(cfg TopologyConfig) Declaration {
 
 	stored := queue(StreamStored, events.NounStored)
 	stored.Description = "Wake-ups: safe to lose, repeat and reorder."
-	stored.MaxMsgsPerSubject = 1
+	// One message a subject would do, but nats-server 2.15.2 has hung for good on
+	// a work queue that drops the older one while it is acknowledged: publishers
+	// and acknowledgements of the stream wait, and so does its shutdown.
 	stored.MaxAge = time.Hour
 
 	ticks := queue(StreamTicks, events.NounTicks)

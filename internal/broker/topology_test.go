@@ -222,7 +222,7 @@ func TestDiffFindsDeviations(t *testing.T) { //nolint:tparallel // the cases cha
 			s.Consumers[0].FilterSubject = "palimpsest.ticks.default.*.*.*"
 		}, "TICKS coverage", true},
 		{"subjects", broker.StreamDeltas, func(s *broker.Stream) { s.Config.Subjects = []string{"palimpsest.deltas.>"} }, "DELTAS subjects", true},
-		{"per subject", broker.StreamStored, func(s *broker.Stream) { s.Config.MaxMsgsPerSubject = -1 }, "STORED messages per subject: want 1, have unlimited", true},
+		{"per subject", broker.StreamStored, func(s *broker.Stream) { s.Config.MaxMsgsPerSubject = 1 }, "STORED messages per subject: want unlimited, have 1", true},
 		{"ack policy", broker.StreamAudit, func(s *broker.Stream) { s.Consumers[1].AckPolicy = jetstream.AckNonePolicy }, "AUDIT consolidator-projector ack policy", true},
 		{"deliveries", broker.StreamTicks, func(s *broker.Stream) { s.Consumers[0].MaxDeliver = 5 }, "deliveries: want unlimited, have 5", true},
 		{"no pin", broker.StreamEpisodes, func(s *broker.Stream) {

@@ -46,6 +46,7 @@ type world struct {
 	fires    map[string]time.Time
 	holds    []store.DueHold
 	reads    int
+	looks    int // at the state of a scope
 }
 
 func newWorld() *world {
@@ -157,6 +158,7 @@ func (w *world) State(_ context.Context, fact scope.Scope) (memory.State, error)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.reads++
+	w.looks++
 	state := w.states[fact]
 	state.Scope = fact
 	return state, w.err
@@ -335,4 +337,9 @@ func endsOf(t testing.TB, out []events.Payload, err error) []events.SessionEnded
 		}
 	}
 	return ends
+}
+
+// wake hands the service one wake-up.
+func (s *Service) wake(ctx context.Context, in events.Event[events.EpisodeStored]) ([]events.Payload, error) {
+	return s.stored(ctx, []events.Event[events.EpisodeStored]{in})
 }

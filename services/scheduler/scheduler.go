@@ -80,7 +80,7 @@ func (*Service) Name() string { return "scheduler" }
 // Stages implements [pipeline.Service].
 func (s *Service) Stages() []pipeline.Stage {
 	return []pipeline.Stage{
-		pipeline.Consume("scheduler-stored", pipeline.On(s.stored)),
+		pipeline.Consume("scheduler-stored", pipeline.OnRun(s.stored)),
 		pipeline.Consume("scheduler-audit", pipeline.On(s.committed)),
 		pipeline.Clock("scheduler-agenda", agendaInterval, s.agendaReady, s.revisit),
 		pipeline.Clock("scheduler-idle", s.cfg.Sweep, nil, s.idle),

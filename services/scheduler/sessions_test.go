@@ -62,7 +62,7 @@ func TestSwitchEndsOnce(t *testing.T) {
 	w.say(one, 3)
 	w.pass(10 * time.Minute)
 	in := w.say(two, 1)
-	out, err := s.stored(t.Context(), in)
+	out, err := s.wake(t.Context(), in)
 	ends := endsOf(t, out, err)
 	want := []events.SessionEnded{{
 		Scope: one, Cause: events.EndSwitched, LastOrdinal: 3, Timestamp: events.Timestamp{Time: noon.Add(10 * time.Minute)},
@@ -70,22 +70,22 @@ func TestSwitchEndsOnce(t *testing.T) {
 	if diff := cmp.Diff(want, ends); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
-	out, err = s.stored(t.Context(), in)
+	out, err = s.wake(t.Context(), in)
 	if n := len(endsOf(t, out, err)); n != 0 {
 		t.Errorf("%d ends from the same news", n)
 	}
 	in.Delivery = 2
-	out, err = s.stored(t.Context(), in)
+	out, err = s.wake(t.Context(), in)
 	if again := endsOf(t, out, err); len(again) != 1 || !cmp.Equal(again[0].Identity(), ends[0].Identity()) {
 		t.Errorf("redelivered: %+v", again)
 	}
 	// Other replicas say the same under the same id.
-	out, err = w.service(t, Config{}).stored(t.Context(), in)
+	out, err = w.service(t, Config{}).wake(t.Context(), in)
 	if other := endsOf(t, out, err); len(other) != 1 || !cmp.Equal(other[0].Identity(), ends[0].Identity()) {
 		t.Errorf("another replica: %+v", other)
 	}
 	w.end(one, 3)
-	out, err = w.service(t, Config{}).stored(t.Context(), in)
+	out, err = w.service(t, Config{}).wake(t.Context(), in)
 	if n := len(endsOf(t, out, err)); n != 0 {
 		t.Errorf("%d ends of a session that has ended", n)
 	}
@@ -98,7 +98,7 @@ func TestAnonymousSessionsDoNotEndEachOther(t *testing.T) {
 	visitor := user("p", "")
 	w.say(session(visitor, "one"), 1)
 	w.pass(time.Hour)
-	out, err := s.stored(t.Context(), w.say(session(visitor, "two"), 1))
+	out, err := s.wake(t.Context(), w.say(session(visitor, "two"), 1))
 	if n := len(endsOf(t, out, err)); n != 0 {
 		t.Errorf("%d ends", n)
 	}

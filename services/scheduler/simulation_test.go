@@ -78,7 +78,7 @@ func draw[T any](rt *rapid.T, list *[]T) (T, bool) {
 func (m *simulation) wake() {
 	if in, ok := draw(m.rt, &m.wakes); ok {
 		in.Delivery = rapid.IntRange(1, 2).Draw(m.rt, "delivery")
-		out, err := m.replica().stored(context.Background(), in)
+		out, err := m.replica().wake(context.Background(), in)
 		m.publish(out, err)
 	}
 }
@@ -220,7 +220,7 @@ func (q *queue) heed(out []events.Payload, err error) {
 }
 
 func (q *queue) say(user int) {
-	q.heed(q.s.stored(context.Background(), q.world.say(scope.Scope{Project: "p", User: fmt.Sprint(user)}, 1)))
+	q.heed(q.s.wake(context.Background(), q.world.say(scope.Scope{Project: "p", User: fmt.Sprint(user)}, 1)))
 }
 
 // commit consolidates the oldest tick.

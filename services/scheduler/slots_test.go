@@ -16,7 +16,7 @@ func TestStuckRuleLeavesRoom(t *testing.T) {
 	s := w.service(t, Config{Rules: []memory.Rule{slow, quick}, Slots: 8})
 	issued := map[string]int{}
 	for n := range 40 {
-		out, err := s.stored(t.Context(), w.say(user("p", fmt.Sprint(n)), 1))
+		out, err := s.wake(t.Context(), w.say(user("p", fmt.Sprint(n)), 1))
 		for _, tick := range ticksOf(t, out, err) {
 			issued[tick.Rule]++
 			if tick.Rule == quick.ID { // slow's are stuck

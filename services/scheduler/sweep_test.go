@@ -31,7 +31,7 @@ func TestSweepRepeatsWhatIsOverdue(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	s := w.service(t, only(turn))
-	out, err := s.stored(t.Context(), w.say(alice, 2))
+	out, err := s.wake(t.Context(), w.say(alice, 2))
 	first := ticksOf(t, out, err)[0]
 	w.say(alice, 3)
 	waits := []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute}
@@ -62,7 +62,7 @@ func TestSweepRepeatsWhatIsNoLongerDue(t *testing.T) {
 	one := session(alice, "one")
 	in := w.say(one, 2)
 	w.end(one, 0)
-	out, err := s.stored(t.Context(), in)
+	out, err := s.wake(t.Context(), in)
 	if n := len(ticksOf(t, out, err)); n != 1 {
 		t.Fatalf("%d ticks, want 1", n)
 	}
@@ -239,7 +239,7 @@ func TestConfig(t *testing.T) {
 	disabled.Enabled = false
 	w := newWorld()
 	s := w.service(t, only(disabled))
-	out, err := s.stored(t.Context(), w.say(alice, 1))
+	out, err := s.wake(t.Context(), w.say(alice, 1))
 	if n := len(ticksOf(t, out, err)); n != 0 || len(s.Stages()) != 6 || s.Name() != "scheduler" {
 		t.Errorf("a disabled rule ticks %d times", n)
 	}

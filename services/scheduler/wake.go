@@ -12,14 +12,18 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// stored looks at a scope in which something was said or a session ended.
-func (s *Service) stored(ctx context.Context, in events.Event[events.EpisodeStored]) ([]events.Payload, error) {
-	fact := in.Data.Scope
+// stored looks once at a scope in which something was said or a session ended,
+// however many wake-ups say so.
+func (s *Service) stored(ctx context.Context, in []events.Event[events.EpisodeStored]) ([]events.Payload, error) {
+	fact := in[0].Data.Scope
 	state, err := s.deps.Schedule.State(ctx, fact)
 	if err != nil {
 		return nil, fmt.Errorf("read state: %w", err)
 	}
-	v := visitOf(in.Meta)
+	v := woken
+	for _, e := range in {
+		v = max(v, visitOf(e.Meta))
+	}
 	ends, err := s.switches(ctx, fact, v == wokenAgain)
 	if err != nil {
 		return nil, err

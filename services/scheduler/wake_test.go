@@ -23,7 +23,7 @@ func TestStoredIssuesATick(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	s := w.service(t, only(turn))
-	out, err := s.stored(t.Context(), w.say(alice, 3))
+	out, err := s.wake(t.Context(), w.say(alice, 3))
 	want := []events.TickIssued{{Batch: events.Batch{
 		Header: events.Header{Scope: alice}, Rule: "turn", Range: events.Range{To: 3}, Cause: events.CauseEvery,
 	}}}
@@ -32,15 +32,33 @@ func TestStoredIssuesATick(t *testing.T) {
 	}
 }
 
+// TestWakeUpsOfOneScopeAreOneLook: STORED keeps them all.
+func TestWakeUpsOfOneScopeAreOneLook(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	s := w.service(t, only(turn))
+	var in []events.Event[events.EpisodeStored]
+	for range 5 {
+		in = append(in, w.say(alice, 1))
+	}
+	out, err := s.stored(t.Context(), in)
+	if ticks := ticksOf(t, out, err); len(ticks) != 1 || ticks[0].Range != (events.Range{To: 5}) {
+		t.Errorf("ticks %+v", ticks)
+	}
+	if w.looks != 1 {
+		t.Errorf("%d looks at the scope", w.looks)
+	}
+}
+
 // TestNextTickWaitsForTheWatermark follows one scope through its ticks.
 func TestNextTickWaitsForTheWatermark(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	s := w.service(t, only(turn))
-	out, err := s.stored(t.Context(), w.say(alice, 1))
+	out, err := s.wake(t.Context(), w.say(alice, 1))
 	first := ticksOf(t, out, err)[0]
 	for range 3 {
-		out, err = s.stored(t.Context(), w.say(alice, 1))
+		out, err = s.wake(t.Context(), w.say(alice, 1))
 		if n := len(ticksOf(t, out, err)); n != 0 {
 			t.Fatalf("%d ticks while one is under way", n)
 		}
@@ -63,7 +81,7 @@ func TestCommitBeforeTheStore(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	s := w.service(t, only(turn))
-	out, err := s.stored(t.Context(), w.say(alice, 1))
+	out, err := s.wake(t.Context(), w.say(alice, 1))
 	first := ticksOf(t, out, err)[0]
 	w.say(alice, 1)
 	c, _ := w.apply(first, true)
@@ -79,14 +97,14 @@ func TestWakeUpBetweenCommitAndStore(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	s := w.service(t, only(turn))
-	out, err := s.stored(t.Context(), w.say(alice, 1))
+	out, err := s.wake(t.Context(), w.say(alice, 1))
 	first := ticksOf(t, out, err)[0]
 	lagging, _ := w.apply(first, true)
 	out, err = s.committed(t.Context(), lagging)
 	if n := len(ticksOf(t, out, err)); n != 0 {
 		t.Fatalf("%d ticks with nothing pending", n)
 	}
-	out, err = s.stored(t.Context(), w.say(alice, 1))
+	out, err = s.wake(t.Context(), w.say(alice, 1))
 	if n := len(ticksOf(t, out, err)); n != 0 {
 		t.Fatalf("%d ticks before the store has the watermark", n)
 	}
@@ -113,11 +131,11 @@ func TestRedeliveryRepeatsTheTick(t *testing.T) {
 	w := newWorld()
 	s := w.service(t, only(turn))
 	in := w.say(alice, 1)
-	out, err := s.stored(t.Context(), in)
+	out, err := s.wake(t.Context(), in)
 	first := ticksOf(t, out, err)[0]
 	w.say(alice, 5)
 	in.Delivery = 2
-	out, err = s.stored(t.Context(), in)
+	out, err = s.wake(t.Context(), in)
 	again := ticksOf(t, out, err)
 	if len(again) != 1 || !cmp.Equal(again[0].Identity(), first.Identity()) {
 		t.Errorf("redelivered: %+v, want %+v", again, first)
@@ -150,7 +168,7 @@ func TestTickBounds(t *testing.T) {
 			for i := range w.episodes[alice] {
 				w.episodes[alice][i].Content = strings.Repeat("x", tt.content)
 			}
-			out, err := s.stored(t.Context(), in)
+			out, err := s.wake(t.Context(), in)
 			if ticks := ticksOf(t, out, err); len(ticks) != 1 || ticks[0].Range != (events.Range{To: tt.want}) {
 				t.Errorf("%+v, want a range to %d", ticks, tt.want)
 			}
@@ -164,13 +182,13 @@ func TestSessionEndMakesTheRuleDue(t *testing.T) {
 	s := w.service(t, only(memory.Rule{ID: "sleep", Cadence: memory.Cadence{Every: 100, SessionEnd: true}, Enabled: true}))
 	one := session(alice, "one")
 	in := w.say(one, 5)
-	out, err := s.stored(t.Context(), in)
+	out, err := s.wake(t.Context(), in)
 	if n := len(ticksOf(t, out, err)); n != 0 {
 		t.Fatalf("%d ticks before the end", n)
 	}
 	w.end(one, 0)
 	w.say(session(alice, "two"), 2)
-	out, err = s.stored(t.Context(), in)
+	out, err = s.wake(t.Context(), in)
 	ticks := ticksOf(t, out, err)
 	if len(ticks) != 1 || ticks[0].Cause != events.CauseSessionEnd || ticks[0].Range != (events.Range{To: 5}) {
 		t.Fatalf("after the end: %+v", ticks)
@@ -212,13 +230,13 @@ func TestSlots(t *testing.T) {
 	s := w.service(t, Config{Rules: []memory.Rule{turn}, Slots: 3})
 	var ticks []events.TickIssued
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
-		out, err := s.stored(t.Context(), w.say(user("p", name), 1))
+		out, err := s.wake(t.Context(), w.say(user("p", name), 1))
 		ticks = append(ticks, ticksOf(t, out, err)...)
 	}
 	if len(ticks) != 3 {
 		t.Fatalf("%d ticks under way, want 3", len(ticks))
 	}
-	out, err := s.stored(t.Context(), w.say(user("other", "a"), 1))
+	out, err := s.wake(t.Context(), w.say(user("other", "a"), 1))
 	if n := len(ticksOf(t, out, err)); n != 1 {
 		t.Errorf("another project got %d ticks, want 1", n)
 	}
@@ -241,7 +259,7 @@ func TestStoreErrorsAreRetried(t *testing.T) {
 	s := w.service(t, Config{})
 	in := w.say(session(alice, "one"), 1)
 	w.err = errors.New("locked")
-	if _, err := s.stored(t.Context(), in); err == nil {
+	if _, err := s.wake(t.Context(), in); err == nil {
 		t.Error("stored hides the store's error")
 	}
 	if _, err := s.sweep(t.Context(), noon); err == nil {
@@ -265,12 +283,12 @@ func TestFewReads(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	s := w.service(t, Config{})
-	if _, err := s.stored(t.Context(), w.say(session(alice, "one"), 1)); err != nil {
+	if _, err := s.wake(t.Context(), w.say(session(alice, "one"), 1)); err != nil {
 		t.Fatal(err)
 	}
 	in := w.say(session(alice, "one"), 1)
 	w.reads = 0
-	if _, err := s.stored(t.Context(), in); err != nil {
+	if _, err := s.wake(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
 	if w.reads > 4 {
@@ -284,7 +302,7 @@ func BenchmarkStored(b *testing.B) {
 	in := w.say(session(alice, "one"), 1)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.stored(b.Context(), in); err != nil {
+		if _, err := s.wake(b.Context(), in); err != nil {
 			b.Fatal(err)
 		}
 	}
