@@ -22,9 +22,10 @@ var services = []string{"ingest", "scheduler", "extractor", "decider", "consolid
 type cluster struct {
 	*instance // through which it is spoken to; no process of its own
 
-	nats    *natsServer
-	config  string
-	members []*member
+	nats       *natsServer
+	clickhouse string
+	config     string
+	members    []*member
 }
 
 // startCluster runs so many replicas of each service, all started at once over
@@ -33,7 +34,7 @@ func startCluster(t testing.TB, replicas int, settings ...string) *cluster {
 	t.Helper()
 	redis, namespace := redisNamespace(t)
 	dsn := clickhousetest.DSN(t)
-	c := &cluster{nats: startNATS(t), config: filepath.Join(t.TempDir(), "palimpsest.yaml")}
+	c := &cluster{nats: startNATS(t), clickhouse: dsn, config: filepath.Join(t.TempDir(), "palimpsest.yaml")}
 	lines := []string{
 		"memory: " + redis, "redis:", "  namespace: " + namespace, "audit: " + dsn,
 		"nats:", "  url: " + c.nats.url(), "http:", "  listen: 127.0.0.1:0",

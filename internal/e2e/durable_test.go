@@ -123,14 +123,7 @@ func TestP1AcknowledgedIsDurable(t *testing.T) {
 	quiet.settled(everything("default"), users*turns)
 
 	for _, s := range disturbed {
-		sel := scope.Under(s.who)
-		got := i.recent(sel)
-		for l, r := 0, len(got)-1; l < r; l, r = l+1, r-1 {
-			got[l], got[r] = got[r], got[l]
-		}
-		if diff := cmp.Diff(s.turns, contents(got)); diff != "" {
-			t.Errorf("%s: what was said (-said +stored):\n%s", s.who.User, diff)
-		}
+		wantSaid(t, i, s)
 	}
 	if diff := cmp.Diff(quiet.export(everything("default"), true), i.export(everything("default"), true)); diff != "" {
 		t.Errorf("what is known (-undisturbed +killed):\n%s", diff)

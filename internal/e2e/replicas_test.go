@@ -1,0 +1,175 @@
+package e2e
+
+import (
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
+
+	"palimpsest/internal/broker"
+	"palimpsest/pkg/api"
+	"palimpsest/pkg/scope"
+)
+
+// soon has what a dead process left come back within seconds, where an operator
+// would wait a minute.
+var soon = []string{"scheduler:", "  sweep: 2s", "  overdue: 5s"}
+
+// TestP1TwelveProcessesAreKilled runs two replicas of each service and restarts
+// all of them while they are spoken to: first in turn, as an upgrade does, then
+// killed one by one. What was said is there, once and in order, and what is known
+// is what one process that nobody disturbs knows, byte by byte.
+func TestP1TwelveProcessesAreKilled(t *testing.T) {
+	t.Parallel()
+	const users, each = 4, 4 // episodes of a user while one process ends
+	c := startCluster(t, 2, soon...)
+	turns := 2 * len(c.members) * each
+	disturbed, calm := scripts(users, turns), scripts(users, turns)
+
+	said := 0
+	for _, m := range c.members {
+		said += each
+		tellUpTo(c.instance, disturbed, said, func() {
+			if took, err := m.stop(); err != nil {
+				t.Errorf("%s ended after %v: %v", m.service, took, err)
+			}
+		})
+		if err := m.launch(); err != nil {
+			t.Fatalf("%s: %v", m.service, err)
+		}
+	}
+	var restarts errgroup.Group
+	for _, n := range rand.New(rand.NewPCG(1, 2)).Perm(len(c.members)) { //nolint:gosec // the order of kills is no secret
+		m := c.members[n]
+		said += each
+		tellUpTo(c.instance, disturbed, said, m.kill)
+		restarts.Go(m.launch)
+	}
+	if err := restarts.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	c.through(c.of("query")[1])
+	c.settled(everything("default"), users*turns)
+
+	quiet := start(t, t.TempDir())
+	tellAll(quiet, calm, 0, nil)
+	quiet.settled(everything("default"), users*turns)
+
+	for _, s := range disturbed {
+		wantSaid(t, c.instance, s)
+	}
+	if diff := cmp.Diff(exported(t, quiet), exported(t, c.instance)); diff != "" {
+		t.Errorf("what is known (-one process +twelve, killed):\n%s", diff)
+	}
+	if letters := c.buried(0); len(letters) > 0 {
+		t.Errorf("dead letters: %+v", letters)
+	}
+	wantReplayed(t, c.instance, everything("default"))
+	wantAuditRows(t, c.instance, c.clickhouse)
+}
+
+// tellUpTo tells every script at once up to a turn, and calls meanwhile in the
+// meantime.
+func tellUpTo(i *instance, all []*script, turn int, meanwhile func()) {
+	i.t.Helper()
+	var told errgroup.Group
+	for _, s := range all {
+		part := &script{who: s.who, turns: s.turns[:turn], next: s.next}
+		s.next = turn
+		told.Go(func() error { return part.tell(i.t.Context(), i, nil) })
+	}
+	meanwhile()
+	if err := told.Wait(); err != nil {
+		i.t.Fatal(err)
+	}
+}
+
+// wantSaid wants all that a script says, once, in its order.
+func wantSaid(t *testing.T, i *instance, s *script) {
+	t.Helper()
+	got := i.recent(scope.Under(s.who))
+	for l, r := 0, len(got)-1; l < r; l, r = l+1, r-1 {
+		got[l], got[r] = got[r], got[l]
+	}
+	if diff := cmp.Diff(s.turns, contents(got)); diff != "" {
+		t.Errorf("%s: what was said (-said +stored):\n%s", s.who.User, diff)
+	}
+}
+
+// exported is what `palimpsest export --content` prints.
+func exported(t *testing.T, i *instance) string {
+	t.Helper()
+	out, said, code := run(t, nil, "--server", i.HTTP, "export", "--content")
+	if code != 0 {
+		t.Fatalf("export: code %d: %s", code, said)
+	}
+	return out
+}
+
+// TestP7DrainAnswersWhoWaits asks query to end while a caller waits for what
+// nobody works on: it lets nobody else in, answers the caller, and ends well; a
+// second signal ends another at once.
+func TestP7DrainAnswersWhoWaits(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, 1, "  drain: 1s", "query:", "  wait: 60s") // the first of http
+	c.of("decider")[0].kill()
+	query := c.of("query")[0]
+
+	type answer struct {
+		written api.Written
+		err     error
+	}
+	commands := uint64(0)
+	ask := func() <-chan answer {
+		answered := make(chan answer, 1)
+		go func() {
+			written, err := c.api.Remember(t.Context(), api.Remember{Scope: api.Scope{User: "nora"}, Text: "Locker 7 is blue."}, "")
+			answered <- answer{written, err}
+		}()
+		commands++
+		eventually(t, "a command under way", func() error {
+			stream, err := c.js.Stream(t.Context(), broker.StreamCommands)
+			if err == nil && stream.CachedInfo().State.Msgs != commands {
+				err = errors.New("not yet")
+			}
+			return err
+		})
+		return answered
+	}
+	answered := ask()
+	took, err := query.stop()
+	if err != nil {
+		t.Errorf("ended with %v", err)
+	}
+	if a := <-answered; a.err != nil || a.written.Status != "accepted" {
+		t.Errorf("after %v the caller was told %+v, %v", took, a.written, a.err)
+	}
+
+	if err := query.launch(); err != nil {
+		t.Fatal(err)
+	}
+	c.through(query)
+	ask()
+	if err := query.process.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "nobody is let in", func() error {
+		res, err := http.Get(query.http + "/healthz") //nolint:noctx // it is refused, or answered at once
+		if err != nil {
+			return nil
+		}
+		return res.Body.Close()
+	})
+	began := time.Now()
+	if _, err := query.stop(); err == nil {
+		t.Error("the second signal was taken for the first")
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("the second signal took %v", took)
+	}
+}
