@@ -25,6 +25,9 @@ var (
 	// ErrAway: the store's server does not take part yet, or any more: it starts,
 	// or another takes its place.
 	ErrAway = errors.New("store: away")
+	// ErrLost: the store may hold less than it acknowledged, and takes no write
+	// before that is put back; see [Mender].
+	ErrLost = errors.New("store: lost acknowledged writes, which are to be put back first")
 	// ErrFull: there is no room for more.
 	ErrFull = errors.New("store: no space left")
 	// ErrMismatch: a request id is known with another body.

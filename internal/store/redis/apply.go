@@ -22,7 +22,6 @@ func (s *Store) Apply(ctx context.Context, effect events.EffectCommitted, auditS
 	if err != nil {
 		return err
 	}
-	p := s.layout.place(effect.Scope)
 	return s.write(ctx, effect.Scope, func(f fields, b *batch) error {
 		switch revision := f.uint("rev"); {
 		case effect.Incarnation < f.uint("inc"):
@@ -32,7 +31,7 @@ func (s *Store) Apply(ctx context.Context, effect events.EffectCommitted, auditS
 		case effect.Revision > revision+1:
 			return store.ErrBehind
 		}
-		known, err := s.readKnown(ctx, p, effect, rows)
+		known, err := s.readKnown(ctx, b.place, effect, rows)
 		if err != nil {
 			return err
 		}
@@ -88,7 +87,7 @@ func encode(what string, v any) (string, error) {
 }
 
 func (s *Store) prepareRows(effect events.EffectCommitted) (r rows, err error) {
-	p := s.layout.place(effect.Scope)
+	p := s.place(effect.Scope)
 	for _, fact := range effect.Facts {
 		f, err := prepareFact(fact)
 		if err != nil {

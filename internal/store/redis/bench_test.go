@@ -60,12 +60,15 @@ func BenchmarkApply(b *testing.B) {
 		wipe(b, s.cfg)
 		wipe(b, raw.cfg)
 		for _, st := range []*Store{s, raw} {
+			if err := st.chooseInUse(b.Context()); err != nil {
+				b.Fatal(err)
+			}
 			if err := st.prepare(b.Context()); err != nil {
 				b.Fatal(err)
 			}
 		}
 		bare := each(func(user string, revision uint64) error {
-			p := raw.layout.place(scope.Scope{Project: "p", User: user})
+			p := raw.place(scope.Scope{Project: "p", User: user})
 			var commands [][]any
 			for _, f := range benchEffect(user, revision).Facts {
 				n, err := prepareFact(f)
@@ -119,7 +122,7 @@ func BenchmarkSearch(b *testing.B) {
 	q := store.SearchQuery{Target: store.Facts, Limit: 10}
 	bare := func(text string, more ...any) func() error {
 		return func() error {
-			args := append([]any{"FT.SEARCH", s.layout.index(), text, "RETURN", 1, "b", "LIMIT", 0, 10}, more...)
+			args := append([]any{"FT.SEARCH", s.layout().index(), text, "RETURN", 1, "b", "LIMIT", 0, 10}, more...)
 			_, err := s.call(b.Context(), append(args, "DIALECT", 2)...)
 			return err
 		}

@@ -82,9 +82,9 @@ func (s *Store) write(ctx context.Context, fact scope.Scope, work func(f fields,
 	if err := fact.Validate(); err != nil {
 		return err
 	}
-	p := s.layout.place(fact)
-	defer s.turns.take(p)()
+	defer s.turns.take(s.place(fact))()
 	for range maxAttempts {
+		p := s.place(fact)
 		f, err := s.stateFields(ctx, p)
 		if err != nil {
 			return err
@@ -100,7 +100,7 @@ func (s *Store) write(ctx context.Context, fact scope.Scope, work func(f fields,
 		}
 		b.set(f, "ver", version)
 		done, err := s.commit(ctx, b)
-		if err != nil || done {
+		if err != nil && !errors.Is(err, errMoved) || done {
 			return err
 		}
 	}
@@ -111,7 +111,8 @@ func (s *Store) commit(ctx context.Context, b *batch) (bool, error) {
 	b.do("HSET", b.place.state(), append(b.place.scopeFields(kindState, b.place.fact), b.state...)...)
 	args := append([]any{b.held}, b.guards...)
 	args = append(append(args, b.n), b.commands...)
-	done, err := s.run(ctx, commitScript, b.keys, append(args, s.watched.args()...)...)
+	t := b.place.tenure
+	done, err := s.guarded(ctx, t, commitScript, b.keys, append(args, t.watched.args()...)...)
 	if err != nil {
 		return false, fmt.Errorf("commit: %w", err)
 	}

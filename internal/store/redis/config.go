@@ -15,6 +15,7 @@ import (
 const (
 	DefaultNamespace      = "pal"
 	DefaultQueryTimeout   = 5 * time.Second
+	DefaultPulse          = time.Second
 	DefaultM              = 16
 	DefaultEFConstruction = 200
 	DefaultEFRuntime      = 128
@@ -40,8 +41,9 @@ type Config struct {
 	URL string `yaml:"-"`
 	// Namespace begins every key; empty means [DefaultNamespace].
 	Namespace string
-	// Generation to open; 0 means the one that was promoted last.
-	Generation uint64 `yaml:"-"`
+	// Building says that the store is the next generation, empty, which nobody uses
+	// before [Store.Promote].
+	Building bool `yaml:"-"`
 	// Embedder names the space of the vectors. With zero Dimensions the first
 	// vector stored decides.
 	Embedder embed.Info `yaml:"-"`
@@ -59,6 +61,9 @@ type Config struct {
 	// DecayThreshold is the confidence under which a fact is due for pruning; 0
 	// means memory.DefaultDecayThreshold.
 	DecayThreshold float64 `yaml:"-"`
+	// Pulse is how often the store looks whether the server forgot something; 0
+	// means [DefaultPulse].
+	Pulse time.Duration
 	// Now is the clock of expiries; nil means time.Now.
 	Now func() time.Time
 	// Logger hears of what nobody is told otherwise; nil means silence.
@@ -69,7 +74,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Namespace: DefaultNamespace, Vectors: Flat, M: DefaultM, EFConstruction: DefaultEFConstruction,
-		EFRuntime: DefaultEFRuntime, QueryTimeout: DefaultQueryTimeout,
+		EFRuntime: DefaultEFRuntime, QueryTimeout: DefaultQueryTimeout, Pulse: DefaultPulse,
 	}
 }
 
@@ -86,6 +91,8 @@ func (c Config) Validate() error {
 		return errors.New("redis: vectors: a setting is negative")
 	case c.QueryTimeout < 0:
 		return errors.New("redis: query timeout is negative")
+	case c.Pulse < 0:
+		return errors.New("redis: pulse is negative")
 	case c.DecayThreshold < 0 || c.DecayThreshold >= 1:
 		return fmt.Errorf("redis: decay threshold: %g is outside [0,1)", c.DecayThreshold)
 	}
@@ -109,6 +116,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.QueryTimeout == 0 {
 		c.QueryTimeout = DefaultQueryTimeout
+	}
+	if c.Pulse == 0 {
+		c.Pulse = DefaultPulse
 	}
 	if c.DecayThreshold == 0 {
 		c.DecayThreshold = memory.DefaultDecayThreshold

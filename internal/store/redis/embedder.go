@@ -16,14 +16,16 @@ type meta struct {
 	Embedder embed.Info `json:"embedder"`
 }
 
-func (s *Store) readMeta(ctx context.Context) (meta, bool, error) {
-	var m meta
-	reply, err := s.call(ctx, "GET", s.layout.shared(keyMeta))
+func (s *Store) readMeta(ctx context.Context, l layout) (m meta, known bool, err error) {
+	reply, err := s.call(ctx, "GET", l.shared(keyMeta))
 	if err != nil || reply == nil {
 		return m, false, err
 	}
 	if err := json.Unmarshal([]byte(text(reply)), &m); err != nil {
 		return m, false, fmt.Errorf("redis: %w: meta: %w", store.ErrDamaged, err)
+	}
+	if m.Schema > schemaVersion {
+		return m, true, fmt.Errorf("redis: schema %d, this is %d: %w", m.Schema, schemaVersion, store.ErrNewer)
 	}
 	return m, true, nil
 }
@@ -33,7 +35,7 @@ func (s *Store) writeMeta(ctx context.Context, m meta) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.call(ctx, "SET", s.layout.shared(keyMeta), raw)
+	_, err = s.call(ctx, "SET", s.layout().shared(keyMeta), raw)
 	return err
 }
 
@@ -41,15 +43,12 @@ func (s *Store) writeMeta(ctx context.Context, m meta) error {
 // space may change while there are no vectors, or when the caller wants them
 // made anew.
 func (s *Store) adoptEmbedder(ctx context.Context) error {
-	m, known, err := s.readMeta(ctx)
+	m, known, err := s.readMeta(ctx, s.layout())
 	if err != nil {
 		return err
 	}
-	if known && m.Schema > schemaVersion {
-		return fmt.Errorf("redis: schema %d, this is %d: %w", m.Schema, schemaVersion, store.ErrNewer)
-	}
 	want := s.cfg.Embedder
-	s.dimensions.Store(int64(m.Embedder.Dimensions))
+	s.tenure().dimensions.Store(int64(m.Embedder.Dimensions))
 	if known && (want.Dimensions == 0 || sameSpace(m.Embedder, want)) {
 		return nil
 	}
@@ -58,7 +57,7 @@ func (s *Store) adoptEmbedder(ctx context.Context) error {
 			return err
 		}
 	}
-	s.dimensions.Store(int64(want.Dimensions))
+	s.tenure().dimensions.Store(int64(want.Dimensions))
 	return s.writeMeta(ctx, meta{Schema: schemaVersion, Embedder: want})
 }
 
@@ -89,7 +88,7 @@ func (s *Store) leaveSpace(ctx context.Context, from embed.Info) error {
 			return err
 		}
 	}
-	_, err = s.call(ctx, "FT.DROPINDEX", s.layout.index())
+	_, err = s.call(ctx, "FT.DROPINDEX", s.layout().index())
 	if err != nil && isMissingIndex(err) {
 		return nil
 	}
@@ -118,10 +117,10 @@ func (s *Store) setDimensions(ctx context.Context, n int) error {
 	if err := s.writeMeta(ctx, meta{Schema: schemaVersion, Embedder: info}); err != nil {
 		return err
 	}
-	args := append([]any{"FT.ALTER", s.layout.index(), "SCHEMA", "ADD"}, s.vectorField(n)...)
+	args := append([]any{"FT.ALTER", s.layout().index(), "SCHEMA", "ADD"}, s.vectorField(n)...)
 	if _, err := s.call(ctx, args...); err != nil && !strings.Contains(strings.ToLower(err.Error()), "duplicate field") {
 		return err
 	}
-	s.dimensions.Store(int64(n))
+	s.tenure().dimensions.Store(int64(n))
 	return s.awaitIndex(ctx)
 }

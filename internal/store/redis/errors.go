@@ -25,6 +25,8 @@ func explain(err error) error {
 	}
 	text := err.Error()
 	switch {
+	case isRefused(err):
+		return err // those who asked look why
 	case strings.HasPrefix(text, "OOM "):
 		err = fmt.Errorf("%w: %w", store.ErrFull, err)
 	case isMissingIndex(err):

@@ -40,7 +40,7 @@ func (s *Store) Scopes(ctx context.Context, sel scope.Selector, yield func(scope
 	}
 	after := ""
 	for {
-		rows, err := s.statePage(ctx, of(kindState).within(s.layout, sel).holding(), after)
+		rows, err := s.statePage(ctx, of(kindState).within(s.layout(), sel).holding(), after)
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (s *Store) Snapshot(ctx context.Context, fact scope.Scope) (store.Snapshot,
 	if err := fact.Validate(); err != nil {
 		return snap, err
 	}
-	p := s.layout.place(fact)
+	p := s.place(fact)
 	reply, err := s.run(ctx, snapshotScript, []string{p.state(), p.row(kindMembers)}, p.base)
 	if err != nil {
 		return snap, err

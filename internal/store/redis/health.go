@@ -2,34 +2,30 @@ package redis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
-
-	goredis "github.com/redis/go-redis/v9"
 
 	"palimpsest/internal/store"
 )
 
 // Ping implements [store.Health]: the server takes a write, the index answers,
-// and the generation is still the one in use.
+// and nothing that was acknowledged is missing.
 func (s *Store) Ping(ctx context.Context) error {
-	if _, err := s.call(ctx, "SET", s.layout.shared("pinged"), s.cfg.Now().UnixMicro()); err != nil {
+	if _, err := s.call(ctx, "SET", s.layout().shared("pinged"), s.cfg.Now().UnixMicro()); err != nil {
 		return err
+	}
+	if _, err := s.look(ctx); err != nil {
+		return err
+	}
+	if s.isLost() {
+		return fmt.Errorf("redis: %w", store.ErrLost)
 	}
 	info, err := s.indexInfo(ctx)
 	if err != nil {
 		return err
 	}
 	s.watchFailures(info)
-	current, err := s.promoted(ctx)
-	if err != nil {
-		return err
-	}
-	if current > s.layout.generation {
-		return fmt.Errorf("redis: generation %d was replaced by %d: open the store anew", s.layout.generation, current)
-	}
 	return nil
 }
 
@@ -64,29 +60,4 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 		}
 	}
 	return st, err
-}
-
-// deleteBatch is how many keys are looked at between two answers to others.
-const deleteBatch = 512
-
-// deleteKeys removes every key of the generation.
-func (s *Store) deleteKeys(ctx context.Context) error {
-	if err := s.begin(ctx); err != nil {
-		return err
-	}
-	defer s.end()
-	// No pattern character can be in the root: the namespace alone is not ours.
-	pattern := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(s.layout.root()) + "*"
-	scan := func(ctx context.Context, node goredis.UniversalClient) error {
-		keys := node.Scan(ctx, 0, pattern, deleteBatch).Iterator()
-		var failed error
-		for failed == nil && keys.Next(ctx) {
-			failed = node.Unlink(ctx, keys.Val()).Err()
-		}
-		return errors.Join(failed, keys.Err())
-	}
-	if cluster, ok := s.client.(*goredis.ClusterClient); ok {
-		return explain(cluster.ForEachMaster(ctx, func(ctx context.Context, node *goredis.Client) error { return scan(ctx, node) }))
-	}
-	return explain(scan(ctx, s.client))
 }

@@ -18,7 +18,7 @@ func (s *Store) Holds(ctx context.Context, fact scope.Scope) ([]events.Hold, err
 	if err := fact.Validate(); err != nil {
 		return nil, err
 	}
-	list, err := bodies[events.Hold](ctx, s, of(kindHold).in(s.layout.place(fact)))
+	list, err := bodies[events.Hold](ctx, s, of(kindHold).in(s.place(fact)))
 	slices.SortFunc(list, func(a, b events.Hold) int { return cmp.Or(a.HeldAt.Compare(b.HeldAt), cmp.Compare(a.ID, b.ID)) })
 	return list, err
 }
@@ -31,7 +31,7 @@ func (s *Store) ListHolds(ctx context.Context, sel scope.Selector, q store.HoldQ
 	if err := sel.Validate(); err != nil {
 		return nil, err
 	}
-	find := of(kindHold).within(s.layout, sel)
+	find := of(kindHold).within(s.layout(), sel)
 	if q.ID != "" {
 		find.tag("id", token(q.ID))
 	}
@@ -111,7 +111,7 @@ func (s *Store) dueHolds(ctx context.Context, rows []found) ([]store.DueHold, er
 	}
 	commands := make([][]any, len(facts))
 	for i, fact := range facts {
-		commands[i] = []any{"HGET", s.layout.place(fact).state(), "inc"}
+		commands[i] = []any{"HGET", s.place(fact).state(), "inc"}
 	}
 	replies, err := s.pipe(ctx, commands)
 	for i, r := range replies {

@@ -2,13 +2,9 @@ package redis
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
-
-	"palimpsest/internal/store"
 )
 
 // schemaVersion numbers the layout of rows and index; a change that the index
@@ -22,33 +18,6 @@ const (
 	keyFire    = "fire"
 	keyRequest = "request"
 )
-
-// generationKey names the generation that was promoted last.
-func (l layout) generationKey() string { return l.namespace + ":generation" }
-
-func (s *Store) chooseGeneration(ctx context.Context) error {
-	if s.layout.generation != 0 {
-		return nil
-	}
-	s.layout.generation = 1
-	promoted, err := s.promoted(ctx)
-	if promoted != 0 {
-		s.layout.generation = promoted
-	}
-	return err
-}
-
-func (s *Store) promoted(ctx context.Context) (uint64, error) {
-	reply, err := s.call(ctx, "GET", s.layout.generationKey())
-	if err != nil || reply == nil {
-		return 0, err
-	}
-	n, err := strconv.ParseUint(text(reply), 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("redis: %w: generation %q", store.ErrDamaged, text(reply))
-	}
-	return n, nil
-}
 
 // schema are the fields of the one index. Tags keep case and are separated by a
 // comma, which no encoded value holds. Terms come stemmed and encoded.
@@ -88,27 +57,25 @@ func (s *Store) vectorField(dimensions int) []any {
 	return []any{"v", "VECTOR", "FLAT", 6, "TYPE", "FLOAT32", "DIM", dimensions, "DISTANCE_METRIC", "COSINE"}
 }
 
-// makeIndex creates the index where there is none, points the alias at it if no
-// generation was promoted so far, and waits until it is whole: one over rows that
-// exist is filled behind the server's reply.
+// makeIndex creates the index where there is none, points the alias at it unless
+// it is under construction, and waits until it is whole: one over rows that exist
+// is filled behind the server's reply.
 func (s *Store) makeIndex(ctx context.Context) error {
 	args := []any{
-		"FT.CREATE", s.layout.index(), "ON", "HASH", "PREFIX", 1, s.layout.root(),
+		"FT.CREATE", s.layout().index(), "ON", "HASH", "PREFIX", 1, s.layout().root(),
 		"NOOFFSETS", "NOHL", "STOPWORDS", 0, "SCHEMA",
 	}
 	args = append(args, schema()...)
-	if n := int(s.dimensions.Load()); n > 0 {
+	if n := int(s.tenure().dimensions.Load()); n > 0 {
 		args = append(args, s.vectorField(n)...)
 	}
 	if _, err := s.call(ctx, args...); err != nil && !strings.Contains(err.Error(), "Index already exists") {
 		return err
 	}
-	current, err := s.promoted(ctx)
-	if err == nil && current == 0 {
-		err = s.Promote(ctx)
-	}
-	if err != nil {
-		return err
+	if !s.cfg.Building {
+		if _, err := s.call(ctx, "FT.ALIASUPDATE", s.layout().alias(), s.layout().index()); err != nil {
+			return err
+		}
 	}
 	return s.awaitIndex(ctx)
 }
@@ -137,7 +104,7 @@ func (s *Store) awaitIndex(ctx context.Context) error {
 }
 
 func (s *Store) indexInfo(ctx context.Context) (fields, error) {
-	reply, err := s.call(ctx, "FT.INFO", s.layout.index())
+	reply, err := s.call(ctx, "FT.INFO", s.layout().index())
 	if err != nil {
 		return nil, err
 	}
@@ -156,64 +123,7 @@ func (s *Store) indexInfo(ctx context.Context) (fields, error) {
 // because one field could not be read.
 func (s *Store) watchFailures(info fields) {
 	n := info.uint("hash_indexing_failures")
-	if last := s.failures.Swap(n); n > last {
-		s.cfg.Logger.Error("the search index left rows out", "index", s.layout.index(), "rows", n, "error", info["last error"])
+	if last := s.tenure().failures.Swap(n); n > last {
+		s.cfg.Logger.Error("the search index left rows out", "index", s.layout().index(), "rows", n, "error", info["last error"])
 	}
-}
-
-// Promote makes this generation the one that is opened by default and that the
-// alias stands for. A store that is open on another goes on with that one; its
-// Ping says that it was replaced.
-func (s *Store) Promote(ctx context.Context) error {
-	if _, err := s.call(ctx, "FT.ALIASUPDATE", s.layout.alias(), s.layout.index()); err != nil {
-		return fmt.Errorf("promote: %w", err)
-	}
-	_, err := s.call(ctx, "SET", s.layout.generationKey(), s.layout.generation)
-	return err
-}
-
-// Discard removes this generation, rows and index, which must not be the
-// promoted one. Rows go in batches, so that the server answers others between.
-func (s *Store) Discard(ctx context.Context) error {
-	current, err := s.promoted(ctx)
-	if err != nil {
-		return err
-	}
-	if current == s.layout.generation {
-		return fmt.Errorf("redis: discard: generation %d is in use", current)
-	}
-	if _, err := s.call(ctx, "FT.DROPINDEX", s.layout.index()); err != nil && !errors.Is(err, store.ErrDamaged) {
-		return err
-	}
-	return s.deleteKeys(ctx)
-}
-
-// Generation is the number of the generation that is open.
-func (s *Store) Generation() uint64 { return s.layout.generation }
-
-// checkServer tells of settings under which the server forgets.
-func (s *Store) checkServer(ctx context.Context) {
-	reply, err := s.call(ctx, "INFO", "everything")
-	if err != nil {
-		return // opening goes on and meets the same
-	}
-	info := fields{}
-	for line := range strings.Lines(text(reply)) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			info[name] = value
-		}
-	}
-	for _, warning := range serverWarnings(info) {
-		s.cfg.Logger.Warn(warning, "server", info["redis_version"])
-	}
-}
-
-func serverWarnings(info fields) (list []string) {
-	if policy := info["maxmemory_policy"]; policy != "" && policy != "noeviction" {
-		list = append(list, "redis evicts memories when memory is short: set maxmemory-policy to noeviction, it is "+policy)
-	}
-	if info["aof_enabled"] == "0" {
-		list = append(list, "redis keeps no append-only file: a restart loses what came after its last snapshot; set appendonly to yes")
-	}
-	return list
 }

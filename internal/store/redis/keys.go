@@ -48,6 +48,13 @@ func (l layout) index() string { return fmt.Sprintf("%s:g%d", l.namespace, l.gen
 // alias is the name under which the promoted generation is found.
 func (l layout) alias() string { return l.namespace + ":live" }
 
+// witness is what tells of a server that forgot; see witness.go. It is of no
+// generation.
+func (l layout) witness() string { return l.namespace + ":witness" }
+
+// lease is held by whoever mends, or builds a generation.
+func (l layout) lease(what string) string { return l.namespace + ":lease:" + what }
+
 // shared is a key that belongs to no scope. Projects are never empty, so it
 // meets no row.
 func (l layout) shared(kind string, id ...string) string {
@@ -60,11 +67,20 @@ type place struct {
 	fact scope.Scope
 	tag  string // the scope's hash
 	base string
+	// tenure is that of the generation: a write must be guarded by what its keys
+	// were made under.
+	tenure *tenure
 }
 
 func (l layout) place(fact scope.Scope) place {
 	tag := token(fact.Project, fact.Key())
 	return place{fact: fact, tag: tag, base: l.root() + scope.Encode(fact.Project) + ":{" + tag + "}:"}
+}
+
+func (t *tenure) place(fact scope.Scope) place {
+	p := t.layout.place(fact)
+	p.tenure = t
+	return p
 }
 
 func (p place) state() string { return p.base + kindState }

@@ -99,7 +99,7 @@ func (s *Store) Skipped(ctx context.Context, fact scope.Scope, rule string) ([]e
 	if err := fact.Validate(); err != nil {
 		return nil, err
 	}
-	reply, err := s.call(ctx, "HGET", s.layout.place(fact).state(), skipField+rule)
+	reply, err := s.call(ctx, "HGET", s.place(fact).state(), skipField+rule)
 	return parseSkips(text(reply)), err
 }
 

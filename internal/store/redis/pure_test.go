@@ -121,7 +121,7 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	if _, err := connect(Config{URL: "http://secret@host"}); err == nil || strings.Contains(err.Error(), "secret") {
+	if _, err := connect("http://secret@host", nil); err == nil || strings.Contains(err.Error(), "secret") {
 		t.Errorf("connect: %v", err)
 	}
 }

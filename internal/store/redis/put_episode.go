@@ -38,30 +38,36 @@ type said struct {
 
 // PutEpisode implements [store.EpisodeWriter].
 func (s *Store) PutEpisode(ctx context.Context, e memory.Episode) (store.Put, error) {
-	keys, args, err := s.putting(&e)
+	puts, err := s.PutEpisodes(ctx, []memory.Episode{e})
 	if err != nil {
 		return store.Put{}, err
 	}
-	reply, err := s.run(ctx, putEpisodeScript, keys, args...)
-	if err != nil {
-		return store.Put{}, fmt.Errorf("put episode: %w", err)
-	}
-	return answerPut(e, e.Scope.Fact(), reply)
+	return puts[0], nil
 }
 
 // PutEpisodes implements [store.EpisodeWriter]: one transaction of scripts, which
 // are refused together or run together. In a cluster that holds for the episodes
 // of one fact scope, which share a slot.
 func (s *Store) PutEpisodes(ctx context.Context, es []memory.Episode) ([]store.Put, error) {
+	if len(es) == 0 {
+		return nil, nil
+	}
 	es = slices.Clone(es)
-	calls := make([]scriptCall, len(es))
+	bodies := make([][]byte, len(es))
 	for i := range es {
 		var err error
-		if calls[i].keys, calls[i].args, err = s.putting(&es[i]); err != nil {
+		if bodies[i], err = s.prepareEpisode(&es[i]); err != nil {
 			return nil, err
 		}
 	}
-	replies, err := s.runAll(ctx, putEpisodeScript, calls)
+	replies, err := settled(func() ([]any, error) {
+		t := s.tenure()
+		calls := make([]scriptCall, len(es))
+		for i, e := range es {
+			calls[i] = t.putting(e, bodies[i])
+		}
+		return s.guardedAll(ctx, t, putEpisodeScript, calls)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("put episodes: %w", err)
 	}
@@ -74,16 +80,12 @@ func (s *Store) PutEpisodes(ctx context.Context, es []memory.Episode) ([]store.P
 	return puts, nil
 }
 
-// putting is the script's call that stores e, which is completed.
-func (s *Store) putting(e *memory.Episode) (keys []string, args []any, err error) {
-	body, err := s.prepareEpisode(e)
-	if err != nil {
-		return nil, nil, err
-	}
-	p := s.layout.place(e.Scope.Fact())
-	keys = []string{p.state(), p.episode(e.Scope.Session, e.Source, e.ID), p.row(kindSession, e.Scope.Session)}
+// putting is the script's call that stores e.
+func (t *tenure) putting(e memory.Episode, body []byte) scriptCall {
+	p := t.place(e.Scope.Fact())
+	keys := []string{p.state(), p.episode(e.Scope.Session, e.Source, e.ID), p.row(kindSession, e.Scope.Session)}
 	terms := indexTerms(e.Content)
-	args = []any{
+	args := []any{
 		micros(e.ArrivedAt), flag(e.Mode != events.ModeBackfill), flag(e.Scope.Session != ""), flag(e.Mode != events.ModeIncognito),
 		len(terms), e.Seq,
 	}
@@ -92,7 +94,7 @@ func (s *Store) putting(e *memory.Episode) (keys []string, args []any, err error
 	for _, list := range [][]any{row, p.scopeFields(kindState, p.fact), p.scopeFields(kindSession, e.Scope)} {
 		args = append(append(args, len(list)), list...)
 	}
-	return keys, append(args, s.watched.args()...), nil
+	return scriptCall{keys, append(args, t.watched.args()...)}
 }
 
 func answerPut(e memory.Episode, fact scope.Scope, reply any) (store.Put, error) {

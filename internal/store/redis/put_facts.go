@@ -115,8 +115,8 @@ func (s *Store) Touch(ctx context.Context, fact scope.Scope, ids []string, at ti
 	if err := fact.Validate(); err != nil {
 		return err
 	}
-	p := s.layout.place(fact)
 	return s.write(ctx, fact, func(_ fields, b *batch) error {
+		p := b.place
 		known, err := s.factRows(ctx, p, ids)
 		if err != nil {
 			return err

@@ -59,7 +59,7 @@ func (s *Store) PutVectors(ctx context.Context, vectors []store.Vector) error {
 			return err
 		}
 	}
-	switch known := int(s.dimensions.Load()); {
+	switch known := int(s.tenure().dimensions.Load()); {
 	case known == 0:
 		if err := s.setDimensions(ctx, dimensions); err != nil {
 			return fmt.Errorf("put vectors: %w", err)
@@ -101,7 +101,7 @@ func (s *Store) putVectors(ctx context.Context, vectors []store.Vector) error {
 	p := s.client.Pipeline()
 	replies := make([]*goredis.Cmd, len(vectors))
 	for i, v := range vectors {
-		at := s.layout.place(v.Ref.Scope.Fact())
+		at := s.place(v.Ref.Scope.Fact())
 		key, revision := at.episode(v.Ref.Scope.Session, v.Ref.Source, v.Ref.ID), ""
 		if v.Ref.Target == store.Facts {
 			key, revision = at.row(kindFact, v.Ref.ID), strconv.FormatUint(v.Ref.Revision, 10)

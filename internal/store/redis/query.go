@@ -81,13 +81,13 @@ const allRows = 1_000_000
 
 // searchArgs is FT.SEARCH; options come before the parameters.
 func (s *Store) searchArgs(q *query, limit int, options ...any) []any {
-	args := append([]any{"FT.SEARCH", s.layout.index(), q.text()}, options...)
+	args := append([]any{"FT.SEARCH", s.layout().index(), q.text()}, options...)
 	return s.close(append(args, "LIMIT", 0, limit), q)
 }
 
 // aggregateArgs is FT.AGGREGATE, whose steps take effect in their order.
 func (s *Store) aggregateArgs(q *query, steps ...any) []any {
-	return s.close(append([]any{"FT.AGGREGATE", s.layout.index(), q.text()}, steps...), q)
+	return s.close(append([]any{"FT.AGGREGATE", s.layout().index(), q.text()}, steps...), q)
 }
 
 func (s *Store) close(args []any, q *query) []any {

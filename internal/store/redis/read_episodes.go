@@ -42,7 +42,7 @@ func (s *Store) Episode(ctx context.Context, full scope.Scope, source, id string
 	if err := full.Validate(); err != nil {
 		return memory.Episode{}, err
 	}
-	p := s.layout.place(full.Fact())
+	p := s.place(full.Fact())
 	if source != "" {
 		reply, err := s.call(ctx, "HMGET", p.episode(full.Session, source, id), "b", "c", "ord")
 		if err != nil {
@@ -70,7 +70,7 @@ func (s *Store) EpisodesByID(ctx context.Context, fact scope.Scope, ids []string
 	if err := fact.Validate(); err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	return s.episodesBy(ctx, of(kindEpisode).in(s.layout.place(fact)).tag("id", tokens(ids)...), "ASC", allRows)
+	return s.episodesBy(ctx, of(kindEpisode).in(s.place(fact)).tag("id", tokens(ids)...), "ASC", allRows)
 }
 
 // EpisodeRange implements [store.EpisodeReader].
@@ -78,7 +78,7 @@ func (s *Store) EpisodeRange(ctx context.Context, fact scope.Scope, r events.Ran
 	if err := fact.Validate(); err != nil || r.Empty() {
 		return nil, err
 	}
-	q := of(kindEpisode).in(s.layout.place(fact)).between("ord", "("+number(clampOrdinal(r.From)), number(clampOrdinal(r.To)))
+	q := of(kindEpisode).in(s.place(fact)).between("ord", "("+number(clampOrdinal(r.From)), number(clampOrdinal(r.To)))
 	return s.episodesBy(ctx, q, "ASC", allRows)
 }
 
@@ -87,7 +87,7 @@ func (s *Store) EpisodesBefore(ctx context.Context, session scope.Scope, ordinal
 	if err := session.Validate(); err != nil || n <= 0 {
 		return nil, err
 	}
-	q := of(kindEpisode).in(s.layout.place(session.Fact())).tag("x", levelTag(session.Session)).below("ord", clampOrdinal(ordinal))
+	q := of(kindEpisode).in(s.place(session.Fact())).tag("x", levelTag(session.Session)).below("ord", clampOrdinal(ordinal))
 	list, err := s.episodesBy(ctx, q, "DESC", n)
 	slices.Reverse(list)
 	return list, err
@@ -101,7 +101,7 @@ func (s *Store) Recent(ctx context.Context, sel scope.Selector, q store.RecentQu
 	if err := sel.Validate(); err != nil {
 		return nil, err
 	}
-	find := of(kindEpisode).within(s.layout, sel)
+	find := of(kindEpisode).within(s.layout(), sel)
 	if !q.After.IsZero() {
 		find.above("ts", micros(q.After))
 	}

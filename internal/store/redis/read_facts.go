@@ -70,7 +70,7 @@ func (s *Store) Fact(ctx context.Context, sel scope.Selector, id string) (store.
 		}
 		return list[0], nil
 	}
-	return s.firstFact(ctx, of(kindFact).within(s.layout, sel).tag("id", token(id)))
+	return s.firstFact(ctx, of(kindFact).within(s.layout(), sel).tag("id", token(id)))
 }
 
 func (s *Store) firstFact(ctx context.Context, q *query) (store.Fact, error) {
@@ -98,7 +98,7 @@ func (s *Store) Version(ctx context.Context, sel scope.Selector, at memory.Addre
 		return store.Fact{}, err
 	}
 	revision := number(clampOrdinal(at.Revision))
-	f, err := s.firstFact(ctx, of(kindVersion).within(s.layout, sel).tag("id", token(at.ID)).between("rev", revision, revision))
+	f, err := s.firstFact(ctx, of(kindVersion).within(s.layout(), sel).tag("id", token(at.ID)).between("rev", revision, revision))
 	return history(f), err
 }
 
@@ -115,7 +115,7 @@ func (s *Store) Versions(ctx context.Context, sel scope.Selector, id string) ([]
 	if err != nil {
 		return nil, err
 	}
-	q := of(kindVersion).in(s.layout.place(current.Scope)).tag("id", token(id)).below("rev", clampOrdinal(current.Revision))
+	q := of(kindVersion).in(s.place(current.Scope)).tag("id", token(id)).below("rev", clampOrdinal(current.Revision))
 	a, err := s.search(ctx, s.searchArgs(q, allRows, returning(factReturn...)...))
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (s *Store) Facts(ctx context.Context, sel scope.Selector, q store.FactQuery
 	if err := sel.Validate(); err != nil {
 		return nil, err
 	}
-	find := of(kindFact).within(s.layout, sel)
+	find := of(kindFact).within(s.layout(), sel)
 	narrowFacts(find, q.Session, q.Kinds, q.ValidAt.IsZero(), micros(q.ValidAt), q.IncludeArchived)
 	filter := ""
 	if c := q.Cursor; c != nil {
@@ -184,7 +184,7 @@ func (s *Store) FactsByID(ctx context.Context, fact scope.Scope, ids []string) (
 		return nil, err
 	}
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
-	rows, err := s.factRows(ctx, s.layout.place(fact), ids)
+	rows, err := s.factRows(ctx, s.place(fact), ids)
 	var list []store.Fact
 	for _, f := range rows {
 		if f["b"] == "" {
@@ -217,7 +217,7 @@ func (s *Store) allVersions(ctx context.Context, fact scope.Scope, field string,
 	if err := fact.Validate(); err != nil {
 		return nil, err
 	}
-	q := of(kindFact, kindVersion).in(s.layout.place(fact)).tag(field, values...)
+	q := of(kindFact, kindVersion).in(s.place(fact)).tag(field, values...)
 	a, err := s.search(ctx, s.searchArgs(q, allRows, returning(append(slices.Clone(factReturn), "k")...)...))
 	if err != nil {
 		return nil, err
@@ -245,7 +245,7 @@ func (s *Store) Entities(ctx context.Context, fact scope.Scope, names []string) 
 	if err := fact.Validate(); err != nil || names != nil && len(names) == 0 {
 		return nil, err
 	}
-	q := of(kindEntity).in(s.layout.place(fact))
+	q := of(kindEntity).in(s.place(fact))
 	if names != nil {
 		keys := make([]string, len(names))
 		for i, name := range names {

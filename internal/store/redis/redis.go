@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -17,72 +17,85 @@ import (
 type Store struct {
 	cfg    Config
 	client goredis.UniversalClient
-	layout layout
+	held   atomic.Pointer[tenure]
+	turns  turns
 
 	mu       sync.Mutex
 	closed   bool
 	inFlight sync.WaitGroup
+	// finish ends what runs beside the calls.
+	finish []func()
 
-	// dimensions of the vectors; 0 while the first one is to come.
-	dimensions atomic.Int64
-	// failures is how many rows the index was last seen to have left out.
-	failures atomic.Uint64
-	watched  watchList
-	turns    turns
+	looking sync.Mutex
+	state   sync.Mutex
+	lost    chan struct{} // closed while writes have to wait
+	// nodes are the servers of a cluster that the witness knows, strangers those
+	// that were met since.
+	nodes, strangers map[string]bool
+	// through says that it serves one who mends, over the client of another.
+	through bool
+	// building says that the generation is under construction.
+	building atomic.Bool
 }
 
 var _ store.Store = (*Store)(nil)
 
-// Open connects, and makes the generation's index where there is none. It
-// returns once the index is whole.
+// Open connects, and makes the generation's index where there is none. It returns
+// once the index is whole. A store whose server was started again since it was
+// last in use opens as one that is lost; see [store.Mender].
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	cfg = cfg.withDefaults()
-	client, err := connect(cfg)
-	if err != nil {
+	s := &Store{cfg: cfg.withDefaults(), lost: make(chan struct{}), nodes: map[string]bool{}, strangers: map[string]bool{}}
+	var err error
+	if s.client, err = connect(s.cfg.URL, s.greet); err != nil {
 		return nil, err
 	}
-	s := &Store{cfg: cfg, client: client, layout: layout{cfg.Namespace, cfg.Generation}}
-	if err := s.prepare(ctx); err != nil {
-		return nil, errors.Join(err, client.Close())
+	if err := s.open(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open: %w", err), s.Close())
 	}
 	return s, nil
 }
 
-// connect takes the replies of protocol 3: only they tell of a search that was
-// cut short.
-func connect(cfg Config) (goredis.UniversalClient, error) {
-	u, err := url.Parse(cfg.URL)
-	if err != nil {
-		return nil, errors.New("redis: url cannot be parsed") // its own error shows the password
+func (s *Store) open(ctx context.Context) error {
+	s.checkServer(ctx)
+	choose := s.chooseInUse
+	if s.cfg.Building {
+		choose = s.chooseNext
 	}
-	if u.Query().Has("addr") {
-		opts, err := goredis.ParseClusterURL(cfg.URL)
-		if err != nil {
-			return nil, errors.New("redis: url of a cluster cannot be parsed")
-		}
-		opts.Protocol, opts.ContextTimeoutEnabled = 3, true
-		return goredis.NewClusterClient(opts), nil
+	if err := choose(ctx); err != nil {
+		return err
 	}
-	opts, err := goredis.ParseURL(cfg.URL)
-	if err != nil {
-		return nil, errors.New("redis: url cannot be parsed")
+	if err := s.prepare(ctx); err != nil {
+		return err
 	}
-	opts.Protocol, opts.ContextTimeoutEnabled = 3, true
-	return goredis.NewClient(opts), nil
+	s.beside(s.pulse)
+	return nil
 }
 
-// prepare brings the server's side of the store into being.
+// beside runs work until the store closes.
+func (s *Store) beside(work func(context.Context)) {
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		work(ctx)
+	}()
+	s.finish = append(s.finish, func() {
+		stop()
+		<-done
+	})
+}
+
+// prepare brings the server's side of a generation into being.
 func (s *Store) prepare(ctx context.Context) error {
-	s.checkServer(ctx)
-	for _, step := range []func(context.Context) error{s.chooseGeneration, s.adoptEmbedder, s.makeIndex, s.loadWatched} {
+	for _, step := range []func(context.Context) error{s.adoptEmbedder, s.makeIndex} {
 		if err := step(ctx); err != nil {
-			return fmt.Errorf("open: %w", err)
+			return err
 		}
 	}
-	return nil
+	return s.loadWatched(ctx, s.tenure())
 }
 
 // begin counts a call under way; end must follow.
@@ -110,7 +123,13 @@ func (s *Store) Close() error {
 	}
 	s.closed = true
 	s.mu.Unlock()
+	for _, finish := range slices.Backward(s.finish) {
+		finish()
+	}
 	s.inFlight.Wait()
+	if s.through {
+		return nil // the client is another's
+	}
 	return explain(s.client.Close())
 }
 
@@ -159,7 +178,7 @@ type scriptCall struct {
 	args []any
 }
 
-// runAll runs a script for each call in one transaction.
+// runAll runs a script for each call, in one transaction for all calls of a slot.
 func (s *Store) runAll(ctx context.Context, script *goredis.Script, calls []scriptCall) ([]any, error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err
@@ -168,19 +187,44 @@ func (s *Store) runAll(ctx context.Context, script *goredis.Script, calls []scri
 	if err := explain(script.Load(ctx, s.client).Err()); err != nil {
 		return nil, err
 	}
-	pipe := s.client.TxPipeline()
-	pending := make([]*goredis.Cmd, len(calls))
-	for i, c := range calls {
-		pending[i] = script.EvalSha(ctx, pipe, c.keys, c.args...)
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, explain(err)
-	}
 	replies := make([]any, len(calls))
-	for i, cmd := range pending {
-		replies[i] = cmd.Val()
+	for _, together := range s.transactions(calls) {
+		pipe := s.client.TxPipeline()
+		pending := make([]*goredis.Cmd, len(together))
+		for i, n := range together {
+			pending[i] = script.EvalSha(ctx, pipe, calls[n].keys, calls[n].args...)
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return nil, explain(err)
+		}
+		for i, n := range together {
+			replies[n] = pending[i].Val()
+		}
 	}
 	return replies, nil
+}
+
+// transactions groups calls that may be made together: all, or in a cluster those
+// on one scope, in their order.
+func (s *Store) transactions(calls []scriptCall) (groups [][]int) {
+	at := map[string]int{}
+	for i, c := range calls {
+		slot := ""
+		if s.cluster() {
+			slot = c.keys[0]
+		}
+		if _, known := at[slot]; !known {
+			at[slot] = len(groups)
+			groups = append(groups, nil)
+		}
+		groups[at[slot]] = append(groups[at[slot]], i)
+	}
+	return groups
+}
+
+func (s *Store) cluster() bool {
+	_, ok := s.client.(*goredis.ClusterClient)
+	return ok
 }
 
 // run runs a script on the server.

@@ -54,7 +54,7 @@ func wipe(t testing.TB, cfg Config) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	client, err := connect(cfg)
+	client, err := connect(cfg.URL, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,17 +62,9 @@ func wipe(t testing.TB, cfg Config) {
 	for generation := uint64(1); generation < 4; generation++ {
 		_ = client.Do(ctx, "FT.DROPINDEX", layout{cfg.Namespace, generation}.index()).Err()
 	}
-	keys := client.Scan(ctx, 0, cfg.Namespace+":*", 1000).Iterator()
-	var batch []string
-	for keys.Next(ctx) {
-		batch = append(batch, keys.Val())
-	}
-	for len(batch) > 0 {
-		n := min(len(batch), 1000)
-		if err := client.Unlink(ctx, batch[:n]...).Err(); err != nil {
-			t.Error(err)
-		}
-		batch = batch[n:]
+	s := &Store{cfg: cfg, client: client}
+	if err := s.eachMatching(ctx, cfg.Namespace+":*", removeKeys); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 func (s *Store) requestKey(r store.Request) string {
-	return s.layout.shared(keyRequest, token(r.Project, r.Route, r.Key))
+	return s.layout().shared(keyRequest, token(r.Project, r.Route, r.Key))
 }
 
 // Begin implements [store.Requests]: one command sets what is not there, or says
@@ -63,7 +63,7 @@ func (s *Store) Cached(ctx context.Context, fact scope.Scope, key string) ([]byt
 	if err := fact.Validate(); err != nil {
 		return nil, err
 	}
-	reply, err := s.call(ctx, "GET", s.layout.place(fact).row(kindCached, key))
+	reply, err := s.call(ctx, "GET", s.place(fact).row(kindCached, key))
 	if err != nil || reply == nil {
 		return nil, err
 	}
@@ -78,5 +78,5 @@ func (s *Store) PutCached(ctx context.Context, fact scope.Scope, key string, val
 	if value == nil {
 		value = []byte{}
 	}
-	return s.setUntil(ctx, s.layout.place(fact).row(kindCached, key), value, expires)
+	return s.setUntil(ctx, s.place(fact).row(kindCached, key), value, expires)
 }

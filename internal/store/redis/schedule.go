@@ -36,7 +36,7 @@ func (s *Store) ClaimOf(ctx context.Context, fact scope.Scope, rule string) (sto
 	if err := fact.Validate(); err != nil {
 		return store.Claim{}, err
 	}
-	reply, err := s.call(ctx, "HGET", s.layout.place(fact).state(), claimField+rule)
+	reply, err := s.call(ctx, "HGET", s.place(fact).state(), claimField+rule)
 	return parseClaim(text(reply)), err
 }
 
@@ -60,7 +60,7 @@ func (s *Store) ClaimsUnderWay(ctx context.Context, project string) (map[string]
 
 // LastFire implements [store.Schedule].
 func (s *Store) LastFire(ctx context.Context, rule string) (time.Time, error) {
-	reply, err := s.call(ctx, "GET", s.layout.shared(keyFire, rule))
+	reply, err := s.call(ctx, "GET", s.layout().shared(keyFire, rule))
 	if err != nil || reply == nil {
 		return time.Time{}, err
 	}
@@ -70,7 +70,7 @@ func (s *Store) LastFire(ctx context.Context, rule string) (time.Time, error) {
 
 // SetLastFire implements [store.Schedule].
 func (s *Store) SetLastFire(ctx context.Context, rule string, at time.Time) error {
-	_, err := s.run(ctx, laterScript, []string{s.layout.shared(keyFire, rule)}, micros(at))
+	_, err := s.run(ctx, laterScript, []string{s.layout().shared(keyFire, rule)}, micros(at))
 	return err
 }
 
@@ -81,9 +81,9 @@ func (s *Store) EndSession(ctx context.Context, session scope.Scope, end events.
 		return memory.State{}, err
 	}
 	fact := session.Fact()
-	p := s.layout.place(fact)
 	var state memory.State
 	err := s.write(ctx, fact, func(f fields, b *batch) error {
+		p := b.place
 		state = parseState(fact, f)
 		if session.Session == "" || len(f) == 0 {
 			return nil
@@ -126,7 +126,7 @@ func (s *Store) EndsAbove(ctx context.Context, fact scope.Scope, from uint64) ([
 	if err := fact.Validate(); err != nil {
 		return nil, err
 	}
-	reply, err := s.call(ctx, "ZRANGE", s.layout.place(fact).row(kindEnds), "("+number(clampOrdinal(from)), "+inf", "BYSCORE")
+	reply, err := s.call(ctx, "ZRANGE", s.place(fact).row(kindEnds), "("+number(clampOrdinal(from)), "+inf", "BYSCORE")
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (s *Store) OpenSessions(ctx context.Context, fact scope.Scope) ([]memory.Se
 	if err := fact.Validate(); err != nil {
 		return nil, err
 	}
-	q := of(kindSession).in(s.layout.place(fact)).tag("open", "1")
+	q := of(kindSession).in(s.place(fact)).tag("open", "1")
 	a, err := s.search(ctx, s.searchArgs(q, allRows, returning(sessionColumns...)...))
 	if err != nil {
 		return nil, err

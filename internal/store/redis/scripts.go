@@ -21,14 +21,35 @@ var (
 	laterLua string
 	//go:embed scripts/watch.lua
 	watchLua string
+	//go:embed scripts/guard.lua
+	guardLua string
+	//go:embed scripts/begin.lua
+	beginLua string
+	//go:embed scripts/witness.lua
+	witnessLua string
+	//go:embed scripts/mended.lua
+	mendedLua string
+	//go:embed scripts/promote.lua
+	promoteLua string
+	//go:embed scripts/inherit.lua
+	inheritLua string
+	//go:embed scripts/lease.lua
+	leaseLua string
 )
 
-// Each script changes keys of one slot alone, all of which it is told.
+// Each script changes keys of one slot alone, all of which it is told; outside of a
+// cluster, guarded ones read the witness too, which is their last key.
 var (
-	commitScript     = goredis.NewScript(settleLua + commitLua)
-	putEpisodeScript = goredis.NewScript(settleLua + putEpisodeLua)
+	commitScript     = goredis.NewScript(settleLua + guardLua + commitLua)
+	putEpisodeScript = goredis.NewScript(settleLua + guardLua + putEpisodeLua)
 	snapshotScript   = goredis.NewScript(snapshotLua)
 	putVectorScript  = goredis.NewScript(putVectorLua)
 	laterScript      = goredis.NewScript(laterLua)
 	watchScript      = goredis.NewScript(watchLua)
+	beginScript      = goredis.NewScript(beginLua)
+	witnessScript    = goredis.NewScript(witnessLua)
+	mendedScript     = goredis.NewScript(mendedLua)
+	promoteScript    = goredis.NewScript(promoteLua)
+	leaseScript      = goredis.NewScript(leaseLua)
+	inheritScript    = goredis.NewScript(inheritLua)
 )

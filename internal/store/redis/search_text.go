@@ -45,7 +45,7 @@ func (s *Store) SearchText(ctx context.Context, sel scope.Selector, text string,
 	commands := make([][]any, 0, len(terms)+2)
 	commands = append(commands, s.corpusArgs(sel, q.Target))
 	for _, term := range terms {
-		holding := of(target).within(s.layout, withoutSession(sel, q.Target)).anyTerm([]string{term})
+		holding := of(target).within(s.layout(), withoutSession(sel, q.Target)).anyTerm([]string{term})
 		commands = append(commands, s.searchArgs(holding, 0, "VERBATIM"))
 	}
 	limit := max(overFetch*q.Limit, minimumFetch)
@@ -143,7 +143,7 @@ func (s *Store) corpusArgs(sel scope.Selector, target store.Target) []any {
 		docs, length = "@ed", "@el"
 		sel = withoutSession(sel, target)
 	}
-	return s.aggregateArgs(q.within(s.layout, sel), "GROUPBY", 0, "REDUCE", "SUM", 1, docs, "AS", "docs", "REDUCE", "SUM", 1, length, "AS", "length")
+	return s.aggregateArgs(q.within(s.layout(), sel), "GROUPBY", 0, "REDUCE", "SUM", 1, docs, "AS", "docs", "REDUCE", "SUM", 1, length, "AS", "length")
 }
 
 // withoutSession widens a selector of episodes to the fact scopes that they are
@@ -173,7 +173,7 @@ func (s *Store) finder(sel scope.Selector, q store.SearchQuery) (find *query, er
 	instant := "et"
 	switch q.Target {
 	case store.Facts:
-		find = of(kindFact).within(s.layout, sel)
+		find = of(kindFact).within(s.layout(), sel)
 		narrowFacts(find, q.Session, q.Kinds, q.ValidAt.IsZero(), micros(q.ValidAt), false)
 	case store.Episodes:
 		if q.Session != nil && sel.Session != nil && *sel.Session != *q.Session {
@@ -182,7 +182,7 @@ func (s *Store) finder(sel scope.Selector, q store.SearchQuery) (find *query, er
 		if q.Session != nil {
 			sel.Session = q.Session
 		}
-		find = of(kindEpisode).within(s.layout, sel)
+		find = of(kindEpisode).within(s.layout(), sel)
 		instant = "ts"
 	default:
 		return nil, fmt.Errorf("redis: search: target %d is neither facts nor episodes", q.Target)

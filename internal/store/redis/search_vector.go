@@ -17,7 +17,7 @@ func (s *Store) SearchVector(ctx context.Context, sel scope.Selector, vector []f
 	if err != nil || find == nil {
 		return nil, err
 	}
-	switch dimensions := int(s.dimensions.Load()); {
+	switch dimensions := int(s.tenure().dimensions.Load()); {
 	case dimensions == 0:
 		return nil, nil // nothing is embedded so far
 	case len(vector) != dimensions:

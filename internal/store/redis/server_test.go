@@ -34,6 +34,8 @@ func tell(t testing.TB, s *Store, id, content string) memory.State {
 	return put.State
 }
 
+func selAna() scope.Selector { return scope.Under(ana) }
+
 func embedPending(t testing.TB, s *Store, dimensions int) int {
 	t.Helper()
 	list, err := s.PendingVectors(t.Context(), 1000)
@@ -56,7 +58,7 @@ func TestASearchThatIsCutShortIsAnError(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.QueryTimeout = time.Millisecond
 	s := openNew(t, cfg)
-	p := s.layout.place(ana)
+	p := s.place(ana)
 	commands := make([][]any, 0, 1000)
 	for i := range 40_000 {
 		row := append([]any{"HSET", p.row(kindEpisode, fmt.Sprint(i))}, p.scopeFields(kindEpisode, ana)...)
@@ -82,7 +84,7 @@ func TestRowsThatTheIndexLeavesOutAreTold(t *testing.T) {
 	tell(t, s, "1", "hello")
 	full := ana
 	full.Session = "s"
-	key := s.layout.place(ana).episode(full.Session, "app", "1")
+	key := s.place(ana).episode(full.Session, "app", "1")
 	if _, err := s.call(t.Context(), "HSET", key, "v", "abc"); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +100,7 @@ func TestAMissingIndexIsDamage(t *testing.T) {
 	t.Parallel()
 	s := openNew(t, testConfig(t))
 	tell(t, s, "1", "hello")
-	if _, err := s.call(t.Context(), "FT.DROPINDEX", s.layout.index()); err != nil {
+	if _, err := s.call(t.Context(), "FT.DROPINDEX", s.layout().index()); err != nil {
 		t.Fatal(err)
 	}
 	_, search := s.SearchText(t.Context(), scope.Under(ana), "hello", store.SearchQuery{Target: store.Episodes, Limit: 1})
@@ -111,50 +113,6 @@ func TestAMissingIndexIsDamage(t *testing.T) {
 	hits, err := again.SearchText(t.Context(), scope.Under(ana), "hello", store.SearchQuery{Target: store.Episodes, Limit: 1})
 	if err != nil || len(hits) != 1 {
 		t.Errorf("after a reopen: %d hits, %v", len(hits), err)
-	}
-}
-
-func TestGenerations(t *testing.T) {
-	t.Parallel()
-	cfg := testConfig(t)
-	first := openNew(t, cfg)
-	tell(t, first, "1", "hello")
-	cfg.Generation = 2
-	second := openAt(t, cfg)
-	if last := tell(t, second, "1", "hello again").LastOrdinal; last != 1 {
-		t.Errorf("the second generation begins at %d", last)
-	}
-	if err := first.Ping(t.Context()); err != nil {
-		t.Errorf("before the switch: %v", err)
-	}
-	if err := first.Discard(t.Context()); err == nil {
-		t.Error("the generation in use was discarded")
-	}
-	if err := second.Promote(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Ping(t.Context()); err == nil {
-		t.Error("a replaced generation is healthy")
-	}
-	cfg.Generation = 0
-	if got := openAt(t, cfg).Generation(); got != 2 {
-		t.Errorf("opened generation %d, want 2", got)
-	}
-	reply, err := first.call(t.Context(), "FT.SEARCH", first.layout.alias(), "@k:{e}", "RETURN", 1, "c", "DIALECT", 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if a, err := parseAnswer(reply); err != nil || len(a.rows) != 1 || a.rows[0].fields["c"] != "hello again" {
-		t.Errorf("the alias shows %+v, %v", a, err)
-	}
-	if err := first.Discard(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := first.call(t.Context(), "EXISTS", first.layout.place(ana).state()); err != nil || n != int64(0) {
-		t.Errorf("a row of the discarded generation: %v, %v", n, err)
-	}
-	if _, err := second.State(t.Context(), ana); err != nil {
-		t.Error(err)
 	}
 }
 

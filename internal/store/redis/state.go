@@ -41,7 +41,7 @@ func (s *Store) State(ctx context.Context, fact scope.Scope) (memory.State, erro
 	if err := fact.Validate(); err != nil {
 		return memory.State{Scope: fact}, err
 	}
-	f, err := s.stateFields(ctx, s.layout.place(fact))
+	f, err := s.stateFields(ctx, s.place(fact))
 	return parseState(fact, f), err
 }
 
@@ -54,7 +54,7 @@ func (s *Store) stateFields(ctx context.Context, p place) (fields, error) {
 func (s *Store) states(ctx context.Context, facts []scope.Scope) ([]fields, error) {
 	commands := make([][]any, len(facts))
 	for i, fact := range facts {
-		commands[i] = []any{"HGETALL", s.layout.place(fact).state()}
+		commands[i] = []any{"HGETALL", s.place(fact).state()}
 	}
 	replies, err := s.pipe(ctx, commands)
 	list := make([]fields, len(replies))

@@ -38,10 +38,10 @@ func (w *watchList) args() []any {
 	return args
 }
 
-func (s *Store) loadWatched(ctx context.Context) error {
-	reply, err := s.call(ctx, "LRANGE", s.layout.shared(keyWatched), 0, -1)
+func (s *Store) loadWatched(ctx context.Context, t *tenure) error {
+	reply, err := s.call(ctx, "LRANGE", t.shared(keyWatched), 0, -1)
 	if err == nil {
-		s.watched.set(texts(reply))
+		t.watched.set(texts(reply))
 	}
 	return err
 }
@@ -49,24 +49,25 @@ func (s *Store) loadWatched(ctx context.Context) error {
 // watchRule makes sure that every scope's row knows of the rule, whoever wrote
 // it. Only rows that do not are looked at.
 func (s *Store) watchRule(ctx context.Context, rule string) error {
-	if err := s.loadWatched(ctx); err != nil {
+	t := s.tenure()
+	if err := s.loadWatched(ctx, t); err != nil {
 		return err
 	}
-	if !slices.Contains(s.watched.all(), rule) {
-		reply, err := s.run(ctx, watchScript, []string{s.layout.shared(keyWatched)}, rule)
+	if !slices.Contains(t.watched.all(), rule) {
+		reply, err := s.run(ctx, watchScript, []string{t.shared(keyWatched)}, rule)
 		if err != nil {
 			return fmt.Errorf("watch rule: %w", err)
 		}
-		s.watched.set(texts(reply))
+		t.watched.set(texts(reply))
 	}
 	for {
-		q := of(kindState).below("watch", int64(len(s.watched.all())))
+		q := of(kindState).below("watch", int64(len(t.watched.all())))
 		a, err := s.search(ctx, s.searchArgs(q, pageSize, returning("p", "u", "a", "x")...))
 		if err != nil || len(a.rows) == 0 {
 			return err
 		}
 		for _, row := range a.rows {
-			if err := s.settle(ctx, row); err != nil {
+			if err := s.settle(ctx, t, row); err != nil {
 				return err
 			}
 		}
@@ -74,12 +75,12 @@ func (s *Store) watchRule(ctx context.Context, rule string) error {
 }
 
 // settle has a state settled under the list as it is now.
-func (s *Store) settle(ctx context.Context, row found) error {
+func (s *Store) settle(ctx context.Context, t *tenure, row found) error {
 	fact, err := owner(row.fields)
 	if err != nil {
 		return err
 	}
-	_, err = s.run(ctx, commitScript, []string{s.layout.place(fact).state()}, append([]any{0, 0}, s.watched.args()...)...)
+	_, err = s.guarded(ctx, t, commitScript, []string{t.place(fact).state()}, append([]any{0, 0}, t.watched.args()...)...)
 	return err
 }
 

@@ -1,5 +1,7 @@
 -- Runs a list of commands over keys of one scope if every guard holds: a field
 -- of a row, or its absence as the empty string, is still what the caller read.
+local lost = refused(take())
+if lost then return lost end
 for _ = 1, tonumber(take()) do
   local key, field, want = KEYS[tonumber(take())], take(), take()
   if (redis.call('HGET', key, field) or '') ~= want then return 0 end

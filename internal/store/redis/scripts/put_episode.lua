@@ -1,5 +1,7 @@
 -- Stores an episode: its ordinal, its row, the session it is of, the scope's
 -- state. KEYS are state, episode and session, of one slot.
+local lost = refused(take())
+if lost then return lost end
 local state, episode, session = KEYS[1], KEYS[2], KEYS[3]
 if redis.call('EXISTS', episode) == 1 then
   return { 0, redis.call('HMGET', episode, 'b', 'c', 'ord'), redis.call('HGETALL', state) }

@@ -1,0 +1,26 @@
+package redis
+
+import (
+	"context"
+	"strconv"
+
+	"palimpsest/pkg/scope"
+)
+
+// Settle returns once what was written so far is read; it always is.
+func (*Store) Settle(context.Context) error { return nil }
+
+// CountFrom lets the next episode of a scope have an ordinal above last, where
+// what was said before it is lost. It lowers none.
+func (s *Store) CountFrom(ctx context.Context, fact scope.Scope, last uint64) error {
+	return s.write(ctx, fact, func(f fields, b *batch) error {
+		if f.uint("last") < last {
+			b.guard(b.place.state(), "last", f["last"])
+			b.set(f, "last", strconv.FormatUint(last, 10))
+		}
+		return nil
+	})
+}
+
+// Seal returns once the index holds all that was written.
+func (s *Store) Seal(ctx context.Context) error { return s.awaitIndex(ctx) }

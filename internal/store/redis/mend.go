@@ -1,0 +1,130 @@
+package redis
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"palimpsest/internal/store"
+)
+
+var _ store.Mender = (*Store)(nil)
+
+const (
+	// leaseLife is how long one who died while it mended keeps others from it.
+	leaseLife  = 10 * time.Second
+	leaseRenew = 3 * time.Second
+	// mendPoll is how often the witness is asked whether another has mended.
+	mendPoll = 200 * time.Millisecond
+)
+
+// Mend implements [store.Mender].
+func (s *Store) Mend(ctx context.Context, remedy store.Remedy) error {
+	ticker := time.NewTicker(mendPoll)
+	defer ticker.Stop()
+	for {
+		w, err := s.look(ctx)
+		if err != nil || w.lost == "" {
+			return err
+		}
+		heal := remedy.Episodes
+		if w.mended {
+			heal = remedy.Effects
+		}
+		if heal != nil {
+			began, err := s.mend(ctx, w, heal)
+			if err != nil {
+				return fmt.Errorf("mend: %w", err)
+			}
+			if began {
+				continue
+			}
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// mend puts one part back, unless another process is at it.
+func (s *Store) mend(ctx context.Context, w witness, heal func(context.Context, store.Store) error) (began bool, err error) {
+	release, err := s.lease(ctx, "mend")
+	if err != nil || release == nil {
+		return false, err
+	}
+	defer release()
+	ids, err := s.runIDs(ctx)
+	if err != nil {
+		return true, err
+	}
+	through, err := s.passing(ctx, w)
+	if err == nil {
+		err = heal(ctx, through)
+		err = errors.Join(err, through.Close())
+	}
+	if errors.Is(err, store.ErrLost) {
+		return false, nil // something else was lost meanwhile
+	}
+	if err != nil {
+		return true, err
+	}
+	args := []any{w.lost, "episodes"}
+	if w.mended {
+		args = []any{w.lost, "effects", rand.Text(), strings.Join(ids, ",")}
+	}
+	// Where it is refused, something was lost meanwhile, and is mended next.
+	_, err = s.run(ctx, mendedScript, []string{s.witnessKey()}, args...)
+	return true, err
+}
+
+// passing is the store for those who mend a loss. What was lost may be the index
+// and all that the server knew of the generation.
+func (s *Store) passing(ctx context.Context, w witness) (*Store, error) {
+	through := &Store{cfg: s.cfg, client: s.client, through: true, lost: make(chan struct{})}
+	through.held.Store(&tenure{layout: layout{s.cfg.Namespace, w.generation}, pass: w.lost})
+	if err := through.prepare(ctx); err != nil {
+		return nil, err
+	}
+	return through, nil
+}
+
+// lease keeps other processes from a work until release is called; nil where one
+// of them is at it.
+func (s *Store) lease(ctx context.Context, what string) (release func(), err error) {
+	key, token := layout{namespace: s.cfg.Namespace}.lease(what), rand.Text()
+	take := func(ctx context.Context, life time.Duration) (bool, error) {
+		// It is let go of when the store closes, too.
+		v, err := leaseScript.Run(ctx, s.client, []string{key}, token, life.Milliseconds()).Result()
+		return v == int64(1), explain(err)
+	}
+	if held, err := take(ctx, leaseLife); err != nil || !held {
+		return nil, err
+	}
+	renewing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(leaseRenew)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-renewing.Done():
+				return
+			case <-ticker.C:
+				_, _ = take(renewing, leaseLife) // what it keeps others from is harmless twice
+			}
+		}
+	}()
+	return func() {
+		stop()
+		<-done
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseRenew)
+		defer cancel()
+		_, _ = take(last, 0) // it ends by itself
+	}, nil
+}

@@ -1,0 +1,245 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+)
+
+func spoken(id string) memory.Episode {
+	full := ana
+	full.Session = "s"
+	return memory.Episode{ID: id, Source: "app", Scope: full, Role: events.RoleUser, Content: "hello " + id, Timestamp: said0, ArrivedAt: said0}
+}
+
+func lost(s *Store) bool { return isClosed(s.Lost()) }
+
+// refusesAll tells what of a store that is lost still takes writes.
+func refusesAll(t *testing.T, s *Store) {
+	t.Helper()
+	_, put := s.PutEpisode(t.Context(), spoken("new"))
+	_, _, claim := s.Claim(t.Context(), ana, "turn", store.Claim{}, store.Claim{Range: events.Range{To: 1}, At: said0, Attempt: 1})
+	for name, err := range map[string]error{
+		"put": put, "apply": s.Apply(t.Context(), benchEffect("ana", 1), 1), "claim": claim, "ping": s.Ping(t.Context()),
+	} {
+		if !errors.Is(err, store.ErrLost) {
+			t.Errorf("%s: %v, want ErrLost", name, err)
+		}
+	}
+}
+
+// remedy stores episodes again and counts how often it was asked.
+func remedy(ids ...string) (store.Remedy, *atomic.Int64) {
+	asked := new(atomic.Int64)
+	return store.Remedy{
+		Episodes: func(ctx context.Context, through store.Store) error {
+			asked.Add(1)
+			for _, id := range ids {
+				if _, err := through.PutEpisode(ctx, spoken(id)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		Effects: func(ctx context.Context, through store.Store) error {
+			asked.Add(1)
+			return through.Advance(ctx, ana)
+		},
+	}, asked
+}
+
+func mend(t *testing.T, s *Store, r store.Remedy) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := s.Mend(ctx, r); err != nil {
+		t.Fatal(err)
+	}
+	if lost(s) {
+		t.Fatal("a mended store is lost")
+	}
+	if err := s.Ping(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestP1ServerComesBackWithLess: whatever way a server loses what it has
+// acknowledged, all stores notice, nothing is written before what was lost is put
+// back, and then everything has its place again.
+func TestP1ServerComesBackWithLess(t *testing.T) {
+	t.Parallel()
+	for name, forget := range map[string]func(l *launched, restore func()){
+		"an older copy": func(l *launched, restore func()) {
+			l.kill()
+			restore()
+			l.start()
+		},
+		"nothing of it": func(l *launched, _ func()) { l.do("FLUSHALL") },
+		"killed, and all there": func(l *launched, _ func()) {
+			l.kill()
+			l.start()
+		},
+		"its rows are older though it never went away": func(l *launched, _ func()) {
+			l.do("HSET", DefaultNamespace+":witness", "era", "OLDER", "parent", "OLDEST")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := launch(t)
+			one, two := openAt(t, l.config()), openAt(t, l.config())
+			tell(t, one, "1", "hello 1")
+			restore := l.copyOf()
+			tell(t, one, "2", "hello 2")
+			forget(l, restore)
+			await(t, "one to notice", func() bool { return lost(one) })
+			await(t, "two to notice", func() bool { return lost(two) })
+			refusesAll(t, one)
+			refusesAll(t, two)
+			heal, asked := remedy("1", "2")
+			var both sync.WaitGroup
+			both.Go(func() { mend(t, one, heal) })
+			both.Go(func() { mend(t, two, store.Remedy{}) })
+			both.Wait()
+			if n := asked.Load(); n < 2 {
+				t.Errorf("%d parts were put back", n)
+			}
+			if last := tell(t, two, "3", "hello 3").LastOrdinal; last != 3 {
+				t.Errorf("the next episode is number %d, want 3", last)
+			}
+			hits, err := one.SearchText(t.Context(), selAna(), "hello", store.SearchQuery{Target: store.Episodes, Limit: 9})
+			if err != nil || len(hits) != 3 {
+				t.Errorf("%d hits, %v", len(hits), err)
+			}
+		})
+	}
+}
+
+// TestOpenOnAServerThatCameBack: a store that nobody had open when its server was
+// started again is lost from the start, and one whose server ran on is not.
+func TestOpenOnAServerThatCameBack(t *testing.T) {
+	t.Parallel()
+	l := launch(t)
+	tell(t, openAt(t, l.config()), "1", "hello 1")
+	if lost(openAt(t, l.config())) {
+		t.Error("lost, though the server ran on")
+	}
+	l.kill()
+	l.start()
+	s := openAt(t, l.config())
+	if !lost(s) {
+		t.Fatal("whole, though the server was started again")
+	}
+	refusesAll(t, s)
+	heal, _ := remedy("1")
+	mend(t, s, heal)
+	if last := tell(t, s, "2", "hello 2").LastOrdinal; last != 2 {
+		t.Errorf("the next episode is number %d, want 2", last)
+	}
+}
+
+// TestLostAgainWhileMended: what was put back before the server went away once
+// more is put back again.
+func TestLostAgainWhileMended(t *testing.T) {
+	t.Parallel()
+	l := launch(t)
+	s := openAt(t, l.config())
+	tell(t, s, "1", "hello 1")
+	l.do("FLUSHALL")
+	await(t, "the loss", func() bool { return lost(s) })
+	heal, asked := remedy("1")
+	again := heal.Episodes
+	heal.Episodes = func(ctx context.Context, through store.Store) error {
+		err := again(ctx, through)
+		if asked.Load() == 1 {
+			l.do("FLUSHALL")
+		}
+		return err
+	}
+	mend(t, s, heal)
+	if n := asked.Load(); n != 3 {
+		t.Errorf("%d parts were put back, want 3", n)
+	}
+	if last := tell(t, s, "2", "hello 2").LastOrdinal; last != 2 {
+		t.Errorf("the next episode is number %d, want 2", last)
+	}
+}
+
+// TestAFailedRemedyLeavesTheStoreLost, and the next one has the same to do.
+func TestAFailedRemedyLeavesTheStoreLost(t *testing.T) {
+	t.Parallel()
+	l := launch(t)
+	s := openAt(t, l.config())
+	l.do("FLUSHALL")
+	await(t, "the loss", func() bool { return lost(s) })
+	broken := errors.New("broken")
+	err := s.Mend(t.Context(), store.Remedy{Episodes: func(context.Context, store.Store) error { return broken }})
+	if !errors.Is(err, broken) || !lost(s) {
+		t.Errorf("Mend: %v, lost: %t", err, lost(s))
+	}
+	heal, asked := remedy()
+	mend(t, s, heal)
+	if asked.Load() != 2 {
+		t.Errorf("%d parts were put back, want 2", asked.Load())
+	}
+}
+
+// TestP1KilledAmongApplies: with an append-only file that is synced always, every
+// effect that was acknowledged is there after a kill -9, and with one that is
+// synced each second it is there too or is noticed; then it is put back.
+func TestP1KilledAmongApplies(t *testing.T) {
+	t.Parallel()
+	for _, sync := range []string{"always", "everysec"} {
+		t.Run(sync, func(t *testing.T) {
+			t.Parallel()
+			l := launch(t, "--appendfsync", sync)
+			s := openAt(t, l.config())
+			var acknowledged atomic.Uint64
+			failed := make(chan error, 1)
+			go func() {
+				for revision := uint64(1); ; revision++ {
+					if err := s.Apply(t.Context(), benchEffect("ana", revision), revision); err != nil {
+						failed <- err
+						return
+					}
+					acknowledged.Store(revision)
+				}
+			}()
+			await(t, "twenty effects", func() bool { return acknowledged.Load() >= 20 })
+			l.kill()
+			if err := <-failed; err == nil {
+				t.Fatal("an apply on a dead server was acknowledged")
+			}
+			l.start()
+			await(t, "the loss", func() bool { return lost(s) })
+			state, err := s.State(t.Context(), ana)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if sync == "always" && state.Revision < acknowledged.Load() {
+				t.Errorf("the server has %d effects of %d", state.Revision, acknowledged.Load())
+			}
+			mend(t, s, store.Remedy{
+				Episodes: func(context.Context, store.Store) error { return nil },
+				Effects: func(ctx context.Context, through store.Store) error {
+					for revision := uint64(1); revision <= acknowledged.Load(); revision++ {
+						if err := through.Apply(ctx, benchEffect("ana", revision), revision); err != nil {
+							return fmt.Errorf("revision %d: %w", revision, err)
+						}
+					}
+					return nil
+				},
+			})
+			if state, err = s.State(t.Context(), ana); err != nil || state.Revision < acknowledged.Load() {
+				t.Errorf("after the mend: %d effects of %d, %v", state.Revision, acknowledged.Load(), err)
+			}
+		})
+	}
+}

@@ -1,0 +1,44 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"palimpsest/pkg/scope"
+)
+
+// tenure is the time during which a store works on one generation in one era. A
+// call that counts on what it has read names one tenure throughout.
+type tenure struct {
+	layout
+	// pass is what its writes show to the witness: its era, or the loss that is
+	// being mended. Empty in a generation under construction, which nobody watches.
+	pass string
+	// dimensions of the vectors; 0 while the first one is to come.
+	dimensions atomic.Int64
+	// failures is how many rows the index was last seen to have left out.
+	failures atomic.Uint64
+	watched  watchList
+}
+
+func (s *Store) tenure() *tenure { return s.held.Load() }
+
+func (s *Store) layout() layout { return s.tenure().layout }
+
+func (s *Store) place(fact scope.Scope) place { return s.tenure().place(fact) }
+
+// take begins a tenure of what the server holds of a generation.
+func (s *Store) take(ctx context.Context, generation uint64, pass string) error {
+	t := &tenure{layout: layout{s.cfg.Namespace, generation}, pass: pass}
+	m, _, err := s.readMeta(ctx, t.layout)
+	if err == nil {
+		t.dimensions.Store(int64(m.Embedder.Dimensions))
+		err = s.loadWatched(ctx, t)
+	}
+	if err != nil {
+		return fmt.Errorf("take generation %d: %w", generation, err)
+	}
+	s.held.Store(t)
+	return nil
+}

@@ -1,0 +1,317 @@
+package redis
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"palimpsest/internal/store"
+)
+
+// The witness is one row of the namespace. It says which generation is in use, in
+// which era it was last whole, which servers took part then, and whether something
+// was lost since. What the server has lost, the witness has lost too, or its era
+// is an older one; and a server that was started again or took over has another
+// run id. Every new connection compares the run id before it carries anything,
+// every write that counts on what is there names its era, and a pulse looks where
+// nothing is written.
+type witness struct {
+	generation uint64
+	era        string
+	// lost is the token of the loss that is to be mended; empty while whole.
+	lost string
+	// mended says that the episodes were put back after that loss.
+	mended bool
+}
+
+func parseWitness(reply any) witness {
+	f := hashOf(reply)
+	return witness{generation: f.uint("generation"), era: f["era"], lost: f["lost"], mended: f["mended"] != ""}
+}
+
+// errMoved: the call was made in a tenure that has ended, and changed nothing.
+var errMoved = errors.New("redis: another generation or era began")
+
+// isRefused knows the answer of a guarded script.
+func isRefused(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "LOST") }
+
+// askWitness reads the witness and declares a loss where the servers of those run
+// ids, or what the store knows, show one.
+func (s *Store) askWitness(ctx context.Context, on goredis.Scripter, known *tenure, ids ...string) (witness, error) {
+	args := []any{rand.Text(), "", 0, 0}
+	if known != nil {
+		args = []any{rand.Text(), known.pass, flag(!isClosed(s.Lost())), known.generation}
+	}
+	for _, id := range ids {
+		args = append(args, id)
+	}
+	reply, err := witnessScript.Run(ctx, on, []string{s.witnessKey()}, args...).Result()
+	if err := explain(err); err != nil {
+		return witness{}, fmt.Errorf("ask the witness: %w", err)
+	}
+	return parseWitness(reply), nil
+}
+
+// greet is the first that a new connection carries. Where the witness is of
+// another node, it is the next look that tells it of the stranger.
+func (s *Store) greet(ctx context.Context, cn *goredis.Conn) error {
+	id, err := runID(ctx, cn)
+	if err != nil {
+		return err
+	}
+	if s.cluster() {
+		s.meet(id)
+		return nil
+	}
+	w, err := s.askWitness(ctx, cn, nil, id)
+	if err == nil && w.lost != "" && s.tenure() != nil {
+		s.lose()
+	}
+	return err
+}
+
+func runID(ctx context.Context, node goredis.Cmdable) (string, error) {
+	text, err := node.Info(ctx, "server").Result()
+	if err != nil {
+		return "", explain(err)
+	}
+	id := parseInfo(text)["run_id"]
+	if id == "" {
+		return "", errors.New("redis: the server does not tell its run id")
+	}
+	return id, nil
+}
+
+// runIDs are those of all servers that take writes.
+func (s *Store) runIDs(ctx context.Context) ([]string, error) {
+	cluster, ok := s.client.(*goredis.ClusterClient)
+	if !ok {
+		id, err := runID(ctx, s.client)
+		return []string{id}, err
+	}
+	found := make(chan string, maxNodes)
+	err := cluster.ForEachMaster(ctx, func(ctx context.Context, node *goredis.Client) error {
+		id, err := runID(ctx, node)
+		if err == nil {
+			found <- id
+		}
+		return err
+	})
+	close(found)
+	var ids []string
+	for id := range found {
+		ids = append(ids, id)
+	}
+	return ids, explain(err)
+}
+
+// maxNodes is what Redis calls the most that a cluster should have.
+const maxNodes = 1000
+
+// meet notes a node of a cluster. One that the witness was not told of may lack
+// what was acknowledged, so it is told before anything is written.
+func (s *Store) meet(id string) {
+	s.state.Lock()
+	defer s.state.Unlock()
+	if !s.nodes[id] {
+		s.strangers[id] = true
+	}
+}
+
+// look follows what the witness says by now.
+func (s *Store) look(ctx context.Context) (witness, error) {
+	s.looking.Lock()
+	defer s.looking.Unlock()
+	if err := s.begin(ctx); err != nil {
+		return witness{}, err
+	}
+	defer s.end()
+	strangers := s.met()
+	var ids []string
+	if len(strangers) > 0 || !s.cluster() {
+		var err error
+		if ids, err = s.runIDs(ctx); err != nil {
+			return witness{}, err
+		}
+	}
+	w, err := s.askWitness(ctx, s.client, s.tenure(), ids...)
+	if err != nil {
+		return w, err
+	}
+	s.told(strangers, ids)
+	return w, s.follow(ctx, w)
+}
+
+// met are the nodes of a cluster that the witness was not told of.
+func (s *Store) met() map[string]bool {
+	s.state.Lock()
+	defer s.state.Unlock()
+	return maps.Clone(s.strangers)
+}
+
+func (s *Store) told(strangers map[string]bool, ids []string) {
+	s.state.Lock()
+	defer s.state.Unlock()
+	for id := range strangers {
+		delete(s.strangers, id)
+	}
+	if len(ids) == 0 {
+		return
+	}
+	s.nodes = map[string]bool{}
+	for _, id := range ids {
+		s.nodes[id] = true
+	}
+}
+
+// follow takes up the generation and the era that the witness names.
+func (s *Store) follow(ctx context.Context, w witness) error {
+	t := s.tenure()
+	if s.building.Load() {
+		return nil // nobody else knows of it
+	}
+	moved := t == nil || t.pass == "" || t.generation != w.generation || w.lost == "" && (t.pass != w.era || s.isLost())
+	if moved {
+		if err := s.take(ctx, w.generation, w.era); err != nil {
+			return err
+		}
+	}
+	if w.lost != "" {
+		s.lose()
+		return nil
+	}
+	s.state.Lock()
+	defer s.state.Unlock()
+	if isClosed(s.lost) {
+		s.lost = make(chan struct{})
+		s.cfg.Logger.Info("the memory store is whole again", "generation", w.generation)
+	}
+	return nil
+}
+
+func (s *Store) lose() {
+	s.state.Lock()
+	defer s.state.Unlock()
+	if !isClosed(s.lost) && !s.through {
+		close(s.lost)
+		s.cfg.Logger.Warn("redis may lack what it acknowledged, or a generation was promoted: nothing is written before that is put back")
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// isLost reports whether writes have to wait.
+func (s *Store) isLost() bool {
+	s.state.Lock()
+	defer s.state.Unlock()
+	return isClosed(s.lost) || len(s.strangers) > 0
+}
+
+// Lost implements [store.Mender].
+func (s *Store) Lost() <-chan struct{} {
+	s.state.Lock()
+	defer s.state.Unlock()
+	return s.lost
+}
+
+// pulse looks where nothing is written. What it meets is met by others too.
+func (s *Store) pulse(ctx context.Context) {
+	ticker := time.NewTicker(s.cfg.Pulse)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			if _, err := s.look(ctx); err != nil && ctx.Err() == nil {
+				s.cfg.Logger.Debug("look at the witness", "error", err)
+			}
+		}
+	}
+}
+
+// guarded runs a script that counts on what is there. It returns [errMoved] where
+// its tenure has ended and another began.
+func (s *Store) guarded(ctx context.Context, t *tenure, script *goredis.Script, keys []string, args ...any) (any, error) {
+	replies, err := s.guardedAll(ctx, t, script, []scriptCall{{keys, args}})
+	if err != nil {
+		return nil, err
+	}
+	return replies[0], nil
+}
+
+func (s *Store) guardedAll(ctx context.Context, t *tenure, script *goredis.Script, calls []scriptCall) ([]any, error) {
+	if !s.through && t.pass != "" && s.isLost() {
+		if err := s.passed(ctx, t); err != nil {
+			return nil, err
+		}
+	}
+	pass := ""
+	if t.pass != "" && !s.cluster() {
+		pass = t.pass
+	}
+	for i, c := range calls {
+		if pass != "" {
+			calls[i].keys = slices.Concat(c.keys, []string{t.witness()})
+		}
+		calls[i].args = append([]any{pass}, c.args...)
+	}
+	var replies []any
+	var err error
+	if len(calls) == 1 {
+		var reply any
+		reply, err = s.run(ctx, script, calls[0].keys, calls[0].args...)
+		replies = []any{reply}
+	} else {
+		replies, err = s.runAll(ctx, script, calls)
+	}
+	if isRefused(err) {
+		if err := s.passed(ctx, t); err != nil {
+			return nil, err
+		}
+		return nil, errMoved // it was mended just then
+	}
+	return replies, err
+}
+
+// passed is nil if the tenure still is the one to write in, by what the witness
+// says now.
+func (s *Store) passed(ctx context.Context, t *tenure) error {
+	if !s.through {
+		if _, err := s.look(ctx); err != nil {
+			return err
+		}
+		if s.tenure() != t {
+			return errMoved
+		}
+		if !s.isLost() {
+			return nil
+		}
+	}
+	return fmt.Errorf("redis: %w", store.ErrLost)
+}
+
+// settled runs a call that makes its keys and its script anew as often as another
+// tenure begins meanwhile.
+func settled[T any](call func() (T, error)) (v T, err error) {
+	for range maxAttempts {
+		if v, err = call(); !errors.Is(err, errMoved) {
+			return v, err
+		}
+	}
+	return v, err
+}
