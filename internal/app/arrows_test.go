@@ -117,6 +117,7 @@ func TestDriversStayInTheirRooms(t *testing.T) {
 		"github.com/ClickHouse":          {"palimpsest/internal/audit/clickhouse"},
 		"github.com/ebitengine/purego":   {"palimpsest/internal/clickhousetest/launch"},
 		"github.com/redis/go-redis":      {"palimpsest/internal/store/redis"},
+		"github.com/alicebob/miniredis":  {}, // tests alone
 		"github.com/nats-io/nats-server": {"palimpsest/internal/broker", "palimpsest/internal/bench"},
 		"github.com/nats-io/nats.go":     {"palimpsest/internal/broker", "palimpsest/internal/pipeline", "palimpsest/internal/app", "palimpsest/internal/bench", "palimpsest/internal/chaos"},
 	}

@@ -11,26 +11,23 @@ import (
 	"go.uber.org/goleak"
 
 	"palimpsest/internal/embed"
+	"palimpsest/internal/redistest"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(redistest.Tests{M: m}) }
 
 var testEmbedder = embed.Info{Name: "test", Version: "1", Dimensions: 16}
 
 var namespaces atomic.Int64
 
 // testConfig names a namespace of its own on the server that the environment
-// names.
+// names, or on the double.
 func testConfig(t testing.TB) Config {
 	t.Helper()
-	server := os.Getenv("TEST_REDIS_URL")
-	if server == "" {
-		t.Skip("TEST_REDIS_URL names no Redis with the Query Engine: the suite did not run")
-	}
 	namespace := fmt.Sprintf("test-%d-%d", os.Getpid(), namespaces.Add(1))
-	return Config{URL: server, Namespace: namespace, Embedder: testEmbedder}
+	return Config{URL: redistest.URL(t), Namespace: namespace, Embedder: testEmbedder}
 }
 
 func openAt(t testing.TB, cfg Config) *Store {
@@ -70,7 +67,6 @@ func wipe(t testing.TB, cfg Config) {
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	testConfig(t)
 	storetest.RunAll(t, func(t *testing.T) store.Store {
 		return openNew(t, testConfig(t))
 	}, storetest.Options{

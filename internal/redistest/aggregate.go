@@ -1,0 +1,316 @@
+package redistest
+
+import (
+	"slices"
+	"strings"
+)
+
+// row is what the steps of an aggregation pass on.
+type row struct {
+	*document
+	values map[string]cell
+}
+
+// step turns rows into others.
+type step func(rows []row) ([]row, error)
+
+// aggregating is an FT.AGGREGATE.
+type aggregating struct {
+	request
+	known   map[string]bool // properties that a step before made
+	steps   []step
+	grouped bool
+	sorted  bool
+}
+
+// aggregate is FT.AGGREGATE.
+func (e *engine) aggregate(args []string) (any, error) {
+	if len(args) < 2 {
+		return nil, errArguments("FT.AGGREGATE")
+	}
+	r := &aggregating{known: map[string]bool{}}
+	if r.index = e.find(args[0]); r.index == nil {
+		return nil, errNoIndex(args[0])
+	}
+	err := r.read(&words{list: args, at: 2})
+	if err == nil {
+		err = e.ask(&r.request, args[0], args[1])
+	}
+	if err != nil {
+		return nil, err
+	}
+	if r.nearest != nil {
+		return nil, errUnknown("FT.AGGREGATE of the nearest", args[1:2])
+	}
+	matches := r.found()
+	rows := make([]row, len(matches))
+	for i, m := range matches {
+		rows[i] = row{m.document, map[string]cell{}}
+	}
+	for _, s := range r.steps {
+		if rows, err = s(rows); err != nil {
+			return nil, err
+		}
+		r.overdue()
+	}
+	total := len(matches)
+	if r.grouped {
+		total = len(rows)
+	}
+	if r.limited {
+		if !r.grouped && !r.sorted {
+			total = min(total, r.offset+r.limit)
+		}
+		rows = page(rows, r.offset, r.limit)
+	}
+	shown := make([]any, len(rows))
+	for i, row := range rows {
+		shown[i] = pairs{"extra_attributes", row.shown(), "values", []any{}}
+	}
+	return r.reply(shown, total), nil
+}
+
+func (r row) shown() pairs {
+	out := pairs{}
+	for name, c := range r.values {
+		if c.kind == missing {
+			out = append(out, name, nil)
+		} else {
+			out = append(out, name, c.String())
+		}
+	}
+	return out
+}
+
+func (r *aggregating) read(w *words) error {
+	for w.more() {
+		known, err := r.common(w)
+		switch {
+		case known:
+		case r.limited:
+			err = errUnknown("a step behind LIMIT", w.rest())
+		case w.take("LOAD"):
+			var names []string
+			if names, err = w.count(); err == nil {
+				err = r.load(names, true)
+			}
+		case w.take("FILTER"):
+			err = r.filterBy(w.next())
+		case w.take("SORTBY"):
+			err = r.sortBy(w)
+		case w.take("GROUPBY"):
+			err = r.groupBy(w)
+		default:
+			err = errUnknown("FT.AGGREGATE", w.rest())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// load brings properties into the rows; those that nobody asked to LOAD must be
+// in the schema.
+func (r *aggregating) load(names []string, asked bool) error {
+	var fresh []string
+	for _, name := range names {
+		name = strings.TrimPrefix(name, "@")
+		switch {
+		case r.known[name]:
+			continue
+		case r.grouped, !asked && r.byName[name] == nil:
+			return refusal("Property `%s` not loaded nor in pipeline", name)
+		}
+		r.known[name] = true
+		fresh = append(fresh, name)
+	}
+	r.steps = append(r.steps, func(rows []row) ([]row, error) {
+		for _, row := range rows {
+			for _, name := range fresh {
+				if c, ok := r.cell(row.document, name); ok {
+					row.values[name] = c
+				}
+			}
+		}
+		return rows, nil
+	})
+	return nil
+}
+
+func (r *aggregating) filterBy(text string) error {
+	e, properties, err := parseExpression(text)
+	if err != nil {
+		return err
+	}
+	if err := r.load(properties, false); err != nil {
+		return err
+	}
+	r.steps = append(r.steps, func(rows []row) (kept []row, err error) {
+		for _, row := range rows {
+			ok, err := e.holds(row)
+			if err != nil {
+				return nil, err
+			}
+			if ok {
+				kept = append(kept, row)
+			}
+		}
+		return kept, nil
+	})
+	return nil
+}
+
+// order is one property to sort by.
+type order struct {
+	property   string
+	descending bool
+}
+
+func (r *aggregating) sortBy(w *words) error {
+	list, err := w.count()
+	if err != nil {
+		return err
+	}
+	var by []order
+	var names []string
+	for _, word := range list {
+		switch name, is := strings.CutPrefix(word, "@"); {
+		case is:
+			by = append(by, order{property: name})
+			names = append(names, name)
+		case len(by) > 0 && strings.EqualFold(word, "DESC"):
+			by[len(by)-1].descending = true
+		case len(by) == 0 || !strings.EqualFold(word, "ASC"):
+			return errUnknown("SORTBY", list)
+		}
+	}
+	if err := r.load(names, false); err != nil {
+		return err
+	}
+	r.sorted = true
+	most := -1
+	if w.take("MAX") {
+		if most, err = w.number(); err != nil {
+			return err
+		}
+	}
+	r.steps = append(r.steps, func(rows []row) ([]row, error) {
+		slices.SortStableFunc(rows, func(a, b row) int {
+			for _, o := range by {
+				if n := a.values[o.property].compare(b.values[o.property], o.descending); n != 0 {
+					return n
+				}
+			}
+			return 0
+		})
+		if most < 0 && !r.limited {
+			most = defaultLimit
+		}
+		if most > 0 && most < len(rows) {
+			rows = rows[:most]
+		}
+		return rows, nil
+	})
+	return nil
+}
+
+// reducer makes one cell of a group's rows.
+type reducer struct {
+	name   string
+	reduce func(rows []row) cell
+}
+
+func (r *aggregating) groupBy(w *words) error {
+	names, err := w.count()
+	if err != nil {
+		return err
+	}
+	if err := r.load(names, false); err != nil {
+		return err
+	}
+	for i, name := range names {
+		names[i] = strings.TrimPrefix(name, "@")
+	}
+	var reducers []reducer
+	for w.take("REDUCE") {
+		one, err := r.reducer(w)
+		if err != nil {
+			return err
+		}
+		reducers = append(reducers, one)
+	}
+	r.grouped, r.known = true, map[string]bool{}
+	for _, name := range names {
+		r.known[name] = true
+	}
+	for _, one := range reducers {
+		r.known[one.name] = true
+	}
+	r.steps = append(r.steps, func(rows []row) ([]row, error) { return group(rows, names, reducers), nil })
+	return nil
+}
+
+func (r *aggregating) reducer(w *words) (reducer, error) {
+	function := strings.ToUpper(w.next())
+	args, err := w.count()
+	if err != nil {
+		return reducer{}, err
+	}
+	if err := r.load(args, false); err != nil {
+		return reducer{}, err
+	}
+	if !w.take("AS") {
+		return reducer{}, errUnknown("REDUCE without AS", w.rest())
+	}
+	one := reducer{name: w.next()}
+	switch {
+	case function == "COUNT" && len(args) == 0:
+		one.reduce = func(rows []row) cell { return numeric(float64(len(rows))) }
+	case function == "SUM" && len(args) == 1:
+		property := strings.TrimPrefix(args[0], "@")
+		if f := r.byName[property]; f == nil || f.kind != numericField {
+			return one, errUnknown("SUM of what is no number", args)
+		}
+		one.reduce = func(rows []row) cell {
+			sum := 0.0
+			for _, row := range rows {
+				sum += row.values[property].number
+			}
+			return numeric(sum)
+		}
+	default:
+		return one, errUnknown("REDUCE "+function, args)
+	}
+	return one, nil
+}
+
+// group makes one row of all that share the properties' values, in the order of
+// those.
+func group(rows []row, names []string, reducers []reducer) []row {
+	key := func(r row) string {
+		parts := make([]string, len(names))
+		for i, name := range names {
+			parts[i] = r.values[name].String()
+		}
+		return strings.Join(parts, "\x00")
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return strings.Compare(key(a), key(b)) })
+	var out []row
+	for len(rows) > 0 {
+		n := 1
+		for n < len(rows) && key(rows[n]) == key(rows[0]) {
+			n++
+		}
+		values := map[string]cell{}
+		for _, name := range names {
+			values[name] = rows[0].values[name]
+		}
+		for _, one := range reducers {
+			values[one.name] = one.reduce(rows[:n])
+		}
+		out = append(out, row{values: values})
+		rows = rows[n:]
+	}
+	return out
+}

@@ -1,0 +1,145 @@
+package redistest
+
+import (
+	"fmt"
+	"runtime/metrics"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/alicebob/miniredis/v2/server"
+)
+
+// command is one that miniredis answers.
+type command struct {
+	// writes says which of the arguments are keys that it writes; nil for none.
+	writes func(args []string) []string
+	// only are the first arguments that are known; nil for any.
+	only []string
+}
+
+func (c command) written(args []string) []string {
+	if c.writes == nil {
+		return nil
+	}
+	return c.writes(args)
+}
+
+// refuse says what of the arguments is not known; "" for nothing.
+func (c command) refuse(args []string) string {
+	if c.only != nil && len(args) > 0 && !slices.Contains(c.only, strings.ToUpper(args[0])) {
+		return "this form"
+	}
+	return ""
+}
+
+func first(args []string) []string { return args[:min(1, len(args))] }
+func every(args []string) []string { return args }
+
+// commands are those that miniredis may answer, because the adapter, its driver
+// or its tests send them and its answers were compared with the real server's.
+var commands = map[string]command{
+	"AUTH": {}, "HELLO": {}, "PING": {}, "ECHO": {}, "QUIT": {}, "TIME": {}, "DBSIZE": {},
+	"SELECT": {only: []string{"0"}},
+	"MULTI":  {}, "EXEC": {}, "DISCARD": {},
+	"EVAL": {}, "EVALSHA": {}, "SCRIPT": {},
+
+	"DEL": {writes: every}, "UNLINK": {writes: every}, "EXISTS": {}, "TYPE": {}, "SCAN": {},
+	"EXPIRE": {writes: first}, "PEXPIRE": {writes: first}, "PEXPIREAT": {writes: first}, "PERSIST": {writes: first},
+	"GET": {}, "MGET": {}, "SET": {writes: first}, "INCR": {writes: first}, "INCRBY": {writes: first},
+	"HGET": {}, "HMGET": {}, "HGETALL": {}, "HEXISTS": {}, "HLEN": {}, "HKEYS": {},
+	"HSET": {writes: first}, "HSETNX": {writes: first}, "HDEL": {writes: first}, "HINCRBY": {writes: first},
+	"SADD": {}, "SREM": {}, "SMEMBERS": {}, "SISMEMBER": {}, "SCARD": {},
+	"ZADD": {}, "ZREM": {}, "ZCOUNT": {}, "ZCARD": {}, "ZRANGE": {}, "ZSCORE": {},
+	"RPUSH": {}, "LPUSH": {}, "LRANGE": {}, "LLEN": {},
+}
+
+// ownCommand answers what miniredis does not know, or not well enough.
+type ownCommand func(args []string) (any, error)
+
+// own finds the double's own command of a name; nil for none.
+func (s *Server) own(name string) ownCommand {
+	switch name {
+	case "INFO":
+		return s.info
+	case "CONFIG":
+		return s.config
+	case "CLIENT":
+		return func([]string) (any, error) { return "OK", nil }
+	case "FT.CREATE":
+		return s.engine.create
+	case "FT.ALTER":
+		return s.engine.alter
+	case "FT.DROPINDEX":
+		return s.engine.drop
+	case "FT.INFO":
+		return s.engine.info
+	case "FT._LIST":
+		return s.engine.list
+	case "FT.ALIASADD":
+		return s.engine.aliasAdd
+	case "FT.ALIASUPDATE":
+		return s.engine.aliasUpdate
+	case "FT.ALIASDEL":
+		return s.engine.aliasDelete
+	case "FT.SEARCH":
+		return s.engine.search
+	case "FT.AGGREGATE":
+		return s.engine.aggregate
+	}
+	return nil
+}
+
+// answer writes the reply of an own command.
+func (s *Server) answer(c *server.Peer, cl *client, name string, own ownCommand, args []string) {
+	var reply any
+	var err error
+	switch {
+	case cl.queueing:
+		err = fmt.Errorf("REDISTEST %s is not in the double between MULTI and EXEC", name)
+	case strings.HasPrefix(name, "FT.") && !c.Resp3:
+		err = fmt.Errorf("REDISTEST %s is not in the double but for protocol 3", name)
+	default:
+		reply, err = own(args)
+	}
+	c.Block(func(w *server.Writer) {
+		if err != nil {
+			w.WriteError(err.Error())
+			return
+		}
+		write(w, reply)
+	})
+}
+
+// info is what the real server says of itself, as far as somebody reads it.
+func (s *Server) info([]string) (any, error) {
+	used := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(used)
+	return fmt.Sprintf("# Server\r\nredis_version:8.0.2\r\nredis_mode:standalone\r\nrun_id:%s\r\nuptime_in_seconds:%d\r\n"+
+		"# Memory\r\nused_memory:%d\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n"+
+		"# Persistence\r\nloading:0\r\naof_enabled:1\r\n# Replication\r\nrole:master\r\n",
+		s.run, int(time.Since(s.begun).Seconds()), used[0].Value.Uint64()), nil
+}
+
+// settings are what CONFIG GET knows.
+var settings = map[string]string{"maxmemory-policy": "noeviction", "maxmemory": "0", "appendonly": "yes", "appendfsync": "everysec", "save": ""}
+
+func (s *Server) config(args []string) (any, error) {
+	if len(args) < 2 || !strings.EqualFold(args[0], "GET") {
+		return nil, errUnknown("CONFIG", args)
+	}
+	var reply pairs
+	for _, name := range args[1:] {
+		value, ok := settings[strings.ToLower(name)]
+		if !ok {
+			return nil, errUnknown("CONFIG", args)
+		}
+		reply = append(reply, name, value)
+	}
+	return reply, nil
+}
+
+// errUnknown refuses what the real server may know and the double does not.
+func errUnknown(what string, args []string) error {
+	return fmt.Errorf("REDISTEST not in the double: %s %q", what, args)
+}

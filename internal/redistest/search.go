@@ -1,0 +1,257 @@
+package redistest
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+)
+
+// request is what searches of both kinds have in common.
+type request struct {
+	*index
+	question
+	params   map[string]string
+	verbatim bool
+	offset   int
+	limit    int
+	limited  bool
+	dialect  bool      // 2 was asked for
+	deadline time.Time // zero for none
+	late     bool      // it has passed
+}
+
+// The bounds that the server has when nobody says others.
+const (
+	defaultLimit = 10
+	maxLimit     = 1_000_000
+)
+
+// errLate is the warning on an answer that is not whole.
+const errLate = "Timeout limit was reached"
+
+// common reads an argument that both kinds know.
+func (r *request) common(w *words) (known bool, err error) {
+	switch {
+	case w.take("VERBATIM"):
+		r.verbatim = true
+	case w.take("LIMIT"):
+		var of, n error
+		r.offset, of = w.number()
+		r.limit, n = w.number()
+		r.limited = true
+		if err = errors.Join(of, n); err == nil && (r.offset < 0 || r.limit < 0 || r.limit > maxLimit) {
+			err = refusal("LIMIT exceeds maximum of %d", maxLimit)
+		}
+	case w.take("TIMEOUT"):
+		var ms int
+		if ms, err = w.number(); ms > 0 {
+			r.deadline = time.Now().Add(time.Duration(ms) * time.Millisecond)
+		}
+	case w.take("PARAMS"):
+		var list []string
+		list, err = w.count()
+		r.params = map[string]string{}
+		for i := 0; i+1 < len(list); i += 2 {
+			r.params[list[i]] = list[i+1]
+		}
+	case w.take("DIALECT", "2"):
+		r.dialect = true
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+// ask finds the index and reads the query, when all arguments are read.
+func (e *engine) ask(r *request, name, query string) error {
+	if r.index = e.find(name); r.index == nil {
+		return errNoIndex(name)
+	}
+	if !r.dialect {
+		return errUnknown("a search without DIALECT 2", []string{query})
+	}
+	var err error
+	r.question, err = parse(r.index, query, r.params, r.verbatim)
+	return err
+}
+
+// overdue tells whether time is up; an answer may then be short.
+func (r *request) overdue() bool {
+	if !r.late && !r.deadline.IsZero() && time.Now().After(r.deadline) {
+		r.late = true
+	}
+	return r.late
+}
+
+// match is a document that was found.
+type match struct {
+	*document
+	score    float64
+	distance float64
+	by       cell
+}
+
+// matches are all that pass the filter, in the order of their ids; of a nearest
+// clause the nearest.
+func (r *request) found() []match {
+	var list []match
+	seen := documents{}
+	looked := 0
+	r.filter.each(r.index, func(d *document) bool {
+		if looked++; looked%100 == 0 && r.overdue() {
+			return false
+		}
+		if _, again := seen[d]; again || !r.filter.matches(d) {
+			return true
+		}
+		seen[d] = struct{}{}
+		if r.nearest == nil {
+			list = append(list, match{document: d})
+		} else if v := d.vectors[r.nearest.column]; v != nil {
+			list = append(list, match{document: d, distance: distance(r.nearest.to, v)})
+		}
+		return true
+	})
+	slices.SortFunc(list, func(a, b match) int { return cmp.Or(cmp.Compare(a.distance, b.distance), byID(a.document, b.document)) })
+	if r.nearest != nil && len(list) > r.nearest.k {
+		list = list[:r.nearest.k]
+		slices.SortFunc(list, func(a, b match) int { return byID(a.document, b.document) })
+	}
+	r.overdue()
+	return list
+}
+
+// page cuts out what LIMIT says.
+func page[T any](list []T, offset, limit int) []T {
+	from := min(offset, len(list))
+	return list[from : from+min(limit, len(list)-from)]
+}
+
+// searching is an FT.SEARCH.
+type searching struct {
+	request
+	noContent, withScores bool
+	returned              []string // nil for all
+	by                    string   // the field to sort by; "" for the score
+	descending            bool
+}
+
+// search is FT.SEARCH.
+func (e *engine) search(args []string) (any, error) {
+	if len(args) < 2 {
+		return nil, errArguments("FT.SEARCH")
+	}
+	r := &searching{request: request{limit: defaultLimit}}
+	err := r.read(&words{list: args, at: 2})
+	if err == nil {
+		err = e.ask(&r.request, args[0], args[1])
+	}
+	if err != nil {
+		return nil, err
+	}
+	list := r.found()
+	total := len(list)
+	if err := r.order(list); err != nil {
+		return nil, err
+	}
+	rows := []any{}
+	for _, m := range page(list, r.offset, r.limit) {
+		rows = append(rows, r.row(m))
+	}
+	return r.reply(rows, total), nil
+}
+
+func (r *searching) read(w *words) error {
+	for w.more() {
+		known, err := r.common(w)
+		switch {
+		case known:
+		case w.take("NOCONTENT"):
+			r.noContent = true
+		case w.take("WITHSCORES"):
+			r.withScores = true
+		case w.take("SCORER", "BM25STD"):
+		case w.take("RETURN"):
+			r.returned, err = w.count()
+		case w.take("SORTBY"):
+			r.by = w.next()
+			if r.descending = w.take("DESC"); !r.descending {
+				w.take("ASC")
+			}
+		default:
+			err = errUnknown("FT.SEARCH", w.rest())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// order brings what was found, which is in the order of ids, to the order asked
+// for; rows without a value come last.
+func (r *searching) order(list []match) error {
+	if r.limit == 0 {
+		return nil
+	}
+	f := r.byName[r.by]
+	switch {
+	case r.by == "":
+		for i := range list {
+			list[i].score = r.filter.score(r.index, list[i].document)
+		}
+		slices.SortStableFunc(list, func(a, b match) int { return cmp.Compare(b.score, a.score) })
+		return nil
+	case r.nearest != nil && r.by == r.nearest.as:
+		for i := range list {
+			list[i].by = numeric(list[i].distance)
+		}
+	case f == nil:
+		return refusal("Property `%s` not loaded nor in schema", r.by)
+	default:
+		for i := range list {
+			list[i].by, _ = r.cell(list[i].document, f.name)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b match) int { return a.by.compare(b.by, r.descending) })
+	return nil
+}
+
+func (r *searching) row(m match) any {
+	row := pairs{"id", m.key}
+	if r.withScores {
+		row = append(row, "score", m.score)
+	}
+	if !r.noContent {
+		row = append(row, "extra_attributes", r.content(m))
+	}
+	return append(row, "values", []any{})
+}
+
+func (r *searching) content(m match) pairs {
+	out := pairs{}
+	if r.returned == nil {
+		for name, value := range m.hash {
+			out = append(out, name, value)
+		}
+		return out
+	}
+	for _, name := range r.returned {
+		if r.nearest != nil && name == r.nearest.as {
+			out = append(out, name, numberText(m.distance))
+		} else if c, ok := r.cell(m.document, name); ok {
+			out = append(out, name, c.String())
+		}
+	}
+	return out
+}
+
+// reply is the answer to both kinds of search.
+func (r *request) reply(rows []any, total int) any {
+	warnings := []string{}
+	if r.late {
+		warnings = append(warnings, errLate)
+	}
+	return pairs{"attributes", []any{}, "format", "STRING", "results", rows, "total_results", total, "warning", warnings}
+}
