@@ -92,7 +92,7 @@ func (r *aggregating) read(w *words) error {
 		case w.take("LOAD"):
 			var names []string
 			if names, err = w.count(); err == nil {
-				err = r.load(names, true)
+				err = r.load(names, anywhere)
 			}
 		case w.take("FILTER"):
 			err = r.filterBy(w.next())
@@ -110,17 +110,24 @@ func (r *aggregating) read(w *words) error {
 	return nil
 }
 
-// load brings properties into the rows; those that nobody asked to LOAD must be
-// in the schema.
-func (r *aggregating) load(names []string, asked bool) error {
+// Where a property is looked for.
+const (
+	anywhere   = ""
+	inPipeline = "pipeline"
+	inSchema   = "schema"
+)
+
+// load brings properties into the rows. Those that nobody asked to LOAD must be
+// in the schema; where says what else they could be, for the error.
+func (r *aggregating) load(names []string, where string) error {
 	var fresh []string
 	for _, name := range names {
 		name = strings.TrimPrefix(name, "@")
 		switch {
 		case r.known[name]:
 			continue
-		case r.grouped, !asked && r.byName[name] == nil:
-			return refusal("Property `%s` not loaded nor in pipeline", name)
+		case r.grouped, where != anywhere && r.byName[name] == nil:
+			return refusal("Property `%s` not loaded nor in %s", name, where)
 		}
 		r.known[name] = true
 		fresh = append(fresh, name)
@@ -143,7 +150,7 @@ func (r *aggregating) filterBy(text string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.load(properties, false); err != nil {
+	if err := r.load(properties, inPipeline); err != nil {
 		return err
 	}
 	r.steps = append(r.steps, func(rows []row) (kept []row, err error) {
@@ -172,7 +179,7 @@ func (r *aggregating) sortBy(w *words) error {
 	if err != nil {
 		return err
 	}
-	var by []order
+	by := make([]order, 0, len(list))
 	var names []string
 	for _, word := range list {
 		switch name, is := strings.CutPrefix(word, "@"); {
@@ -185,10 +192,11 @@ func (r *aggregating) sortBy(w *words) error {
 			return errUnknown("SORTBY", list)
 		}
 	}
-	if err := r.load(names, false); err != nil {
+	if err := r.load(names, inSchema); err != nil {
 		return err
 	}
 	r.sorted = true
+	last := by[len(by)-1]
 	most := -1
 	if w.take("MAX") {
 		if most, err = w.number(); err != nil {
@@ -202,7 +210,10 @@ func (r *aggregating) sortBy(w *words) error {
 					return n
 				}
 			}
-			return 0
+			if last.descending { // which the order of the ids follows
+				return byID(b.document, a.document)
+			}
+			return byID(a.document, b.document)
 		})
 		if most < 0 && !r.limited {
 			most = defaultLimit
@@ -226,7 +237,7 @@ func (r *aggregating) groupBy(w *words) error {
 	if err != nil {
 		return err
 	}
-	if err := r.load(names, false); err != nil {
+	if err := r.load(names, inPipeline); err != nil {
 		return err
 	}
 	for i, name := range names {
@@ -257,7 +268,7 @@ func (r *aggregating) reducer(w *words) (reducer, error) {
 	if err != nil {
 		return reducer{}, err
 	}
-	if err := r.load(args, false); err != nil {
+	if err := r.load(args, inPipeline); err != nil {
 		return reducer{}, err
 	}
 	if !w.take("AS") {
@@ -273,9 +284,15 @@ func (r *aggregating) reducer(w *words) (reducer, error) {
 			return one, errUnknown("SUM of what is no number", args)
 		}
 		one.reduce = func(rows []row) cell {
-			sum := 0.0
+			sum, n := 0.0, 0
 			for _, row := range rows {
-				sum += row.values[property].number
+				if c := row.values[property]; c.kind == number {
+					sum += c.number
+					n++
+				}
+			}
+			if n == 0 {
+				return textual("nan")
 			}
 			return numeric(sum)
 		}

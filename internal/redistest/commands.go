@@ -112,13 +112,25 @@ func (s *Server) answer(c *server.Peer, cl *client, name string, own ownCommand,
 }
 
 // info is what the real server says of itself, as far as somebody reads it.
-func (s *Server) info([]string) (any, error) {
+func (s *Server) info(args []string) (any, error) {
 	used := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(used)
-	return fmt.Sprintf("# Server\r\nredis_version:8.0.2\r\nredis_mode:standalone\r\nrun_id:%s\r\nuptime_in_seconds:%d\r\n"+
-		"# Memory\r\nused_memory:%d\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n"+
-		"# Persistence\r\nloading:0\r\naof_enabled:1\r\n# Replication\r\nrole:master\r\n",
-		s.run, int(time.Since(s.begun).Seconds()), used[0].Value.Uint64()), nil
+	sections := []struct{ name, text string }{
+		{"Server", fmt.Sprintf("redis_version:8.0.2\r\nredis_mode:standalone\r\nrun_id:%s\r\nuptime_in_seconds:%d\r\n",
+			s.run, int(time.Since(s.begun).Seconds()))},
+		{"Memory", fmt.Sprintf("used_memory:%d\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n", used[0].Value.Uint64())},
+		{"Persistence", "loading:0\r\naof_enabled:1\r\n"},
+		{"Replication", "role:master\r\n"},
+	}
+	var out strings.Builder
+	for _, section := range sections {
+		if len(args) == 0 || slices.ContainsFunc(args, func(a string) bool {
+			return slices.Contains([]string{"all", "everything", "default", strings.ToLower(section.name)}, strings.ToLower(a))
+		}) {
+			out.WriteString("# " + section.name + "\r\n" + section.text)
+		}
+	}
+	return out.String(), nil
 }
 
 // settings are what CONFIG GET knows.

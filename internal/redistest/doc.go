@@ -10,34 +10,36 @@
 //
 //	TEST_REDIS_URL=redis://… go test ./internal/redistest -update
 //
+// The adapter's tests fail when it sends a command whose shape is not recorded.
+//
 // # Limits
 //
 // What the double does not know it refuses with an error that begins with
 // REDISTEST; it never guesses. It knows
 //
-//   - the commands in commands.go, in database 0; nothing that blocks or
-//     subscribes; search commands in protocol 3 only, outside transactions and
+//   - the commands in commands.go, in database 0, of one server that is no
+//     cluster; search commands in protocol 3 only, outside transactions and
 //     scripts;
-//   - hashes with TAG, NUMERIC, TEXT and VECTOR (FLOAT32, COSINE) fields;
-//   - DIALECT 2: tags, ranges, comparisons, terms (VERBATIM: no stemming,
-//     prefixes or phrases), intersection, union, negation, KNN as the whole
-//     query;
-//   - FT.AGGREGATE with LOAD, FILTER (comparisons and logic), SORTBY, GROUPBY
-//     with COUNT and SUM, and LIMIT.
+//   - hashes with TAG, NUMERIC, TEXT (NOSTEM) and VECTOR (FLOAT32, COSINE)
+//     fields; a vector without a direction counts as one that cannot be read;
+//   - DIALECT 2: tags, ranges, comparisons, terms (VERBATIM: no stems, prefixes
+//     or phrases), intersection, union, negation, KNN as the whole query;
+//   - FT.AGGREGATE with LOAD, FILTER (comparisons with constants, and logic),
+//     SORTBY, GROUPBY with COUNT and SUM, and LIMIT.
 //
 // It differs from the real server in that
 //
 //   - an HNSW index is searched exactly, as a FLAT one is;
-//   - an index over rows that exist is whole when FT.CREATE returns;
+//   - an index over rows that exist is whole when FT.CREATE returns, its rows in
+//     the order of their keys;
 //   - scores are BM25STD by today's rows, where the real server counts deleted
 //     ones until its garbage collector has run;
 //   - distances agree to about six digits, because sums of float32 are made in
 //     another order;
-//   - rows of equal rank come in the order of their last write, groups in that of
-//     their values; total_results of FT.AGGREGATE, which is an estimate there, is
-//     the number of rows that match;
-//   - a syntax error names another offset; FT.INFO and INFO answer with those
-//     fields that somebody reads;
-//   - nothing is written to disk, no key is evicted, and keys expire up to
-//     expiryPeriod late.
+//   - groups come in the order of their values;
+//   - a syntax error names another offset, an error within a script stands in
+//     other words, and a hash that a script returns is sorted by its fields;
+//   - FT.INFO, INFO and CONFIG GET answer with what somebody reads;
+//   - nothing is on disk, nothing is evicted, memory is never short, and what
+//     is left of a key's time to live does not shrink, though it ends in time.
 package redistest

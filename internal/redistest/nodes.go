@@ -36,7 +36,7 @@ type negation struct{ node }
 
 func (n negation) matches(d *document) bool                 { return !n.node.matches(d) }
 func (negation) bound(ix *index) int                        { return len(ix.all) }
-func (negation) score(ix *index, d *document) float64       { return everything{}.score(ix, d) }
+func (negation) score(*index, *document) float64            { return 0 }
 func (negation) each(ix *index, yield func(*document) bool) { everything{}.each(ix, yield) }
 
 // intersection holds where all conditions do.
@@ -230,10 +230,11 @@ func (n term) score(ix *index, d *document) float64 {
 	return ix.weigh(d, ix.rarity(n.bound(ix)), float64(n.count(d)))
 }
 
-// The constants of BM25STD.
+// The constants of BM25STD, which the real server reckons with in 32 bits, as
+// below.
 const (
-	k1 = 1.2
-	b1 = 0.75
+	k1 float32 = 1.2
+	b1 float32 = 0.75
 )
 
 // weigh is what a word adds to a score that stands count times in a document.
@@ -242,10 +243,11 @@ func (ix *index) weigh(d *document, rarity, count float64) float64 {
 	if average == 0 {
 		return 0
 	}
-	return rarity * count * (k1 + 1) / (count + k1*(1-b1+b1*float64(d.length)/average))
+	long := float64(1-b1) + float64(b1*float32(d.length))/average
+	return rarity * count * float64(k1+1) / (count + float64(k1)*long)
 }
 
 // rarity is the inverse document frequency of a word that n documents hold.
 func (ix *index) rarity(n int) float64 {
-	return math.Log(1 + (float64(len(ix.all)-n)+0.5)/(float64(n)+0.5))
+	return math.Log(float64(1 + (float32(len(ix.all)-n)+0.5)/(float32(n)+0.5)))
 }

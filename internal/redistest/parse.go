@@ -150,8 +150,9 @@ func (p *parser) clause(in *field) (node, error) {
 	}
 }
 
-// term reads one word of a text.
+// term reads one word of a text. That of a parameter is looked for as it is.
 func (p *parser) term(in *field) (node, error) {
+	whole := p.peek().kind == paramToken
 	word, err := p.word()
 	if err != nil {
 		return nil, err
@@ -159,11 +160,10 @@ func (p *parser) term(in *field) (node, error) {
 	if p.peek().kind == '*' || !p.verbatim {
 		return nil, errUnknown("terms that are not VERBATIM", []string{word})
 	}
-	list := tokens(word)
-	if len(list) != 1 {
+	if !whole && len(tokens(word)) != 1 {
 		return nil, errUnknown("text", []string{word})
 	}
-	return term{in, list[0]}, nil
+	return term{in, strings.ToLower(word)}, nil
 }
 
 // word is the next token's text, or the parameter's that it names.
@@ -245,6 +245,9 @@ func (p *parser) rangeClause(f *field) (node, error) {
 	}
 	if n.high, n.below, err = p.bound(); err != nil {
 		return nil, err
+	}
+	if n.low > n.high {
+		return nil, refusal("Invalid numeric range (min > max): @%s:[%f %f]", f.name, n.low, n.high)
 	}
 	return n, p.want(']')
 }

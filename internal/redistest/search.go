@@ -40,8 +40,8 @@ func (r *request) common(w *words) (known bool, err error) {
 		r.offset, of = w.number()
 		r.limit, n = w.number()
 		r.limited = true
-		if err = errors.Join(of, n); err == nil && (r.offset < 0 || r.limit < 0 || r.limit > maxLimit) {
-			err = refusal("LIMIT exceeds maximum of %d", maxLimit)
+		if err = errors.Join(of, n); err == nil && (r.offset < 0 || r.limit < 0) {
+			err = errUnknown("LIMIT", w.list[w.at-2:w.at])
 		}
 	case w.take("TIMEOUT"):
 		var ms int
@@ -144,6 +144,9 @@ func (e *engine) search(args []string) (any, error) {
 	}
 	r := &searching{request: request{limit: defaultLimit}}
 	err := r.read(&words{list: args, at: 2})
+	if err == nil && r.limit > maxLimit {
+		err = refusal("LIMIT exceeds maximum of %d", maxLimit)
+	}
 	if err == nil {
 		err = e.ask(&r.request, args[0], args[1])
 	}
@@ -214,7 +217,13 @@ func (r *searching) order(list []match) error {
 			list[i].by, _ = r.cell(list[i].document, f.name)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b match) int { return a.by.compare(b.by, r.descending) })
+	slices.SortFunc(list, func(a, b match) int {
+		ids := byID(a.document, b.document)
+		if r.descending {
+			ids = -ids
+		}
+		return cmp.Or(a.by.compare(b.by, r.descending), ids)
+	})
 	return nil
 }
 

@@ -36,6 +36,7 @@ func openAt(t testing.TB, cfg Config) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.client.AddHook(recordedOnly{t})
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
