@@ -43,7 +43,7 @@ var rooms = []room{
 	{"palimpsest/internal/embed/local", below("palimpsest/internal/embed", "palimpsest/internal/lex")},
 
 	{"palimpsest/internal/retrieval", below("palimpsest/internal/store", "palimpsest/internal/embed", "palimpsest/internal/memory", "palimpsest/internal/lex")},
-	{"palimpsest/internal/telemetry", below("palimpsest/internal/pipeline", "palimpsest/internal/store")},
+	{"palimpsest/internal/telemetry", below("palimpsest/internal/pipeline", "palimpsest/internal/store", "palimpsest/internal/audit", "palimpsest/internal/embed", "palimpsest/internal/memory")},
 	{"palimpsest/internal/pipeline", below("palimpsest/internal/failpoint")},
 	{"palimpsest/internal/extract", below("palimpsest/internal/memory")},
 	{"palimpsest/internal/decide", below("palimpsest/internal/memory", "palimpsest/internal/lex")},

@@ -41,6 +41,7 @@ type house struct {
 	storeGone, auditGone <-chan struct{}
 	embedder             embed.Embedder
 	metrics              *telemetry.Metrics
+	timed                timed
 	runtime              *pipeline.Runtime
 	services             []pipeline.Service
 	handler              http.Handler

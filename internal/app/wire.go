@@ -32,7 +32,8 @@ func (h *house) wire(context.Context) error {
 	if err != nil {
 		return err
 	}
-	h.metrics.WatchStages(h.runtime.Stats)
+	h.watch()
+	h.timed = h.timeBackends()
 	h.handler = httpserver.Status(version(), h.ready, h.metrics.Handler())
 	for _, p := range h.shape.parts {
 		service, err := p.wire(h)
@@ -49,12 +50,14 @@ func (h *house) wire(context.Context) error {
 }
 
 func (h *house) wireIngest() (_ pipeline.Service, err error) {
-	h.ingest, err = ingest.New(h.cfg.Ingest, ingest.Deps{Episodes: h.store, Vectors: h.store, Embedder: h.embedder, Now: h.now})
+	h.ingest, err = ingest.New(h.cfg.Ingest, ingest.Deps{
+		Episodes: h.timed.store, Vectors: h.timed.store, Embedder: h.timed.embedder, Now: h.now,
+	})
 	return h.ingest, err
 }
 
 func (h *house) wireScheduler() (pipeline.Service, error) {
-	return scheduler.New(h.cfg.Scheduler, scheduler.Deps{Schedule: h.store, Episodes: h.store, Now: h.now})
+	return scheduler.New(h.cfg.Scheduler, scheduler.Deps{Schedule: h.timed.store, Episodes: h.timed.store, Now: h.now})
 }
 
 func (h *house) wireExtractor() (pipeline.Service, error) {
@@ -63,37 +66,37 @@ func (h *house) wireExtractor() (pipeline.Service, error) {
 		return nil, err
 	}
 	return extractor.New(h.cfg.Extractor, extractor.Deps{
-		Episodes: h.store, Extractors: map[string]extract.Extractor{"rulepack": packs},
+		Episodes: h.timed.store, Extractors: map[string]extract.Extractor{"rulepack": packs},
 	})
 }
 
 func (h *house) wireDecider() (pipeline.Service, error) {
 	return decider.New(h.cfg.Decider, decider.Deps{
-		State: h.store, Facts: h.store, Search: h.store,
+		State: h.timed.store, Facts: h.timed.store, Search: h.timed.store,
 		Deciders: map[string]decide.Decider{"rules": deterministic.New()},
 	})
 }
 
 func (h *house) wireConsolidator() (_ pipeline.Service, err error) {
 	h.consolidator, err = consolidator.New(h.cfg.Consolidator, consolidator.Deps{
-		Applier: h.store, Facts: h.store, Outcomes: h.store, Journal: broker.NewJournal(h.streams.JetStream()),
-		Log: h.auditLog, Kept: h.auditLog, Stored: h.store, Logger: h.log, Observe: h.metrics.Committed,
+		Applier: h.timed.store, Facts: h.timed.store, Outcomes: h.timed.store, Journal: h.metrics.Journal(broker.NewJournal(h.streams.JetStream())),
+		Log: h.timed.log, Kept: h.auditLog, Stored: h.store, Logger: h.log, Observe: h.metrics.Committed,
 	})
 	return h.consolidator, err
 }
 
 // wireQuery also tells of what is shared by all processes: once is enough.
 func (h *house) wireQuery() (pipeline.Service, error) {
-	h.metrics.WatchStore(h.store)
-	h.metrics.WatchLetters(h.runtime.Letters().Count)
+	rules := memory.Shipped()
+	h.watchShared(rules)
 	q, err := query.New(h.cfg.Query, query.Deps{
-		Store: h.store, Searcher: h.store, Embedder: h.embedder, Journal: broker.NewJournal(h.streams.JetStream()), Log: h.auditLog,
+		Store: h.timed.store, Searcher: h.timed.store, Embedder: h.timed.embedder, Journal: broker.NewJournal(h.streams.JetStream()), Log: h.timed.log,
 		Publisher: h.runtime.Publisher(), Listener: h.runtime.Listener(), Letters: h.runtime.Letters(),
-		Rules: memory.Shipped(), Ready: h.ready, Metrics: h.metrics.Handler(), Version: version(), Now: h.now, Logger: h.log,
+		Rules: rules, Ready: h.ready, Metrics: h.metrics.Handler(), Version: version(), Now: h.now, Logger: h.log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	h.handler = q.Handler()
+	h.handler = h.metrics.HTTP(q.Handler(), nil)
 	return q, nil
 }

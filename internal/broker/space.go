@@ -29,6 +29,13 @@ func (s Space) limit(used int64) int64 {
 	return max(1, min(s.Total, used+s.Free-s.reserve()))
 }
 
+// Space is the disk as it was last seen: what is free, and how much of it is kept
+// in reserve, in bytes.
+func (e *Embedded) Space() (free, reserve int64) {
+	s := *e.space.Load()
+	return s.Free, s.reserve()
+}
+
 func (s Space) check() error {
 	if s.low() {
 		return fmt.Errorf("disk is full: %d MiB free, %d MiB are kept in reserve", s.Free>>20, s.reserve()>>20)

@@ -127,14 +127,14 @@ func (b *batcher) admit(d *delivery) *member {
 	if err == nil {
 		return m
 	}
-	b.finish(m, b.rt.cfg.judge(m.attempt, rand.Float64()), Observation{})
+	b.finish(m, b.rt.cfg.judge(m.attempt, rand.Float64()), Observation{Waited: m.attempt.age})
 	return nil
 }
 
 // finish carries out the verdict on one message and lets go of it.
 func (b *batcher) finish(m *member, v verdict, o Observation) {
 	o.Kind, o.Redelivered = m.in.meta.Kind, m.attempt.deliveries > 1
-	n := b.conclude(m.d, conclusion{raw: m.raw, in: m.in, attempt: m.attempt, verdict: v, seen: o})
+	n := b.conclude(b.handlers, m.d, conclusion{raw: m.raw, in: m.in, attempt: m.attempt, verdict: v, seen: o})
 	if n.park { // nothing waits in place outside a batch
 		b.nak(m.d, n.delay)
 	}

@@ -115,7 +115,8 @@ func (b *batcher) attempt(part []*member) (took time.Duration, err error) {
 		in[i] = m.event
 	}
 	b.lanes.begin(now, part)
-	err = b.call(part[0].in.meta, func(ctx context.Context, _ string) error {
+	ctx, span := b.rt.tracing.batch(b.handlers, b.keeper, part)
+	err = b.call(ctx, func(ctx context.Context) error {
 		failpoint.Reach(b.point, failpoint.Fetched)
 		if err := b.route.handle(ctx, in); err != nil {
 			return err
@@ -124,6 +125,7 @@ func (b *batcher) attempt(part []*member) (took time.Duration, err error) {
 		return nil
 	})
 	b.lanes.end(part)
+	endBatch(span, err)
 	return time.Since(now), err
 }
 
@@ -148,7 +150,7 @@ func (b *batcher) ackAll(part []*member, took time.Duration) {
 		wg.Go(func() {
 			defer func() { <-slots }()
 			m.attempt.handled = true
-			b.finish(m, verdict{action: actAck}, Observation{Duration: took / time.Duration(len(part))})
+			b.finish(m, verdict{action: actAck}, Observation{Duration: took / time.Duration(len(part)), Waited: m.attempt.age})
 		})
 	}
 	wg.Wait()

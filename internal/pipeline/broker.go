@@ -23,6 +23,7 @@ type broker struct {
 	conn    *nats.Conn
 	now     func() time.Time
 	timeout time.Duration
+	tracing tracing
 }
 
 // Publish implements [Publisher].
@@ -33,17 +34,24 @@ func (b *broker) Publish(ctx context.Context, meta events.Meta, p events.Payload
 	if meta.Time.IsZero() {
 		meta.Time = b.now()
 	}
-	msg, err := encode(meta, p)
-	if err != nil {
-		return Receipt{}, err
+	if meta.Traceparent == "" {
+		meta.Traceparent, meta.Tracestate = TraceOf(ctx)
 	}
 	if p.Kind() == events.KindOutcomeAnnounced {
-		if err := b.conn.PublishMsg(msg); err != nil {
+		msg, err := encode(meta, p)
+		if err == nil {
+			err = b.conn.PublishMsg(msg)
+		}
+		if err != nil {
 			return Receipt{}, fmt.Errorf("pipeline: announce: %w", err)
 		}
 		return Receipt{ID: meta.ID}, nil
 	}
-	ack, err := b.send(ctx, msg)
+	out, err := b.outgoing(ctx, meta, p)
+	if err != nil {
+		return Receipt{}, err
+	}
+	ack, err := b.send(ctx, out)
 	if err != nil {
 		return Receipt{}, err
 	}
@@ -59,13 +67,25 @@ func encode(meta events.Meta, p events.Payload) (*nats.Msg, error) {
 	return &nats.Msg{Subject: subject, Header: header, Data: body}, nil
 }
 
+// outgoing is the message of a payload, with its span begun.
+func (b *broker) outgoing(ctx context.Context, meta events.Meta, p events.Payload) (outgoing, error) {
+	span := b.tracing.publish(ctx, &meta, p)
+	msg, err := encode(meta, p)
+	out := outgoing{msg, span}
+	if err != nil {
+		out.sent(err)
+	}
+	return out, err
+}
+
 // send waits for the stream to hold the message.
-func (b *broker) send(ctx context.Context, msg *nats.Msg) (*jetstream.PubAck, error) {
+func (b *broker) send(ctx context.Context, out outgoing) (*jetstream.PubAck, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.timeout)
 	defer cancel()
-	ack, err := b.js.PublishMsg(ctx, msg)
+	ack, err := b.js.PublishMsg(ctx, out.msg)
+	out.sent(err)
 	if err != nil {
-		return nil, publishError(msg, err)
+		return nil, publishError(out.msg, err)
 	}
 	return ack, nil
 }
@@ -102,20 +122,15 @@ func noRoom(err error) bool {
 // follow publishes what follows from cause, in order, and returns when the
 // streams hold all of it. Ids depend on the cause alone, so that a second
 // attempt repeats the first. point is the stage of the failpoints passed.
-func (b *broker) follow(ctx context.Context, cause events.Meta, source, traceparent, point string, payloads []events.Payload) error {
-	var streamed, announced []*nats.Msg
-	for i, p := range payloads {
-		msg, err := b.follower(cause, source, traceparent, followerID(cause.ID, p, strconv.Itoa(i)), p)
-		switch {
-		case err != nil:
-			return err
-		case p.Kind() == events.KindOutcomeAnnounced:
-			announced = append(announced, msg)
-		default:
-			streamed = append(streamed, msg)
-		}
+func (b *broker) follow(ctx context.Context, cause events.Meta, source, point string, payloads []events.Payload) error {
+	streamed, announced, err := b.compose(ctx, cause, source, payloads)
+	if err == nil {
+		err = b.sendAll(ctx, point, streamed)
 	}
-	if err := b.sendAll(ctx, point, streamed); err != nil {
+	if err != nil {
+		for _, out := range streamed {
+			out.sent(err) // a span that has ended stays as it is
+		}
 		return err
 	}
 	for _, msg := range announced {
@@ -127,15 +142,49 @@ func (b *broker) follow(ctx context.Context, cause events.Meta, source, tracepar
 	return nil
 }
 
-func (b *broker) follower(cause events.Meta, source, traceparent, id string, p events.Payload) (*nats.Msg, error) {
+// compose makes the messages: those for streams, and those that only announce.
+func (b *broker) compose(
+	ctx context.Context, cause events.Meta, source string, payloads []events.Payload,
+) (streamed []outgoing, announced []*nats.Msg, err error) {
+	for i, p := range payloads {
+		meta := b.follower(cause, source, followerID(cause.ID, p, strconv.Itoa(i)))
+		if p.Kind() == events.KindOutcomeAnnounced {
+			msg, err := encode(meta, p)
+			if err != nil {
+				return streamed, nil, err
+			}
+			announced = append(announced, msg)
+			continue
+		}
+		out, err := b.outgoing(ctx, continued(meta, p), p)
+		if err != nil {
+			return streamed, nil, err
+		}
+		streamed = append(streamed, out)
+	}
+	return streamed, announced, nil
+}
+
+func (b *broker) follower(cause events.Meta, source, id string) events.Meta {
 	correlation := cause.CorrelationID
 	if correlation == "" {
 		correlation = cause.ID
 	}
-	return encode(events.Meta{
-		ID: id, Source: source, Time: b.now(),
-		CorrelationID: correlation, CausationID: cause.ID, Traceparent: traceparent,
-	}, p)
+	return events.Meta{
+		ID: id, Source: source, Time: b.now(), CorrelationID: correlation, CausationID: cause.ID,
+		Traceparent: cause.Traceparent, Tracestate: cause.Tracestate,
+	}
+}
+
+// continued lets a payload go on with the trace of what it is about, where it
+// names one.
+func continued(meta events.Meta, p events.Payload) events.Meta {
+	if about, ok := p.(events.Continued); ok {
+		if traceparent := about.Continues(); traceparent != "" {
+			meta.Traceparent, meta.Tracestate = traceparent, ""
+		}
+	}
+	return meta
 }
 
 // followerID is the hash of (cause, kind, index), or of what the payload says
@@ -149,7 +198,7 @@ func followerID(cause string, p events.Payload, index string) string {
 }
 
 // sendAll publishes in order without waiting in between.
-func (b *broker) sendAll(ctx context.Context, point string, msgs []*nats.Msg) error {
+func (b *broker) sendAll(ctx context.Context, point string, msgs []outgoing) error {
 	switch len(msgs) {
 	case 0:
 		return nil
@@ -163,21 +212,26 @@ func (b *broker) sendAll(ctx context.Context, point string, msgs []*nats.Msg) er
 	ctx, cancel := context.WithTimeout(ctx, b.timeout)
 	defer cancel()
 	futures := make([]jetstream.PubAckFuture, 0, len(msgs))
-	for _, msg := range msgs {
-		f, err := b.js.PublishMsgAsync(msg)
+	for _, out := range msgs {
+		f, err := b.js.PublishMsgAsync(out.msg)
 		if err != nil {
-			return publishError(msg, err)
+			out.sent(err)
+			return publishError(out.msg, err)
 		}
 		futures = append(futures, f)
 	}
 	for i, f := range futures {
+		var err error
 		select {
 		case <-f.Ok():
 			failpoint.Reach(point, failpoint.Published)
-		case err := <-f.Err():
-			return publishError(msgs[i], err)
+		case err = <-f.Err():
 		case <-ctx.Done():
-			return publishError(msgs[i], ctx.Err())
+			err = ctx.Err()
+		}
+		msgs[i].sent(err)
+		if err != nil {
+			return publishError(msgs[i].msg, err)
 		}
 	}
 	return nil
@@ -189,26 +243,26 @@ func (b *broker) bury(ctx context.Context, source string, cause events.Meta, l e
 	id := letterID(l.Stream, l.Sequence, l.Service)
 	meta := events.Meta{
 		ID: id, Source: source, Time: l.BuriedAt,
-		CorrelationID: cause.CorrelationID, CausationID: cause.ID, Traceparent: cause.Traceparent,
+		CorrelationID: cause.CorrelationID, CausationID: cause.ID, Traceparent: cause.Traceparent, Tracestate: cause.Tracestate,
 	}
 	msg, err := encode(meta, l)
 	if err != nil {
-		meta.CorrelationID, meta.CausationID, meta.Traceparent, l.Scope = "", "", "", scope.Scope{}
+		meta.CorrelationID, meta.CausationID, meta.Traceparent, meta.Tracestate, l.Scope = "", "", "", "", scope.Scope{}
 		if msg, err = encode(meta, l); err != nil {
 			return err
 		}
 	}
 	msg.Header.Set(jetstream.MsgIDHeader, id)
-	_, err = b.send(ctx, msg)
+	_, err = b.send(ctx, outgoing{msg: msg})
 	return err
 }
 
 // standIn publishes what takes the place of a buried message.
 func (b *broker) standIn(ctx context.Context, cause events.Meta, source string, p events.Payload) error {
-	msg, err := b.follower(cause, source, cause.Traceparent, followerID(cause.ID, p, "skipped"), p)
+	out, err := b.outgoing(ctx, b.follower(cause, source, followerID(cause.ID, p, "skipped")), p)
 	if err != nil {
 		return err
 	}
-	_, err = b.send(ctx, msg)
+	_, err = b.send(ctx, out)
 	return err
 }

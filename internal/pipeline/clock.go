@@ -65,13 +65,13 @@ func (t *ticker) run(life lifetime) {
 func (t *ticker) once() bool {
 	k, now, began := t.keeper, t.keeper.rt.now(), time.Now()
 	cause := events.Meta{ID: events.HashID(t.name, now.UTC().Format(time.RFC3339Nano))}
-	err := k.call(cause, func(ctx context.Context, traceparent string) error {
+	err := k.call(k.handlers, func(ctx context.Context) error {
 		payloads, err := t.clock.handle(ctx, now)
 		if err != nil {
 			return err
 		}
 		failpoint.Reach(k.point, failpoint.Handled)
-		return k.rt.broker.follow(ctx, cause, k.source, traceparent, k.point, payloads)
+		return k.rt.broker.follow(ctx, cause, k.source, k.point, payloads)
 	})
 	o := Observation{Verdict: string(actAck), Duration: time.Since(began)}
 	if err != nil {

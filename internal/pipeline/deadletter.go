@@ -43,6 +43,10 @@ type Letter struct {
 	Scope         scope.Scope `json:"scope"`
 	CorrelationID string      `json:"correlation_id,omitempty"`
 	CausationID   string      `json:"causation_id,omitempty"`
+	// Traceparent and Tracestate are the trace context of the attempt that was
+	// the last.
+	Traceparent string `json:"traceparent,omitempty"`
+	Tracestate  string `json:"tracestate,omitempty"`
 }
 
 // LetterFilter narrows a list. Empty fields match all.
@@ -183,5 +187,6 @@ func readLetter(msg *jetstream.RawStreamMsg) (Letter, error) {
 	return Letter{
 		Sequence: msg.Sequence, ID: meta.ID, MessageBuried: in.Data, Scope: meta.Scope,
 		CorrelationID: meta.CorrelationID, CausationID: meta.CausationID,
+		Traceparent: meta.Traceparent, Tracestate: meta.Tracestate,
 	}, nil
 }

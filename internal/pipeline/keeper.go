@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
 	"palimpsest/internal/failpoint"
@@ -90,37 +89,16 @@ func (k *keeper) decode(msg jetstream.Msg) (events.Raw, decoded, error) {
 	return in, decoded{meta: meta, data: data}, err
 }
 
-// call runs f with the handlers' deadline inside a span; a panic becomes an
-// error.
-func (k *keeper) call(meta events.Meta, f func(ctx context.Context, traceparent string) error) (err error) {
-	ctx, cancel := context.WithTimeout(k.handlers, k.rt.cfg.HandlerTimeout)
+// call runs f with the handlers' deadline; a panic becomes an error.
+func (k *keeper) call(ctx context.Context, f func(ctx context.Context) error) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, k.rt.cfg.HandlerTimeout)
 	defer cancel()
-	traceparent := meta.Traceparent
-	if k.rt.tracer != nil {
-		var span trace.Span
-		ctx, span, traceparent = startSpan(ctx, k.rt.tracer, k.meter.stats.Stage, traceparent)
-		defer func() {
-			if err != nil {
-				span.RecordError(err)
-			}
-			span.End()
-		}()
-	}
 	defer func() {
 		if value := recover(); value != nil {
 			err = &panicked{value: value, stack: debug.Stack()}
 		}
 	}()
-	return f(ctx, traceparent)
-}
-
-// startSpan continues the trace that a message carries.
-func startSpan(ctx context.Context, tracer trace.Tracer, name, traceparent string) (context.Context, trace.Span, string) {
-	var w3c propagation.TraceContext
-	carrier := propagation.MapCarrier{"traceparent": traceparent}
-	ctx, span := tracer.Start(w3c.Extract(ctx, carrier), name, trace.WithSpanKind(trace.SpanKindConsumer))
-	w3c.Inject(ctx, carrier)
-	return ctx, span, carrier["traceparent"]
+	return f(ctx)
 }
 
 // conclusion is a judged attempt.
@@ -131,12 +109,14 @@ type conclusion struct {
 	attempt attempt
 	verdict verdict
 	seen    Observation
+	span    trace.Span // of the attempt; nil where nothing is traced
 }
 
-// conclude carries the verdict out.
-func (k *keeper) conclude(d *delivery, c conclusion) next {
+// conclude carries the verdict out, and ends the attempt's span, which ctx has.
+func (k *keeper) conclude(ctx context.Context, d *delivery, c conclusion) next {
 	v := c.verdict
 	if v.action == actDefer {
+		endProcess(c.span, Observation{Verdict: string(actDefer)}, v)
 		return next{park: true, delay: v.delay, deferred: true}
 	}
 	if k.handlers.Err() != nil && (v.action == actNak || v.action == actWait || v.code == events.CodePoison && c.attempt.handled) {
@@ -144,27 +124,28 @@ func (k *keeper) conclude(d *delivery, c conclusion) next {
 	}
 	var p *panicked
 	if c.seen.Panicked = errors.As(c.attempt.err, &p); c.seen.Panicked {
-		k.log.Error("handler panicked", "id", c.in.meta.ID, "panic", p.value, "stack", string(p.stack))
+		k.log.ErrorContext(ctx, "handler panicked", "id", c.in.meta.ID, "panic", p.value, "stack", string(p.stack))
 	}
 	if v.action == actBury {
-		err := k.bury(d, c)
+		err := k.bury(ctx, d, c)
 		if err != nil {
-			k.log.Error("bury", "id", c.in.meta.ID, "sequence", c.raw.Sequence, "error", err)
+			k.log.ErrorContext(ctx, "bury", "id", c.in.meta.ID, "sequence", c.raw.Sequence, "error", err)
 			delay := backoff(c.attempt.tries, k.rt.cfg.RetryBase, k.rt.cfg.RetryMax, 0.5)
 			v = k.rt.cfg.again(c.attempt, actNak, delay)
 		}
 	}
 	c.seen.Verdict, c.seen.Code = string(v.action), v.code
 	k.meter.record(c.seen)
+	endProcess(c.span, c.seen, v)
 	switch v.action {
 	case actAck:
 		k.ack(d)
 		return next{passed: true}
 	case actWait:
-		k.log.Warn("retry", "id", c.in.meta.ID, "tries", c.attempt.tries, "delay", v.delay, "error", c.attempt.err)
+		k.log.WarnContext(ctx, "retry", "id", c.in.meta.ID, "tries", c.attempt.tries, "delay", v.delay, "error", c.attempt.err)
 		return next{park: true, delay: v.delay}
 	case actNak:
-		k.log.Warn("give back", "id", c.in.meta.ID, "tries", c.attempt.tries, "delay", v.delay, "error", c.attempt.err)
+		k.log.WarnContext(ctx, "give back", "id", c.in.meta.ID, "tries", c.attempt.tries, "delay", v.delay, "error", c.attempt.err)
 		k.nak(d, v.delay)
 	case actBury, actHandle, actDefer:
 	}
@@ -209,8 +190,8 @@ func (k *keeper) giveBack(ds []*delivery) {
 
 // bury publishes the dead letter, and what must stand in for the message, and
 // only then ends it.
-func (k *keeper) bury(d *delivery, c conclusion) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(k.handlers), 2*k.rt.cfg.PublishTimeout)
+func (k *keeper) bury(ctx context.Context, d *delivery, c conclusion) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*k.rt.cfg.PublishTimeout)
 	defer cancel()
 	l := newLetter(k.service, c, k.rt.now())
 	if err := k.rt.broker.bury(ctx, k.source, c.in.meta, l); err != nil {
@@ -225,7 +206,7 @@ func (k *keeper) bury(d *delivery, c conclusion) error {
 			failpoint.Reach(k.point, failpoint.Replaced)
 		}
 	}
-	k.log.Warn("buried", "id", c.in.meta.ID, "stream", c.raw.Stream, "sequence", c.raw.Sequence,
+	k.log.WarnContext(ctx, "buried", "id", c.in.meta.ID, "stream", c.raw.Stream, "sequence", c.raw.Sequence,
 		"code", c.verdict.code, "field", c.verdict.field, "reason", l.Reason)
 	msg, _, _ := k.lanes.latest(d)
 	// The reason ends up in an advisory on one line.

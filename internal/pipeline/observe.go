@@ -14,8 +14,14 @@ type Observation struct {
 	Kind events.Kind
 	// Verdict is ack, nak, wait or bury; Code says why it was buried.
 	Verdict, Code string
-	Panicked      bool
-	Redelivered   bool
+	// Letters are the codes of dead letters that the handler wrote about parts of
+	// the message; the rest of it went on.
+	Letters     []string
+	Panicked    bool
+	Redelivered bool
+	// Waited is how long the message had been in its stream when it was looked
+	// at, 0 where that is unknown.
+	Waited time.Duration
 	// Duration is the handler's, 0 where none ran; the messages of a batch
 	// share theirs.
 	Duration time.Duration

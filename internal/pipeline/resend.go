@@ -37,7 +37,7 @@ func (l *Letters) Retry(ctx context.Context, sequence uint64) error {
 	if err != nil {
 		return fmt.Errorf("pipeline: retry dead letter %d: %w", sequence, unfit(err))
 	}
-	ack, err := l.broker.send(ctx, msg)
+	ack, err := l.broker.send(ctx, outgoing{msg: msg})
 	if err != nil {
 		return err
 	}
@@ -106,6 +106,7 @@ func (l *Letters) again(letter Letter, body []byte) (*nats.Msg, error) {
 		return encode(events.Meta{
 			ID: id, Source: sourceOf("deadletter"), Time: l.now(),
 			CorrelationID: letter.CorrelationID, CausationID: letter.ID,
+			Traceparent: letter.Traceparent, Tracestate: letter.Tracestate,
 		}, p)
 	}
 	subject := letter.Subject

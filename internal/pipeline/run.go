@@ -81,18 +81,23 @@ func (w *worker) workRun(run []*delivery) (passed int) {
 	}
 	run = run[:len(in)]
 	began := time.Now()
-	err := w.handleRun(route, in)
+	ctx, spans := w.rt.tracing.run(w.handlers, w.keeper, in)
+	err := w.handleRun(ctx, route, in)
 	took := time.Since(began)
 	if err != nil {
 		for _, d := range run {
 			d.alone = true
 		}
-		w.log.Debug("run failed", "messages", len(run), "error", err)
+		endRun(spans, Observation{Verdict: string(actWait)})
+		w.log.DebugContext(ctx, "run failed", "messages", len(run), "error", err)
 		return 0
 	}
+	o := Observation{Verdict: string(actAck), Duration: took / time.Duration(len(run))}
 	for _, m := range in {
-		w.meter.record(Observation{Kind: m.meta.Kind, Verdict: string(actAck), Duration: took / time.Duration(len(run))})
+		o.Kind, o.Waited = m.meta.Kind, began.Sub(m.meta.Arrived)
+		w.meter.record(o)
 	}
+	endRun(spans, o)
 	w.ackRun(run)
 	return len(run)
 }
@@ -120,16 +125,15 @@ func (w *worker) readRun(run []*delivery) (Route, []decoded) {
 }
 
 // handleRun calls the handler and publishes what follows from the last message.
-func (w *worker) handleRun(route Route, in []decoded) error {
-	last := in[len(in)-1].meta
-	return w.call(last, func(ctx context.Context, traceparent string) error {
+func (w *worker) handleRun(ctx context.Context, route Route, in []decoded) error {
+	return w.call(ctx, func(ctx context.Context) error {
 		failpoint.Reach(w.point, failpoint.Fetched)
 		payloads, err := route.run(ctx, in)
 		if err != nil {
 			return err
 		}
 		failpoint.Reach(w.point, failpoint.Handled)
-		return w.rt.broker.follow(ctx, last, w.source, traceparent, w.point, payloads)
+		return w.rt.broker.follow(ctx, in[len(in)-1].meta, w.source, w.point, payloads)
 	})
 }
 

@@ -32,19 +32,20 @@ type Deps struct {
 
 // Runtime runs services over the broker's streams.
 type Runtime struct {
-	cfg    Config
-	js     jetstream.JetStream
-	conn   *nats.Conn
-	now    func() time.Time
-	log    *slog.Logger
-	tracer trace.Tracer
-	seen   Observer
-	broker *broker
-	court  *court
+	cfg     Config
+	js      jetstream.JetStream
+	conn    *nats.Conn
+	now     func() time.Time
+	log     *slog.Logger
+	tracing tracing
+	seen    Observer
+	broker  *broker
+	court   *court
 
-	mu     sync.Mutex
-	meters []*meter
-	passed map[string]*atomic.Uint64
+	mu       sync.Mutex
+	meters   []*meter
+	bindings []*binding
+	passed   map[string]*atomic.Uint64
 }
 
 // New checks the configuration. It does not talk to the broker.
@@ -64,8 +65,8 @@ func New(cfg Config, deps Deps) (*Runtime, error) {
 	}
 	return &Runtime{
 		cfg: cfg, js: deps.JS, conn: deps.Conn, now: deps.Now, log: deps.Logger,
-		tracer: deps.Tracer, seen: deps.Observer, passed: make(map[string]*atomic.Uint64),
-		broker: &broker{js: deps.JS, conn: deps.Conn, now: deps.Now, timeout: cfg.PublishTimeout},
+		tracing: tracing{deps.Tracer}, seen: deps.Observer, passed: make(map[string]*atomic.Uint64),
+		broker: &broker{js: deps.JS, conn: deps.Conn, now: deps.Now, timeout: cfg.PublishTimeout, tracing: tracing{deps.Tracer}},
 		court:  newCourt(cfg, deps.JS),
 	}, nil
 }
@@ -209,9 +210,13 @@ func (rt *Runtime) bind(ctx context.Context, dir directory, service string, stag
 		return newTicker(rt, service, stage), nil
 	}
 	b, err := dir.bind(ctx, stage.consumer)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
+	}
+	rt.mu.Lock()
+	rt.bindings = append(rt.bindings, b)
+	rt.mu.Unlock()
+	switch {
 	case stage.batch == nil:
 		return newWorker(rt, service, stage, b), nil
 	case b.pinned:

@@ -185,6 +185,7 @@ func (w *worker) work(d *delivery) next {
 	msg, deliveries, tries := w.lanes.latest(d)
 	in, m, err := w.decode(msg)
 	m.meta.Delivery = tries
+	ctx, span := w.rt.tracing.process(w.handlers, w.keeper, &m)
 	route, known := w.routes[m.meta.Kind]
 	if err == nil && !known {
 		err = &events.FieldError{Field: "type", Code: events.CodeUnknownKind, Reason: fmt.Sprintf("%s is not handled here", m.meta.Kind)}
@@ -193,11 +194,12 @@ func (w *worker) work(d *delivery) next {
 		err: err, deliveries: deliveries, tries: tries,
 		age: w.rt.now().Sub(in.Time), ordered: w.gate != nil,
 	}
-	o := Observation{Kind: m.meta.Kind, Redelivered: deliveries > 1}
+	o := Observation{Kind: m.meta.Kind, Redelivered: deliveries > 1, Waited: a.age}
 	v := w.summon(&a, in)
 	if v.action == actHandle {
 		began := time.Now()
-		a.handled, a.err = true, w.handle(route, m)
+		o.Letters, a.err = w.handle(ctx, route, m)
+		a.handled = true
 		o.Duration = time.Since(began)
 		w.dismiss(&a, in)
 		if a.err != nil {
@@ -205,20 +207,35 @@ func (w *worker) work(d *delivery) next {
 		}
 		v = w.rt.cfg.judge(a, rand.Float64())
 	}
-	return w.conclude(d, conclusion{raw: in, in: m, route: route, attempt: a, verdict: v, seen: o})
+	return w.conclude(ctx, d, conclusion{raw: in, in: m, route: route, attempt: a, verdict: v, seen: o, span: span})
 }
 
-// handle calls the handler and publishes what follows.
-func (w *worker) handle(route Route, m decoded) error {
-	return w.call(m.meta, func(ctx context.Context, traceparent string) error {
+// handle calls the handler and publishes what follows. letters are the codes of
+// the dead letters among it.
+func (w *worker) handle(ctx context.Context, route Route, m decoded) (letters []string, err error) {
+	err = w.call(ctx, func(ctx context.Context) error {
 		failpoint.Reach(w.point, failpoint.Fetched)
 		payloads, err := route.handle(ctx, m)
 		if err != nil {
 			return err
 		}
 		failpoint.Reach(w.point, failpoint.Handled)
-		return w.rt.broker.follow(ctx, m.meta, w.source, traceparent, w.point, payloads)
+		if err := w.rt.broker.follow(ctx, m.meta, w.source, w.point, payloads); err != nil {
+			return err
+		}
+		letters = codesOf(payloads)
+		return nil
 	})
+	return letters, err
+}
+
+func codesOf(payloads []events.Payload) (letters []string) {
+	for _, p := range payloads {
+		if letter, ok := p.(events.MessageBuried); ok {
+			letters = append(letters, letter.Code)
+		}
+	}
+	return letters
 }
 
 func logger(log *slog.Logger, service, stage string) *slog.Logger {

@@ -1,7 +1,6 @@
 package telemetry
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"time"
@@ -9,53 +8,78 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
 
 	"palimpsest/internal/pipeline"
-	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 )
 
-// scrapeLimit bounds what a scrape asks of the store.
-const scrapeLimit = 2 * time.Second
-
-// Metrics are a process's metrics, in a registry of their own.
+// Metrics are a process's metrics, in a registry of their own. No label has a
+// value that a publisher chooses: a tenant's figures are in the ledger and the
+// reports.
 type Metrics struct {
 	registry *prometheus.Registry
-	messages *prometheus.CounterVec
-	buried   *prometheus.CounterVec
-	panics   *prometheus.CounterVec
-	redelivd *prometheus.CounterVec
-	seconds  *prometheus.HistogramVec
-	churn    prometheus.Counter
+
+	messages    *prometheus.CounterVec
+	buried      *prometheus.CounterVec
+	panics      *prometheus.CounterVec
+	redelivered *prometheus.CounterVec
+	handling    *prometheus.HistogramVec
+	waiting     *prometheus.HistogramVec
+
+	deltas *prometheus.CounterVec
+	churn  prometheus.Counter
+
+	backends backendMetrics
+	requests *prometheus.CounterVec
+	answers  *prometheus.HistogramVec
+	failed   *prometheus.CounterVec // exports
 }
+
+// The bounds of histograms in seconds: 0.1 ms to 26 s for what a backend does,
+// 0.5 ms to 16 s for a handler or a request, 1 ms to 18 h for what may wait for
+// an outage to end.
+var (
+	backendBuckets = prometheus.ExponentialBuckets(0.0001, 4, 10)
+	handlerBuckets = prometheus.ExponentialBuckets(0.0005, 2, 16)
+	waitBuckets    = prometheus.ExponentialBuckets(0.001, 4, 14)
+)
 
 // New returns metrics with those of the Go runtime and the process.
 func New() *Metrics {
-	m := &Metrics{
-		registry: prometheus.NewRegistry(),
-		messages: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "palimpsest_messages_total", Help: "Messages by what became of them.",
-		}, []string{"service", "stage", "verdict"}),
-		buried: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "palimpsest_dead_letters_total", Help: "Messages buried, by code.",
-		}, []string{"service", "code"}),
-		panics: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "palimpsest_panics_total", Help: "Handler panics that were recovered.",
-		}, []string{"service", "stage"}),
-		redelivd: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "palimpsest_redeliveries_total", Help: "Messages delivered more than once.",
-		}, []string{"service", "stage"}),
-		churn: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "palimpsest_churn_held_total", Help: "Candidates kept from changing a fact that changes too often.",
-		}),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "palimpsest_handler_seconds", Help: "Time in handlers.",
-			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16), // 0.5 ms to 16 s
-		}, []string{"service", "stage"}),
+	m := &Metrics{registry: prometheus.NewRegistry()}
+	m.messages = m.counter("messages_total", "Messages by what became of them.", "service", "stage", "verdict")
+	m.buried = m.counter("dead_letters_total", "Messages, and candidates of messages, that were buried, by code.", "service", "code")
+	m.panics = m.counter("panics_total", "Handler panics that were recovered.", "service", "stage")
+	m.redelivered = m.counter("redeliveries_total", "Messages delivered more than once.", "service", "stage")
+	m.handling = m.histogram("handler_seconds", "Time in handlers.", handlerBuckets, "service", "stage")
+	m.waiting = m.histogram("wait_seconds", "Time from a message's arrival in its stream to its handler.", waitBuckets, "service", "stage")
+	m.deltas = m.counter("deltas_total", "Deltas committed, by kind and reason.", "kind", "reason")
+	churn := m.counter("churn_held_total", "Candidates kept from changing a fact that changes too often.")
+	m.churn = churn.WithLabelValues()
+	m.backends = backendMetrics{
+		seconds: m.histogram("backend_seconds", "Time in calls of a backend.", backendBuckets, "backend", "operation"),
+		errors:  m.counter("backend_errors_total", "Calls of a backend that failed.", "backend", "operation"),
 	}
-	m.registry.MustRegister(m.messages, m.buried, m.panics, m.redelivd, m.seconds, m.churn,
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.requests = m.counter("http_requests_total", "HTTP requests by their answer.", "method", "route", "code")
+	m.answers = m.histogram("http_seconds", "Time to answer HTTP requests.", handlerBuckets, "method", "route")
+	m.failed = m.counter("export_failures_total", "Exports that the collector did not take.", "signal")
+	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
+}
+
+const prefix = "palimpsest_"
+
+func (m *Metrics) counter(name, help string, labels ...string) *prometheus.CounterVec {
+	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: prefix + name, Help: help}, labels)
+	m.registry.MustRegister(v)
+	return v
+}
+
+func (m *Metrics) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: prefix + name, Help: help, Buckets: buckets}, labels)
+	m.registry.MustRegister(v)
+	return v
 }
 
 // Observe counts one judged message; it is a [pipeline.Observer].
@@ -64,14 +88,20 @@ func (m *Metrics) Observe(o pipeline.Observation) {
 	if o.Code != "" {
 		m.buried.WithLabelValues(o.Service, o.Code).Inc()
 	}
+	for _, code := range o.Letters {
+		m.buried.WithLabelValues(o.Service, code).Inc()
+	}
 	if o.Panicked {
 		m.panics.WithLabelValues(o.Service, o.Stage).Inc()
 	}
 	if o.Redelivered {
-		m.redelivd.WithLabelValues(o.Service, o.Stage).Inc()
+		m.redelivered.WithLabelValues(o.Service, o.Stage).Inc()
 	}
 	if o.Duration > 0 {
-		m.seconds.WithLabelValues(o.Service, o.Stage).Observe(o.Duration.Seconds())
+		m.handling.WithLabelValues(o.Service, o.Stage).Observe(o.Duration.Seconds())
+	}
+	if o.Waited > 0 {
+		m.waiting.WithLabelValues(o.Service, o.Stage).Observe(o.Waited.Seconds())
 	}
 }
 
@@ -79,6 +109,7 @@ func (m *Metrics) Observe(o pipeline.Observation) {
 func (m *Metrics) Committed(e events.EffectCommitted) {
 	for _, a := range e.Applied {
 		p := a.Delta.Provenance()
+		m.deltas.WithLabelValues(string(a.Delta.Kind()), string(p.Reason)).Inc()
 		// What made room for a newer one was counted when it was held.
 		if p.Reason == events.ReasonChurn && !slices.Contains(e.Released, p.CandidateID) {
 			m.churn.Inc()
@@ -86,81 +117,19 @@ func (m *Metrics) Committed(e events.EffectCommitted) {
 	}
 }
 
-// WatchStore adds the store's sizes, asked for at each scrape.
-func (m *Metrics) WatchStore(health store.Health) {
-	m.registry.MustRegister(&storeCollector{health: health})
-}
-
-// WatchStages adds what each stage holds, asked for at each scrape.
-func (m *Metrics) WatchStages(stats func() []pipeline.StageStats) {
-	m.registry.MustRegister(&stageCollector{stats: stats})
-}
-
-// WatchLetters adds how many dead letters there are, asked for at each scrape.
-func (m *Metrics) WatchLetters(count func(context.Context) (uint64, error)) {
-	m.registry.MustRegister(letterCollector(count))
-}
-
 // Handler serves the Prometheus text format.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry, ErrorHandling: promhttp.ContinueOnError})
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
+		Registry: m.registry, ErrorHandling: promhttp.ContinueOnError, Timeout: 5 * scrapeLimit,
+	})
 }
 
-type storeCollector struct{ health store.Health }
+// Gather implements [prometheus.Gatherer].
+func (m *Metrics) Gather() ([]*dto.MetricFamily, error) { return m.registry.Gather() }
 
-var rows = prometheus.NewDesc("palimpsest_store_rows", "Rows of the memory store.", []string{"kind"}, nil)
+// ExportFailed counts an export that the collector did not take; signal is
+// traces or metrics.
+func (m *Metrics) ExportFailed(signal string) { m.failed.WithLabelValues(signal).Inc() }
 
-// Describe implements [prometheus.Collector].
-func (*storeCollector) Describe(out chan<- *prometheus.Desc) { out <- rows }
-
-// Collect implements [prometheus.Collector].
-func (c *storeCollector) Collect(out chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), scrapeLimit)
-	defer cancel()
-	s, err := c.health.Stats(ctx)
-	if err != nil {
-		out <- prometheus.NewInvalidMetric(rows, err)
-		return
-	}
-	for kind, n := range map[string]uint64{
-		"scopes": s.Scopes, "episodes": s.Episodes, "facts": s.Facts, "versions": s.Versions,
-		"entities": s.Entities, "vectors_pending": s.VectorsPending, "holds": s.Holds,
-	} {
-		out <- prometheus.MustNewConstMetric(rows, prometheus.GaugeValue, float64(n), kind)
-	}
-}
-
-type stageCollector struct {
-	stats func() []pipeline.StageStats
-}
-
-var inFlight = prometheus.NewDesc("palimpsest_in_flight", "Messages a stage holds.", []string{"service", "stage"}, nil)
-
-// Describe implements [prometheus.Collector].
-func (*stageCollector) Describe(out chan<- *prometheus.Desc) { out <- inFlight }
-
-// Collect implements [prometheus.Collector].
-func (c *stageCollector) Collect(out chan<- prometheus.Metric) {
-	for _, s := range c.stats() {
-		out <- prometheus.MustNewConstMetric(inFlight, prometheus.GaugeValue, float64(s.InFlight), s.Service, s.Stage)
-	}
-}
-
-type letterCollector func(context.Context) (uint64, error)
-
-var letters = prometheus.NewDesc("palimpsest_dead_letters", "Dead letters that nobody has retried or dropped.", nil, nil)
-
-// Describe implements [prometheus.Collector].
-func (letterCollector) Describe(out chan<- *prometheus.Desc) { out <- letters }
-
-// Collect implements [prometheus.Collector].
-func (count letterCollector) Collect(out chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), scrapeLimit)
-	defer cancel()
-	n, err := count(ctx)
-	if err != nil {
-		out <- prometheus.NewInvalidMetric(letters, err)
-		return
-	}
-	out <- prometheus.MustNewConstMetric(letters, prometheus.GaugeValue, float64(n))
-}
+// scrapeLimit bounds what a scrape asks of one dependency.
+const scrapeLimit = 2 * time.Second

@@ -2,49 +2,83 @@ package telemetry_test
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
-	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store"
 	"palimpsest/internal/telemetry"
 	"palimpsest/pkg/events"
 )
 
-type sizes struct{ store.Health }
+var errDown = errors.New("down")
 
-func (sizes) Stats(context.Context) (store.Stats, error) { return store.Stats{Facts: 7}, nil }
+// counting is a store that says how often it was asked.
+type counting struct {
+	sizes
+	asked int
+	err   error
+}
 
-func TestMetricsAreServed(t *testing.T) {
-	t.Parallel()
-	m := telemetry.New()
-	m.WatchStore(sizes{})
-	m.WatchStages(func() []pipeline.StageStats {
-		return []pipeline.StageStats{{Service: "ingest", Stage: "ingest-00", InFlight: 3}}
-	})
-	m.WatchLetters(func(context.Context) (uint64, error) { return 5, nil })
-	m.Observe(pipeline.Observation{Service: "ingest", Stage: "ingest-00", Verdict: "bury", Code: "id_conflict", Redelivered: true, Duration: time.Millisecond})
-	m.Committed(effect(t))
+func (c *counting) Stats(context.Context) (store.Stats, error) {
+	c.asked++
+	return store.Stats{Facts: uint64(c.asked)}, c.err
+}
+
+func scrape(m *telemetry.Metrics) string {
 	rec := httptest.NewRecorder()
-	m.Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
-	for _, want := range []string{
-		`palimpsest_messages_total{service="ingest",stage="ingest-00",verdict="bury"} 1`,
-		`palimpsest_dead_letters_total{code="id_conflict",service="ingest"} 1`,
-		`palimpsest_redeliveries_total{service="ingest",stage="ingest-00"} 1`,
-		`palimpsest_handler_seconds_count{service="ingest",stage="ingest-00"} 1`,
-		`palimpsest_churn_held_total 2`,
-		`palimpsest_store_rows{kind="facts"} 7`,
-		`palimpsest_in_flight{service="ingest",stage="ingest-00"} 3`,
-		"palimpsest_dead_letters 5",
-		"go_goroutines",
-	} {
-		if !strings.Contains(rec.Body.String(), want) {
-			t.Errorf("%s is missing", want)
+	m.Handler().ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	return rec.Body.String()
+}
+
+// TestScrapesShareAnAnswer: whoever scrapes often asks the store no more often
+// for it.
+func TestScrapesShareAnAnswer(t *testing.T) {
+	t.Parallel()
+	m, c := telemetry.New(), &counting{}
+	m.WatchStore(c)
+	for range 3 {
+		if text := scrape(m); !strings.Contains(text, `palimpsest_store_rows{kind="facts"} 1`) {
+			t.Fatalf("not the first answer:\n%s", text)
 		}
 	}
+	if c.asked != 1 {
+		t.Errorf("asked %d times", c.asked)
+	}
 }
+
+// TestUnansweredQuestionHidesNothingElse: a store that is down takes its own
+// figures away, and no others.
+func TestUnansweredQuestionHidesNothingElse(t *testing.T) {
+	t.Parallel()
+	m := telemetry.New()
+	m.WatchStore(&counting{err: errDown})
+	m.WatchLetters(func(context.Context) (uint64, error) { return 5, nil })
+	text := scrape(m)
+	if strings.Contains(text, "palimpsest_store_rows") || !strings.Contains(text, "palimpsest_dead_letters 5") {
+		t.Errorf("got:\n%s", text)
+	}
+}
+
+// TestAnswersAreNoFaults: what a contract promises to answer is no error of the
+// backend.
+func TestAnswersAreNoFaults(t *testing.T) {
+	t.Parallel()
+	m := telemetry.New()
+	s := m.Store(refusing{})
+	_ = s.Apply(t.Context(), events.EffectCommitted{}, 1)
+	if text := scrape(m); strings.Contains(text, `palimpsest_backend_errors_total{backend="memory",operation="apply"} 1`) ||
+		!strings.Contains(text, `palimpsest_backend_seconds_count{backend="memory",operation="apply"} 1`) {
+		t.Errorf("got:\n%s", text)
+	}
+}
+
+type refusing struct{ store.Store }
+
+func (refusing) Apply(context.Context, events.EffectCommitted, uint64) error { return store.ErrBehind }
 
 // effect keeps two candidates from changing a fact; a third, which was held and
 // counted before, makes room for them.

@@ -29,7 +29,7 @@ type attributes struct {
 	subject, time, contentType    string
 	project, incarnation          string
 	correlationID, causationID    string
-	traceparent                   string
+	traceparent, tracestate       string
 	// rawSubject is the ce-subject header before percent-decoding: a scope key
 	// has escapes of its own, which some publishers do not escape again.
 	rawSubject string
@@ -62,6 +62,8 @@ func (a *attributes) set(name, value string) {
 		a.causationID = value
 	case "traceparent":
 		a.traceparent = value
+	case "tracestate":
+		a.tracestate = value
 	}
 }
 
@@ -89,7 +91,7 @@ func (a *attributes) check(noun string) error {
 			return invalid("datacontenttype", "%q is not %s", clip(a.contentType), jsonType)
 		}
 	}
-	switch nounOf(Kind(a.kind)) {
+	switch Kind(a.kind).Noun() {
 	case "":
 		if !conceivable(a.kind) {
 			return invalid("type", "%q is no type of ours", clip(a.kind))
@@ -180,4 +182,22 @@ func validTraceparent(text string) bool {
 		}
 	}
 	return text[:2] != "ff"
+}
+
+// maxTracestate is how much of a vendor's trace state is carried on, which is
+// what that standard asks for at least. A longer one is dropped as a whole.
+const maxTracestate = 512
+
+// validTracestate reports whether text may stand in a header beside a trace
+// context. What vendors mean by it is theirs.
+func validTracestate(text string) bool {
+	if text == "" || len(text) > maxTracestate {
+		return false
+	}
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
 }

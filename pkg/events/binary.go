@@ -48,7 +48,7 @@ func Encode(meta Meta, p Payload) (subject string, head map[string][]string, bod
 	a := attributes{
 		specversion: "1.0", kind: string(p.Kind()), source: meta.Source, id: meta.ID,
 		subject: owner.Key(), project: owner.Project,
-		correlationID: meta.CorrelationID, causationID: meta.CausationID, traceparent: meta.Traceparent,
+		correlationID: meta.CorrelationID, causationID: meta.CausationID, traceparent: meta.Traceparent, tracestate: meta.Tracestate,
 	}
 	noun, _, err := ParseSubject(subject)
 	if err != nil {
@@ -76,10 +76,10 @@ func (a *attributes) header(messageID string) map[string][]string {
 		{"ce-specversion", a.specversion}, {"ce-type", a.kind}, {"ce-source", a.source}, {"ce-id", a.id},
 		{"ce-subject", a.subject}, {"ce-time", a.time}, {"ce-project", a.project},
 		{"ce-incarnation", a.incarnation}, {"ce-correlationid", a.correlationID},
-		{"ce-causationid", a.causationID}, {"ce-traceparent", a.traceparent},
+		{"ce-causationid", a.causationID}, {"ce-traceparent", a.traceparent}, {"ce-tracestate", a.tracestate},
 	}
-	h := make(map[string][]string, len(pairs)+2)
-	values := make([]string, 0, len(pairs)+2)
+	h := make(map[string][]string, len(pairs)+1) // few have a trace state
+	values := make([]string, 0, len(pairs)+1)
 	put := func(name, value string) {
 		values = append(values, value)
 		h[name] = values[len(values)-1 : len(values) : len(values)]

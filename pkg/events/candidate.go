@@ -120,7 +120,13 @@ type CandidatesExtracted struct {
 	SessionEnds []SessionEnd `json:"session_ends,omitempty"`
 	Episodes    []EpisodeRef `json:"episodes,omitempty"`
 	Candidates  []Candidate  `json:"candidates,omitempty"`
+	// Traceparent is the trace that the batch goes on with: that of its newest
+	// episode, whatever woke the scheduler. It travels in the envelope.
+	Traceparent string `json:"-"`
 }
+
+// Continues implements [Continued].
+func (c CandidatesExtracted) Continues() string { return c.Traceparent }
 
 // Kind implements [Payload].
 func (CandidatesExtracted) Kind() Kind { return KindCandidatesExtracted }

@@ -62,7 +62,7 @@ func Decode(raw Raw) (Meta, []byte, error) {
 		err = malformed("specversion", "is required: the message has no CloudEvents headers")
 	}
 	if a.traceparent == "" {
-		a.traceparent = h.get("traceparent")
+		a.traceparent, a.tracestate = h.get("traceparent"), h.get("tracestate")
 	}
 	a.fill(&meta)
 	if err == nil {
@@ -83,6 +83,9 @@ func (a *attributes) fill(meta *Meta) {
 	meta.CorrelationID, meta.CausationID = a.correlationID, a.causationID
 	if validTraceparent(a.traceparent) {
 		meta.Traceparent = a.traceparent
+		if validTracestate(a.tracestate) {
+			meta.Tracestate = a.tracestate
+		}
 	}
 }
 

@@ -24,8 +24,10 @@ type Meta struct {
 	CorrelationID string
 	// CausationID is the message that this one follows.
 	CausationID string
-	// Traceparent is the W3C trace context, empty where there is none.
-	Traceparent string
+	// Traceparent is the W3C trace context, empty where there is none. A handler
+	// is given that of its own span, where it is traced. Tracestate is what vendors
+	// keep beside it.
+	Traceparent, Tracestate string
 	// Sequence is the message's sequence in its stream; 0 outside a stream.
 	Sequence uint64
 	// Delivery counts from 1 how often the message was handed out, tries again

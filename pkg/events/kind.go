@@ -39,6 +39,13 @@ type Identified interface {
 	Identity() []string
 }
 
+// Continued is implemented by payloads that go on with the trace of what they
+// are about, and not with that of the message they follow.
+type Continued interface {
+	// Continues returns a W3C trace context; empty for that of the message.
+	Continues() string
+}
+
 // Kinds lists every kind, in the order in which data meets them.
 func Kinds() []Kind {
 	return []Kind{

@@ -10,7 +10,7 @@ var schemas embed.FS
 // Schema returns the JSON schema (draft 2020-12) of a kind's data. It describes
 // what is written; readers ignore members that it does not name.
 func Schema(k Kind) ([]byte, bool) {
-	if nounOf(k) == "" {
+	if k.Noun() == "" {
 		return nil, false
 	}
 	text, err := schemas.ReadFile("schemas/" + string(k) + ".json")

@@ -37,7 +37,7 @@ func Subject(p Payload) string {
 	if own, ok := p.(interface{ subject() string }); ok {
 		return own.subject()
 	}
-	return subjectRoot + nounOf(p.Kind()) + "." + p.Owner().Tokens()
+	return subjectRoot + p.Kind().Noun() + "." + p.Owner().Tokens()
 }
 
 func (e EpisodeRecorded) subject() string {
@@ -173,8 +173,9 @@ func scopeError(err error) error {
 	return &FieldError{Field: refused.Level, Code: code, Reason: refused.Reason}
 }
 
-// nounOf is where messages of a kind travel; empty for an unknown kind.
-func nounOf(k Kind) string {
+// Noun is where messages of the kind travel: the second token of their subjects,
+// empty for an unknown kind.
+func (k Kind) Noun() string {
 	switch k {
 	case KindEpisodeRecorded, KindSessionEnded:
 		return NounEpisodes

@@ -1,0 +1,46 @@
+package app
+
+import (
+	"palimpsest/internal/audit"
+	"palimpsest/internal/embed"
+	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
+)
+
+// timed are the backends as services get them: every call counts.
+type timed struct {
+	store    store.Store
+	log      audit.Log // nil where no part works on it
+	embedder embed.Embedder
+}
+
+func (h *house) timeBackends() timed {
+	t := timed{store: h.metrics.Store(h.store), embedder: h.metrics.Embedder(h.embedder)}
+	if h.auditLog != nil {
+		t.log = h.metrics.Log(h.auditLog)
+	}
+	return t
+}
+
+// watch adds the figures of this process that are asked for at a scrape.
+func (h *house) watch() {
+	h.metrics.WatchBuild(version())
+	h.metrics.WatchStages(h.runtime.Stats)
+	h.metrics.WatchBacklog(h.runtime.Backlog)
+	h.metrics.WatchReady(h.ready)
+	if own, ok := h.streams.(interface{ Space() (free, reserve int64) }); ok {
+		h.metrics.WatchDisk(own.Space) // the disk of a broker of others is theirs
+	}
+}
+
+// watchShared adds the figures of what all processes share.
+func (h *house) watchShared(rules []memory.Rule) {
+	ids := make([]string, len(rules))
+	for i, r := range rules {
+		ids[i] = r.ID
+	}
+	h.metrics.WatchStore(h.store)
+	h.metrics.WatchLedger(h.store, ids)
+	h.metrics.WatchStreams(h.runtime.Streams)
+	h.metrics.WatchLetters(h.runtime.Letters().Count)
+}
