@@ -29,6 +29,9 @@ type Episode struct {
 	// Ordinal counts 1, 2, 3… within the fact scope; given when stored.
 	Ordinal       uint64
 	CorrelationID string
+	// Traceparent is the trace context of its ingestion, empty where that was not
+	// traced. What becomes of the episode goes on from there.
+	Traceparent string
 	// Request and Prompt: the episode asked for a tick of its own.
 	Request bool
 	Prompt  string

@@ -27,6 +27,10 @@ func (s *Service) extract(ctx context.Context, in events.Event[events.TickIssued
 		return nil, fmt.Errorf("read episodes (%d, %d]: %w", tick.Range.From, tick.Range.To, err)
 	}
 	out.Episodes = refs(episodes)
+	if n := len(episodes); n > 0 {
+		out.Traceparent = episodes[n-1].Traceparent
+	}
+	pipeline.Link(ctx, traces(episodes)...)
 	turns, err := s.before(ctx, episodes)
 	if err != nil {
 		return nil, err
@@ -115,6 +119,14 @@ func turnsBefore(before, earlier, part []memory.Episode) []memory.Episode {
 	out := make([]memory.Episode, 0, len(reversed))
 	for i := len(reversed) - 1; i >= 0; i-- {
 		out = append(out, reversed[i])
+	}
+	return out
+}
+
+func traces(episodes []memory.Episode) []string {
+	out := make([]string, len(episodes))
+	for i, e := range episodes {
+		out[i] = e.Traceparent
 	}
 	return out
 }

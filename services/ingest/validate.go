@@ -45,6 +45,7 @@ func (c Config) validate(in events.Event[events.EpisodeRecorded]) (memory.Episod
 		Mode:          modeOf(d.Mode),
 		Seq:           in.Sequence,
 		CorrelationID: in.CorrelationID,
+		Traceparent:   in.Traceparent,
 		Request:       d.Request,
 		Prompt:        d.Prompt,
 		Verbatim:      d.Infer != nil && !*d.Infer,

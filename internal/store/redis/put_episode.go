@@ -33,6 +33,7 @@ type said struct {
 	SourceNode  string          `json:"node,omitempty"`
 	Correlation string          `json:"correlation,omitempty"`
 	Prompt      string          `json:"prompt,omitempty"`
+	Trace       string          `json:"trace,omitempty"`
 	Metadata    json.RawMessage `json:"metadata,omitempty"`
 }
 
@@ -142,7 +143,7 @@ func (s *Store) prepareEpisode(e *memory.Episode) ([]byte, error) {
 	body := said{
 		Scope: e.Scope, ID: e.ID, Source: e.Source, Role: e.Role, Mode: e.Mode, Timestamp: micros(e.Timestamp), Offset: offset,
 		Arrived: micros(e.ArrivedAt), Clamped: e.Clamped, Request: e.Request, Verbatim: e.Verbatim, Seq: e.Seq,
-		SourceNode: e.SourceNode, Correlation: e.CorrelationID, Prompt: e.Prompt,
+		SourceNode: e.SourceNode, Correlation: e.CorrelationID, Prompt: e.Prompt, Trace: e.Traceparent,
 	}
 	if len(e.Metadata) > 0 {
 		raw, err := json.Marshal(e.Metadata)
@@ -166,6 +167,7 @@ func parseEpisode(f fields) (memory.Episode, error) {
 		ID: b.ID, Source: b.Source, Scope: b.Scope, Role: b.Role, Content: f["c"], Timestamp: store.InOffset(b.Timestamp, b.Offset),
 		Clamped: b.Clamped, ArrivedAt: fromMicros(b.Arrived), SourceNode: b.SourceNode, Mode: b.Mode, Seq: b.Seq,
 		Ordinal: f.uint("ord"), CorrelationID: b.Correlation, Request: b.Request, Prompt: b.Prompt, Verbatim: b.Verbatim,
+		Traceparent: b.Trace,
 	}
 	if len(b.Metadata) > 0 {
 		if err := json.Unmarshal(b.Metadata, &e.Metadata); err != nil {

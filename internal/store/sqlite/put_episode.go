@@ -137,13 +137,17 @@ func (w *writer) insertEpisode(n newEpisode, scopeID, placeID int64) (row int64,
 			flags |= bit
 		}
 	}
+	var trace any // null costs nothing where nothing is traced
+	if n.Traceparent != "" {
+		trace = n.Traceparent
+	}
 	_, offset := n.Timestamp.Zone()
 	res, err := w.run(`INSERT INTO episodes (scope_id, place_id, ordinal, id, source, ts, ts_offset, arrived, role, mode,
-	  flags, seq, node, correlation, prompt, metadata, content)
-	  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+	  flags, seq, node, correlation, prompt, metadata, content, trace)
+	  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 	  ON CONFLICT (scope_id, id, source, place_id) DO NOTHING`,
 		scopeID, placeID, n.Ordinal, n.ID, n.Source, micros(n.Timestamp), offset, micros(n.ArrivedAt), n.Role, n.Mode,
-		flags, n.Seq, n.SourceNode, n.CorrelationID, n.Prompt, n.metadata, n.Content)
+		flags, n.Seq, n.SourceNode, n.CorrelationID, n.Prompt, n.metadata, n.Content, trace)
 	if err != nil {
 		return 0, false, fmt.Errorf("insert episode: %w", err)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 const selectEpisode = `SELECT s.project, s.user, s.agent, p.session, e.id, e.source, e.role, e.mode, e.ts, e.ts_offset,
-  e.arrived, e.flags, e.seq, e.ordinal, e.node, e.correlation, e.prompt, e.metadata, e.content, e.row
+  e.arrived, e.flags, e.seq, e.ordinal, e.node, e.correlation, e.prompt, e.metadata, e.content, e.trace, e.row
   FROM episodes e CROSS JOIN sessions p ON p.id = e.place_id CROSS JOIN scopes s ON s.id = e.scope_id`
 
 func scanEpisode(row scanner) (memory.Episode, error) {
@@ -26,14 +26,17 @@ func scanEpisode(row scanner) (memory.Episode, error) {
 func scanEpisodeRow(row scanner) (e memory.Episode, id int64, err error) {
 	var ts, arrived int64
 	var offset, flags int
-	var metadata *string
+	var metadata, trace *string
 	err = row.Scan(&e.Scope.Project, &e.Scope.User, &e.Scope.Agent, &e.Scope.Session, &e.ID, &e.Source, &e.Role, &e.Mode,
-		&ts, &offset, &arrived, &flags, &e.Seq, &e.Ordinal, &e.SourceNode, &e.CorrelationID, &e.Prompt, &metadata, &e.Content, &id)
+		&ts, &offset, &arrived, &flags, &e.Seq, &e.Ordinal, &e.SourceNode, &e.CorrelationID, &e.Prompt, &metadata, &e.Content, &trace, &id)
 	if err != nil {
 		return e, 0, err
 	}
 	e.Timestamp, e.ArrivedAt = store.InOffset(ts, offset), fromMicros(arrived)
 	e.Clamped, e.Request, e.Verbatim = flags&flagClamped != 0, flags&flagRequest != 0, flags&flagVerbatim != 0
+	if trace != nil {
+		e.Traceparent = *trace
+	}
 	if metadata != nil {
 		if err := json.Unmarshal([]byte(*metadata), &e.Metadata); err != nil {
 			return e, 0, fmt.Errorf("metadata of episode %s: %w", e.ID, err)

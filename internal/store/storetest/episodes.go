@@ -22,7 +22,8 @@ func testEpisodes(t *testing.T, s suite) {
 			Role: events.RoleTool, Content: "résumé — 你好 \"quoted\"\x00\n end", Clamped: true,
 			Timestamp: epoch.Add(1234 * time.Microsecond).In(time.FixedZone("", 2*3600)), ArrivedAt: epoch.Add(time.Hour),
 			SourceNode: "node-1", Mode: events.ModeBackfill, Seq: 77, CorrelationID: "c-1", Request: true,
-			Prompt: "only names", Verbatim: true,
+			Traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+			Prompt:      "only names", Verbatim: true,
 			Metadata: map[string]any{"a": map[string]any{"b": []any{"x", 1.5, true, nil}}},
 		}
 		got := put(t, st, in)
