@@ -137,6 +137,64 @@ func TestAnonymousReplyStaysOutside(t *testing.T) {
 	}
 }
 
+// A reply subject that the server itself reads is refused with its message: what
+// is written there would count as the acknowledgement of a reader, or as the
+// answer to another's request.
+func TestAnonymousNamesNoReplyOfTheServers(t *testing.T) {
+	t.Parallel()
+	env := brokertest.Start(t)
+	for _, reply := range []string{"$JS.ACK.EPISODES.ingest-00.1.1.1.1767225600000000000.0", "_R_.aaaaaa.bbbbbb", "_GR_.aaaaaa.bbbbbb.x"} {
+		t.Run(reply, func(t *testing.T) {
+			t.Parallel()
+			err := violation(t, env, func(conn *nats.Conn) error { return conn.PublishRequest(episodes, reply, []byte("hello")) })
+			if !errors.Is(err, nats.ErrPermissionViolation) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// Headers may ask the server for more than to keep a message: to report its way
+// to a subject, to remove others, to expect a state, to go in a batch.
+func TestAnonymousHeadersReachNothingElse(t *testing.T) {
+	t.Parallel()
+	env := brokertest.Start(t)
+	publish(t, env.JS, episodes, "said before")
+	conn := env.Anonymous(t)
+	const elsewhere = "palimpsest.audit.default.alice._._"
+	for _, header := range []nats.Header{
+		{"Nats-Trace-Dest": {elsewhere}},
+		{"Nats-Trace-Dest": {elsewhere}, "Nats-Trace-Only": {"true"}},
+		{"traceparent": {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, "Nats-Trace-Dest": {"$JS.API.STREAM.DELETE.AUDIT"}},
+		{"Nats-Rollup": {"all"}},
+		{"Nats-Rollup": {"sub"}},
+		{"Nats-Batch-Id": {"b"}, "Nats-Batch-Sequence": {"1"}, "Nats-Batch-Commit": {"1"}},
+		{"Nats-Request-Info": {`{"acc":"PALIMPSEST","reply":"` + elsewhere + `"}`}},
+		{"Nats-TTL": {"1s"}},
+	} {
+		if err := conn.PublishMsg(&nats.Msg{Subject: episodes, Header: header, Data: []byte("hello")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := conn.RequestWithContext(bounded(t), episodes, []byte("last")); err != nil {
+		t.Fatal(err)
+	}
+	stream, err := env.JS.Stream(bounded(t), broker.StreamEpisodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first, err := stream.GetMsg(bounded(t), 1); err != nil || string(first.Data) != "said before" {
+		t.Errorf("the first episode: %v", err)
+	}
+	audit, err := env.JS.Stream(bounded(t), broker.StreamAudit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := audit.CachedInfo().State.Msgs; n != 0 {
+		t.Errorf("AUDIT holds %d messages", n)
+	}
+}
+
 // An anonymous client may listen to every inbox of its account; those of the
 // services are in another.
 func TestAnonymousSeesNoAnswerToServices(t *testing.T) {
