@@ -27,8 +27,11 @@ func (m *Metrics) HTTP(next http.Handler, tracer trace.Tracer) http.Handler {
 			ctx, s := tracer.Start(r.Context(), r.Method, trace.WithSpanKind(trace.SpanKindServer))
 			span, r = s, r.WithContext(ctx)
 		}
-		answer := &answer{ResponseWriter: w, status: http.StatusOK}
+		answer, whole := &answer{ResponseWriter: w, status: http.StatusOK}, false
 		defer func() {
+			if !whole { // it panicked: the server answers, or cuts the answer
+				answer.status = http.StatusInternalServerError
+			}
 			method, route := methodOf(r.Method), routeOf(r.Pattern)
 			m.requests.WithLabelValues(method, route, strconv.Itoa(answer.status)).Inc()
 			m.answers.WithLabelValues(method, route).Observe(time.Since(began).Seconds())
@@ -37,6 +40,7 @@ func (m *Metrics) HTTP(next http.Handler, tracer trace.Tracer) http.Handler {
 			}
 		}()
 		next.ServeHTTP(answer, r)
+		whole = true
 	})
 }
 
