@@ -35,6 +35,7 @@ type commandLine struct {
 	Explain    explainCommand    `cmd:"" help:"Show why a fact is known."`
 	Replay     replayCommand     `cmd:"" help:"Replay the audit stream."`
 	Holds      holdsCommand      `cmd:"" help:"List and release what waits before it changes what is known."`
+	Ready      readyCommand      `cmd:"" help:"Ask a process how each thing that it needs is; 1 unless it is ready."`
 	Ledger     ledgerCommand     `cmd:"" help:"Account for every episode."`
 	Deadletter deadletterCommand `cmd:"" help:"List, show, retry and drop refused messages."`
 	Export     exportCommand     `cmd:"" help:"Export what is known in canonical form."`

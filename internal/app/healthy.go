@@ -1,0 +1,32 @@
+package app
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+)
+
+type readyCommand struct{}
+
+// Run implements the command. A process that is not ready is an error, so that a
+// container's health check can be this.
+func (c *readyCommand) Run(inv *invocation) error {
+	cl, err := inv.client()
+	if err != nil {
+		return err
+	}
+	r, err := cl.Ready(inv.ctx)
+	if err != nil {
+		return err
+	}
+	return inv.print(r, func(w io.Writer) {
+		t := table(w, "CHECK", "OK", "TOOK")
+		for _, name := range slices.Sorted(maps.Keys(r.Checks)) {
+			check := r.Checks[name]
+			row(t, name, check.OK, fmt.Sprint(time.Duration(check.LatencyMS*float64(time.Millisecond)).Round(time.Microsecond)))
+		}
+		_ = t.Flush()
+	})
+}
