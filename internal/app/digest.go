@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 
 	"palimpsest/internal/memory"
@@ -24,7 +25,7 @@ const (
 
 type digestCommand struct {
 	Content bool   `help:"Leave out wall-clock fields, to compare two installations."`
-	Data    string `help:"Data directory of a stopped Palimpsest; a running one is asked unless given." placeholder:"DIR"`
+	Data    string `help:"Data directory of a stopped Palimpsest, or any where memory is no file: the memory store is read itself. A running Palimpsest is asked unless given." placeholder:"DIR"`
 }
 
 // Run implements the command.
@@ -48,17 +49,19 @@ func (c *digestCommand) digest(inv *invocation) (api.Digest, error) {
 	if err != nil {
 		return api.Digest{}, err
 	}
-	if cfg.Memory != backendFile {
-		return api.Digest{}, errNoFile(*cfg, "digest --data")
-	}
 	out := api.Digest{Content: c.Content}
 	out.Digest, err = digestOf(inv.ctx, cfg, c.Content)
 	return out, plain(*cfg, err)
 }
 
-// digestOf reads the memory store of a stopped Palimpsest.
+// digestOf reads the memory store itself.
 func digestOf(ctx context.Context, cfg *Config, content bool) (sum string, err error) {
-	live, err := openLive(ctx, cfg)
+	var live store.Store
+	if cfg.Memory == backendFile {
+		live, err = files{cfg: *cfg}.live(ctx)
+	} else {
+		live, err = indexes{cfg: *cfg, log: slog.New(slog.DiscardHandler)}.live(ctx)
+	}
 	if err != nil {
 		return "", err
 	}

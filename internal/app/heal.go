@@ -13,6 +13,7 @@ import (
 
 	"palimpsest/internal/broker"
 	"palimpsest/internal/pipeline"
+	"palimpsest/internal/store"
 	"palimpsest/internal/store/sqlite"
 	"palimpsest/services/consolidator"
 	"palimpsest/services/ingest"
@@ -35,6 +36,13 @@ func (h *healing) set(found map[string]any, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.done, h.err, h.found = true, err, found
+}
+
+// begin says that what was found holds no longer.
+func (h *healing) begin() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.done = false
 }
 
 func (h *healing) ready(context.Context) (map[string]any, error) {
@@ -68,23 +76,34 @@ func (h *healing) ready(context.Context) (map[string]any, error) {
 // Everybody else only reads the store, or proposes what a consolidator judges
 // again.
 func (h *house) serve(ctx context.Context, ready func()) error {
-	for _, step := range []func(context.Context) error{h.recover, h.awaitSaid} {
-		if err := step(ctx); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			return err
+	if err := h.putBack(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
 		}
+		return err
 	}
 	healed := h.heal(ctx)
 	h.catchUp(ctx)
 	ready()
-	var again sync.WaitGroup
-	defer again.Wait()
-	if healed != nil {
-		again.Go(func() { h.healLater(ctx) })
-	}
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	beside.Go(func() { h.keepWhole(ctx, healed) })
 	return h.runtime.Run(ctx, h.services...)
+}
+
+// putBack returns once the store lacks nothing that was said, as far as that is
+// this process's to put back or to wait for.
+func (h *house) putBack(ctx context.Context) error {
+	for {
+		h.mend(ctx)
+		err := h.recover(ctx)
+		if err == nil {
+			err = h.awaitSaid(ctx)
+		}
+		if !errors.Is(err, store.ErrLost) || ctx.Err() != nil {
+			return err
+		}
+	}
 }
 
 // restore builds a memory store anew whose file is missing, or whose log was cut,
@@ -109,7 +128,7 @@ func (h *house) restore(ctx context.Context) error {
 	}
 	began := time.Now()
 	h.log.Warn("the memory store is built anew from the streams", "because", why)
-	out, err := rebuildStopped(ctx, h.cfg, h.log, newProgress(io.Discard), false)
+	out, err := rebuild(ctx, h.cfg, h.log, newProgress(io.Discard), false)
 	gap := (*consolidator.GapError)(nil)
 	switch {
 	case errors.As(err, &gap), errors.Is(err, consolidator.ErrAhead):
@@ -182,21 +201,6 @@ func pastOf(js jetstream.JetStream) *pipeline.Past {
 		consumers[p] = ingest.Consumer(p)
 	}
 	return pipeline.NewPast(js, consumers...)
-}
-
-func (h *house) healLater(ctx context.Context) {
-	ticker := time.NewTicker(healAgain)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			if h.heal(ctx) == nil {
-				return
-			}
-		}
-	}
 }
 
 func (h *house) heal(ctx context.Context) error {

@@ -104,7 +104,7 @@ func (t *tally) dropped() uint64 {
 // live store lacks.
 func (r *rebuilding) count(ctx context.Context) error {
 	var o ordinals
-	err := r.ingest.Said(ctx, pastOf(r.broker.JetStream()), func(e memory.Episode) error {
+	err := r.ingest.Said(ctx, pastOf(r.streams.JetStream()), func(e memory.Episode) error {
 		if r.live != nil {
 			if _, err := r.live.Episode(ctx, e.Scope, e.Source, e.ID); !errors.Is(err, store.ErrNotFound) {
 				return err

@@ -10,11 +10,10 @@ import (
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/broker"
-	"palimpsest/internal/config"
+	"palimpsest/internal/embed"
 	"palimpsest/internal/embed/local"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
-	"palimpsest/internal/store/sqlite"
 	"palimpsest/services/consolidator"
 	"palimpsest/services/ingest"
 )
@@ -23,7 +22,7 @@ import (
 const newSuffix = ".new"
 
 type rebuildCommand struct {
-	Data  string `help:"Data directory of a stopped Palimpsest; ./palimpsest-data unless configured." placeholder:"DIR"`
+	Data  string `help:"Data directory of a stopped Palimpsest, if its streams or its memory are files; ./palimpsest-data unless configured." placeholder:"DIR"`
 	Check bool   `help:"Only compare: the memory store stays as it is, and digests that differ are an error."`
 }
 
@@ -46,13 +45,10 @@ func (c *rebuildCommand) Run(inv *invocation) error {
 	if err != nil {
 		return err
 	}
-	if cfg.Memory != backendFile {
-		return errNoFile(*cfg, "rebuild")
-	}
 	shown := newProgress(inv.term.Err)
-	out, err := rebuildStopped(inv.ctx, *cfg, newLogger(cfg.Log, inv.term.Err), shown, c.Check)
+	out, err := rebuild(inv.ctx, *cfg, newLogger(cfg.Log, inv.term.Err), shown, c.Check)
 	shown.wait()
-	if errors.Is(err, store.ErrLocked) || errors.Is(err, broker.ErrInUse) || errors.Is(err, audit.ErrLocked) {
+	if cfg.Memory == backendFile && errors.Is(err, store.ErrLocked) || errors.Is(err, broker.ErrInUse) || errors.Is(err, audit.ErrLocked) {
 		return fmt.Errorf("%w: a running Palimpsest must be stopped before its memory store is rebuilt", plain(*cfg, err))
 	}
 	if err != nil {
@@ -63,11 +59,6 @@ func (c *rebuildCommand) Run(inv *invocation) error {
 		return errors.New("the memory store differs from what the streams make of it")
 	}
 	return err
-}
-
-// errNoFile: the command is about the memory store's file, and there is none.
-func errNoFile(cfg Config, command string) error {
-	return fmt.Errorf("memory: %s is no file of a data directory, and %s works on one", config.MaskURL(cfg.Memory), command)
 }
 
 func (r rebuilt) tell(w io.Writer) {
@@ -93,25 +84,27 @@ type rebuilding struct {
 	log   *slog.Logger
 	shown *progress
 
-	broker   *broker.Embedded
-	journal  *broker.Journal
-	auditLog audit.Log
-	live     *sqlite.Store // nil where it cannot be read
-	made     *sqlite.Store
-	ingest   *ingest.Service
-	commits  *consolidator.Service
+	streams     streams
+	journal     *broker.Journal
+	auditLog    audit.Log
+	embedder    embed.Embedder
+	generations generations
+	live        store.Store // nil where it cannot be read
+	made        draft
+	ingest      *ingest.Service
+	commits     *consolidator.Service
 
 	closers []closer
 	out     rebuilt
 }
 
-// rebuildStopped builds the memory store of a stopped Palimpsest anew beside the
-// one that is there, and puts it in its place unless check is set. Killed at any
-// moment, it leaves one of the two, whole.
-func rebuildStopped(ctx context.Context, cfg Config, log *slog.Logger, shown *progress, check bool) (out rebuilt, err error) {
-	r := &rebuilding{cfg: cfg, log: log, shown: shown}
+// rebuild builds the memory store anew beside the one that is there, and puts it in
+// its place unless check is set. Killed at any moment, it leaves one of the two,
+// whole. What is a file, or read from streams that are, must not be in use.
+func rebuild(ctx context.Context, cfg Config, log *slog.Logger, shown *progress, check bool) (out rebuilt, err error) {
+	r := &rebuilding{cfg: cfg, log: log, shown: shown, embedder: local.New()}
 	defer func() { err = errors.Join(err, r.close()) }()
-	steps := []func(context.Context) error{r.openOwn, r.openLive, r.begin, r.copy, r.compare}
+	steps := []func(context.Context) error{r.openStreams, r.openLive, r.begin, r.copy, r.compare}
 	if !check {
 		steps = append(steps, r.complete, r.replace)
 	}
@@ -123,33 +116,52 @@ func rebuildStopped(ctx context.Context, cfg Config, log *slog.Logger, shown *pr
 	return r.out, nil
 }
 
-// openOwn lets nobody in: what is read must not grow.
-func (r *rebuilding) openOwn(ctx context.Context) error {
-	dir := r.cfg.dataPath(natsDir)
-	if _, err := os.Stat(dir); os.IsNotExist(err) {
-		return &userError{fmt.Sprintf("data: %s holds no streams to build from", r.cfg.Data), err}
-	} else if err != nil {
-		return err
+// openStreams lets nobody in where the streams are files: what is read must not
+// grow then. Where they are a broker's of others, what comes meanwhile is put
+// back after the switch.
+func (r *rebuilding) openStreams(ctx context.Context) (err error) {
+	if r.cfg.NATS.URL == natsEmbedded {
+		r.streams, err = r.openOwn()
+	} else {
+		r.streams, err = openStreams(ctx, r.cfg, "palimpsest rebuild", r.log)
 	}
-	var err error
-	r.broker, err = broker.StartEmbedded(broker.EmbeddedConfig{Dir: dir, Private: true, Sync: broker.Sync(r.cfg.NATS.Sync), Logger: r.log})
 	if err != nil {
 		return err
 	}
-	r.later("broker", r.broker.Shutdown)
-	r.journal = broker.NewJournal(r.broker.JetStream())
+	r.later("broker", r.streams.Shutdown)
+	r.journal = broker.NewJournal(r.streams.JetStream())
 	if r.auditLog, _, err = openAudit(ctx, r.cfg); err != nil {
 		return err
 	}
 	r.later("audit log", func(context.Context) error { return r.auditLog.Close() })
+	r.generations = files{r.cfg, r.log}
+	if r.cfg.Memory != backendFile {
+		r.generations = indexes{r.cfg, r.log, cure{
+			cfg: r.cfg, js: r.streams.JetStream(), auditLog: r.auditLog, embedder: r.embedder, log: r.log,
+		}}
+	}
 	return nil
+}
+
+func (r *rebuilding) openOwn() (streams, error) {
+	dir := r.cfg.dataPath(natsDir)
+	if _, err := os.Stat(dir); os.IsNotExist(err) {
+		return nil, &userError{fmt.Sprintf("data: %s holds no streams to build from", r.cfg.Data), err}
+	} else if err != nil {
+		return nil, err
+	}
+	own, err := broker.StartEmbedded(broker.EmbeddedConfig{Dir: dir, Private: true, Sync: broker.Sync(r.cfg.NATS.Sync), Logger: r.log})
+	if err != nil {
+		return nil, err
+	}
+	return own, nil
 }
 
 // openLive takes the digest of the store that is there. One that cannot be read
 // is why there is a rebuild.
 func (r *rebuilding) openLive(ctx context.Context) error {
 	var err error
-	if r.live, err = openLive(ctx, &r.cfg); err == nil {
+	if r.live, err = r.generations.live(ctx); err == nil {
 		if r.out.Live, err = store.Digest(ctx, r.live, memory.ExportFull); err != nil {
 			err = errors.Join(err, r.closeLive())
 		}
@@ -170,18 +182,12 @@ func (r *rebuilding) closeLive() error {
 	return live.Close()
 }
 
-// begin opens an empty store beside; what a run that was killed left is removed.
-func (r *rebuilding) begin(ctx context.Context) error {
-	path, embedder := r.cfg.dataPath(memoryFile+newSuffix), local.New()
-	if err := sqlite.Discard(path); err != nil {
+// begin opens an empty store beside.
+func (r *rebuilding) begin(ctx context.Context) (err error) {
+	if r.made, err = r.generations.begin(ctx, r.embedder.Info()); err != nil {
 		return err
 	}
-	var err error
-	r.made, err = sqlite.Open(ctx, sqlite.Config{Path: path, Building: true, Embedder: embedder.Info(), Logger: r.log})
-	if err != nil {
-		return err
-	}
-	r.ingest, err = ingest.New(r.cfg.Ingest, ingest.Deps{Episodes: r.made, Vectors: r.made, Embedder: embedder})
+	r.ingest, err = ingest.New(r.cfg.Ingest, ingest.Deps{Episodes: r.made, Vectors: r.made, Embedder: r.embedder})
 	if err != nil {
 		return err
 	}
@@ -209,7 +215,7 @@ func (r *rebuilding) copy(ctx context.Context) error {
 // copySaid reads EPISODES, and before it what EPISODES dropped since from the
 // store that is there: nobody else has it.
 func (r *rebuilding) copySaid(ctx context.Context) error {
-	past := pastOf(r.broker.JetStream())
+	past := pastOf(r.streams.JetStream())
 	begin, err := past.Begin(ctx)
 	if err != nil {
 		return err
@@ -239,7 +245,7 @@ func (r *rebuilding) resume(ctx context.Context, begin uint64) error {
 
 // messages is how many a stream holds: what is about to be read.
 func (r *rebuilding) messages(ctx context.Context, name string) uint64 {
-	stream, err := r.broker.JetStream().Stream(ctx, name)
+	stream, err := r.streams.JetStream().Stream(ctx, name)
 	if err != nil {
 		return 0 // it is for show alone
 	}
@@ -258,7 +264,7 @@ func (r *rebuilding) compare(ctx context.Context) (err error) {
 // as well, and they follow: an embedder that is down stops nothing.
 func (r *rebuilding) complete(ctx context.Context) error {
 	if r.live != nil {
-		if err := r.made.Inherit(ctx, r.live); err != nil {
+		if err := r.generations.inherit(ctx, r.made, r.live); err != nil {
 			return err
 		}
 	}
@@ -279,21 +285,14 @@ func (r *rebuilding) complete(ctx context.Context) error {
 	return r.made.Seal(ctx)
 }
 
-// replace switches over. The broker's directory stays locked until it is done,
-// so that no other process begins to use the file in between.
-func (r *rebuilding) replace(context.Context) error {
-	made := r.made
-	r.made = nil
-	if err := errors.Join(made.Close(), r.closeLive()); err != nil {
-		return err
-	}
-	path := r.cfg.dataPath(memoryFile)
-	kept, err := sqlite.Replace(path, path+newSuffix)
-	if err != nil {
-		return err
-	}
-	r.out.Kept, r.out.Switched = kept, true
-	return nil
+// replace switches over. A broker's directory stays locked until it is done, so
+// that no other process begins to use the file in between.
+func (r *rebuilding) replace(ctx context.Context) (err error) {
+	made, live := r.made, r.live
+	r.made, r.live = nil, nil
+	r.out.Kept, err = r.generations.promote(ctx, made, live)
+	r.out.Switched = err == nil
+	return err
 }
 
 func (r *rebuilding) later(name string, undo func(context.Context) error) {
@@ -306,7 +305,7 @@ func (r *rebuilding) close() error {
 	defer cancel()
 	var errs []error
 	if r.made != nil {
-		errs = append(errs, r.made.Close(), sqlite.Discard(r.cfg.dataPath(memoryFile+newSuffix)))
+		errs = append(errs, r.generations.discard(ctx, r.made))
 	}
 	errs = append(errs, r.closeLive())
 	for i := len(r.closers) - 1; i >= 0; i-- {

@@ -10,9 +10,28 @@ import (
 	"time"
 
 	"palimpsest/internal/memory"
+	"palimpsest/internal/redisservertest"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 )
+
+// ownConfig opens stores on a server of the test's own; a short pulse keeps tests
+// short.
+func ownConfig(l *redisservertest.Server) Config {
+	return Config{URL: l.URL(), Embedder: testEmbedder, Pulse: 20 * time.Millisecond}
+}
+
+// await asks until holds says yes.
+func await(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for began := time.Now(); !holds(); <-ticker.C {
+		if time.Since(began) > 30*time.Second {
+			t.Fatalf("waited 30 s for %s", what)
+		}
+	}
+}
 
 func spoken(id string) memory.Episode {
 	full := ana
@@ -76,27 +95,27 @@ func mend(t *testing.T, s *Store, r store.Remedy) {
 // back, and then everything has its place again.
 func TestP1ServerComesBackWithLess(t *testing.T) {
 	t.Parallel()
-	for name, forget := range map[string]func(l *launched, restore func()){
-		"an older copy": func(l *launched, restore func()) {
-			l.kill()
+	for name, forget := range map[string]func(l *redisservertest.Server, restore func()){
+		"an older copy": func(l *redisservertest.Server, restore func()) {
+			l.Kill()
 			restore()
-			l.start()
+			l.Start()
 		},
-		"nothing of it": func(l *launched, _ func()) { l.do("FLUSHALL") },
-		"killed, and all there": func(l *launched, _ func()) {
-			l.kill()
-			l.start()
+		"nothing of it": func(l *redisservertest.Server, _ func()) { l.Do("FLUSHALL") },
+		"killed, and all there": func(l *redisservertest.Server, _ func()) {
+			l.Kill()
+			l.Start()
 		},
-		"its rows are older though it never went away": func(l *launched, _ func()) {
-			l.do("HSET", DefaultNamespace+":witness", "era", "OLDER", "parent", "OLDEST")
+		"its rows are older though it never went away": func(l *redisservertest.Server, _ func()) {
+			l.Do("HSET", DefaultNamespace+":witness", "era", "OLDER", "parent", "OLDEST")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := launch(t)
-			one, two := openAt(t, l.config()), openAt(t, l.config())
+			l := redisservertest.Launch(t)
+			one, two := openAt(t, ownConfig(l)), openAt(t, ownConfig(l))
 			tell(t, one, "1", "hello 1")
-			restore := l.copyOf()
+			restore := l.Copy()
 			tell(t, one, "2", "hello 2")
 			forget(l, restore)
 			await(t, "one to notice", func() bool { return lost(one) })
@@ -126,14 +145,14 @@ func TestP1ServerComesBackWithLess(t *testing.T) {
 // started again is lost from the start, and one whose server ran on is not.
 func TestOpenOnAServerThatCameBack(t *testing.T) {
 	t.Parallel()
-	l := launch(t)
-	tell(t, openAt(t, l.config()), "1", "hello 1")
-	if lost(openAt(t, l.config())) {
+	l := redisservertest.Launch(t)
+	tell(t, openAt(t, ownConfig(l)), "1", "hello 1")
+	if lost(openAt(t, ownConfig(l))) {
 		t.Error("lost, though the server ran on")
 	}
-	l.kill()
-	l.start()
-	s := openAt(t, l.config())
+	l.Kill()
+	l.Start()
+	s := openAt(t, ownConfig(l))
 	if !lost(s) {
 		t.Fatal("whole, though the server was started again")
 	}
@@ -149,17 +168,17 @@ func TestOpenOnAServerThatCameBack(t *testing.T) {
 // more is put back again.
 func TestLostAgainWhileMended(t *testing.T) {
 	t.Parallel()
-	l := launch(t)
-	s := openAt(t, l.config())
+	l := redisservertest.Launch(t)
+	s := openAt(t, ownConfig(l))
 	tell(t, s, "1", "hello 1")
-	l.do("FLUSHALL")
+	l.Do("FLUSHALL")
 	await(t, "the loss", func() bool { return lost(s) })
 	heal, asked := remedy("1")
 	again := heal.Episodes
 	heal.Episodes = func(ctx context.Context, through store.Store) error {
 		err := again(ctx, through)
 		if asked.Load() == 1 {
-			l.do("FLUSHALL")
+			l.Do("FLUSHALL")
 		}
 		return err
 	}
@@ -175,9 +194,9 @@ func TestLostAgainWhileMended(t *testing.T) {
 // TestAFailedRemedyLeavesTheStoreLost, and the next one has the same to do.
 func TestAFailedRemedyLeavesTheStoreLost(t *testing.T) {
 	t.Parallel()
-	l := launch(t)
-	s := openAt(t, l.config())
-	l.do("FLUSHALL")
+	l := redisservertest.Launch(t)
+	s := openAt(t, ownConfig(l))
+	l.Do("FLUSHALL")
 	await(t, "the loss", func() bool { return lost(s) })
 	broken := errors.New("broken")
 	err := s.Mend(t.Context(), store.Remedy{Episodes: func(context.Context, store.Store) error { return broken }})
@@ -199,8 +218,8 @@ func TestP1KilledAmongApplies(t *testing.T) {
 	for _, sync := range []string{"always", "everysec"} {
 		t.Run(sync, func(t *testing.T) {
 			t.Parallel()
-			l := launch(t, "--appendfsync", sync)
-			s := openAt(t, l.config())
+			l := redisservertest.Launch(t, "--appendfsync", sync)
+			s := openAt(t, ownConfig(l))
 			var acknowledged atomic.Uint64
 			failed := make(chan error, 1)
 			go func() {
@@ -213,11 +232,11 @@ func TestP1KilledAmongApplies(t *testing.T) {
 				}
 			}()
 			await(t, "twenty effects", func() bool { return acknowledged.Load() >= 20 })
-			l.kill()
+			l.Kill()
 			if err := <-failed; err == nil {
 				t.Fatal("an apply on a dead server was acknowledged")
 			}
-			l.start()
+			l.Start()
 			await(t, "the loss", func() bool { return lost(s) })
 			state, err := s.State(t.Context(), ana)
 			if err != nil {
