@@ -121,6 +121,9 @@ func (h *house) keepWhole(ctx context.Context, healed error) {
 			return
 		case <-h.lost():
 			h.healing.begin()
+			if h.consolidator != nil {
+				h.consolidator.Forget()
+			}
 			h.mend(ctx)
 		case <-again:
 		}

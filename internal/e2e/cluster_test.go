@@ -33,6 +33,12 @@ type cluster struct {
 func startCluster(t testing.TB, replicas int, settings ...string) *cluster {
 	t.Helper()
 	redis, namespace := redisNamespace(t)
+	return startClusterOn(t, redis, namespace, replicas, settings...)
+}
+
+// startClusterOn is startCluster on a Redis of the test's choice.
+func startClusterOn(t testing.TB, redis, namespace string, replicas int, settings ...string) *cluster {
+	t.Helper()
 	dsn := clickhousetest.DSN(t)
 	c := &cluster{nats: startNATS(t), clickhouse: dsn, config: filepath.Join(t.TempDir(), "palimpsest.yaml")}
 	lines := []string{

@@ -64,3 +64,7 @@ func (s *Service) Stages() []pipeline.Stage {
 		pipeline.ConsumeBatch("consolidator-access", s.cfg.AccessSize, s.cfg.AccessWait, s.access),
 	}
 }
+
+// Forget must be called when the store may have lost what it acknowledged: what
+// this process has applied is looked up again.
+func (s *Service) Forget() { s.own.forget() }

@@ -10,7 +10,7 @@ import (
 
 // own remembers what this process commits and applies itself, so that its
 // projector need not look. It saves work and proves nothing: what it does not
-// know is looked up in the store.
+// know is looked up in the store. What the store may have lost, it must forget.
 type own struct {
 	mu      sync.Mutex
 	writing map[scope.Scope]*writing
@@ -84,4 +84,11 @@ func (o *own) has(h head) bool {
 	defer o.mu.Unlock()
 	last, ok := o.applied[h.Scope]
 	return ok && last.incarnation == h.Incarnation && last.number >= h.Revision
+}
+
+// forget drops all that was applied: the store may have lost it.
+func (o *own) forget() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	clear(o.applied)
 }

@@ -68,6 +68,21 @@ func TestProjectorLeavesOwnCommits(t *testing.T) {
 	}
 }
 
+// TestP1ForgottenCommitsAreLookedUp: what this process applied, a store that lost
+// it gets from AUDIT all the same.
+func TestP1ForgottenCommitsAreLookedUp(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	if _, err := b.commit(t.Context(), turn(t, 1, 0, "f1")); err != nil {
+		t.Fatal(err)
+	}
+	b.Forget()
+	b.store.faults = &faults{step: "state"} // whoever asks is told
+	if _, err := b.project(t.Context(), headOf(b.journal.effects[0])); !errors.Is(err, errCrash) {
+		t.Errorf("the store was not asked: %v", err)
+	}
+}
+
 func TestSinkIsIdempotent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
