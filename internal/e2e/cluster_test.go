@@ -96,6 +96,18 @@ func (c *cluster) of(service string) (found []*member) {
 	return found
 }
 
+// set changes a line of the configuration for those that start afterwards.
+func (c *cluster) set(line, into string) {
+	c.t.Helper()
+	text, err := os.ReadFile(c.config)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if err := os.WriteFile(c.config, []byte(strings.Replace(string(text), line, into, 1)), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
 // through speaks to another replica of query.
 func (c *cluster) through(m *member) {
 	c.t.Helper()

@@ -45,7 +45,9 @@ func TestP1RedisForgetsUnderTwelveProcesses(t *testing.T) {
 	if diff := cmp.Diff(exported(t, quiet), exported(t, c.instance)); diff != "" {
 		t.Errorf("what is known (-one process +twelve on a Redis that forgot):\n%s", diff)
 	}
-	if !slices.ContainsFunc(c.of("ingest"), func(m *member) bool { return strings.Contains(m.stderr.String(), "what was said is whole in the memory store") }) {
+	if !slices.ContainsFunc(c.of("ingest"), func(m *member) bool {
+		return strings.Contains(m.stderr.String(), "what was said is whole in the memory store")
+	}) {
 		t.Error("no ingest noticed that anything was lost")
 	}
 	wantReplayed(t, c.instance, everything("default"))

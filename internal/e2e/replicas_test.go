@@ -150,6 +150,7 @@ func TestP7DrainAnswersWhoWaits(t *testing.T) {
 		t.Errorf("after %v the caller was told %+v, %v", took, a.written, a.err)
 	}
 
+	c.set("drain: 1s", "drain: 1m") // the second signal has to come before the end
 	if err := query.launch(); err != nil {
 		t.Fatal(err)
 	}
