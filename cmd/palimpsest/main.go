@@ -10,10 +10,18 @@ import (
 	"palimpsest/internal/app"
 )
 
+// exitAtOnce is the exit code after a second signal.
+const exitAtOnce = 130
+
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	code := app.Main(ctx, os.Args[1:])
-	stop()
-	os.Exit(code)
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2) // a second one must not be lost, however soon it comes
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel()
+		<-signals
+		os.Exit(exitAtOnce)
+	}()
+	os.Exit(app.Main(ctx, os.Args[1:]))
 }

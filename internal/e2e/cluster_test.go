@@ -33,16 +33,18 @@ type cluster struct {
 func startCluster(t testing.TB, replicas int, settings ...string) *cluster {
 	t.Helper()
 	redis, namespace := redisNamespace(t)
-	return startClusterOn(t, redis, namespace, replicas, settings...)
+	return startClusterOn(t, engines{redis, namespace, clickhousetest.DSN(t)}, replicas, settings...)
 }
 
-// startClusterOn is startCluster on a Redis of the test's choice.
-func startClusterOn(t testing.TB, redis, namespace string, replicas int, settings ...string) *cluster {
+// engines are what a cluster works on, besides its own NATS server.
+type engines struct{ redis, namespace, clickhouse string }
+
+// startClusterOn is startCluster on engines of the test's choice.
+func startClusterOn(t testing.TB, on engines, replicas int, settings ...string) *cluster {
 	t.Helper()
-	dsn := clickhousetest.DSN(t)
-	c := &cluster{nats: startNATS(t), clickhouse: dsn, config: filepath.Join(t.TempDir(), "palimpsest.yaml")}
+	c := &cluster{nats: startNATS(t), clickhouse: on.clickhouse, config: filepath.Join(t.TempDir(), "palimpsest.yaml")}
 	lines := []string{
-		"memory: " + redis, "redis:", "  namespace: " + namespace, "audit: " + dsn,
+		"memory: " + on.redis, "redis:", "  namespace: " + on.namespace, "audit: " + on.clickhouse,
 		"nats:", "  url: " + c.nats.url(), "http:", "  listen: 127.0.0.1:0",
 	}
 	text := strings.Join(append(lines, settings...), "\n") + "\n"

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"palimpsest/internal/clickhousetest"
 	"palimpsest/internal/redisservertest"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestP1RedisForgetsUnderTwelveProcesses(t *testing.T) {
 	t.Parallel()
 	server := redisservertest.Launch(t)
-	c := startClusterOn(t, server.URL(), "pal", 2, soon...)
+	c := startClusterOn(t, engines{server.URL(), "pal", clickhousetest.DSN(t)}, 2, soon...)
 	const users, turns, part = 4, 60, 10
 	disturbed, calm := scripts(users, turns), scripts(users, turns)
 	tellUpTo(c.instance, disturbed, part, func() {})

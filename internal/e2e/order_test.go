@@ -24,7 +24,11 @@ var cities = []string{
 // the order in which they were told.
 func TestP3OrderPerScope(t *testing.T) {
 	t.Parallel()
-	i := start(t, t.TempDir())
+	inEveryShape(t, wantOrder)
+}
+
+func wantOrder(t *testing.T, i *instance) {
+	t.Helper()
 	var wait sync.WaitGroup
 	var users []scope.Scope
 	for u := range 3 {
