@@ -45,7 +45,7 @@ var commands = map[string]command{
 	"EVAL": {}, "EVALSHA": {}, "SCRIPT": {},
 
 	"DEL": {writes: every}, "UNLINK": {writes: every}, "EXISTS": {}, "TYPE": {}, "SCAN": {},
-	"EXPIRE": {writes: first}, "PEXPIRE": {writes: first}, "PEXPIREAT": {writes: first}, "PERSIST": {writes: first},
+	"EXPIRE": {writes: first}, "PEXPIRE": {writes: first}, "PEXPIREAT": {writes: first}, "PEXPIRETIME": {}, "PERSIST": {writes: first},
 	"GET": {}, "MGET": {}, "SET": {writes: first}, "INCR": {writes: first}, "INCRBY": {writes: first},
 	"HGET": {}, "HMGET": {}, "HGETALL": {}, "HEXISTS": {}, "HLEN": {}, "HKEYS": {},
 	"HSET": {writes: first}, "HSETNX": {writes: first}, "HDEL": {writes: first}, "HINCRBY": {writes: first},

@@ -36,8 +36,11 @@ const (
 
 // Config says where the store is and how it keeps its promises.
 type Config struct {
-	// URL names the server: redis://user:password@host:port/db, rediss:// for TLS;
-	// further nodes of a cluster as ?addr=host:port.
+	// URL names the server: redis://user:password@host:port/db. With ?addr=host:port
+	// for each further node it names a cluster, with ?master_name=NAME the
+	// Sentinels (further ones as addr, who they take us for as sentinel_username and
+	// sentinel_password) that know the server. rediss:// is over TLS, with ?ca=FILE
+	// for who signs its certificate, and cert=FILE&key=FILE for one of ours.
 	URL string `yaml:"-"`
 	// Namespace begins every key; empty means [DefaultNamespace].
 	Namespace string
@@ -80,9 +83,13 @@ func DefaultConfig() Config {
 
 // Validate names the first setting that cannot be used.
 func (c Config) Validate() error {
-	switch {
-	case c.URL == "":
+	if c.URL == "" {
 		return errors.New("redis: url is required")
+	}
+	if _, err := parseTarget(c.URL); err != nil {
+		return err
+	}
+	switch {
 	case strings.ContainsAny(c.Namespace, "{}:"):
 		return fmt.Errorf("redis: namespace: %q holds a brace or a colon", c.Namespace)
 	case c.Vectors != "" && c.Vectors != Flat && c.Vectors != HNSW:

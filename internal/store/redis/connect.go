@@ -2,8 +2,12 @@ package redis
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"fmt"
 	"net/url"
+	"os"
 
 	goredis "github.com/redis/go-redis/v9"
 )
@@ -11,25 +15,121 @@ import (
 // greeting is the first that a new connection carries.
 type greeting func(ctx context.Context, cn *goredis.Conn) error
 
+// target is what a URL names: one server, a cluster, or whichever server Sentinel
+// calls the master.
+type target struct {
+	server   *goredis.Options
+	cluster  *goredis.ClusterOptions
+	sentinel *goredis.FailoverOptions
+	// ca, cert and key are files for TLS.
+	ca, cert, key string
+}
+
+// parseTarget reads a URL as the driver does, and besides its parameters those of
+// files for TLS and of who Sentinel takes us for. The errors of the driver and of
+// net/url would show the password.
+func parseTarget(address string) (t target, err error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return t, errors.New("redis: url cannot be parsed")
+	}
+	q := u.Query()
+	take := func(name string) string {
+		value := q.Get(name)
+		q.Del(name)
+		return value
+	}
+	t.ca, t.cert, t.key = take("ca"), take("cert"), take("key")
+	watcher, secret := take("sentinel_username"), take("sentinel_password")
+	user := u.User
+	if q.Has("master_name") {
+		u.User = nil // Sentinel's, to the driver
+	}
+	u.RawQuery = q.Encode()
+	switch {
+	case q.Has("master_name"):
+		if t.sentinel, err = goredis.ParseFailoverURL(u.String()); err != nil {
+			return t, errors.New("redis: url of Sentinel cannot be used: redis://sentinel:26379/db?master_name=NAME&addr=further:26379")
+		}
+		t.sentinel.Username = user.Username()
+		t.sentinel.Password, _ = user.Password()
+		t.sentinel.SentinelUsername, t.sentinel.SentinelPassword = watcher, secret
+	case q.Has("addr"):
+		if t.cluster, err = goredis.ParseClusterURL(u.String()); err != nil {
+			return t, errors.New("redis: url of a cluster cannot be used: redis://node:6379?addr=further:6379")
+		}
+	default:
+		if t.server, err = goredis.ParseURL(u.String()); err != nil {
+			return t, errors.New("redis: url cannot be used: redis://user:password@host:6379/db")
+		}
+	}
+	if config := t.tls(); (t.ca != "" || t.cert != "" || t.key != "") && *config == nil {
+		return t, errors.New("redis: url names files for TLS, which begins with rediss://")
+	}
+	if (t.cert == "") != (t.key == "") {
+		return t, errors.New("redis: url names one of cert and key without the other")
+	}
+	return t, nil
+}
+
+func (t target) tls() **tls.Config {
+	switch {
+	case t.sentinel != nil:
+		return &t.sentinel.TLSConfig
+	case t.cluster != nil:
+		return &t.cluster.TLSConfig
+	}
+	return &t.server.TLSConfig
+}
+
+// secure reads the files for TLS.
+func (t target) secure() error {
+	config := *t.tls()
+	if config == nil {
+		return nil
+	}
+	config.MinVersion = tls.VersionTLS12
+	if t.sentinel != nil || t.cluster != nil {
+		config.ServerName = "" // each server has its own
+	}
+	if t.ca != "" {
+		text, err := os.ReadFile(t.ca)
+		if err != nil {
+			return fmt.Errorf("redis: read ca: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(text) {
+			return fmt.Errorf("redis: ca: %s holds no certificate", t.ca)
+		}
+	}
+	if t.cert != "" {
+		pair, err := tls.LoadX509KeyPair(t.cert, t.key)
+		if err != nil {
+			return fmt.Errorf("redis: read cert and key: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return nil
+}
+
 // connect takes the replies of protocol 3: only they tell of a search that was
 // cut short.
 func connect(address string, greet greeting) (goredis.UniversalClient, error) {
-	u, err := url.Parse(address)
+	t, err := parseTarget(address)
+	if err == nil {
+		err = t.secure()
+	}
 	if err != nil {
-		return nil, errors.New("redis: url cannot be parsed") // its own error shows the password
+		return nil, err
 	}
-	if u.Query().Has("addr") {
-		opts, err := goredis.ParseClusterURL(address)
-		if err != nil {
-			return nil, errors.New("redis: url of a cluster cannot be parsed")
-		}
-		opts.Protocol, opts.ContextTimeoutEnabled, opts.OnConnect = 3, true, greet
-		return goredis.NewClusterClient(opts), nil
+	switch {
+	case t.sentinel != nil:
+		t.sentinel.Protocol, t.sentinel.ContextTimeoutEnabled, t.sentinel.OnConnect = 3, true, greet
+		return goredis.NewFailoverClient(t.sentinel), nil
+	case t.cluster != nil:
+		t.cluster.Protocol, t.cluster.ContextTimeoutEnabled, t.cluster.OnConnect = 3, true, greet
+		return goredis.NewClusterClient(t.cluster), nil
 	}
-	opts, err := goredis.ParseURL(address)
-	if err != nil {
-		return nil, errors.New("redis: url cannot be parsed")
-	}
-	opts.Protocol, opts.ContextTimeoutEnabled, opts.OnConnect = 3, true, greet
-	return goredis.NewClient(opts), nil
+	t.server.Protocol, t.server.ContextTimeoutEnabled, t.server.OnConnect = 3, true, greet
+	return goredis.NewClient(t.server), nil
 }

@@ -46,7 +46,7 @@ func explain(err error) error {
 // isAway knows what a server says that reads its data, or has lost the one that
 // it copies, or is told to copy another.
 func isAway(text string) bool {
-	for _, begin := range []string{"LOADING ", "MASTERDOWN ", "CLUSTERDOWN ", "READONLY ", "TRYAGAIN "} {
+	for _, begin := range []string{"LOADING ", "MASTERDOWN ", "CLUSTERDOWN ", "READONLY ", "TRYAGAIN ", "ERRCLUSTER "} {
 		if strings.HasPrefix(text, begin) {
 			return true
 		}

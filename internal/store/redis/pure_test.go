@@ -17,10 +17,14 @@ func TestServerWarnings(t *testing.T) {
 		info fields
 		want int
 	}{
-		"good":    {fields{"maxmemory_policy": "noeviction", "aof_enabled": "1"}, 0},
-		"evicts":  {fields{"maxmemory_policy": "allkeys-lru", "aof_enabled": "1"}, 1},
-		"no file": {fields{"maxmemory_policy": "noeviction", "aof_enabled": "0"}, 1},
-		"both":    {fields{"maxmemory_policy": "volatile-lru", "aof_enabled": "0"}, 2},
+		"good":       {fields{"maxmemory_policy": "noeviction", "aof_enabled": "1"}, 0},
+		"evicts":     {fields{"maxmemory_policy": "allkeys-lru", "aof_enabled": "1"}, 1},
+		"no file":    {fields{"maxmemory_policy": "noeviction", "aof_enabled": "0"}, 1},
+		"both":       {fields{"maxmemory_policy": "volatile-lru", "aof_enabled": "0"}, 2},
+		"cuts short": {fields{"search_timeout_policy": "return"}, 1},
+		"fails":      {fields{"search_timeout_policy": "fail", "search_version": "2.10.5"}, 0},
+		"old":        {fields{"search_version": "2.8.13"}, 1},
+		"new":        {fields{"search_version": "8.0.2"}, 0},
 	} {
 		if got := serverWarnings(tc.info); len(got) != tc.want {
 			t.Errorf("%s: %q", name, got)

@@ -2,10 +2,12 @@ package redis
 
 import (
 	"context"
+	"fmt"
 	"strings"
 )
 
-// checkServer tells of settings under which the server forgets.
+// checkServer tells of settings under which the server forgets, and of a version
+// that is too old.
 func (s *Store) checkServer(ctx context.Context) {
 	reply, err := s.call(ctx, "INFO", "everything")
 	if err != nil {
@@ -35,5 +37,23 @@ func serverWarnings(info fields) (list []string) {
 	if info["aof_enabled"] == "0" {
 		list = append(list, "redis keeps no append-only file: a restart loses what came after its last snapshot; set appendonly to yes")
 	}
+	if policy := info["search_timeout_policy"]; policy != "" && policy != "fail" {
+		list = append(list, "redis answers a search that runs out of time with what it has so far, which is an error here: "+
+			"set search-on-timeout to fail, it is "+policy)
+	}
+	if version := info["search_version"]; version != "" && older(version, oldestSearch) {
+		list = append(list, "redis has RediSearch "+version+", and 2.10 is the oldest that this is made for")
+	}
 	return list
+}
+
+var oldestSearch = [2]int{2, 10}
+
+// older compares the first two numbers of a version.
+func older(version string, than [2]int) bool {
+	var major, minor int
+	if n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor); n != 2 {
+		return false
+	}
+	return major < than[0] || major == than[0] && minor < than[1]
 }

@@ -63,7 +63,7 @@ func (s *Store) askWitness(ctx context.Context, on goredis.Scripter, known *tenu
 // another node, it is the next look that tells it of the stranger.
 func (s *Store) greet(ctx context.Context, cn *goredis.Conn) error {
 	id, err := runID(ctx, cn)
-	if err != nil {
+	if err != nil || id == "" {
 		return err
 	}
 	if s.cluster() {
@@ -77,16 +77,20 @@ func (s *Store) greet(ctx context.Context, cn *goredis.Conn) error {
 	return err
 }
 
+// runID is empty for a Sentinel, which holds nothing.
 func runID(ctx context.Context, node goredis.Cmdable) (string, error) {
 	text, err := node.Info(ctx, "server").Result()
 	if err != nil {
 		return "", explain(err)
 	}
-	id := parseInfo(text)["run_id"]
-	if id == "" {
+	switch info := parseInfo(text); {
+	case info["redis_mode"] == "sentinel":
+		return "", nil
+	case info["run_id"] == "":
 		return "", errors.New("redis: the server does not tell its run id")
+	default:
+		return info["run_id"], nil
 	}
-	return id, nil
 }
 
 // runIDs are those of all servers that take writes.

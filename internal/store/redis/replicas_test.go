@@ -1,0 +1,76 @@
+package redis
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"palimpsest/internal/redisservertest"
+	"palimpsest/internal/store"
+	"palimpsest/internal/store/storetest"
+)
+
+// TestP1Failover: Sentinel makes a replica the master; the store goes over to it,
+// and writes nothing there before what it may lack was put back.
+func TestP1Failover(t *testing.T) {
+	t.Parallel()
+	master := redisservertest.Launch(t)
+	replica := redisservertest.Launch(t, "--replicaof", "127.0.0.1 "+fmt.Sprint(master.Port()))
+	await(t, "the replica", func() bool {
+		return strings.Contains(fmt.Sprint(replica.Do("INFO", "replication")), "master_link_status:up")
+	})
+	cfg := ownConfig(master)
+	cfg.URL = "redis://" + redisservertest.Sentinel(t, "memory", master) + "/0?master_name=memory"
+	s := openAt(t, cfg)
+	tell(t, s, "1", "hello 1")
+	await(t, "the replica to have it", func() bool {
+		return strings.Contains(fmt.Sprint(replica.Do("KEYS", "pal:g1:*:e:*")), ":e:")
+	})
+	master.Kill()
+	await(t, "the loss", func() bool { return lost(s) })
+	heal, _ := remedy("1")
+	mend(t, s, heal)
+	if last := tell(t, s, "2", "hello 2").LastOrdinal; last != 2 {
+		t.Errorf("the next episode is number %d, want 2", last)
+	}
+	if role := fmt.Sprint(replica.Do("ROLE")); !strings.Contains(role, "master") {
+		t.Errorf("the replica is %s", role)
+	}
+}
+
+// TestStoreOnACluster holds the store to its contract on three nodes, between
+// which its scopes are spread.
+func TestStoreOnACluster(t *testing.T) {
+	t.Parallel()
+	cluster := redisservertest.Cluster(t, 3)
+	config := func(t *testing.T) Config {
+		t.Helper()
+		return Config{URL: cluster, Namespace: fmt.Sprintf("test-%d", namespaces.Add(1)), Embedder: testEmbedder}
+	}
+	storetest.RunAll(t, func(t *testing.T) store.Store {
+		return openNew(t, config(t))
+	}, storetest.Options{Dimensions: testEmbedder.Dimensions})
+}
+
+// TestP1ANodeComesBackWithLess: what one node of a cluster forgot concerns all.
+func TestP1ANodeComesBackWithLess(t *testing.T) {
+	t.Parallel()
+	nodes := redisservertest.Nodes(t, 3)
+	cfg := ownConfig(nodes[0])
+	cfg.URL = redisservertest.ClusterURL(nodes)
+	s := openAt(t, cfg)
+	tell(t, s, "1", "hello 1")
+	nodes[1].Kill()
+	nodes[1].Start()
+	await(t, "the loss", func() bool {
+		// It is what a new connection meets.
+		_, _ = s.State(t.Context(), ana)
+		_ = s.Ping(t.Context())
+		return lost(s)
+	})
+	heal, _ := remedy("1")
+	await(t, "the mend", func() bool { return s.Mend(t.Context(), heal) == nil })
+	if last := tell(t, s, "2", "hello 2").LastOrdinal; last != 2 {
+		t.Errorf("the next episode is number %d, want 2", last)
+	}
+}
