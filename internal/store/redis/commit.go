@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -26,10 +27,12 @@ type batch struct {
 	commands []any
 	n, held  int
 	state    []any // fields of the state to set
+	// words is by how much the count of facts changes that hold a word.
+	words map[string]int
 }
 
 func newBatch(p place) *batch {
-	b := &batch{place: p, index: map[string]int{}}
+	b := &batch{place: p, index: map[string]int{}, words: map[string]int{}}
 	b.key(p.state()) // the script settles the first key
 	return b
 }
@@ -54,6 +57,28 @@ func (b *batch) guard(key, field, was string) {
 func (b *batch) do(name, key string, args ...any) {
 	b.n++
 	b.commands = append(append(b.commands, name, b.key(key), len(args)), args...)
+}
+
+// count changes in how many facts each word is.
+func (b *batch) count(words []string, by int) {
+	for _, word := range words {
+		b.words[word] += by
+	}
+}
+
+// counts is how the script is told of it.
+func (b *batch) counts() []any {
+	words, by := []any{0}, []any{0}
+	for _, word := range slices.Sorted(maps.Keys(b.words)) {
+		if n := b.words[word]; n != 0 {
+			words, by = append(words, word), append(by, n)
+		}
+	}
+	if len(words) == 1 {
+		return []any{0}
+	}
+	words[0], by[0] = len(words)-1, len(by)-1
+	return append(append([]any{b.key(b.place.words(kindFact))}, words...), by...)
 }
 
 // set changes a field of the state, in f as well.
@@ -110,7 +135,7 @@ func (s *Store) write(ctx context.Context, fact scope.Scope, work func(f fields,
 func (s *Store) commit(ctx context.Context, b *batch) (bool, error) {
 	b.do("HSET", b.place.state(), append(b.place.scopeFields(kindState, b.place.fact), b.state...)...)
 	args := append([]any{b.held}, b.guards...)
-	args = append(append(args, b.n), b.commands...)
+	args = append(append(append(args, b.n), b.commands...), b.counts()...)
 	t := b.place.tenure
 	done, err := s.guarded(ctx, t, commitScript, b.keys, append(args, t.watched.args()...)...)
 	if err != nil {

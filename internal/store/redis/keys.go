@@ -43,6 +43,11 @@ func (l layout) root() string {
 	return l.namespace + ":g" + strconv.FormatUint(l.generation, 10) + ":"
 }
 
+// wordsRoot begins the keys of a generation that the index leaves out.
+func (l layout) wordsRoot() string {
+	return l.namespace + ":d" + strconv.FormatUint(l.generation, 10) + ":"
+}
+
 func (l layout) index() string { return fmt.Sprintf("%s:g%d", l.namespace, l.generation) }
 
 // alias is the name under which the promoted generation is found.
@@ -93,6 +98,12 @@ func member(kind string, id ...string) string {
 		kind += ":" + scope.Encode(part)
 	}
 	return kind
+}
+
+// words is the key of how many texts of a kind each word is in. It is a hash in the
+// scope's slot that no index is to find, so its prefix is another.
+func (p place) words(kind string) string {
+	return p.tenure.wordsRoot() + strings.TrimPrefix(p.base, p.tenure.root()) + kind
 }
 
 // episode is the key by which an id is known once per (session, source).

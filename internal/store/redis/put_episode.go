@@ -84,7 +84,7 @@ func (s *Store) PutEpisodes(ctx context.Context, es []memory.Episode) ([]store.P
 // putting is the script's call that stores e.
 func (t *tenure) putting(e memory.Episode, body []byte) scriptCall {
 	p := t.place(e.Scope.Fact())
-	keys := []string{p.state(), p.episode(e.Scope.Session, e.Source, e.ID), p.row(kindSession, e.Scope.Session)}
+	keys := []string{p.state(), p.episode(e.Scope.Session, e.Source, e.ID), p.row(kindSession, e.Scope.Session), p.words(kindEpisode)}
 	terms := indexTerms(e.Content)
 	args := []any{
 		micros(e.ArrivedAt), flag(e.Mode != events.ModeBackfill), flag(e.Scope.Session != ""), flag(e.Mode != events.ModeIncognito),
@@ -94,6 +94,11 @@ func (t *tenure) putting(e memory.Episode, body []byte) scriptCall {
 		"src", token(e.Source), "ts", micros(e.Timestamp), "t", strings.Join(terms, " "))
 	for _, list := range [][]any{row, p.scopeFields(kindState, p.fact), p.scopeFields(kindSession, e.Scope)} {
 		args = append(append(args, len(list)), list...)
+	}
+	words := distinct(terms)
+	args = append(args, len(words))
+	for _, word := range words {
+		args = append(args, word)
 	}
 	return scriptCall{keys, append(args, t.watched.args()...)}
 }

@@ -83,6 +83,10 @@ func (s *Store) putFacts(b *batch, state fields, facts []newFact, known known) {
 		}
 		if fresh || was.Text != f.Text {
 			length += int64(len(f.terms)) - old.int("len")
+			b.count(distinct(f.terms), 1)
+			if !fresh {
+				b.count(distinct(indexTerms(was.Text)), -1)
+			}
 			own = append(own, "q", queue+int64(i))
 			if !fresh {
 				b.do("HDEL", key, "v")

@@ -49,7 +49,16 @@ func TestStoreOnACluster(t *testing.T) {
 	}
 	storetest.RunAll(t, func(t *testing.T) store.Store {
 		return openNew(t, config(t))
-	}, storetest.Options{Dimensions: testEmbedder.Dimensions})
+	}, storetest.Options{
+		Dimensions: testEmbedder.Dimensions,
+		Reopen: func(t *testing.T, s store.Store) store.Store {
+			t.Helper()
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			return openAt(t, s.(*Store).cfg) //nolint:forcetypeassert // opened above
+		},
+	})
 }
 
 // TestP1ANodeComesBackWithLess: what one node of a cluster forgot concerns all.

@@ -21,6 +21,8 @@ var (
 	laterLua string
 	//go:embed scripts/watch.lua
 	watchLua string
+	//go:embed scripts/words.lua
+	wordsLua string
 	//go:embed scripts/guard.lua
 	guardLua string
 	//go:embed scripts/begin.lua
@@ -40,8 +42,8 @@ var (
 // Each script changes keys of one slot alone, all of which it is told; outside of a
 // cluster, guarded ones read the witness too, which is their last key.
 var (
-	commitScript     = goredis.NewScript(settleLua + guardLua + commitLua)
-	putEpisodeScript = goredis.NewScript(settleLua + guardLua + putEpisodeLua)
+	commitScript     = goredis.NewScript(settleLua + guardLua + wordsLua + commitLua)
+	putEpisodeScript = goredis.NewScript(settleLua + guardLua + wordsLua + putEpisodeLua)
 	snapshotScript   = goredis.NewScript(snapshotLua)
 	putVectorScript  = goredis.NewScript(putVectorLua)
 	laterScript      = goredis.NewScript(laterLua)

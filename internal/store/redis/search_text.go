@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -23,51 +22,23 @@ const (
 	minimumFetch = 64
 )
 
-// The constants of BM25.
-const (
-	k1 = 1.2
-	b1 = 0.75
-)
-
 // SearchText implements [store.Searcher]. The server's BM25 weighs words by the
 // texts of all tenants, so it only chooses the candidates: scores come from what
-// the selector holds.
+// the selector holds. What a hit is made from is read of the best alone.
 func (s *Store) SearchText(ctx context.Context, sel scope.Selector, text string, q store.SearchQuery) ([]store.Hit, error) {
 	find, err := s.finder(sel, q)
 	if err != nil || find == nil {
 		return nil, err
 	}
-	terms := distinct(indexTerms(text))
+	terms := asked(text)
 	if len(terms) == 0 {
 		return nil, nil
 	}
-	target := kindOf(q.Target)
-	commands := make([][]any, 0, len(terms)+2)
-	commands = append(commands, s.corpusArgs(sel, q.Target))
-	for _, term := range terms {
-		holding := of(target).within(s.layout(), withoutSession(sel, q.Target)).anyTerm([]string{term})
-		commands = append(commands, s.searchArgs(holding, 0, "VERBATIM"))
-	}
 	limit := max(overFetch*q.Limit, minimumFetch)
-	options := append([]any{"VERBATIM", "SCORER", "BM25STD", "WITHSCORES"}, hitReturn(q.Target)...)
-	commands = append(commands, s.searchArgs(find.anyTerm(terms), limit, options...))
-	replies, err := s.pipe(ctx, commands)
-	if err != nil {
-		return nil, err
-	}
-	rank := bm25{frequency: map[string]float64{}}
-	for i, reply := range replies[:len(replies)-1] {
-		a, err := parseAnswer(reply)
-		switch {
-		case err != nil:
-			return nil, err
-		case i > 0:
-			rank.frequency[terms[i-1]] = float64(a.total)
-		case len(a.rows) > 0:
-			rank.docs, rank.length = a.rows[0].float("docs"), a.rows[0].float("length")
-		}
-	}
-	a, err := parseAnswer(replies[len(replies)-1])
+	options := append([]any{"VERBATIM", "SCORER", "BM25STD", "WITHSCORES"}, returning("t")...)
+	candidates := s.searchArgs(find.anyTerm(terms), limit, options...)
+	corpus := corpus{kind: kindOf(q.Target), sel: withoutSession(sel, q.Target), terms: terms}
+	rank, a, err := s.weigh(ctx, corpus, candidates)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +46,7 @@ func (s *Store) SearchText(ctx context.Context, sel scope.Selector, text string,
 		a.rows[i].score = rank.score(a.rows[i].fields["t"])
 	}
 	slices.SortStableFunc(a.rows, func(a, b found) int { return cmp.Compare(b.score, a.score) })
-	hits, err := parseHits(q.Target, a.rows[:min(len(a.rows), q.Limit)])
+	hits, err := s.readHits(ctx, q.Target, a.rows[:min(len(a.rows), q.Limit)])
 	slices.SortStableFunc(hits, compareHits)
 	return hits, err
 }
@@ -100,50 +71,24 @@ func (q *query) anyTerm(terms []string) *query {
 	return q.clause("@t:(" + strings.Join(names, "|") + ")")
 }
 
-// distinct keeps the first of equal terms.
+// distinct keeps the first of equal terms, in a list of its own.
 func distinct(terms []string) []string {
 	seen := make(map[string]bool, len(terms))
-	return slices.DeleteFunc(terms[:min(len(terms), 8*maxQueryTerms)], func(t string) bool {
-		if seen[t] || len(seen) >= maxQueryTerms {
-			return true
-		}
-		seen[t] = true
-		return false
-	})
-}
-
-// bm25 scores texts by the documents of one selector.
-type bm25 struct {
-	docs, length float64
-	frequency    map[string]float64 // documents that hold a term
-}
-
-func (r bm25) score(terms string) (sum float64) {
-	counts := map[string]float64{}
-	length := 0.0
-	for term := range strings.FieldsSeq(terms) {
-		counts[term]++
-		length++
-	}
-	average := max(r.length/max(r.docs, 1), 1)
-	for term, n := range r.frequency {
-		if tf := counts[term]; tf > 0 {
-			idf := math.Log1p((max(r.docs-n, 0) + 0.5) / (n + 0.5))
-			sum += idf * tf * (k1 + 1) / (tf + k1*(1-b1+b1*length/average))
+	out := make([]string, 0, len(terms))
+	for _, t := range terms {
+		if !seen[t] {
+			seen[t] = true
+			out = append(out, t)
 		}
 	}
-	return sum
+	return out
 }
 
-// corpusArgs sums what the states of the selected scopes say of their texts.
-func (s *Store) corpusArgs(sel scope.Selector, target store.Target) []any {
-	docs, length := "@fd", "@fl"
-	q := of(kindState)
-	if target == store.Episodes {
-		docs, length = "@ed", "@el"
-		sel = withoutSession(sel, target)
-	}
-	return s.aggregateArgs(q.within(s.layout(), sel), "GROUPBY", 0, "REDUCE", "SUM", 1, docs, "AS", "docs", "REDUCE", "SUM", 1, length, "AS", "length")
+// asked are the terms of a query that are looked for.
+func asked(text string) []string {
+	terms := indexTerms(text)
+	terms = distinct(terms[:min(len(terms), 8*maxQueryTerms)])
+	return terms[:min(len(terms), maxQueryTerms)]
 }
 
 // withoutSession widens a selector of episodes to the fact scopes that they are
@@ -196,12 +141,32 @@ func (s *Store) finder(sel scope.Selector, q store.SearchQuery) (find *query, er
 	return find, nil
 }
 
-// hitReturn names what a hit is made from.
-func hitReturn(t store.Target) []any {
+// hitFields are what a hit is made from.
+func hitFields(t store.Target) []string {
 	if t == store.Facts {
-		return returning(append(slices.Clone(factReturn), "t")...)
+		return []string{"b", "strength", "count", "used", "q", "p", "u", "a", "x"}
 	}
-	return returning("b", "c", "ord", "t")
+	return []string{"b", "c", "ord"}
+}
+
+// readHits reads the rows that were found.
+func (s *Store) readHits(ctx context.Context, t store.Target, rows []found) ([]store.Hit, error) {
+	names := hitFields(t)
+	commands := make([][]any, len(rows))
+	for i, row := range rows {
+		commands[i] = append(make([]any, 0, len(names)+2), "HMGET", row.key)
+		for _, name := range names {
+			commands[i] = append(commands[i], name)
+		}
+	}
+	replies, err := s.pipe(ctx, commands)
+	if err != nil {
+		return nil, err
+	}
+	for i, reply := range replies {
+		rows[i].fields = pick(names, reply)
+	}
+	return parseHits(t, rows)
 }
 
 func parseHits(t store.Target, rows []found) ([]store.Hit, error) {

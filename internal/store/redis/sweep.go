@@ -15,8 +15,7 @@ const sweepBatch = 512
 // has them; with some of them twice, if rows are added or removed meanwhile. In a
 // cluster, nodes are visited at the same time.
 func (s *Store) eachKey(ctx context.Context, l layout, visit func(ctx context.Context, node goredis.Cmdable, keys []string) error) error {
-	// No pattern character can be in the root: the namespace alone is not ours.
-	return s.eachMatching(ctx, strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(l.root())+"*", visit)
+	return s.eachMatching(ctx, literally(l.root())+"*", visit)
 }
 
 func (s *Store) eachMatching(ctx context.Context, pattern string, visit func(ctx context.Context, node goredis.Cmdable, keys []string) error) error {
@@ -59,4 +58,16 @@ func removeKeys(ctx context.Context, node goredis.Cmdable, keys []string) error 
 }
 
 // deleteKeys removes every key of the generation.
-func (s *Store) deleteKeys(ctx context.Context, l layout) error { return s.eachKey(ctx, l, removeKeys) }
+func (s *Store) deleteKeys(ctx context.Context, l layout) error {
+	for _, root := range []string{l.root(), l.wordsRoot()} {
+		if err := s.eachMatching(ctx, literally(root)+"*", removeKeys); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// literally is a pattern that matches text and nothing else.
+func literally(text string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(text)
+}

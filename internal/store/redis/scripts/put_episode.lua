@@ -1,5 +1,5 @@
 -- Stores an episode: its ordinal, its row, the session it is of, the scope's
--- state. KEYS are state, episode and session, of one slot.
+-- state. KEYS are state, episode, session and the counts of words, of one slot.
 local lost = refused(take())
 if lost then return lost end
 local state, episode, session = KEYS[1], KEYS[2], KEYS[3]
@@ -36,6 +36,8 @@ if embed == '1' then
   row[#row + 1] = string.format('%s%06d', now[1], now[2])
 end
 redis.call('HSET', episode, unpack(row))
+
+count(KEYS[4], list())
 
 local watch = take()
 settle(state, watch, list())

@@ -1,0 +1,64 @@
+package redis
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"palimpsest/internal/memory"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// TestWordsAreCountedAsTheIndexCounts, whatever texts take the place of others:
+// by what a scope has of its own, by what several have, and by the index.
+func TestWordsAreCountedAsTheIndexCounts(t *testing.T) {
+	t.Parallel()
+	s := openNew(t, testConfig(t))
+	texts := []string{"blue sky", "blue blue moon", "a sky of stone", "stone", "moon over stone"}
+	users := []string{"u1", "u2", "u3"}
+	for n, user := range users {
+		fact := scope.Scope{Project: "p", User: user}
+		for revision := range uint64(6) {
+			e := benchEffect(user, revision+1)
+			e.Facts = e.Facts[:2]
+			for i := range e.Facts {
+				f := &e.Facts[i]
+				f.ID, f.Revision = fmt.Sprintf("%s-%d", user, i), revision+1
+				f.Text = texts[(int(revision)+3*i+n)%len(texts)]
+				f.Hash = memory.HashText(f.Text)
+			}
+			if err := s.Apply(t.Context(), e, revision+1); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.PutEpisode(t.Context(), memory.Episode{
+				ID: fmt.Sprint(revision), Source: "app", Scope: fact, Role: events.RoleUser, Content: texts[(int(revision)+n)%len(texts)], Timestamp: said0, ArrivedAt: said0,
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, sel := range []scope.Selector{
+		scope.Exactly(scope.Scope{Project: "p", User: "u1"}), scope.Under(scope.Scope{Project: "p", User: "u2"}), {Project: "p"}, {Project: "none"},
+	} {
+		for _, kind := range []string{kindFact, kindEpisode} {
+			c := corpus{kind: kind, sel: sel, terms: asked("blue sky moon stone nowhere")}
+			got, _, err := s.weigh(t.Context(), c, s.searchArgs(of(kind).within(s.layout(), sel).anyTerm(c.terms), 9, append([]any{"VERBATIM", "SCORER", "BM25STD", "WITHSCORES"}, returning("t")...)...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := s.weighMany(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, term := range c.terms {
+				want.frequency[term] += 0 // what is in no text is there as well
+				got.frequency[term] += 0
+			}
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(bm25{})); diff != "" {
+				t.Errorf("%s of %s (-index +scope):\n%s", kind, sel, diff)
+			}
+		}
+	}
+}
