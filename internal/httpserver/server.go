@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -70,15 +71,28 @@ func Listen(config Config, handler http.Handler, log *slog.Logger) (*Server, err
 	if err != nil {
 		return nil, fmt.Errorf("listen for HTTP: %w", err)
 	}
-	requests, cancel := context.WithCancel(context.Background())
-	return &Server{config: config, listener: listener, cancel: cancel, http: &http.Server{
+	stopping := make(chan struct{})
+	requests, cancel := context.WithCancel(context.WithValue(context.Background(), stoppingKey{}, stopping))
+	s := &Server{config: config, listener: listener, cancel: cancel, http: &http.Server{
 		Handler:           wrap(handler, config.MaxBody, log),
 		ReadTimeout:       config.ReadTimeout,
 		ReadHeaderTimeout: config.ReadTimeout,
 		IdleTimeout:       config.IdleTimeout,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return requests },
-	}}, nil
+	}}
+	s.http.RegisterOnShutdown(sync.OnceFunc(func() { close(stopping) }))
+	return s, nil
+}
+
+type stoppingKey struct{}
+
+// Stopping is closed once the server of a request has begun to stop: an answer
+// that would go on for ever must end then, or it holds up the drain. It is nil,
+// which never ends anything, where the context is that of no server of ours.
+func Stopping(request context.Context) <-chan struct{} {
+	stopping, _ := request.Value(stoppingKey{}).(chan struct{})
+	return stopping
 }
 
 // URL is where the server answers.

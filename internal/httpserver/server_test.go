@@ -176,6 +176,35 @@ func TestDrainCancelsWhoWaitsTooLong(t *testing.T) {
 	}
 }
 
+// An answer without an end costs the drain no time.
+func TestAnswersAreToldOfTheStop(t *testing.T) {
+	t.Parallel()
+	c := local()
+	c.Drain = time.Hour
+	entered := make(chan struct{})
+	s := serve(t, c, func(w http.ResponseWriter, r *http.Request) {
+		close(entered)
+		<-Stopping(r.Context())
+		_, _ = io.WriteString(w, "the end")
+	})
+	got := make(chan string, 1)
+	go func() {
+		_, _, text, _ := s.send(t, http.MethodGet, "/", nil)
+		got <- text
+	}()
+	<-entered
+	s.stop()
+	if text := <-got; text != "the end" {
+		t.Errorf("answer %q", text)
+	}
+	if err := <-s.done; err != nil {
+		t.Error(err)
+	}
+	if Stopping(t.Context()) != nil {
+		t.Error("a context of no server stops")
+	}
+}
+
 func TestServeFails(t *testing.T) {
 	t.Parallel()
 	s, err := Listen(local(), http.NotFoundHandler(), slog.Default())

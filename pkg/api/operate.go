@@ -71,12 +71,19 @@ type Settled struct {
 
 // AuditLine is one line of the replay: an effect as it was committed.
 type AuditLine struct {
-	Sequence uint64          `json:"sequence"`
-	ID       string          `json:"id"`
-	Time     time.Time       `json:"time"`
-	Subject  string          `json:"subject" doc:"Key of the fact scope."`
-	Project  string          `json:"project"`
-	Data     json.RawMessage `json:"data"`
+	Sequence uint64    `json:"sequence"`
+	ID       string    `json:"id"`
+	Type     string    `json:"type"`
+	Source   string    `json:"source"`
+	Time     time.Time `json:"time"`
+	Subject  string    `json:"subject" doc:"Key of the fact scope."`
+	Project  string    `json:"project"`
+	// CorrelationID is the request or episode that began it, CausationID the
+	// message before, Traceparent the trace that all are of.
+	CorrelationID string          `json:"correlation_id,omitempty"`
+	CausationID   string          `json:"causation_id,omitempty"`
+	Traceparent   string          `json:"traceparent,omitempty"`
+	Data          json.RawMessage `json:"data"`
 }
 
 // Readiness says how each dependency is.

@@ -20,6 +20,7 @@ const (
 	CodeIdempotencyMismatch = "idempotency_mismatch"
 	CodeRuleInvalid         = "rule_invalid"
 	CodeRateLimited         = "rate_limited"
+	CodeTrimmed             = "trimmed"
 	CodeStorageFull         = "storage_full"
 	CodeStoreUnavailable    = "store_unavailable"
 	CodeStreamUnavailable   = "stream_unavailable"

@@ -3,7 +3,6 @@ package client
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"net/http"
@@ -45,25 +44,6 @@ func (c *Client) Ready(ctx context.Context) (api.Readiness, error) {
 	}
 	slices.Sort(failing)
 	return out, fmt.Errorf("not ready: %s", strings.Join(failing, "; "))
-}
-
-// Audit replays effects behind a sequence, up to what is committed now.
-func (c *Client) Audit(ctx context.Context, sel scope.Selector, after uint64) iter.Seq2[api.AuditLine, error] {
-	query := selector(sel)
-	if after > 0 {
-		query.Set("after", strconv.FormatUint(after, 10))
-	}
-	return func(yield func(api.AuditLine, error) bool) {
-		for text, err := range c.stream(ctx, "/v1/audit", query) {
-			var line api.AuditLine
-			if err == nil {
-				err = json.Unmarshal(text, &line)
-			}
-			if !yield(line, err) || err != nil {
-				return
-			}
-		}
-	}
 }
 
 // Export returns what is known in canonical form, a line at a time; a line is

@@ -20,9 +20,12 @@ type Config struct {
 	// MaxContent and MaxMetadata bound a message's content and the JSON of its
 	// metadata, in bytes; they must be ingest's, which has the last word, and
 	// are no settings of their own. 0 means 256 KiB and 16 KiB.
-	MaxContent  int              `yaml:"-"`
-	MaxMetadata int              `yaml:"-"`
-	Search      retrieval.Config `yaml:"search"`
+	MaxContent  int `yaml:"-"`
+	MaxMetadata int `yaml:"-"`
+	// Heartbeat is how often who follows AUDIT hears that the connection lives,
+	// while there is nothing else to say; 0 means 15 s.
+	Heartbeat time.Duration    `yaml:"-"`
+	Search    retrieval.Config `yaml:"search"`
 }
 
 // DefaultConfig returns the settings that ship.
@@ -38,6 +41,16 @@ const (
 	defaultMaxContent  = 256 << 10
 	defaultMaxMetadata = 16 << 10
 )
+
+// defaultHeartbeat is below the minute after which proxies cut what is silent.
+const defaultHeartbeat = 15 * time.Second
+
+func (c Config) heartbeat() time.Duration {
+	if c.Heartbeat == 0 {
+		return defaultHeartbeat
+	}
+	return c.Heartbeat
+}
 
 func (c Config) maxContent() int {
 	if c.MaxContent == 0 {
@@ -64,6 +77,8 @@ func (c Config) Validate() error {
 		return errors.New("query.wait must be above 0 and at most query.max_wait")
 	case c.Fresh < 0:
 		return errors.New("query.fresh must not be negative")
+	case c.Heartbeat < 0:
+		return errors.New("heartbeat must not be negative")
 	case c.MaxContent < 0 || c.MaxMetadata < 0:
 		return errors.New("max_content and max_metadata must not be negative")
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"iter"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -14,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"palimpsest/internal/audit"
 	"palimpsest/internal/embed"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/pipeline"
@@ -111,65 +109,6 @@ func (f *fakeListener) listening() int {
 	return f.open
 }
 
-type fakeJournal struct {
-	mu      sync.Mutex
-	effects []events.Event[events.EffectCommitted]
-	// failAt is the number of effects after which reading fails; -1 for never.
-	failAt int
-}
-
-func (f *fakeJournal) Last(context.Context) (uint64, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return uint64(len(f.effects)), nil
-}
-
-func (f *fakeJournal) ReadScope(ctx context.Context, fact scope.Scope, after uint64) iter.Seq2[events.Event[events.EffectCommitted], error] {
-	return f.Read(ctx, scope.Exactly(fact), after)
-}
-
-func (f *fakeJournal) Read(_ context.Context, sel scope.Selector, after uint64) iter.Seq2[events.Event[events.EffectCommitted], error] {
-	f.mu.Lock()
-	effects, failAt := append([]events.Event[events.EffectCommitted](nil), f.effects...), f.failAt
-	f.mu.Unlock()
-	return func(yield func(events.Event[events.EffectCommitted], error) bool) {
-		n := 0
-		for _, e := range effects {
-			if failAt >= 0 && n == failAt {
-				yield(events.Event[events.EffectCommitted]{}, errDown)
-				return
-			}
-			if e.Sequence <= after || !sel.Match(e.Scope) {
-				continue
-			}
-			if n++; !yield(e, nil) {
-				return
-			}
-		}
-		if failAt == n {
-			yield(events.Event[events.EffectCommitted]{}, errDown)
-		}
-	}
-}
-
-type fakeLog struct {
-	records []audit.Record
-	last    uint64
-	err     error
-}
-
-func (f *fakeLog) History(_ context.Context, project, factID string) ([]audit.Record, error) {
-	var out []audit.Record
-	for _, r := range f.records {
-		if r.Scope.Project == project && r.FactID == factID {
-			out = append(out, r)
-		}
-	}
-	return out, f.err
-}
-
-func (f *fakeLog) LastSequence(context.Context) (uint64, error) { return f.last, f.err }
-
 type fakeLetters struct {
 	letters []pipeline.Letter
 	did     []string
@@ -228,6 +167,7 @@ func (f *fakeEmbedder) Embed(_ context.Context, texts []string) ([][]float32, er
 
 // rig is a service on fakes, served over HTTP.
 type rig struct {
+	service   *Service
 	t         *testing.T
 	url       string
 	client    *client.Client
@@ -264,7 +204,7 @@ func newRig(t *testing.T, change ...func(*Config, *Deps)) *rig {
 	t.Helper()
 	r := &rig{
 		t: t, store: newFakeStore(), publisher: &fakePublisher{}, listener: &fakeListener{},
-		journal: &fakeJournal{failAt: -1}, log: &fakeLog{}, letters: &fakeLetters{}, embedder: &fakeEmbedder{},
+		journal: newFakeJournal(), log: &fakeLog{}, letters: &fakeLetters{}, embedder: &fakeEmbedder{},
 		ready: &api.Readiness{Ready: true, Checks: map[string]api.Check{"store": {OK: true}}}, logs: &buffer{},
 	}
 	config := DefaultConfig()
@@ -283,8 +223,10 @@ func newRig(t *testing.T, change ...func(*Config, *Deps)) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
+	r.service = s
 	server := httptest.NewServer(http.MaxBytesHandler(s.Handler(), 1<<20))
 	t.Cleanup(server.Close)
+	t.Cleanup(server.CloseClientConnections) // some answers have no end
 	r.url = server.URL
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)

@@ -21,7 +21,7 @@ type Deps struct {
 	Store     Store
 	Searcher  store.Searcher
 	Embedder  embed.Embedder
-	Journal   audit.Reader
+	Journal   audit.Stream
 	Log       AuditLog
 	Publisher pipeline.Publisher
 	Listener  pipeline.Listener
@@ -51,7 +51,7 @@ type Store interface {
 // AuditLog is the role of the audit log that reading takes.
 type AuditLog interface {
 	History(ctx context.Context, project, factID string) ([]audit.Record, error)
-	LastSequence(ctx context.Context) (uint64, error)
+	audit.Archive
 }
 
 // Service answers over HTTP.
@@ -60,6 +60,8 @@ type Service struct {
 	deps    Deps
 	engine  *retrieval.Engine
 	handler http.Handler
+	// followers has a place for each client that follows AUDIT.
+	followers chan struct{}
 }
 
 // New returns the service, or an error for settings that cannot answer.
@@ -71,7 +73,7 @@ func New(config Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("query: %w", err)
 	}
-	s := &Service{config: config, deps: deps, engine: engine}
+	s := &Service{config: config, deps: deps, engine: engine, followers: make(chan struct{}, maxFollowers)}
 	if s.handler, err = s.routes(); err != nil {
 		return nil, fmt.Errorf("query: %w", err)
 	}

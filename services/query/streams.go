@@ -7,13 +7,13 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"palimpsest/internal/memory"
 	"palimpsest/pkg/api"
-	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
 
@@ -30,47 +30,10 @@ func (s *Service) streamRoutes(a huma.API) {
 			}},
 		}
 	}
-	huma.Register(a, stream("audit", "/v1/audit", "Replay the effects as they were committed"), s.audit)
+	replay := stream("audit", "/v1/audit", "Replay the effects as they were committed; as server-sent events, follow them")
+	replay.Responses["200"].Content[eventStream] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
+	huma.Register(a, replay, s.audit)
 	huma.Register(a, stream("export", "/v1/export", "Export what is known in canonical form"), s.export)
-}
-
-type auditInput struct {
-	SelectorParams
-	After uint64 `query:"after" doc:"Resume behind this sequence; from the beginning unless given."`
-	Limit int    `query:"limit" doc:"Lines at most; all that are committed unless given." minimum:"0"`
-}
-
-func (s *Service) audit(_ context.Context, in *auditInput) (*huma.StreamResponse, error) {
-	sel, err := s.factSelector(in.SelectorParams)
-	if err != nil {
-		return nil, s.problem(err)
-	}
-	return s.lines(func(ctx context.Context, write func(any) error) error {
-		n := 0
-		for e, err := range s.deps.Journal.Read(ctx, sel, in.After) {
-			if err != nil {
-				return err
-			}
-			line, err := auditLine(e)
-			if err != nil {
-				return err
-			}
-			if err := write(line); err != nil {
-				return err
-			}
-			if n++; n == in.Limit {
-				return nil
-			}
-		}
-		return nil
-	}), nil
-}
-
-func auditLine(e events.Event[events.EffectCommitted]) (api.AuditLine, error) {
-	data, err := json.Marshal(e.Data)
-	return api.AuditLine{
-		Sequence: e.Sequence, ID: e.ID, Time: e.Time, Project: e.Scope.Project, Subject: e.Scope.Key(), Data: data,
-	}, err
 }
 
 type exportInput struct {
@@ -126,7 +89,8 @@ func (s *Service) exported(ctx context.Context, sel scope.Selector, mode memory.
 func (s *Service) lines(produce func(ctx context.Context, write func(any) error) error) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(c huma.Context) {
 		c.SetHeader("Content-Type", ndjson)
-		sent := &counted{to: c.BodyWriter()}
+		sent := newCounted(c)
+		defer sent.done()
 		out := bufio.NewWriterSize(sent, 64<<10)
 		enc := json.NewEncoder(out)
 		enc.SetEscapeHTML(false)
@@ -160,14 +124,38 @@ func (s *Service) tell(c huma.Context, err error) {
 	writeProblem(w, p)
 }
 
-// counted knows whether anything was sent.
+// sendPatience is how long a client may take nothing of what is sent to it.
+const sendPatience = 30 * time.Second
+
+// counted knows whether anything was sent. A client that has stopped reading
+// gets an error in the end, rather than hold what is read for it.
 type counted struct {
-	to    io.Writer
-	bytes int
+	to      io.Writer
+	control *http.ResponseController
+	bytes   int
+}
+
+func newCounted(c huma.Context) *counted {
+	_, w := humago.Unwrap(c)
+	return &counted{to: w, control: http.NewResponseController(w)}
 }
 
 func (w *counted) Write(b []byte) (int, error) {
+	if err := w.control.SetWriteDeadline(time.Now().Add(sendPatience)); err != nil {
+		return 0, err
+	}
 	n, err := w.to.Write(b)
 	w.bytes += n
 	return n, err
 }
+
+// Flush sends what was written so far.
+func (w *counted) Flush() error {
+	if err := w.control.SetWriteDeadline(time.Now().Add(sendPatience)); err != nil {
+		return err
+	}
+	return w.control.Flush()
+}
+
+// done leaves the connection to the next request.
+func (w *counted) done() { _ = w.control.SetWriteDeadline(time.Time{}) }

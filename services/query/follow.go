@@ -1,0 +1,165 @@
+package query
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"palimpsest/internal/httpserver"
+	"palimpsest/pkg/api"
+	"palimpsest/pkg/events"
+)
+
+const (
+	// eventStream is the media type of server-sent events.
+	eventStream = "text/event-stream"
+	// maxFollowers bounds the clients that follow at a time. One that does not
+	// read holds what was read ahead for it, until it is cut off.
+	maxFollowers = 64
+	// followAhead is how many events are made before they can be sent.
+	followAhead = 8
+	// retryEvents is what a browser waits before it connects again.
+	retryEvents = 2 * time.Second
+)
+
+// sendEvents answers with an event per effect: its id is the sequence, its data
+// the line that a replay has. An event "end" says that nothing follows; an
+// answer that ends without it (the server stops) is to be resumed.
+func (s *Service) sendEvents(effects func(context.Context) iter.Seq2[events.Event[events.EffectCommitted], error]) (*huma.StreamResponse, error) {
+	select {
+	case s.followers <- struct{}{}:
+	default:
+		return nil, huma.ErrorWithHeaders(api.NewProblem(http.StatusTooManyRequests, api.CodeRateLimited, "",
+			"%d clients follow already", maxFollowers), http.Header{"Retry-After": {retryAfter}})
+	}
+	return &huma.StreamResponse{Body: func(c huma.Context) {
+		defer func() { <-s.followers }()
+		c.SetHeader("Content-Type", eventStream)
+		c.SetHeader("Cache-Control", "no-store")
+		c.SetHeader("X-Accel-Buffering", "no") // proxies must not wait for the end
+		ctx, cancel := context.WithCancel(c.Context())
+		defer cancel()
+		f := follower{to: newCounted(c), heartbeat: s.config.heartbeat(), stopping: httpserver.Stopping(ctx)}
+		defer f.to.done()
+		if err := f.send(ctx, effects); err != nil {
+			s.failed(err)
+			panic(http.ErrAbortHandler)
+		}
+	}}, nil
+}
+
+// follower is one client that follows.
+type follower struct {
+	to        *counted
+	heartbeat time.Duration
+	stopping  <-chan struct{}
+	last      uint64 // sequence of the last event sent
+}
+
+// sequenced is an event as it is sent, or why there are no more.
+type sequenced struct {
+	sequence uint64
+	text     []byte
+	err      error
+}
+
+// send returns nil at the end of the effects and of the server. What is written
+// goes out when no event waits behind it.
+func (f *follower) send(ctx context.Context, effects func(context.Context) iter.Seq2[events.Event[events.EffectCommitted], error]) error {
+	ctx, cancel := context.WithCancel(ctx)
+	made := make(chan sequenced, followAhead)
+	go func() { defer close(made); makeEvents(ctx, effects(ctx), made) }()
+	defer func() {
+		cancel()
+		for range made { //nolint:revive // until its maker has ended
+		}
+	}()
+	if err := f.write([]byte("retry: " + strconv.FormatInt(retryEvents.Milliseconds(), 10) + "\n\n")); err != nil {
+		return err
+	}
+	beat := time.NewTicker(f.heartbeat)
+	defer beat.Stop()
+	for {
+		if len(made) == 0 {
+			if err := f.to.Flush(); err != nil {
+				return err
+			}
+		}
+		select {
+		case e, more := <-made:
+			switch {
+			case !more:
+				return f.end()
+			case e.err != nil:
+				return e.err
+			}
+			if err := f.write(e.text); err != nil {
+				return err
+			}
+			f.last = e.sequence
+		case <-beat.C:
+			if err := f.write([]byte(":\n\n")); err != nil {
+				return err
+			}
+		case <-f.stopping:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (f *follower) write(text []byte) error {
+	_, err := f.to.Write(text)
+	return err
+}
+
+func (f *follower) end() error {
+	if _, err := fmt.Fprintf(f.to, "event: end\ndata: {\"sequence\":%d}\n\n", f.last); err != nil {
+		return err
+	}
+	return f.to.Flush()
+}
+
+// makeEvents reads ahead of what is sent, by as much as into holds.
+func makeEvents(ctx context.Context, effects iter.Seq2[events.Event[events.EffectCommitted], error], into chan<- sequenced) {
+	for e, err := range effects {
+		made := sequenced{sequence: e.Sequence, err: err}
+		if err == nil {
+			made.text, made.err = event(e)
+		}
+		select {
+		case into <- made:
+		case <-ctx.Done():
+			return
+		}
+		if made.err != nil {
+			return
+		}
+	}
+}
+
+// event writes an effect as a server-sent event; JSON has no line breaks.
+func event(e events.Event[events.EffectCommitted]) ([]byte, error) {
+	line, err := auditLine(e)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	_, _ = io.WriteString(&b, "id: "+strconv.FormatUint(e.Sequence, 10)+"\ndata: ")
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(line); err != nil {
+		return nil, err
+	}
+	b.WriteByte('\n')
+	return b.Bytes(), nil
+}
