@@ -1,7 +1,6 @@
 package app
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -158,30 +157,6 @@ func explainTo(w io.Writer, e api.Explanation) {
 	for _, en := range e.Entities {
 		say("  mentions: %s (%s)", en.Name, en.Type)
 	}
-}
-
-type replayCommand struct {
-	whose
-	After uint64 `help:"Resume behind this sequence."`
-}
-
-// Run implements the command. The stream is JSON with and without --json.
-func (c *replayCommand) Run(inv *invocation) error {
-	cl, err := inv.client()
-	if err != nil {
-		return err
-	}
-	enc := json.NewEncoder(inv.term.Out)
-	enc.SetEscapeHTML(false)
-	for line, err := range cl.Audit(inv.ctx, c.selector(inv.line.Project), c.After) {
-		if err != nil {
-			return err
-		}
-		if err := enc.Encode(line); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 type exportCommand struct {

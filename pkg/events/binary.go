@@ -94,11 +94,11 @@ func (a *attributes) header(messageID string) map[string][]string {
 	return h
 }
 
-func marshal(p Payload) ([]byte, error) {
+func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(p); err != nil {
+	if err := enc.Encode(v); err != nil {
 		return nil, malformed("data", "%v", err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil

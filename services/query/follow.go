@@ -79,7 +79,7 @@ func (f *follower) send(ctx context.Context, effects func(context.Context) iter.
 	go func() { defer close(made); makeEvents(ctx, effects(ctx), made) }()
 	defer func() {
 		cancel()
-		for range made { //nolint:revive // until its maker has ended
+		for range made { // until its maker has ended
 		}
 	}()
 	if err := f.write([]byte("retry: " + strconv.FormatInt(retryEvents.Milliseconds(), 10) + "\n\n")); err != nil {
