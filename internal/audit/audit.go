@@ -119,6 +119,7 @@ type Log interface {
 	Writer
 	Keeper
 	Archive
+	Reports
 	// History returns the records that concern a fact, oldest first: by
 	// (applied at, scope, revision, index).
 	History(ctx context.Context, project, factID string) ([]Record, error)

@@ -174,6 +174,7 @@ func (p *planner) effect() events.EffectCommitted {
 		Cause:       b.Cause,
 		Attempt:     b.Attempt,
 		Command:     b.Command,
+		Extractor:   b.Extractor,
 		CommittedAt: p.in.At,
 		Applied:     p.applied,
 		Holds:       p.holds,

@@ -110,6 +110,9 @@ type Batch struct {
 	// Stale counts those attempts that were made because the basis went stale. An
 	// outage makes many of the others, and must cost no range.
 	Stale int `json:"stale,omitempty"`
+	// Extractor is the name@version of what read the range; empty before that, and
+	// where nothing did.
+	Extractor string `json:"extractor,omitempty"`
 	// Skipped is why the range carries nothing (its tick or batch was buried);
 	// empty otherwise.
 	Skipped string `json:"skipped,omitempty"`

@@ -77,7 +77,7 @@ func must[T any](v T, err error) T {
 func samples() []sample {
 	full := scope.Scope{Project: "acme", User: "Ada.L", Agent: "helper", Session: "s/1"}
 	head := Header{Scope: full.Fact(), Incarnation: 2}
-	batch := Batch{Header: head, Rule: "sleep", Range: Range{From: 3, To: 5}, Cause: CauseSessionEnd, Attempt: 1}
+	batch := Batch{Header: head, Rule: "sleep", Range: Range{From: 3, To: 5}, Cause: CauseSessionEnd, Attempt: 1, Extractor: "rules@1"}
 	ends := []SessionEnd{{Session: "s/1", LastOrdinal: 5, Cause: EndIdle, At: arrival()}}
 	refs := []EpisodeRef{{ID: "e-4", Ordinal: 4, Session: "s/1", CorrelationID: "request-1"}}
 	skipped := batch
@@ -109,7 +109,7 @@ func samples() []sample {
 			Mentions: map[string][]Mention{"d-1": candidate.Entities}, Candidates: []Candidate{candidate},
 		}),
 		sampleOf(EffectCommitted{
-			Header: head, Revision: 9, Rule: "sleep", Range: &batch.Range, Cause: batch.Cause, Attempt: 1, Command: &command,
+			Header: head, Revision: 9, Rule: "sleep", Range: &batch.Range, Cause: batch.Cause, Attempt: 1, Command: &command, Extractor: batch.Extractor,
 			Watermark: &watermark, Skipped: "poison", CommittedAt: arrival(),
 			Applied: []Applied{
 				{Delta: sampleDeltas()[0], FactID: "f-2", After: "f-2@1"},

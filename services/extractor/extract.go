@@ -26,7 +26,7 @@ func (s *Service) extract(ctx context.Context, in events.Event[events.TickIssued
 	if err != nil {
 		return nil, fmt.Errorf("read episodes (%d, %d]: %w", tick.Range.From, tick.Range.To, err)
 	}
-	out.Episodes = refs(episodes)
+	out.Episodes, out.Extractor = refs(episodes), rule.extractor.Name()
 	if n := len(episodes); n > 0 {
 		out.Traceparent = episodes[n-1].Traceparent
 	}

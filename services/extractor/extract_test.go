@@ -119,8 +119,10 @@ func TestExtractsTheRangeWithItsContext(t *testing.T) {
 	if diff := cmp.Diff([][2][]string{{{"2", "3", "4", "5", "6"}, {"7", "8"}}}, x.calls); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
+	batch := in.Data.Batch
+	batch.Extractor = "fake@1"
 	want := events.CandidatesExtracted{
-		Batch: in.Data.Batch, SessionEnds: in.Data.SessionEnds,
+		Batch: batch, SessionEnds: in.Data.SessionEnds,
 		Episodes: []events.EpisodeRef{
 			{ID: "7", Ordinal: 7, Session: "a", CorrelationID: "cor-7"},
 			{ID: "8", Ordinal: 8, Session: "b", CorrelationID: "cor-8"},

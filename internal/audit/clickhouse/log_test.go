@@ -25,9 +25,14 @@ func open(t testing.TB, dsn string) *clickhouse.Log {
 func TestLog(t *testing.T) {
 	t.Parallel()
 	clickhousetest.Each(t, func(t *testing.T, dsn func(testing.TB) string) {
-		audittest.RunLog(t, func(t *testing.T) audit.Log {
+		open := func(t *testing.T) audit.Log {
 			t.Helper()
 			return open(t, dsn(t))
+		}
+		audittest.RunLog(t, open)
+		t.Run("reports", func(t *testing.T) {
+			t.Parallel()
+			audittest.RunReports(t, open)
 		})
 	})
 }

@@ -54,15 +54,16 @@ func (l *Log) Records(ctx context.Context, sel scope.Selector, q audit.Query) ([
 	if q.Limit < 1 || q.Limit > audit.MaxRecords {
 		return nil, fmt.Errorf("limit %d is outside 1 to %d: %w", q.Limit, audit.MaxRecords, audit.ErrQuery)
 	}
-	where, args := conditions(sel, q)
+	where, args := conditions(sel, q, appliedAt)
 	return l.records(ctx, "SELECT "+recordColumns+` FROM audit
 		WHERE project = {project:String} AND (`+key+") IN (SELECT "+key+` FROM audit
 			WHERE `+where+` ORDER BY sequence, idx LIMIT 1 BY `+key+` LIMIT {limit:UInt64})
 		ORDER BY sequence, idx LIMIT 1 BY `+key, append(args, clickhouse.Named("limit", q.Limit))...)
 }
 
-// conditions are those of a query, with what is bound to them.
-func conditions(sel scope.Selector, q audit.Query) (where string, args []any) {
+// conditions are those of a query, with what is bound to them; applied is what
+// says when something was.
+func conditions(sel scope.Selector, q audit.Query, applied string) (where string, args []any) {
 	var all []string
 	and := func(condition, name string, value any) {
 		all = append(all, condition)
@@ -85,11 +86,11 @@ func conditions(sel scope.Selector, q audit.Query) (where string, args []any) {
 	}
 	// A plain argument would lose what is below a second.
 	if !q.From.IsZero() {
-		and("applied_at >= {from:DateTime64(9, 'UTC')}", "", nil)
+		and(applied+" >= {from:DateTime64(9, 'UTC')}", "", nil)
 		args = append(args, clickhouse.DateNamed("from", bounded(q.From), clickhouse.NanoSeconds))
 	}
 	if !q.To.IsZero() {
-		and("applied_at < {to:DateTime64(9, 'UTC')}", "", nil)
+		and(applied+" < {to:DateTime64(9, 'UTC')}", "", nil)
 		args = append(args, clickhouse.DateNamed("to", bounded(q.To), clickhouse.NanoSeconds))
 	}
 	if q.Rule != "" {

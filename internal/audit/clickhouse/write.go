@@ -140,6 +140,11 @@ func effectBlock(effects []events.Event[events.EffectCommitted]) (block, error) 
 		columnOf("held", effects, func(e *row) uint32 { return uint32(e.Data.Tally.Held) }),
 		columnOf("dropped", effects, func(e *row) uint32 { return uint32(e.Data.Tally.Dropped) }),
 		columnOf("skipped", effects, func(e *row) uint32 { return uint32(e.Data.Tally.Skipped) }),
+		columnOf("user_id", effects, func(e *row) string { return e.Data.Scope.User }),
+		columnOf("agent_id", effects, func(e *row) string { return e.Data.Scope.Agent }),
+		columnOf("session_id", effects, func(e *row) string { return e.Data.Scope.Session }),
+		columnOf("extractor", effects, func(e *row) string { return e.Data.Extractor }),
+		columnOf("adds", effects, func(e *row) uint32 { return uint32(audit.Adds(e.Data)) }),
 		{"effect", blobs},
 	}}, nil
 }
@@ -186,6 +191,7 @@ func recordBlock(effects []events.Event[events.EffectCommitted]) (block, error) 
 		columnOf("request_id", records, func(r *row) string { return r.RequestID }),
 		columnOf("candidate_id", records, func(r *row) string { return r.CandidateID }),
 		columnOf("correlation_id", records, func(r *row) string { return r.CorrelationID }),
+		columnOf("value", records, func(r *row) string { return r.Value() }),
 		columnOf("event_time", records, func(r *row) *instant { return known(r.EventTime) }),
 		columnOf("decided_at", records, func(r *row) instant { return bounded(r.DecidedAt) }),
 		columnOf("applied_at", records, func(r *row) instant { return bounded(r.AppliedAt) }),

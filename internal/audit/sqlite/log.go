@@ -44,6 +44,9 @@ type Log struct {
 	reads  *sql.DB
 	watch  *watch.Files
 
+	measuring sync.Mutex
+	measured  bool // every effect has its tally
+
 	mu     sync.RWMutex // held for reading by every call, so that Close waits
 	closed bool
 }

@@ -16,6 +16,7 @@ import (
 	"palimpsest/internal/audit"
 	"palimpsest/internal/audit/audittest"
 	"palimpsest/internal/audit/sqlite"
+	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
 
@@ -37,10 +38,42 @@ func TestLog(t *testing.T) {
 		return open(t, filepath.Join(t.TempDir(), "odd ?name#", "audit.db"))
 	}
 	audittest.RunLog(t, open)
+	t.Run("reports", func(t *testing.T) {
+		t.Parallel()
+		audittest.RunReports(t, open)
+	})
 	t.Run("other histories are refused", func(t *testing.T) {
 		t.Parallel()
 		audittest.RunLogHistory(t, open)
 	})
+}
+
+// A log of the first schema, which counted nothing, has the same reports.
+func TestReportsOfTheFirstSchema(t *testing.T) {
+	t.Parallel()
+	audittest.RunReports(t, func(t *testing.T) audit.Log {
+		t.Helper()
+		path := filepath.Join(t.TempDir(), "audit.db")
+		return firstSchema{open(t, path), path}
+	})
+}
+
+type firstSchema struct {
+	*sqlite.Log
+	path string
+}
+
+func (l firstSchema) Write(ctx context.Context, effects []events.Event[events.EffectCommitted]) error {
+	if err := l.Log.Write(ctx, effects); err != nil {
+		return err
+	}
+	db, err := sql.Open("sqlite", l.path)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	_, err = db.ExecContext(ctx, "DELETE FROM tallies; UPDATE records SET value = NULL, known_ms = NULL, model = NULL")
+	return err
 }
 
 func TestReopen(t *testing.T) {

@@ -33,17 +33,9 @@ func (l *Log) Records(ctx context.Context, sel scope.Selector, q audit.Query) ([
 	if q.Limit < 1 || q.Limit > audit.MaxRecords {
 		return nil, fmt.Errorf("limit %d is outside 1 to %d: %w", q.Limit, audit.MaxRecords, audit.ErrQuery)
 	}
-	where, args := []string{"project = ?"}, []any{sel.Project}
+	where, args := selected(sel)
 	and := func(condition string, arg any) {
 		where, args = append(where, condition), append(args, arg)
-	}
-	for _, l := range []struct {
-		column string
-		id     *string
-	}{{"user_id", sel.User}, {"agent_id", sel.Agent}, {"session_id", sel.Session}} {
-		if l.id != nil {
-			and(l.column+" = ?", *l.id)
-		}
 	}
 	if q.AfterSequence > 0 {
 		and("sequence > ?", q.AfterSequence)

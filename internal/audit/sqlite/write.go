@@ -15,8 +15,8 @@ const (
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 	sameEffect   = `SELECT id = ? AND sequence = ? FROM effects WHERE project = ? AND scope = ? AND revision = ?`
 	insertRecord = `INSERT INTO records
-		(project, scope, revision, idx, user_id, agent_id, session_id, sequence, applied_at, kind, rule, correlation, fact_id)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+		(project, scope, revision, idx, user_id, agent_id, session_id, sequence, applied_at, kind, rule, correlation, fact_id, value, known_ms, model)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 )
 
 // Write implements [audit.Writer] in one transaction.
@@ -53,6 +53,11 @@ func insert(ctx context.Context, tx *sql.Tx, effects []events.Event[events.Effec
 		return err
 	}
 	defer record.Close() //nolint:errcheck // the transaction's end closes it
+	one, err := tx.PrepareContext(ctx, insertTally)
+	if err != nil {
+		return err
+	}
+	defer one.Close() //nolint:errcheck // the transaction's end closes it
 	packed, err := newPacker()
 	if err != nil {
 		return err
@@ -77,9 +82,12 @@ func insert(ctx context.Context, tx *sql.Tx, effects []events.Event[events.Effec
 			}
 			continue // its records are known too
 		}
+		if err := tally(ctx, one, e.Data); err != nil {
+			return err
+		}
 		for _, r := range audit.Records(e) {
 			if _, err := record.ExecContext(ctx, s.Project, s.Key(), r.Revision, r.Index, s.User, s.Agent, s.Session,
-				r.Sequence, r.AppliedAt.UnixMicro(), r.Kind, r.Rule, r.CorrelationID, r.FactID); err != nil {
+				r.Sequence, r.AppliedAt.UnixMicro(), r.Kind, r.Rule, r.CorrelationID, r.FactID, r.Value(), knownMS(r), r.Model()); err != nil {
 				return err
 			}
 		}

@@ -1,0 +1,102 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"palimpsest/internal/audit"
+	"palimpsest/pkg/events"
+)
+
+const (
+	insertTally = `INSERT INTO tallies
+		(project, scope, revision, user_id, agent_id, session_id, applied_at, rule, extractor, episodes, candidates, adds)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+	updateRecord = `UPDATE records SET value = ?, known_ms = ?, model = ? WHERE project = ? AND scope = ? AND revision = ? AND idx = ?`
+	// unmeasured effects are those of logs of the first schema.
+	unmeasured = `SELECT e.project, e.scope, e.revision FROM effects e
+		LEFT JOIN tallies t ON t.project = e.project AND t.scope = e.scope AND t.revision = e.revision
+		WHERE t.project IS NULL LIMIT 500`
+)
+
+// tally is what reports count of an effect.
+func tally(ctx context.Context, insert *sql.Stmt, e events.EffectCommitted) error {
+	s := e.Scope
+	_, err := insert.ExecContext(ctx, s.Project, s.Key(), e.Revision, s.User, s.Agent, s.Session, e.CommittedAt.UnixMicro(),
+		e.Rule, e.Extractor, e.Tally.Episodes, e.Tally.Candidates, audit.Adds(e))
+	return err
+}
+
+// knownMS is NULL where it cannot be told.
+func knownMS(r audit.Record) sql.NullInt64 {
+	ms, ok := r.Known()
+	return sql.NullInt64{Int64: ms, Valid: ok}
+}
+
+// measure makes up for what a log of the first schema did not count, before its
+// first report; a report that is given up goes on the next time.
+func (l *Log) measure(ctx context.Context) error {
+	l.measuring.Lock()
+	defer l.measuring.Unlock()
+	for !l.measured {
+		places, err := l.unmeasured(ctx)
+		if err == nil {
+			err = l.measureSome(ctx, places)
+		}
+		if err != nil {
+			return fmt.Errorf("count earlier effects: %w", err)
+		}
+		l.measured = len(places) == 0
+	}
+	return nil
+}
+
+func (l *Log) unmeasured(ctx context.Context) (places []place, err error) {
+	rows, err := l.reads.QueryContext(ctx, unmeasured)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close() //nolint:errcheck // rows.Err tells
+	for rows.Next() {
+		var at place
+		if err := rows.Scan(&at.project, &at.scope, &at.revision); err != nil {
+			return nil, err
+		}
+		places = append(places, at)
+	}
+	return places, rows.Err()
+}
+
+func (l *Log) measureSome(ctx context.Context, places []place) error {
+	tx, err := l.writes.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer tx.Rollback() //nolint:errcheck // after Commit there is nothing to undo
+	one, err := tx.PrepareContext(ctx, insertTally)
+	if err != nil {
+		return err
+	}
+	defer one.Close() //nolint:errcheck // the transaction's end closes it
+	record, err := tx.PrepareContext(ctx, updateRecord)
+	if err != nil {
+		return err
+	}
+	defer record.Close() //nolint:errcheck // the transaction's end closes it
+	for _, at := range places {
+		e, err := l.effect(ctx, at)
+		if err != nil {
+			return err
+		}
+		for _, r := range audit.Records(e) {
+			if _, err := record.ExecContext(ctx, r.Value(), knownMS(r), r.Model(), at.project, at.scope, at.revision, r.Index); err != nil {
+				return err
+			}
+		}
+		if err := tally(ctx, one, e.Data); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}
