@@ -37,6 +37,7 @@ type commandLine struct {
 	Holds      holdsCommand      `cmd:"" help:"List and release what waits before it changes what is known."`
 	Ready      readyCommand      `cmd:"" help:"Ask a process how each thing that it needs is; 1 unless it is ready."`
 	Ledger     ledgerCommand     `cmd:"" help:"Account for every episode."`
+	Report     reportCommand     `cmd:"" help:"Count what memory did: deltas, churn, yield, latency, cost."`
 	Deadletter deadletterCommand `cmd:"" help:"List, show, retry and drop refused messages."`
 	Export     exportCommand     `cmd:"" help:"Export what is known in canonical form."`
 	Digest     digestCommand     `cmd:"" help:"Print the digest of all that is known."`

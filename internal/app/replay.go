@@ -71,12 +71,13 @@ func (c *replayCommand) Run(inv *invocation) error {
 
 // ended says where to go on after an error; to interrupt is how following ends.
 func (r *replaying) ended(ctx context.Context, err error) error {
+	interrupted := ctx.Err() != nil
 	switch {
-	case err == nil || r.query.Follow && ctx.Err() != nil:
+	case err == nil || r.query.Follow && interrupted:
 		return nil
 	case r.last == 0:
 		return err
-	case ctx.Err() != nil:
+	case interrupted:
 		return fmt.Errorf("interrupted; go on with --after %d", r.last)
 	}
 	return fmt.Errorf("%w; go on with --after %d", err, r.last)

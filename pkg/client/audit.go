@@ -73,11 +73,7 @@ func (r ReplayAudit) query(sel scope.Selector) url.Values {
 			query.Set(name, strconv.FormatUint(n, 10))
 		}
 	}
-	for name, at := range map[string]time.Time{"from": r.From, "to": r.To} {
-		if !at.IsZero() {
-			query.Set(name, at.Format(time.RFC3339Nano))
-		}
-	}
+	query = instants(query, r.From, r.To)
 	for _, kind := range r.Kinds {
 		query.Add("kind", kind)
 	}

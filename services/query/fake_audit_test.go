@@ -113,6 +113,7 @@ func (f *fakeJournal) read(ctx context.Context, sel scope.Selector, after uint64
 }
 
 type fakeLog struct {
+	asked   audit.ReportQuery
 	records []audit.Record
 	effects []events.Event[events.EffectCommitted]
 	last    uint64
@@ -139,4 +140,30 @@ func (f *fakeLog) Between(_ context.Context, sel scope.Selector, after, until ui
 			}
 		}
 	}
+}
+
+func (f *fakeLog) note(q audit.ReportQuery) error { f.asked = q; return f.err }
+
+func (f *fakeLog) DailyDeltas(_ context.Context, q audit.ReportQuery) ([]audit.DailyDeltas, error) {
+	return []audit.DailyDeltas{{Day: noon, Rule: "turn", Kind: events.DeltaAdd, Deltas: 2}}, f.note(q)
+}
+
+func (f *fakeLog) Noops(_ context.Context, q audit.ReportQuery) ([]audit.Noops, error) {
+	return []audit.Noops{{Rule: "turn", Deltas: 8, Noops: 2}}, f.note(q)
+}
+
+func (f *fakeLog) Churn(_ context.Context, q audit.ReportQuery) ([]audit.Churn, error) {
+	return []audit.Churn{{Scope: nora, FactID: "f", Changes: 3, Flips: 1}}, f.note(q)
+}
+
+func (f *fakeLog) Yield(_ context.Context, q audit.ReportQuery) ([]audit.Yield, error) {
+	return []audit.Yield{{Rule: "turn", Extractor: "pack@1", Episodes: 4, Candidates: 2, Adds: 1}, {Rule: "b", Candidates: 1}}, f.note(q)
+}
+
+func (f *fakeLog) Latency(_ context.Context, q audit.ReportQuery) ([]audit.Latency, error) {
+	return []audit.Latency{{Rule: "turn", Facts: 4, P50: time.Second, P95: 2 * time.Second, P99: 3 * time.Second}}, f.note(q)
+}
+
+func (f *fakeLog) Cost(_ context.Context, q audit.ReportQuery) ([]audit.Cost, error) {
+	return []audit.Cost{{Rule: "a, b", Model: "m", Calls: 3, InputTokens: 100, OutputTokens: 20, Dollars: 0.5, Facts: 4}}, f.note(q)
 }

@@ -52,6 +52,7 @@ type Store interface {
 type AuditLog interface {
 	History(ctx context.Context, project, factID string) ([]audit.Record, error)
 	audit.Archive
+	audit.Reports
 }
 
 // Service answers over HTTP.

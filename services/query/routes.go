@@ -28,6 +28,7 @@ func (s *Service) routes() (http.Handler, error) {
 	s.holdRoutes(a)
 	s.operationRoutes(a)
 	s.streamRoutes(a)
+	s.reportRoutes(a)
 	if err := describe(mux, a.OpenAPI()); err != nil {
 		return nil, err
 	}

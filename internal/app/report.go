@@ -1,0 +1,109 @@
+package app
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"palimpsest/pkg/api"
+	"palimpsest/pkg/client"
+)
+
+type reportCommand struct {
+	whose
+	Name   string      `arg:"" optional:"" help:"The report; their list unless given."`
+	From   api.Instant `help:"Only what was applied then or later: RFC 3339 or YYYY-MM-DD." placeholder:"INSTANT"`
+	To     api.Instant `help:"Only what was applied before." placeholder:"INSTANT"`
+	Limit  int         `help:"Rows at most (1 to 10000)." default:"1000"`
+	Format string      `help:"table, json or csv; --json is the second." enum:"table,json,csv" default:"table"`
+}
+
+// Validate implements kong's hook.
+func (c *reportCommand) Validate() error {
+	if c.Limit < 1 || c.Limit > 10_000 {
+		return errors.New("--limit: is outside 1 to 10000")
+	}
+	return nil
+}
+
+// Run implements the command.
+func (c *reportCommand) Run(inv *invocation) error {
+	cl, err := inv.client()
+	if err != nil {
+		return err
+	}
+	if c.Format == "json" {
+		inv.line.JSON = true
+	}
+	if c.Name == "" {
+		names, err := cl.Reports(inv.ctx)
+		if err != nil {
+			return err
+		}
+		return inv.print(names, func(w io.Writer) {
+			t := table(w, "REPORT", "ABOUT")
+			for _, n := range names.Reports {
+				row(t, n.Name, n.About)
+			}
+			_ = t.Flush()
+		})
+	}
+	r, err := cl.Report(inv.ctx, c.Name, c.selector(inv.line.Project), client.ReportRange{From: c.From.Time, To: c.To.Time, Limit: c.Limit})
+	if err != nil {
+		return err
+	}
+	if c.Format == "csv" && !inv.line.JSON {
+		return reportCSV(inv.term.Out, r)
+	}
+	return inv.print(r, func(w io.Writer) {
+		columns := make([]any, len(r.Columns))
+		for i, name := range r.Columns {
+			columns[i] = strings.ToUpper(name)
+		}
+		t := table(w, columns...)
+		for _, line := range r.Rows {
+			cells := make([]any, len(r.Columns))
+			for i, name := range r.Columns {
+				cells[i] = either(oneLine(cell(line[name], 3)), "-")
+			}
+			row(t, cells...)
+		}
+		_ = t.Flush()
+	})
+}
+
+func reportCSV(out io.Writer, r api.Report) error {
+	w := csv.NewWriter(out)
+	if err := w.Write(r.Columns); err != nil {
+		return err
+	}
+	for _, line := range r.Rows {
+		cells := make([]string, len(r.Columns))
+		for i, name := range r.Columns {
+			cells[i] = cell(line[name], -1)
+		}
+		if err := w.Write(cells); err != nil {
+			return err
+		}
+	}
+	w.Flush()
+	return w.Error()
+}
+
+// cell is a value as text, a fraction with that many digits or, for -1, as many
+// as it takes; nothing for null.
+func cell(v any, digits int) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case float64:
+		if v == float64(int64(v)) {
+			digits = 0
+		}
+		return strconv.FormatFloat(v, 'f', digits, 64)
+	}
+	return fmt.Sprint(v)
+}
