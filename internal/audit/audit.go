@@ -108,8 +108,8 @@ type Writer interface {
 	// Write stores effects, whole and as one record per delta (see [Records]).
 	// It is idempotent by (project, scope, revision, index): what is known
 	// changes nothing. Nil only after they are durable. Where another effect than
-	// the one that is known has its revision, a log that can tell writes nothing
-	// and returns [ErrOtherHistory].
+	// the one that is known has its revision, it must write nothing and return
+	// [ErrOtherHistory].
 	Write(ctx context.Context, effects []events.Event[events.EffectCommitted]) error
 }
 

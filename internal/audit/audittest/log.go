@@ -44,8 +44,7 @@ func RunLog(t *testing.T, open func(t *testing.T) audit.Log) {
 	}
 }
 
-// RunLogHistory holds a log to [audit.ErrOtherHistory]. It is not part of
-// [RunLog], since not every log reads before it writes.
+// RunLogHistory holds a log to [audit.ErrOtherHistory].
 func RunLogHistory(t *testing.T, open func(t *testing.T) audit.Log) {
 	s := logScope("alice")
 	for name, other := range map[string]func(e *events.Event[events.EffectCommitted]){
@@ -68,6 +67,28 @@ func RunLogHistory(t *testing.T, open func(t *testing.T) audit.Log) {
 			logWrite(t, log, more[0], more[2], more[3])
 		})
 	}
+	t.Run("two effects of one revision", func(t *testing.T) {
+		t.Parallel()
+		log := open(t)
+		t.Cleanup(func() { _ = log.Close() })
+		story := LogStory(s, 2, 10)
+		other := story[1]
+		other.ID = "other"
+		if err := log.Write(t.Context(), append(story, other)); !errors.Is(err, audit.ErrOtherHistory) {
+			t.Errorf("%v, want ErrOtherHistory", err)
+		}
+		if last, err := log.LastSequence(t.Context()); err != nil || last != 0 {
+			t.Errorf("something was written: last sequence %d, %v", last, err)
+		}
+	})
+	t.Run("scopes of one spelling", func(t *testing.T) {
+		t.Parallel()
+		log := open(t)
+		t.Cleanup(func() { _ = log.Close() })
+		for i, s := range JournalScopes() {
+			logWrite(t, log, LogStory(s, 2, uint64(i+1))...)
+		}
+	})
 }
 
 func logEmpty(t *testing.T, log audit.Log) {

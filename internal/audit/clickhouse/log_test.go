@@ -30,6 +30,10 @@ func TestLog(t *testing.T) {
 			return open(t, dsn(t))
 		}
 		audittest.RunLog(t, open)
+		t.Run("other histories are refused", func(t *testing.T) {
+			t.Parallel()
+			audittest.RunLogHistory(t, open)
+		})
 		t.Run("reports", func(t *testing.T) {
 			t.Parallel()
 			audittest.RunReports(t, open)

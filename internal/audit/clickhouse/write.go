@@ -1,6 +1,7 @@
 package clickhouse
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,30 +37,31 @@ func (l *Log) Write(ctx context.Context, effects []events.Event[events.EffectCom
 		// Effects of many months may come together, when memory is imported.
 		"max_partitions_per_insert_block": 0,
 	}))
-	// Effects become JSON while the server takes the records.
+	// Effects become JSON while the server looks what it has of them, and takes
+	// the records.
 	var whole block
-	var both errgroup.Group
-	both.Go(func() error { return l.writeRecords(ctx, effects) })
-	both.Go(func() (err error) {
+	var making, before errgroup.Group
+	making.Go(func() (err error) {
 		whole, err = effectBlock(effects)
 		return err
 	})
-	if err := both.Wait(); err != nil {
+	var records block
+	before.Go(func() (err error) {
+		records, err = recordBlock(effects)
+		return err
+	})
+	before.Go(func() error { return l.refuseOther(ctx, effects) })
+	err := before.Wait()
+	if err == nil && records.rows > 0 {
+		if err = plain(l.insert(ctx, "audit", records)); err != nil {
+			err = fmt.Errorf("write records: %w", err)
+		}
+	}
+	if err := cmp.Or(err, making.Wait()); err != nil {
 		return fmt.Errorf("audit clickhouse: %w", err)
 	}
 	if err := l.insert(ctx, "effects", whole); err != nil {
 		return fmt.Errorf("audit clickhouse: write effects: %w", plain(err))
-	}
-	return nil
-}
-
-func (l *Log) writeRecords(ctx context.Context, effects []events.Event[events.EffectCommitted]) error {
-	records, err := recordBlock(effects)
-	if err != nil || records.rows == 0 {
-		return err
-	}
-	if err := l.insert(ctx, "audit", records); err != nil {
-		return fmt.Errorf("write records: %w", plain(err))
 	}
 	return nil
 }
