@@ -29,6 +29,7 @@ func below(more ...string) []string { return append(slices.Clone(wire), more...)
 var rooms = []room{
 	{"palimpsest/cmd/palimpsest", []string{"palimpsest/internal/app"}},
 	{"palimpsest/internal/app", []string{"palimpsest/"}},
+	{"palimpsest/docs/consumer", wire},
 	{"palimpsest/services/", append(below(), contracts...)},
 	{"palimpsest/internal/chaos", below("palimpsest/pkg/client", "palimpsest/internal/broker", "palimpsest/internal/store", "palimpsest/internal/audit", "palimpsest/internal/memory")},
 
@@ -119,7 +120,7 @@ func TestDriversStayInTheirRooms(t *testing.T) {
 		"github.com/redis/go-redis":      {"palimpsest/internal/store/redis"},
 		"github.com/alicebob/miniredis":  {}, // tests alone
 		"github.com/nats-io/nats-server": {"palimpsest/internal/broker", "palimpsest/internal/bench"},
-		"github.com/nats-io/nats.go":     {"palimpsest/internal/broker", "palimpsest/internal/pipeline", "palimpsest/internal/app", "palimpsest/internal/bench", "palimpsest/internal/chaos"},
+		"github.com/nats-io/nats.go":     {"palimpsest/internal/broker", "palimpsest/internal/pipeline", "palimpsest/internal/app", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/docs/consumer"},
 	}
 	for path, imports := range importGraph(t) {
 		if suite(path) {

@@ -72,10 +72,11 @@ func (c *replayCommand) Run(inv *invocation) error {
 // ended says where to go on after an error; to interrupt is how following ends.
 func (r *replaying) ended(ctx context.Context, err error) error {
 	interrupted := ctx.Err() != nil
+	if interrupted && r.query.Follow {
+		err = nil
+	}
 	switch {
-	case err == nil || r.query.Follow && interrupted:
-		return nil
-	case r.last == 0:
+	case err == nil || r.last == 0:
 		return err
 	case interrupted:
 		return fmt.Errorf("interrupted; go on with --after %d", r.last)
