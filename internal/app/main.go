@@ -44,13 +44,7 @@ func Main(ctx context.Context, args []string) int {
 func run(ctx context.Context, args []string, term Terminal) int {
 	var line commandLine
 	exit := -1
-	parser, err := kong.New(&line,
-		kong.Name("palimpsest"),
-		kong.Description("Long-term memory for AI agents."),
-		kong.Writers(term.Out, term.Err),
-		kong.Exit(func(code int) { exit = code }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
-	)
+	parser, err := grammar(&line, term, func(code int) { exit = code })
 	if err != nil {
 		return fail(term, err)
 	}
@@ -70,6 +64,17 @@ func run(ctx context.Context, args []string, term Terminal) int {
 		return fail(term, err)
 	}
 	return exitOK
+}
+
+// grammar parses calls into line; exit is told when help was the answer.
+func grammar(line *commandLine, term Terminal, exit func(code int)) (*kong.Kong, error) {
+	return kong.New(line,
+		kong.Name("palimpsest"),
+		kong.Description("Long-term memory for AI agents."),
+		kong.Writers(term.Out, term.Err),
+		kong.Exit(exit),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
+	)
 }
 
 func fail(term Terminal, err error) int {

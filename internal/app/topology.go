@@ -53,8 +53,8 @@ type topologyApplyCommand struct{}
 
 // Run implements the command.
 func (c *topologyApplyCommand) Run(inv *invocation) error {
-	return inv.withBroker(func(js jetstream.JetStream) error {
-		if err := broker.Apply(inv.ctx, js, broker.Topology(broker.TopologyConfig{})); err != nil {
+	return inv.withBroker(func(js jetstream.JetStream, decl broker.Declaration) error {
+		if err := broker.Apply(inv.ctx, js, decl); err != nil {
 			return err
 		}
 		return inv.print(map[string]bool{"applied": true}, func(w io.Writer) { _, _ = fmt.Fprintln(w, "applied") })
@@ -65,8 +65,8 @@ type topologyDiffCommand struct{}
 
 // Run implements the command. A difference is an error.
 func (c *topologyDiffCommand) Run(inv *invocation) error {
-	return inv.withBroker(func(js jetstream.JetStream) error {
-		differences, err := broker.Diff(inv.ctx, js, broker.Topology(broker.TopologyConfig{}))
+	return inv.withBroker(func(js jetstream.JetStream, decl broker.Declaration) error {
+		differences, err := broker.Diff(inv.ctx, js, decl)
 		if err != nil {
 			return err
 		}
@@ -85,7 +85,9 @@ func (c *topologyDiffCommand) Run(inv *invocation) error {
 	})
 }
 
-func (inv *invocation) withBroker(do func(jetstream.JetStream) error) error {
+// withBroker hands over the broker that is configured, and the topology that it
+// should have.
+func (inv *invocation) withBroker(do func(jetstream.JetStream, broker.Declaration) error) error {
 	cfg, _, err := inv.configuration(map[string]string{"data": inv.line.Topology.Data})
 	if err != nil {
 		return err
@@ -99,7 +101,7 @@ func (inv *invocation) withBroker(do func(jetstream.JetStream) error) error {
 	if err != nil {
 		return err
 	}
-	return do(js)
+	return do(js, broker.Topology(cfg.topology()))
 }
 
 func (c *Config) dataPath(name string) string { return filepath.Join(c.Data, name) }
