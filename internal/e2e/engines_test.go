@@ -33,6 +33,8 @@ type natsServer struct {
 	t       testing.TB
 	dir     string
 	port    string
+	guards  string // a file of accounts, if it has any, and its variables
+	environ []string
 	process *exec.Cmd
 	said    *tail
 }
@@ -64,10 +66,14 @@ func (n *natsServer) begin() {
 	}
 	config := filepath.Join(n.dir, "nats.conf")
 	text := fmt.Sprintf("listen: 127.0.0.1:%s\nmax_payload: 8MB\nmax_control_line: 16KB\njetstream { store_dir: %q }\n", n.port, n.dir)
+	if n.guards != "" {
+		text += fmt.Sprintf("include %q\n", n.guards)
+	}
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		n.t.Fatal(err)
 	}
 	n.process, n.said = exec.Command(path, "-c", config), &tail{}
+	n.process.Env = append(os.Environ(), n.environ...)
 	tie(n.process)
 	out, err := n.process.StderrPipe()
 	if err != nil {
