@@ -16,6 +16,7 @@ import (
 	"palimpsest/internal/broker"
 	"palimpsest/internal/pipeline"
 	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
 )
 
 // TestServicesCanDoTheirWork holds the permissions to what a service does, each
@@ -149,6 +150,15 @@ func TestReadersCanRead(t *testing.T) { //nolint:paralleltest // the server read
 		}
 		if err := broker.NewJournal(u.js).Heads(bounded(t), func(audit.Head) error { return nil }); err != nil {
 			t.Errorf("%s: %v", u.name, err)
+		}
+		if after, err := broker.NewJournal(u.js).Since(bounded(t), time.Unix(1, 0)); after != 0 || err != nil {
+			t.Errorf("%s: since ever begins behind %d, %v", u.name, after, err)
+		}
+		for _, err := range broker.NewJournal(u.js).Follow(bounded(t), scope.Exactly(nora), 0) {
+			if err != nil {
+				t.Errorf("%s cannot follow AUDIT: %v", u.name, err)
+			}
+			break
 		}
 	}
 	publish(t, g.as(t, "publisher").js, events.EpisodeSubject(nora), "x")

@@ -105,6 +105,9 @@ func TestServicesWorkWithinTheirPermissions(t *testing.T) {
 	} else if _, err := c.api.History(t.Context(), facts[0].ID); err != nil {
 		t.Error(err)
 	}
+	if len(c.effects(ann)) == 0 {
+		t.Error("AUDIT has nothing of what was said")
+	}
 	c.mends()
 	// A consolidator that starts again reads AUDIT, an ingest what was handed out.
 	for _, m := range c.members {
