@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 
 	"palimpsest/internal/audit"
@@ -41,6 +42,7 @@ type house struct {
 	storeGone, auditGone <-chan struct{}
 	embedder             embed.Embedder
 	metrics              *telemetry.Metrics
+	tracer               trace.Tracer // nil where nothing is traced
 	timed                timed
 	runtime              *pipeline.Runtime
 	services             []pipeline.Service

@@ -12,6 +12,7 @@ import (
 	"palimpsest/internal/httpserver"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store/redis"
+	"palimpsest/internal/telemetry"
 	"palimpsest/services/consolidator"
 	"palimpsest/services/decider"
 	"palimpsest/services/extractor"
@@ -39,6 +40,8 @@ type Config struct {
 	Redis redis.Config
 	HTTP  httpserver.Config
 	Log   Log
+	// Telemetry is off unless a collector is named.
+	Telemetry telemetry.Config
 
 	Pipeline     pipeline.Config
 	Ingest       ingest.Config
@@ -96,12 +99,18 @@ func defaults() Config {
 		HTTP:   httpserver.DefaultConfig(),
 		Log:    Log{Level: "info", Format: "text"},
 		Query:  query.DefaultConfig(),
+
+		Telemetry: telemetry.DefaultConfig(),
 	}
 }
 
 // fallbacks are variables that other programs read too. What names Palimpsest
 // itself says more.
-var fallbacks = map[string]string{"REDIS_URL": "memory", "CLICKHOUSE_URL": "audit", "NATS_URL": "nats.url"}
+var fallbacks = map[string]string{
+	"REDIS_URL": "memory", "CLICKHOUSE_URL": "audit", "NATS_URL": "nats.url",
+	"OTEL_EXPORTER_OTLP_ENDPOINT": "telemetry.otlp.endpoint", "OTEL_EXPORTER_OTLP_PROTOCOL": "telemetry.otlp.protocol",
+	"OTEL_TRACES_SAMPLER_ARG": "telemetry.sampling",
+}
 
 // configuration is that of the process that runs everything, which is also what
 // the commands go by that talk to one.
@@ -175,7 +184,7 @@ func (c Config) Validate() error {
 	}
 	errs = append(errs, c.validateBackends())
 	for _, v := range []interface{ Validate() error }{
-		c.HTTP, c.Pipeline, c.Ingest, c.Scheduler, c.Extractor, c.Decider, c.Consolidator, c.Query,
+		c.HTTP, c.Telemetry, c.Pipeline, c.Ingest, c.Scheduler, c.Extractor, c.Decider, c.Consolidator, c.Query,
 	} {
 		errs = append(errs, v.Validate())
 	}

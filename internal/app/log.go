@@ -3,6 +3,8 @@ package app
 import (
 	"io"
 	"log/slog"
+
+	"palimpsest/internal/telemetry"
 )
 
 func newLogger(c Log, w io.Writer) *slog.Logger {
@@ -12,7 +14,7 @@ func newLogger(c Log, w io.Writer) *slog.Logger {
 	}
 	options := &slog.HandlerOptions{Level: level}
 	if c.Format == "json" {
-		return slog.New(slog.NewJSONHandler(w, options))
+		return slog.New(telemetry.LogHandler(slog.NewJSONHandler(w, options)))
 	}
-	return slog.New(slog.NewTextHandler(w, options))
+	return slog.New(telemetry.LogHandler(slog.NewTextHandler(w, options)))
 }

@@ -1,11 +1,30 @@
 package app
 
 import (
+	"context"
+
 	"palimpsest/internal/audit"
 	"palimpsest/internal/embed"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
+	"palimpsest/internal/telemetry"
 )
+
+// export begins to send what is traced and counted to a collector, if one is
+// named; a stop sends the rest.
+func (h *house) export(ctx context.Context) error {
+	id := telemetry.Identity{Service: "palimpsest", Version: version()}
+	if len(h.shape.parts) == 1 {
+		id.Service += "-" + h.shape.name
+	}
+	export, err := telemetry.NewExport(ctx, h.cfg.Telemetry, id, h.metrics, h.log)
+	if export == nil || err != nil {
+		return err
+	}
+	h.tracer = export.Tracer()
+	h.later("telemetry", export.Shutdown)
+	return nil
+}
 
 // timed are the backends as services get them: every call counts.
 type timed struct {

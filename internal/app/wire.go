@@ -23,11 +23,14 @@ import (
 // wire hands each service of the shape its dependencies, in the order in which
 // data meets them, and takes the HTTP address: the last thing that can be taken
 // already.
-func (h *house) wire(context.Context) error {
+func (h *house) wire(ctx context.Context) error {
 	h.metrics = telemetry.New()
-	var err error
+	err := h.export(ctx)
+	if err != nil {
+		return err
+	}
 	h.runtime, err = pipeline.New(h.cfg.Pipeline, pipeline.Deps{
-		JS: h.streams.JetStream(), Conn: h.streams.Conn(), Now: h.now, Logger: h.log, Observer: h.metrics.Observe,
+		JS: h.streams.JetStream(), Conn: h.streams.Conn(), Now: h.now, Logger: h.log, Tracer: h.tracer, Observer: h.metrics.Observe,
 	})
 	if err != nil {
 		return err
@@ -97,6 +100,6 @@ func (h *house) wireQuery() (pipeline.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.handler = h.metrics.HTTP(q.Handler(), nil)
+	h.handler = h.metrics.HTTP(q.Handler(), h.tracer)
 	return q, nil
 }

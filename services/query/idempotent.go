@@ -73,7 +73,7 @@ func (s *Service) once(
 	request.Status = out.Status
 	if err := s.deps.Store.Finish(ctx, request); err != nil {
 		// It is done: asked again, the same is found out again.
-		s.deps.Logger.Warn("query: answer not kept", "error", err)
+		s.deps.Logger.WarnContext(ctx, "query: answer not kept", "error", err)
 	}
 	return out, nil
 }

@@ -136,7 +136,7 @@ func (s *Service) returned(ctx context.Context, results retrieval.Results) {
 		_, err := s.deps.Publisher.Publish(ctx, events.Meta{Source: source},
 			events.FactReturned{Header: events.Header{Scope: owner}, FactIDs: facts, At: now})
 		if err != nil {
-			s.deps.Logger.Warn("query: access event lost", "error", err)
+			s.deps.Logger.WarnContext(ctx, "query: access event lost", "error", err)
 		}
 	}
 }

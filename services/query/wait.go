@@ -51,7 +51,7 @@ func (w *waiter) wait(ctx context.Context, most time.Duration, whole func([]even
 		select {
 		case <-ctx.Done():
 			if err != nil && !isContext(err) {
-				w.s.deps.Logger.Warn("query: outcome could not be read", "error", err)
+				w.s.deps.Logger.WarnContext(ctx, "query: outcome could not be read", "error", err)
 			}
 			return nil, false
 		case _, listening := <-w.announced:
