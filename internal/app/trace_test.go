@@ -112,7 +112,9 @@ const (
 )
 
 func inTrace(id, name string) func(sdktrace.ReadOnlySpan) bool {
-	return func(s sdktrace.ReadOnlySpan) bool { return s.Name() == name && s.SpanContext().TraceID().String() == id }
+	return func(s sdktrace.ReadOnlySpan) bool {
+		return s.Name() == name && s.SpanContext().TraceID().String() == id
+	}
 }
 
 // silent fails where a span tells of what was said, or of whom.
