@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"go.opentelemetry.io/otel/trace"
 
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -26,6 +27,9 @@ type bench struct {
 	dir    string
 	conn   *nats.Conn
 	js     jetstream.JetStream
+	// tracer and observer are those of the runtimes; nil unless a test sets them.
+	tracer   trace.Tracer
+	observer Observer
 }
 
 func newBench(tb testing.TB) *bench {
@@ -142,7 +146,7 @@ func (b *bench) runtime(cfg Config, js jetstream.JetStream, conn *nats.Conn) *Ru
 	if os.Getenv("PIPELINE_TEST_LOG") != "" {
 		log = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
-	rt, err := New(cfg, Deps{JS: js, Conn: conn, Logger: log})
+	rt, err := New(cfg, Deps{JS: js, Conn: conn, Logger: log, Tracer: b.tracer, Observer: b.observer})
 	if err != nil {
 		b.tb.Fatal(err)
 	}

@@ -95,6 +95,31 @@ func TestDecodeForms(t *testing.T) {
 			meta: Meta{ID: "e-1", Source: "app://chat", CorrelationID: "e-1", Traceparent: trace, Time: arrival()},
 			role: RoleUser,
 		},
+		"binary, trace state beside its trace context": {
+			raw:  episodeRaw(binaryHead("ce-traceparent", trace, "ce-tracestate", "vendor=1,other=a%2Cb"), hello),
+			meta: Meta{ID: "e-1", Source: "app://chat", CorrelationID: "e-1", Traceparent: trace, Tracestate: "vendor=1,other=a,b", Time: arrival()},
+			role: RoleUser,
+		},
+		"binary, trace state of the transport": {
+			raw:  episodeRaw(binaryHead("traceparent", trace, "tracestate", "vendor=1"), hello),
+			meta: Meta{ID: "e-1", Source: "app://chat", CorrelationID: "e-1", Traceparent: trace, Tracestate: "vendor=1", Time: arrival()},
+			role: RoleUser,
+		},
+		"binary, trace state without a context": {
+			raw:  episodeRaw(binaryHead("ce-tracestate", "vendor=1"), hello),
+			meta: Meta{ID: "e-1", Source: "app://chat", CorrelationID: "e-1", Time: arrival()},
+			role: RoleUser,
+		},
+		"binary, trace state that is too long": {
+			raw:  episodeRaw(binaryHead("ce-traceparent", trace, "ce-tracestate", "vendor="+strings.Repeat("x", 512)), hello),
+			meta: Meta{ID: "e-1", Source: "app://chat", CorrelationID: "e-1", Traceparent: trace, Time: arrival()},
+			role: RoleUser,
+		},
+		"plain, trace context of the transport": {
+			raw:  episodeRaw(headers("Traceparent", trace, "Tracestate", "vendor=1", "Nats-Msg-Id", "m-1"), hello),
+			meta: Meta{ID: "m-1", Source: PlainSource, CorrelationID: "m-1", Traceparent: trace, Tracestate: "vendor=1", Time: arrival()},
+			role: RoleUser,
+		},
 		"structured": {
 			raw: episodeRaw(headers("content-type", "application/cloudevents+json; charset=utf-8"),
 				`{"specversion":"1.0","type":"palimpsest.episode.recorded.v1","source":"/x","id":"e-2","time":"2026-01-02T03:04:05Z",
