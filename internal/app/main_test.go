@@ -154,7 +154,7 @@ func TestEffectiveConfiguration(t *testing.T) {
 			t.Errorf("%s = %q, want %q", key, got[key], want)
 		}
 	}
-	for _, optional := range []string{"nats.creds", "nats.nkey_seed", "nats.tls.ca", "nats.tls.cert", "nats.tls.key"} {
+	for _, optional := range []string{"nats.creds", "nats.nkey_seed", "nats.tls.ca", "nats.tls.cert", "nats.tls.key", "telemetry.otlp.endpoint"} {
 		if got[optional] != " default" {
 			t.Errorf("%s = %q", optional, got[optional])
 		}
