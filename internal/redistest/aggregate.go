@@ -5,10 +5,19 @@ import (
 	"strings"
 )
 
-// row is what the steps of an aggregation pass on.
+// row is what the steps of an aggregation pass on: a document, or a group.
 type row struct {
 	*document
-	values map[string]cell
+	group map[string]cell
+}
+
+// value is a property of a row.
+func (r *aggregating) value(of row, name string) cell {
+	if of.document == nil {
+		return of.group[name]
+	}
+	c, _ := r.cell(of.document, name)
+	return c
 }
 
 // step turns rows into others.
@@ -17,7 +26,7 @@ type step func(rows []row) ([]row, error)
 // aggregating is an FT.AGGREGATE.
 type aggregating struct {
 	request
-	known   map[string]bool // properties that a step before made
+	known   map[string]bool // properties that the steps so far brought
 	steps   []step
 	grouped bool
 	sorted  bool
@@ -28,7 +37,7 @@ func (e *engine) aggregate(args []string) (any, error) {
 	if len(args) < 2 {
 		return nil, errArguments("FT.AGGREGATE")
 	}
-	r := &aggregating{known: map[string]bool{}}
+	r := &aggregating{request: request{now: e.now}, known: map[string]bool{}}
 	if r.index = e.find(args[0]); r.index == nil {
 		return nil, errNoIndex(args[0])
 	}
@@ -42,10 +51,11 @@ func (e *engine) aggregate(args []string) (any, error) {
 	if r.nearest != nil {
 		return nil, errUnknown("FT.AGGREGATE of the nearest", args[1:2])
 	}
-	matches := r.found()
-	rows := make([]row, len(matches))
-	for i, m := range matches {
-		rows[i] = row{m.document, map[string]cell{}}
+	var rows []row
+	r.each(func(d *document) { rows = append(rows, row{document: d}) })
+	total := len(rows)
+	if !r.sorted {
+		slices.SortFunc(rows, func(a, b row) int { return byID(a.document, b.document) })
 	}
 	for _, s := range r.steps {
 		if rows, err = s(rows); err != nil {
@@ -53,7 +63,6 @@ func (e *engine) aggregate(args []string) (any, error) {
 		}
 		r.overdue()
 	}
-	total := len(matches)
 	if r.grouped {
 		total = len(rows)
 	}
@@ -65,18 +74,20 @@ func (e *engine) aggregate(args []string) (any, error) {
 	}
 	shown := make([]any, len(rows))
 	for i, row := range rows {
-		shown[i] = pairs{"extra_attributes", row.shown(), "values", []any{}}
+		shown[i] = pairs{"extra_attributes", r.shown(row), "values", []any{}}
 	}
 	return r.reply(shown, total), nil
 }
 
-func (r row) shown() pairs {
+// shown is a row with the properties that are known at the end; a group shows
+// too which it has not.
+func (r *aggregating) shown(of row) pairs {
 	out := pairs{}
-	for name, c := range r.values {
-		if c.kind == missing {
-			out = append(out, name, nil)
-		} else {
+	for name := range r.known {
+		if c := r.value(of, name); c.kind != missing {
 			out = append(out, name, c.String())
+		} else if r.grouped {
+			out = append(out, name, nil)
 		}
 	}
 	return out
@@ -117,31 +128,16 @@ const (
 	inSchema   = "schema"
 )
 
-// load brings properties into the rows. Those that nobody asked to LOAD must be
+// load makes properties known. Those that nobody asked to LOAD must be
 // in the schema; where says what else they could be, for the error.
 func (r *aggregating) load(names []string, where string) error {
-	var fresh []string
 	for _, name := range names {
 		name = strings.TrimPrefix(name, "@")
-		switch {
-		case r.known[name]:
-			continue
-		case r.grouped, where != anywhere && r.byName[name] == nil:
+		if !r.known[name] && (r.grouped || where != anywhere && r.byName[name] == nil) {
 			return refusal("Property `%s` not loaded nor in %s", name, where)
 		}
 		r.known[name] = true
-		fresh = append(fresh, name)
 	}
-	r.steps = append(r.steps, func(rows []row) ([]row, error) {
-		for _, row := range rows {
-			for _, name := range fresh {
-				if c, ok := r.cell(row.document, name); ok {
-					row.values[name] = c
-				}
-			}
-		}
-		return rows, nil
-	})
 	return nil
 }
 
@@ -155,7 +151,7 @@ func (r *aggregating) filterBy(text string) error {
 	}
 	r.steps = append(r.steps, func(rows []row) (kept []row, err error) {
 		for _, row := range rows {
-			ok, err := e.holds(row)
+			ok, err := e.holds(func(name string) cell { return r.value(row, name) })
 			if err != nil {
 				return nil, err
 			}
@@ -203,25 +199,30 @@ func (r *aggregating) sortBy(w *words) error {
 			return err
 		}
 	}
+	compare := func(a, b row) int {
+		for _, o := range by {
+			if n := r.value(a, o.property).compare(r.value(b, o.property), o.descending); n != 0 {
+				return n
+			}
+		}
+		switch {
+		case a.document == nil:
+			return 0
+		case last.descending: // which the order of the ids follows
+			return byID(b.document, a.document)
+		}
+		return byID(a.document, b.document)
+	}
 	r.steps = append(r.steps, func(rows []row) ([]row, error) {
-		slices.SortStableFunc(rows, func(a, b row) int {
-			for _, o := range by {
-				if n := a.values[o.property].compare(b.values[o.property], o.descending); n != 0 {
-					return n
-				}
-			}
-			if last.descending { // which the order of the ids follows
-				return byID(b.document, a.document)
-			}
-			return byID(a.document, b.document)
-		})
-		if most < 0 && !r.limited {
+		switch {
+		case most == 0:
+			most = len(rows)
+		case most < 0 && r.limited:
+			most = r.offset + r.limit
+		case most < 0:
 			most = defaultLimit
 		}
-		if most > 0 && most < len(rows) {
-			rows = rows[:most]
-		}
-		return rows, nil
+		return top(rows, most, compare), nil
 	})
 	return nil
 }
@@ -258,7 +259,7 @@ func (r *aggregating) groupBy(w *words) error {
 	for _, one := range reducers {
 		r.known[one.name] = true
 	}
-	r.steps = append(r.steps, func(rows []row) ([]row, error) { return group(rows, names, reducers), nil })
+	r.steps = append(r.steps, func(rows []row) ([]row, error) { return r.group(rows, names, reducers), nil })
 	return nil
 }
 
@@ -286,7 +287,7 @@ func (r *aggregating) reducer(w *words) (reducer, error) {
 		one.reduce = func(rows []row) cell {
 			sum, n := 0.0, 0
 			for _, row := range rows {
-				if c := row.values[property]; c.kind == number {
+				if c := r.value(row, property); c.kind == number {
 					sum += c.number
 					n++
 				}
@@ -304,11 +305,11 @@ func (r *aggregating) reducer(w *words) (reducer, error) {
 
 // group makes one row of all that share the properties' values, in the order of
 // those.
-func group(rows []row, names []string, reducers []reducer) []row {
-	key := func(r row) string {
+func (r *aggregating) group(rows []row, names []string, reducers []reducer) []row {
+	key := func(one row) string {
 		parts := make([]string, len(names))
 		for i, name := range names {
-			parts[i] = r.values[name].String()
+			parts[i] = r.value(one, name).String()
 		}
 		return strings.Join(parts, "\x00")
 	}
@@ -321,12 +322,12 @@ func group(rows []row, names []string, reducers []reducer) []row {
 		}
 		values := map[string]cell{}
 		for _, name := range names {
-			values[name] = rows[0].values[name]
+			values[name] = r.value(rows[0], name)
 		}
 		for _, one := range reducers {
 			values[one.name] = one.reduce(rows[:n])
 		}
-		out = append(out, row{values: values})
+		out = append(out, row{group: values})
 		rows = rows[n:]
 	}
 	return out

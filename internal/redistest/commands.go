@@ -96,6 +96,7 @@ func (s *Server) answer(c *server.Peer, cl *client, name string, own ownCommand,
 	var err error
 	switch {
 	case cl.queueing:
+		cl.refused = true
 		err = fmt.Errorf("REDISTEST %s is not in the double between MULTI and EXEC", name)
 	case strings.HasPrefix(name, "FT.") && !c.Resp3:
 		err = fmt.Errorf("REDISTEST %s is not in the double but for protocol 3", name)

@@ -20,6 +20,7 @@ type document struct {
 	terms   []map[string]int // how often each
 	vectors [][]float32      // of length 1
 	length  int              // terms in all
+	seen    uint64           // the search that met it last
 }
 
 // newDocument reads what the fields say. One that cannot be read keeps the whole

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 )
 
 // engine is the Query Engine: indexes over the hashes that it is told of.
@@ -16,10 +17,11 @@ type engine struct {
 	stored func(prefixes []string, yield func(key string, hash map[string]string))
 	// remove deletes keys.
 	remove func(keys []string)
+	now    func() time.Time
 }
 
 func newEngine(stored func([]string, func(string, map[string]string)), remove func([]string)) *engine {
-	return &engine{indexes: map[string]*index{}, aliases: map[string]*index{}, stored: stored, remove: remove}
+	return &engine{indexes: map[string]*index{}, aliases: map[string]*index{}, stored: stored, remove: remove, now: time.Now}
 }
 
 // concerns tells whether a key is in any index.

@@ -8,25 +8,25 @@ import (
 
 // expression is a condition of FILTER over a row.
 type expression interface {
-	holds(r row) (bool, error)
+	holds(of func(property string) cell) (bool, error)
 }
 
 type either struct{ left, right expression }
 
-func (e either) holds(r row) (bool, error) {
-	if ok, err := e.left.holds(r); ok || err != nil {
+func (e either) holds(of func(property string) cell) (bool, error) {
+	if ok, err := e.left.holds(of); ok || err != nil {
 		return ok, err
 	}
-	return e.right.holds(r)
+	return e.right.holds(of)
 }
 
 type both struct{ left, right expression }
 
-func (e both) holds(r row) (bool, error) {
-	if ok, err := e.left.holds(r); !ok || err != nil {
+func (e both) holds(of func(property string) cell) (bool, error) {
+	if ok, err := e.left.holds(of); !ok || err != nil {
 		return ok, err
 	}
-	return e.right.holds(r)
+	return e.right.holds(of)
 }
 
 // comparing compares a property with a constant.
@@ -36,8 +36,8 @@ type comparing struct {
 	with     cell
 }
 
-func (e comparing) holds(r row) (bool, error) {
-	have := r.values[e.property]
+func (e comparing) holds(of func(property string) cell) (bool, error) {
+	have := of(e.property)
 	if have.kind == missing {
 		return false, refusal("Could not find the value for a parameter name, consider using EXISTS if applicable for %s", e.property)
 	}

@@ -66,6 +66,7 @@ type index struct {
 	vectors   []documents
 	newest    uint64 // id of the document written last
 	length    int    // terms of all documents
+	searches  uint64
 
 	failures  int
 	lastError string

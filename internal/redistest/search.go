@@ -11,6 +11,7 @@ import (
 type request struct {
 	*index
 	question
+	now      func() time.Time
 	params   map[string]string
 	verbatim bool
 	offset   int
@@ -27,8 +28,8 @@ const (
 	maxLimit     = 1_000_000
 )
 
-// errLate is the warning on an answer that is not whole.
-const errLate = "Timeout limit was reached"
+// tooLate is the warning on an answer that is not whole.
+const tooLate = "Timeout limit was reached"
 
 // common reads an argument that both kinds know.
 func (r *request) common(w *words) (known bool, err error) {
@@ -46,7 +47,7 @@ func (r *request) common(w *words) (known bool, err error) {
 	case w.take("TIMEOUT"):
 		var ms int
 		if ms, err = w.number(); ms > 0 {
-			r.deadline = time.Now().Add(time.Duration(ms) * time.Millisecond)
+			r.deadline = r.now().Add(time.Duration(ms) * time.Millisecond)
 		}
 	case w.take("PARAMS"):
 		var list []string
@@ -78,48 +79,46 @@ func (e *engine) ask(r *request, name, query string) error {
 
 // overdue tells whether time is up; an answer may then be short.
 func (r *request) overdue() bool {
-	if !r.late && !r.deadline.IsZero() && time.Now().After(r.deadline) {
+	if !r.late && !r.deadline.IsZero() && r.now().After(r.deadline) {
 		r.late = true
 	}
 	return r.late
 }
 
-// match is a document that was found.
-type match struct {
-	*document
-	score    float64
-	distance float64
-	by       cell
-}
-
-// matches are all that pass the filter, in the order of their ids; of a nearest
-// clause the nearest.
-func (r *request) found() []match {
-	var list []match
-	seen := documents{}
+// each calls yield with every document that passes the filter, once, until time
+// is up.
+func (r *request) each(yield func(*document)) {
+	r.searches++
 	looked := 0
 	r.filter.each(r.index, func(d *document) bool {
 		if looked++; looked%100 == 0 && r.overdue() {
 			return false
 		}
-		if _, again := seen[d]; again || !r.filter.matches(d) {
-			return true
-		}
-		seen[d] = struct{}{}
-		if r.nearest == nil {
-			list = append(list, match{document: d})
-		} else if v := d.vectors[r.nearest.column]; v != nil {
-			list = append(list, match{document: d, distance: distance(r.nearest.to, v)})
+		if d.seen != r.searches && r.filter.matches(d) {
+			d.seen = r.searches
+			yield(d)
 		}
 		return true
 	})
-	slices.SortFunc(list, func(a, b match) int { return cmp.Or(cmp.Compare(a.distance, b.distance), byID(a.document, b.document)) })
-	if r.nearest != nil && len(list) > r.nearest.k {
-		list = list[:r.nearest.k]
-		slices.SortFunc(list, func(a, b match) int { return byID(a.document, b.document) })
+}
+
+// top are the first n of a list in an order. The list is used up.
+func top[T any](list []T, n int, compare func(a, b T) int) []T {
+	if n == 0 {
+		return nil
 	}
-	r.overdue()
-	return list
+	best, full := list[:0], false
+	for _, x := range list {
+		if full && compare(x, best[n-1]) >= 0 {
+			continue
+		}
+		if best = append(best, x); len(best) >= 2*n {
+			slices.SortFunc(best, compare)
+			best, full = best[:n], true
+		}
+	}
+	slices.SortFunc(best, compare)
+	return best[:min(n, len(best))]
 }
 
 // page cuts out what LIMIT says.
@@ -142,7 +141,7 @@ func (e *engine) search(args []string) (any, error) {
 	if len(args) < 2 {
 		return nil, errArguments("FT.SEARCH")
 	}
-	r := &searching{request: request{limit: defaultLimit}}
+	r := &searching{request: request{now: e.now, limit: defaultLimit}}
 	err := r.read(&words{list: args, at: 2})
 	if err == nil && r.limit > maxLimit {
 		err = refusal("LIMIT exceeds maximum of %d", maxLimit)
@@ -153,15 +152,15 @@ func (e *engine) search(args []string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := r.found()
-	total := len(list)
-	if err := r.order(list); err != nil {
+	list, total, err := r.found()
+	if err != nil {
 		return nil, err
 	}
 	rows := []any{}
 	for _, m := range page(list, r.offset, r.limit) {
 		rows = append(rows, r.row(m))
 	}
+	r.overdue()
 	return r.reply(rows, total), nil
 }
 
@@ -192,39 +191,61 @@ func (r *searching) read(w *words) error {
 	return nil
 }
 
-// order brings what was found, which is in the order of ids, to the order asked
-// for; rows without a value come last.
-func (r *searching) order(list []match) error {
-	if r.limit == 0 {
-		return nil
-	}
+// match is a document that was found.
+type match struct {
+	*document
+	score    float64
+	distance float64
+	by       cell
+}
+
+// found are the rows to the end of the page, in the order asked for, and how
+// many there are in all.
+func (r *searching) found() (list []match, total int, err error) {
 	f := r.byName[r.by]
-	switch {
-	case r.by == "":
-		for i := range list {
-			list[i].score = r.filter.score(r.index, list[i].document)
+	byDistance := r.nearest != nil && r.by == r.nearest.as
+	if r.by != "" && f == nil && !byDistance {
+		return nil, 0, refusal("Property `%s` not loaded nor in schema", r.by)
+	}
+	if r.nearest == nil && r.limit == 0 {
+		r.each(func(*document) { total++ })
+		return nil, total, nil
+	}
+	r.each(func(d *document) {
+		m := match{document: d}
+		if r.nearest != nil {
+			v := d.vectors[r.nearest.column]
+			if v == nil {
+				return
+			}
+			m.distance = distance(r.nearest.to, v)
 		}
-		slices.SortStableFunc(list, func(a, b match) int { return cmp.Compare(b.score, a.score) })
-		return nil
-	case r.nearest != nil && r.by == r.nearest.as:
-		for i := range list {
-			list[i].by = numeric(list[i].distance)
-		}
-	case f == nil:
-		return refusal("Property `%s` not loaded nor in schema", r.by)
-	default:
-		for i := range list {
-			list[i].by, _ = r.cell(list[i].document, f.name)
+		list = append(list, m)
+	})
+	if r.nearest != nil {
+		list = top(list, r.nearest.k, func(a, b match) int { return cmp.Or(cmp.Compare(a.distance, b.distance), byID(a.document, b.document)) })
+	}
+	for i := range list {
+		switch m := &list[i]; {
+		case byDistance:
+			m.by = numeric(m.distance)
+		case f != nil:
+			m.by, _ = r.cell(m.document, r.by)
+		default:
+			m.score = r.filter.score(r.index, m.document)
 		}
 	}
-	slices.SortFunc(list, func(a, b match) int {
-		ids := byID(a.document, b.document)
-		if r.descending {
-			ids = -ids
-		}
-		return cmp.Or(a.by.compare(b.by, r.descending), ids)
-	})
-	return nil
+	total = len(list)
+	return top(list, r.offset+r.limit, r.compare), total, nil
+}
+
+// compare is the order asked for; ids tell equals apart.
+func (r *searching) compare(a, b match) int {
+	ids := byID(a.document, b.document)
+	if r.descending {
+		ids = -ids
+	}
+	return cmp.Or(a.by.compare(b.by, r.descending), cmp.Compare(b.score, a.score), ids)
 }
 
 func (r *searching) row(m match) any {
@@ -260,7 +281,7 @@ func (r *searching) content(m match) pairs {
 func (r *request) reply(rows []any, total int) any {
 	warnings := []string{}
 	if r.late {
-		warnings = append(warnings, errLate)
+		warnings = append(warnings, tooLate)
 	}
 	return pairs{"attributes", []any{}, "format", "STRING", "results", rows, "total_results", total, "warning", warnings}
 }

@@ -1,8 +1,10 @@
 package redistest
 
 import (
+	"bufio"
 	"crypto/rand"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -34,6 +36,7 @@ type client struct {
 	running  bool     // a command of it went on to miniredis
 	queueing bool     // it is between MULTI and EXEC
 	queued   []string // keys that its EXEC will write
+	refused  bool     // something that was to be queued
 }
 
 // Open starts a double on an address, host:port, where port 0 chooses a free
@@ -72,6 +75,10 @@ func (s *Server) intercept(c *server.Peer, name string, args ...string) bool {
 		s.answer(c, cl, name, own, args)
 		return true
 	}
+	if name == "EXEC" && cl.refused {
+		s.abort(c, cl)
+		return true
+	}
 	cl.running = true
 	s.redis.Server().Dispatch(c, append([]string{name}, args...))
 	cl.running = false
@@ -79,10 +86,20 @@ func (s *Server) intercept(c *server.Peer, name string, args ...string) bool {
 	case "MULTI":
 		cl.queueing = true
 	case "EXEC", "DISCARD":
-		cl.queueing, cl.queued = false, nil
+		*cl = client{}
 	}
 	s.follow()
 	return true
+}
+
+// abort answers an EXEC as the server does after an error in the queue, which
+// miniredis never saw.
+func (s *Server) abort(c *server.Peer, cl *client) {
+	inside := server.NewPeer(bufio.NewWriter(io.Discard))
+	inside.Ctx = c.Ctx
+	s.redis.Server().Dispatch(inside, []string{"DISCARD"})
+	*cl = client{}
+	c.WriteError("EXECABORT Transaction discarded because of previous errors.")
 }
 
 // client finds a connection, or nil for the inside of a script. miniredis gives
@@ -112,6 +129,9 @@ func (s *Server) passOn(c *server.Peer, cl *client, name string, args []string) 
 	if reason := spec.refuse(args); !ok || reason != "" {
 		if !ok {
 			reason = "command"
+		}
+		if cl != nil {
+			cl.refused = cl.queueing
 		}
 		c.WriteError(fmt.Sprintf("REDISTEST %s is not in the double: %s %s", reason, name, strings.Join(args, " ")))
 		return true
