@@ -64,6 +64,8 @@ func (s *Server) own(name string) ownCommand {
 		return s.info
 	case "CONFIG":
 		return s.config
+	case "PEXPIRETIME":
+		return s.expireTime
 	case "CLIENT":
 		return func([]string) (any, error) { return "OK", nil }
 	case "FT.CREATE":
@@ -132,6 +134,21 @@ func (s *Server) info(args []string) (any, error) {
 		}
 	}
 	return out.String(), nil
+}
+
+// expireTime is PEXPIRETIME.
+func (s *Server) expireTime(args []string) (any, error) {
+	if len(args) != 1 {
+		return nil, errArguments("pexpiretime")
+	}
+	at, ok := s.expiring[args[0]]
+	switch {
+	case ok:
+		return int(at.UnixMilli()), nil
+	case s.redis.Exists(args[0]):
+		return -1, nil
+	}
+	return -2, nil
 }
 
 // settings are what CONFIG GET knows.

@@ -169,14 +169,15 @@ func (p *parser) term(in *field) (node, error) {
 // word is the next token's text, or the parameter's that it names.
 func (p *parser) word() (string, error) {
 	t := p.peek()
-	p.at++
 	switch t.kind {
 	case wordToken, quoteToken:
+		p.at++
 		return t.text, nil
 	case paramToken:
+		p.at++
 		return p.param(t.text)
 	}
-	return "", syntaxError(t)
+	return "", p.unexpected()
 }
 
 func (p *parser) fieldClause(name token) (node, error) {

@@ -26,6 +26,7 @@ type Server struct {
 	dirty    []string             // keys that the command under way wrote
 	expiring map[string]time.Time // keys that end by themselves
 	earliest time.Time            // of those; zero for none
+	now      time.Time            // while a command is under way
 
 	clientsMu sync.Mutex
 	clients   map[*server.Peer]*client
@@ -70,6 +71,8 @@ func (s *Server) intercept(c *server.Peer, name string, args ...string) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.now = time.Now()
+	s.redis.SetTime(s.now)
 	s.expire()
 	if own := s.own(name); own != nil {
 		s.answer(c, cl, name, own, args)
@@ -166,7 +169,7 @@ func (s *Server) follow() {
 func (s *Server) followKey(key string) {
 	delete(s.expiring, key)
 	if ttl := s.redis.TTL(key); ttl > 0 {
-		at := time.Now().Add(ttl)
+		at := s.now.Add(ttl)
 		s.expiring[key] = at
 		if s.earliest.IsZero() || at.Before(s.earliest) {
 			s.earliest = at
@@ -213,14 +216,13 @@ func (s *Server) remove(keys []string) {
 
 // expire removes the keys whose end has come, which miniredis never does.
 func (s *Server) expire() {
-	now := time.Now()
-	if s.earliest.IsZero() || now.Before(s.earliest) {
+	if s.earliest.IsZero() || s.now.Before(s.earliest) {
 		return
 	}
 	s.earliest = time.Time{}
 	var ended []string
 	for key, at := range s.expiring {
-		if !at.After(now) {
+		if !at.After(s.now) {
 			ended = append(ended, key)
 		} else if s.earliest.IsZero() || at.Before(s.earliest) {
 			s.earliest = at
