@@ -37,7 +37,7 @@ func newWatch(ctx context.Context, http, data string) (*watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	to.Name = "palimpsest chaos"
+	to.Name = "chaos"
 	if w.conn, err = broker.Connect(ctx, to); err != nil {
 		return nil, err
 	}
