@@ -10,7 +10,6 @@ import (
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/redis"
 	"palimpsest/internal/store/sqlite"
-	"palimpsest/pkg/scope"
 )
 
 // draft is a memory store under construction, which nobody uses.
@@ -18,8 +17,6 @@ type draft interface {
 	store.Store
 	// Settle returns once what was written so far can be read.
 	Settle(ctx context.Context) error
-	// CountFrom lets the next episode of a scope have an ordinal above last.
-	CountFrom(ctx context.Context, fact scope.Scope, last uint64) error
 	// Seal leaves it whole in itself.
 	Seal(ctx context.Context) error
 }

@@ -149,7 +149,8 @@ func (h *house) recover(ctx context.Context) error {
 		return nil
 	}
 	began := time.Now()
-	stored, err := h.ingest.Recover(ctx, pastOf(h.streams.JetStream()), h.store)
+	count := func(ctx context.Context) error { return h.cure().count(ctx, h.ingest, h.store) }
+	stored, err := h.ingest.Recover(ctx, pastOf(h.streams.JetStream()), h.store, count)
 	if err != nil {
 		return fmt.Errorf("recover episodes: %w", err)
 	}

@@ -36,7 +36,7 @@ func (c cure) episodes(ctx context.Context, through store.Store) error {
 	if err != nil {
 		return err
 	}
-	stored, err := said.Recover(ctx, pastOf(c.js), through)
+	stored, err := said.Recover(ctx, pastOf(c.js), through, func(ctx context.Context) error { return c.count(ctx, said, through) })
 	if err != nil {
 		return fmt.Errorf("recover episodes: %w", err)
 	}
@@ -63,9 +63,13 @@ func (c cure) effects(ctx context.Context, through store.Store) error {
 	return nil
 }
 
+func (h *house) cure() cure {
+	return cure{cfg: h.cfg, js: h.streams.JetStream(), auditLog: h.auditLog, embedder: h.embedder, log: h.log}
+}
+
 // remedy is what is this process's to put back.
 func (h *house) remedy() (r store.Remedy) {
-	c := cure{cfg: h.cfg, js: h.streams.JetStream(), auditLog: h.auditLog, embedder: h.embedder, log: h.log}
+	c := h.cure()
 	if h.ingest != nil {
 		r.Episodes = c.episodes
 	}

@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 
+	"palimpsest/internal/audit"
+	"palimpsest/internal/broker"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
+	"palimpsest/services/ingest"
 )
 
 // ordinals finds how many episodes of each scope EPISODES has dropped that no
@@ -25,6 +29,7 @@ import (
 type ordinals struct{ scopes map[scope.Scope]*tally }
 
 type tally struct {
+	whole bool               // nothing is missing between what a store has and what is left
 	count uint64             // episodes that are left
 	left  map[string][]place // by id
 	mark  uint64             // how far any rule has come
@@ -38,7 +43,17 @@ type place struct {
 }
 
 func (o *ordinals) say(e memory.Episode) {
-	fact := e.Scope.Fact()
+	t := o.tally(e.Scope.Fact())
+	same := func(p place) bool { return p.Scope == e.Scope && p.Source == e.Source }
+	if slices.ContainsFunc(t.left[e.ID], same) {
+		return
+	}
+	t.count++
+	e.Content, e.Metadata = "", nil // the ids of all that is left are held at a time
+	t.left[e.ID] = append(t.left[e.ID], place{e, t.count})
+}
+
+func (o *ordinals) tally(fact scope.Scope) *tally {
 	if o.scopes == nil {
 		o.scopes = map[scope.Scope]*tally{}
 	}
@@ -47,13 +62,7 @@ func (o *ordinals) say(e memory.Episode) {
 		t = &tally{left: map[string][]place{}}
 		o.scopes[fact] = t
 	}
-	same := func(p place) bool { return p.Scope == e.Scope && p.Source == e.Source }
-	if slices.ContainsFunc(t.left[e.ID], same) {
-		return
-	}
-	t.count++
-	e.Content, e.Metadata = "", nil // the ids of all that is left are held at a time
-	t.left[e.ID] = append(t.left[e.ID], place{e, t.count})
+	return t
 }
 
 // commit takes an effect; those of a scope come by revision, some twice.
@@ -100,37 +109,97 @@ func (t *tally) dropped() uint64 {
 	return t.mark
 }
 
-// count sets where each scope goes on counting, for what EPISODES has and the
-// live store lacks.
-func (r *rebuilding) count(ctx context.Context) error {
+// met takes an episode that EPISODES and a store both have. A partition is stored
+// in stream order: if it is the very message, the scope lacks nothing that was
+// said between the two.
+func (o *ordinals) met(e, stored memory.Episode) {
+	if e.Seq != stored.Seq {
+		return // the same said again, later
+	}
+	o.tally(e.Scope.Fact()).whole = true
+}
+
+// counting sets where each scope goes on counting.
+type counting struct {
+	ingest *ingest.Service
+	past   ingest.Past
+	kept   audit.Keeper // nil where only AUDIT can be asked
+	tail   audit.Tail
+	has    store.EpisodeReader // what is there already; nil for nothing
+	into   store.EpisodeWriter
+}
+
+// run does it for what EPISODES has and the store that is there lacks.
+func (c counting) run(ctx context.Context) error {
 	var o ordinals
-	err := r.ingest.Said(ctx, pastOf(r.streams.JetStream()), func(e memory.Episode) error {
-		if r.live != nil {
-			if _, err := r.live.Episode(ctx, e.Scope, e.Source, e.ID); !errors.Is(err, store.ErrNotFound) {
-				return err
-			}
+	err := c.ingest.Said(ctx, c.past, func(e memory.Episode) error {
+		if c.has == nil {
+			o.say(e)
+			return nil
 		}
-		o.say(e)
-		return nil
+		stored, err := c.has.Episode(ctx, e.Scope, e.Source, e.ID)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			o.say(e)
+			return nil
+		case err == nil:
+			o.met(e, stored)
+		}
+		return err
 	})
 	if err != nil {
 		return err
 	}
+	maps.DeleteFunc(o.scopes, func(_ scope.Scope, t *tally) bool { return t.whole || t.count == 0 })
 	// What the log has comes first: from its first effect on, and so it tells more.
 	for fact := range o.scopes {
-		if err := o.read(r.auditLog.Effects(ctx, fact, 0)); err != nil {
+		if c.kept == nil {
+			break
+		}
+		if err := o.read(c.kept.Effects(ctx, fact, 0)); err != nil {
 			return fmt.Errorf("count episodes: %w", err)
 		}
 	}
-	if err := o.read(r.journal.All(ctx, 0)); err != nil {
+	if err := o.read(c.tail.All(ctx, 0)); err != nil {
 		return fmt.Errorf("count episodes: %w", err)
 	}
 	for fact, t := range o.scopes {
-		if err := r.made.CountFrom(ctx, fact, t.dropped()); err != nil {
+		if err := c.into.CountFrom(ctx, fact, t.dropped()); err != nil {
 			return fmt.Errorf("count episodes of %s: %w", fact, err)
 		}
 	}
 	return nil
+}
+
+// count is for the store that is built anew.
+func (r *rebuilding) count(ctx context.Context) error {
+	c := counting{ingest: r.ingest, past: pastOf(r.streams.JetStream()), kept: r.auditLog, tail: r.journal, into: r.made}
+	if r.live != nil {
+		c.has = r.live
+	}
+	return c.run(ctx)
+}
+
+// count is for a store that is behind what was said. Where no part of this process
+// works on the audit log, it is opened for the while, unless it is another's file.
+func (c cure) count(ctx context.Context, said *ingest.Service, behind store.Store) error {
+	past := pastOf(c.js)
+	if begin, err := past.Begin(ctx); err != nil || begin <= 1 {
+		return err
+	}
+	counting := counting{ingest: said, past: past, tail: broker.NewJournal(c.js), has: behind, into: behind}
+	switch {
+	case c.auditLog != nil:
+		counting.kept = c.auditLog
+	case c.cfg.Audit != backendFile:
+		kept, _, err := openAudit(ctx, c.cfg)
+		if err != nil {
+			return fmt.Errorf("count episodes: %w", err)
+		}
+		defer func() { _ = kept.Close() }() // it was read
+		counting.kept = kept
+	}
+	return counting.run(ctx)
 }
 
 func (o *ordinals) read(effects iter.Seq2[events.Event[events.EffectCommitted], error]) error {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/broker"
@@ -112,5 +113,108 @@ func TestOrdinalsAreNotGuessed(t *testing.T) {
 		if got := o.scopes[nora.Fact()].dropped(); got != tc.want {
 			t.Errorf("%s: %d were dropped, want %d", tc.name, got, tc.want)
 		}
+	}
+}
+
+// TestWhatIsGoneKeepsItsPlaces: where an older copy of the store is put back and
+// EPISODES has dropped what was said soon after the copy was made, what is left
+// stands where the effects name it.
+func TestWhatIsGoneKeepsItsPlaces(t *testing.T) {
+	t.Parallel()
+	const copied, gone, all = 3, 5, 9
+	dir := t.TempDir()
+	path := filepath.Join(dir, memoryFile)
+	nora := scope.Scope{Project: "default", User: "nora"}
+	say := func(h *house, from, to int) {
+		for n := from; n <= to; n++ {
+			tell(t, h, "nora", n, fmt.Sprintf("I have a cat named Tom%d.", n))
+			consolidated(t, h, "nora", uint64(n))
+		}
+	}
+	h, stop := open(t, dir)
+	say(h, 1, copied)
+	stop()
+	older, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, stop = open(t, dir)
+	say(h, copied+1, all)
+	stream, err := h.streams.JetStream().Stream(t.Context(), broker.StreamEpisodes)
+	if err == nil {
+		err = stream.Purge(t.Context(), jetstream.WithPurgeSequence(gone+1))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := exported(t, h)
+	stop()
+	for _, suffix := range []string{"-wal", "-shm"} {
+		if err := os.Remove(path + suffix); err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(path, older, 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	h, stop = open(t, dir)
+	defer stop()
+	consolidated(t, h, "nora", all)
+	if diff := cmp.Diff(want, exported(t, h)); diff != "" {
+		t.Errorf("healed (-want +got):\n%s", diff)
+	}
+	say(h, all+1, all+1)
+	stored, err := h.store.EpisodeRange(t.Context(), nora, events.Range{To: all + 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := map[string]uint64{}
+	for _, e := range stored {
+		places[e.ID] = e.Ordinal
+	}
+	wanted := map[string]uint64{}
+	for n := uint64(1); n <= all+1; n++ {
+		if n <= copied || n > gone {
+			wanted[fmt.Sprintf("nora-%d", n)] = n
+		}
+	}
+	if diff := cmp.Diff(wanted, places); diff != "" {
+		t.Errorf("places (-want +got):\n%s", diff)
+	}
+	for e, err := range broker.NewJournal(h.streams.JetStream()).All(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range e.Data.Applied {
+			for _, id := range d.Delta.Provenance().SourceEpisodeIDs {
+				if at, kept := places[id]; kept && (at <= e.Data.Range.From || at > e.Data.Range.To) {
+					t.Errorf("effect %d over %+v rests on %s, which stands at %d", e.Data.Revision, *e.Data.Range, id, at)
+				}
+			}
+		}
+	}
+	if _, err := h.healing.ready(t.Context()); err != nil {
+		t.Errorf("not ready: %v", err)
+	}
+}
+
+// TestWhatIsWholeIsNotCounted: a scope of which EPISODES still has something that
+// the store has too goes on where it was, whatever the effects suggest.
+func TestWhatIsWholeIsNotCounted(t *testing.T) {
+	t.Parallel()
+	nora := scope.Scope{Project: "p", User: "nora"}
+	var o ordinals
+	said := func(id string, seq uint64) memory.Episode {
+		return memory.Episode{ID: id, Source: "app", Scope: nora, Seq: seq}
+	}
+	o.met(said("1", 9), said("1", 1)) // said again
+	o.say(said("2", 10))
+	if o.scopes[nora].whole {
+		t.Error("what was said again later proves nothing")
+	}
+	o.met(said("3", 11), said("3", 11))
+	if !o.scopes[nora].whole {
+		t.Error("the very message proves that nothing is missing")
 	}
 }

@@ -17,7 +17,7 @@ type EpisodeWriter interface {
 	//
 	// An id known in (project, scope, source) must change nothing: with the same
 	// content, role and mode it returns the stored episode and Known; otherwise
-	// Conflict. Ordinals have no gaps. It returns only after the write is as
+	// Conflict. Ordinals have no gaps but those that CountFrom makes. It returns only after the write is as
 	// durable as the store is configured to be. Backends may commit concurrent
 	// calls together.
 	PutEpisode(ctx context.Context, e memory.Episode) (Put, error)
@@ -31,6 +31,9 @@ type EpisodeWriter interface {
 	// an unknown session is no error and changes nothing. It returns the state
 	// of the fact scope.
 	EndSession(ctx context.Context, session scope.Scope, end events.SessionEnd) (memory.State, error)
+	// CountFrom lets the next episode of a fact scope have an ordinal above last,
+	// where what was said before it is lost. It must lower none.
+	CountFrom(ctx context.Context, fact scope.Scope, last uint64) error
 }
 
 // Put is the answer to a stored episode.

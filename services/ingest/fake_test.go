@@ -71,6 +71,15 @@ func (f *fakeEpisodes) EndSession(_ context.Context, session scope.Scope, end ev
 	return f.state(session.Fact()), f.err
 }
 
+func (f *fakeEpisodes) CountFrom(_ context.Context, fact scope.Scope, last uint64) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	state := f.state(fact)
+	state.LastOrdinal = max(state.LastOrdinal, last)
+	f.states[fact] = state
+	return f.err
+}
+
 func (f *fakeEpisodes) state(fact scope.Scope) memory.State {
 	if f.states == nil {
 		f.states = make(map[scope.Scope]memory.State)

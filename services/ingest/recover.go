@@ -39,10 +39,15 @@ var errMissing = errors.New("an episode is missing")
 // what was under way when a process died is no loss, since the broker hands it
 // out again. A store that lacks anything is given everything again in stream
 // order: every episode gets the ordinal that it had, and those that are there
-// change nothing.
-func (s *Service) Recover(ctx context.Context, past Past, stored store.EpisodeReader) (int, error) {
+// change nothing. Where EPISODES has dropped episodes that such a store lacks,
+// their places must be left free: count is called before anything is stored, to
+// set where each scope goes on counting (see [store.EpisodeWriter]).
+func (s *Service) Recover(ctx context.Context, past Past, stored store.EpisodeReader, count func(context.Context) error) (int, error) {
 	lacks, err := s.Lacks(ctx, past, stored)
 	if err != nil || !lacks {
+		return 0, err
+	}
+	if err := count(ctx); err != nil {
 		return 0, err
 	}
 	return s.Rebuild(ctx, past, func() {})

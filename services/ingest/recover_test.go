@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 
@@ -76,6 +77,9 @@ func (t *tape) Newest(_ context.Context, accept func(events.Raw) (bool, error)) 
 	return nil
 }
 
+// uncounted is for a stream that has dropped nothing.
+func uncounted(context.Context) error { return nil }
+
 // A store restored from an older copy gets back what was said since, in the
 // ordinals that it had; partitions may have been stored to different depths.
 func TestRecoverRestoredStore(t *testing.T) {
@@ -92,16 +96,16 @@ func TestRecoverRestoredStore(t *testing.T) {
 	past.raws = append(past.raws, events.Raw{Subject: "palimpsest.episodes.p._._._", Body: []byte("no json"), Stream: "EPISODES", Sequence: 8})
 
 	whole := newFixture(t, Config{})
-	if n, err := whole.Recover(t.Context(), past, stored{fakeEpisodes: whole.episodes}); n != 6 || err != nil {
+	if n, err := whole.Recover(t.Context(), past, stored{fakeEpisodes: whole.episodes}, uncounted); n != 6 || err != nil {
 		t.Fatalf("a lost store: %d stored, %v", n, err)
 	}
 	past.reads = 0
-	if n, err := whole.Recover(t.Context(), past, stored{fakeEpisodes: whole.episodes}); n != 0 || err != nil || past.reads != 4 {
+	if n, err := whole.Recover(t.Context(), past, stored{fakeEpisodes: whole.episodes}, uncounted); n != 0 || err != nil || past.reads != 4 {
 		t.Errorf("a whole store: %d stored, %d messages looked at, %v", n, past.reads, err)
 	}
 	past.floor = 0
 	crashed := newFixture(t, Config{})
-	if n, err := crashed.Recover(t.Context(), past, stored{fakeEpisodes: crashed.episodes}); n != 0 || err != nil {
+	if n, err := crashed.Recover(t.Context(), past, stored{fakeEpisodes: crashed.episodes}, uncounted); n != 0 || err != nil {
 		t.Errorf("under way when the process died: %d stored, %v", n, err)
 	}
 	past.floor = 8
@@ -114,7 +118,7 @@ func TestRecoverRestoredStore(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if n, err := f.Recover(t.Context(), past, stored{fakeEpisodes: f.episodes}); n != 3 || err != nil {
+		if n, err := f.Recover(t.Context(), past, stored{fakeEpisodes: f.episodes}, uncounted); n != 3 || err != nil {
 			t.Errorf("%s: %d stored, %v", name, n, err)
 		}
 		ordinals := map[string]uint64{}
@@ -127,5 +131,38 @@ func TestRecoverRestoredStore(t *testing.T) {
 		if len(f.episodes.ends) != 1 {
 			t.Errorf("%s: %d session ends, want 1", name, len(f.episodes.ends))
 		}
+	}
+}
+
+// What EPISODES dropped and the store lacks leaves its places free, and nothing
+// is stored where they are not known.
+func TestRecoverBehindWhatIsGone(t *testing.T) {
+	t.Parallel()
+	past := &tape{floor: 9}
+	for _, id := range []string{"a1", "a2", "a3", "a4", "a5"} {
+		past.put(t, alice, id, events.EpisodeRecorded{Scope: alice, Role: events.RoleUser, Content: id, Timestamp: events.Timestamp{Time: noon}})
+	}
+	f := newFixture(t, Config{})
+	if _, err := f.again(t.Context(), past.raws[0]); err != nil {
+		t.Fatal(err)
+	}
+	past.raws = past.raws[3:]
+	unknown := errors.New("nobody knows")
+	n, err := f.Recover(t.Context(), past, stored{fakeEpisodes: f.episodes}, func(context.Context) error { return unknown })
+	if n != 0 || !errors.Is(err, unknown) || len(f.episodes.puts) != 1 {
+		t.Fatalf("%d stored, %v", n, err)
+	}
+	n, err = f.Recover(t.Context(), past, stored{fakeEpisodes: f.episodes}, func(ctx context.Context) error {
+		return f.episodes.CountFrom(ctx, alice.Fact(), 3)
+	})
+	if n != 2 || err != nil {
+		t.Fatalf("%d stored, %v", n, err)
+	}
+	ordinals := map[string]uint64{}
+	for _, e := range f.episodes.puts {
+		ordinals[e.ID] = e.Ordinal
+	}
+	if diff := cmp.Diff(map[string]uint64{"a1": 1, "a4": 4, "a5": 5}, ordinals); diff != "" {
+		t.Errorf("ordinals (-want +got):\n%s", diff)
 	}
 }

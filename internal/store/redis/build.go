@@ -10,8 +10,7 @@ import (
 // Settle returns once what was written so far is read; it always is.
 func (*Store) Settle(context.Context) error { return nil }
 
-// CountFrom lets the next episode of a scope have an ordinal above last, where
-// what was said before it is lost. It lowers none.
+// CountFrom implements [store.EpisodeWriter].
 func (s *Store) CountFrom(ctx context.Context, fact scope.Scope, last uint64) error {
 	return s.write(ctx, fact, func(f fields, b *batch) error {
 		if f.uint("last") < last {

@@ -85,8 +85,7 @@ func (s *Store) Settle(ctx context.Context) error {
 	})
 }
 
-// CountFrom lets the next episode of a scope have an ordinal above last, where
-// what was said before it is lost. It lowers none.
+// CountFrom implements [store.EpisodeWriter].
 func (s *Store) CountFrom(ctx context.Context, fact scope.Scope, last uint64) error {
 	return s.write(ctx, func(w *writer) error {
 		row, err := w.makeScope(fact)

@@ -74,6 +74,31 @@ func testOrdinals(t *testing.T, s suite) {
 			}
 		})
 	})
+	t.Run("counted on behind what is lost", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		fact := user("ana", "")
+		say(t, st, user("ana", "s"), 2)
+		for _, last := range []uint64{0, 2, 7, 3} {
+			if err := st.CountFrom(t.Context(), fact, last); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := st.CountFrom(t.Context(), user("bea", ""), 4); err != nil {
+			t.Fatal(err)
+		}
+		p := put(t, st, episode(user("ana", "s"), "next", 3, "x"))
+		if p.Episode.Ordinal != 8 || p.State.LastOrdinal != 8 {
+			t.Errorf("the next is %d of %d, want 8", p.Episode.Ordinal, p.State.LastOrdinal)
+		}
+		if p := put(t, st, episode(user("bea", "s"), "first", 3, "x")); p.Episode.Ordinal != 5 {
+			t.Errorf("the first that is left is %d, want 5", p.Episode.Ordinal)
+		}
+		equal(t, "(0,8]", []string{"e1", "e2", "next"}, episodeIDs(must(st.EpisodeRange(t.Context(), fact, events.Range{To: 8}))(t)))
+		if again := put(t, st, episode(user("ana", "s"), "e2", 1, "text 2")); again.Episode.Ordinal != 2 {
+			t.Errorf("what is there has ordinal %d now, want 2", again.Episode.Ordinal)
+		}
+	})
 	t.Run("ranges", func(t *testing.T) {
 		t.Parallel()
 		st := s.open(t)
