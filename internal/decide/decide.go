@@ -75,6 +75,12 @@ type Lookup interface {
 	// ByPredicate returns every version of every fact with that subject and
 	// predicate, closed ones included.
 	ByPredicate(ctx context.Context, subject, predicate string) ([]events.Fact, error)
+	// ByTriple returns every version, closed ones included, that has the subject
+	// and predicate of one of ts, and its object, as objects are compared (see
+	// lex.Object), or cardinality one. It may return others with that subject and
+	// predicate. A user can like a thousand things: what is known of the others
+	// must cost nothing.
+	ByTriple(ctx context.Context, ts []events.Triple) ([]events.Fact, error)
 	// Versions returns every version of a fact; none for an unknown id.
 	Versions(ctx context.Context, id string) ([]events.Fact, error)
 	// Similar returns up to limit valid facts whose text is most similar, best

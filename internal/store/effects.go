@@ -49,10 +49,16 @@ type FactReader interface {
 	// FactsByID returns the newest versions of those ids that exist in the fact
 	// scope, in no order.
 	FactsByID(ctx context.Context, fact scope.Scope, ids []string) ([]Fact, error)
-	// FactsByHash (any of those hashes) and FactsByPredicate return every version,
-	// closed ones included, ordered by (id, revision).
+	// FactsByHash (any of those hashes), FactsByPredicate and FactsByTriple return
+	// every version, closed ones included, ordered by (id, revision).
+	//
+	// Of those with the subject and predicate of one of ts, FactsByTriple must
+	// return those of cardinality one and those whose object equals that one's by
+	// lex.Object, and it must not cost what is known of other objects. It may return
+	// some of them.
 	FactsByHash(ctx context.Context, fact scope.Scope, hashes []string) ([]Fact, error)
 	FactsByPredicate(ctx context.Context, fact scope.Scope, subject, predicate string) ([]Fact, error)
+	FactsByTriple(ctx context.Context, fact scope.Scope, ts []events.Triple) ([]Fact, error)
 	// Entities returns those of the fact scope whose canonical name or an alias
 	// equals one of names by memory.EntityKey; nil names means all.
 	Entities(ctx context.Context, fact scope.Scope, names []string) ([]events.Entity, error)

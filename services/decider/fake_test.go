@@ -65,6 +65,10 @@ func (f *fake) FactsByPredicate(ctx context.Context, _ scope.Scope, subject, pre
 	return rows(f.mem.ByPredicate(ctx, subject, predicate))
 }
 
+func (f *fake) FactsByTriple(ctx context.Context, _ scope.Scope, ts []events.Triple) ([]store.Fact, error) {
+	return rows(f.mem.ByTriple(ctx, ts))
+}
+
 func (f *fake) Facts(_ context.Context, _ scope.Selector, q store.FactQuery) ([]store.Fact, error) {
 	return rows(slices.DeleteFunc(f.mem.Facts(), func(x events.Fact) bool {
 		return q.Session != nil && !slices.Contains(x.SessionIDs, *q.Session)

@@ -35,6 +35,11 @@ func (l lookup) ByPredicate(ctx context.Context, subject, predicate string) ([]e
 	return bare(l.deps.Facts.FactsByPredicate(ctx, l.scope, subject, predicate))
 }
 
+// ByTriple implements [decide.Lookup].
+func (l lookup) ByTriple(ctx context.Context, ts []events.Triple) ([]events.Fact, error) {
+	return bare(l.deps.Facts.FactsByTriple(ctx, l.scope, ts))
+}
+
 // Versions implements [decide.Lookup].
 func (l lookup) Versions(ctx context.Context, id string) ([]events.Fact, error) {
 	versions, err := bare(l.deps.Facts.Versions(ctx, scope.Exactly(l.scope), id))

@@ -204,6 +204,10 @@ func (f *fakeStore) FactsByHash(context.Context, scope.Scope, []string) ([]store
 	panic("query decides nothing")
 }
 
+func (f *fakeStore) FactsByTriple(context.Context, scope.Scope, []events.Triple) ([]store.Fact, error) {
+	panic("not read by the query service")
+}
+
 func (f *fakeStore) FactsByPredicate(context.Context, scope.Scope, string, string) ([]store.Fact, error) {
 	panic("query decides nothing")
 }

@@ -1,6 +1,7 @@
 package decidetest
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -45,6 +46,32 @@ func runLaws(t *testing.T, open func() decide.Decider) {
 			}
 		})
 	})
+	t.Run("what is known of other objects changes nothing", func(t *testing.T) {
+		t.Parallel()
+		rapid.Check(t, func(r *rapid.T) {
+			all := conversation(r)
+			if rapid.Bool().Draw(r, "flips") {
+				for i := range all { // as metadata may declare
+					all[i].Cardinality = rapid.SampledFrom([]events.Cardinality{events.One, events.Many}).Draw(r, "cardinality")
+				}
+			}
+			breaker := decide.Breaker{Limit: rapid.IntRange(0, 3).Draw(r, "limit"), Window: 1000 * time.Hour}
+			narrow, wide := newScene(t, open()), newScene(t, open())
+			narrow.breaker, wide.breaker = breaker, breaker
+			wide.lookup = generous{wide.Memory}
+			for rest := all; len(rest) > 0; {
+				n := rapid.IntRange(1, len(rest)).Draw(r, "batch")
+				few, many := hear(r, narrow, rest[:n]), hear(r, wide, rest[:n])
+				if diff := cmp.Diff(wireOf(r, many), wireOf(r, few)); diff != "" {
+					r.Fatalf("deltas (-all is known +what is asked for):\n%s", diff)
+				}
+				rest = rest[n:]
+			}
+			if diff := cmp.Diff(wide.History(), narrow.History()); diff != "" {
+				r.Fatalf("(-all is known +what is asked for):\n%s", diff)
+			}
+		})
+	})
 	t.Run("one value at any instant", func(t *testing.T) {
 		t.Parallel()
 		rapid.Check(t, func(r *rapid.T) {
@@ -82,6 +109,34 @@ func runLaws(t *testing.T, open func() decide.Decider) {
 			}
 		})
 	})
+}
+
+// generous tells all that has the subject and predicate, whatever its object.
+type generous struct{ *Memory }
+
+func (g generous) ByTriple(ctx context.Context, ts []events.Triple) ([]events.Fact, error) {
+	asked := map[events.Triple]bool{}
+	var all []events.Fact
+	for _, t := range ts {
+		t.Object = ""
+		if !asked[t] {
+			facts, err := g.ByPredicate(ctx, t.Subject, t.Predicate)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, facts...)
+		}
+		asked[t] = true
+	}
+	return all, nil
+}
+
+func wireOf(r *rapid.T, deltas events.Deltas) string {
+	raw, err := json.Marshal(deltas)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return string(raw)
 }
 
 func hear(r *rapid.T, s *scene, batch []events.Candidate) events.Deltas {

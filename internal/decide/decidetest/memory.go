@@ -147,6 +147,16 @@ func (m *Memory) ByPredicate(_ context.Context, subject, predicate string) ([]ev
 	return m.where(func(f events.Fact) bool { return f.Subject == subject && f.Predicate == predicate }), nil
 }
 
+// ByTriple implements [decide.Lookup].
+func (m *Memory) ByTriple(_ context.Context, ts []events.Triple) ([]events.Fact, error) {
+	return m.where(func(f events.Fact) bool {
+		return slices.ContainsFunc(ts, func(t events.Triple) bool {
+			return f.Subject == t.Subject && f.Predicate == t.Predicate &&
+				(f.Cardinality == events.One || lex.Object(f.Object) == lex.Object(t.Object))
+		})
+	}), nil
+}
+
 // Versions implements [decide.Lookup].
 func (m *Memory) Versions(_ context.Context, id string) ([]events.Fact, error) {
 	return slices.Clone(m.versions[id]), nil

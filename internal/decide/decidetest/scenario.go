@@ -56,18 +56,21 @@ type scene struct {
 	*Memory
 	t       *testing.T
 	decider decide.Decider
+	lookup  decide.Lookup
+	breaker decide.Breaker
 	batches int
 }
 
 func newScene(t *testing.T, d decide.Decider) *scene {
 	t.Helper()
-	return &scene{Memory: NewMemory(owner), t: t, decider: d}
+	m := NewMemory(owner)
+	return &scene{Memory: m, t: t, decider: d, lookup: m}
 }
 
 // try decides on candidates without applying the decision.
 func (s *scene) try(candidates ...events.Candidate) (decide.Decision, error) {
 	s.batches++
-	known := decide.Known{Scope: owner, At: day(100 + s.batches), Cause: "m" + day(s.batches).String(), Lookup: s.Memory}
+	known := decide.Known{Scope: owner, At: day(100 + s.batches), Cause: "m" + day(s.batches).String(), Lookup: s.lookup, Breaker: s.breaker, Held: s.Held()}
 	return s.decider.Decide(context.Background(), candidates, known)
 }
 

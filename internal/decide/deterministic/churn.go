@@ -54,7 +54,7 @@ func (d *decision) flips() (bool, error) {
 	if most := 2*d.view.rewritten(d.c) + 1; d.view.known.Breaker.Limit <= 0 || most < d.view.known.Breaker.Limit {
 		return false, nil
 	}
-	alike, err := d.view.keyed(d.c.Subject, d.c.Predicate, answers(d.fact)...)
+	alike, err := d.view.answering(tripleOf(d.c), d.c.Cardinality, answers(d.fact)...)
 	if err != nil {
 		return false, err
 	}
@@ -67,7 +67,8 @@ func (d *decision) flips() (bool, error) {
 }
 
 // rewritten counts the later versions of what has the candidate's subject and
-// predicate, as far as the view knows them: the step before asked for all.
+// predicate, as far as the view knows them: the step before asked for all that
+// answer what the candidate does.
 func (v *view) rewritten(c events.Candidate) (n int) {
 	for _, list := range v.versions {
 		for i := range list {
@@ -82,16 +83,20 @@ func (v *view) rewritten(c events.Candidate) (n int) {
 // lineage is every version of what a fact is about: of the fact, and of those
 // that said the same, or of one value at a time another, before and after it.
 func (v *view) lineage(f events.Fact) ([]events.Fact, error) {
-	if _, err := v.byKey(f.Subject, f.Predicate); err != nil {
+	of := events.Triple{Subject: f.Subject, Predicate: f.Predicate, Object: f.Object}
+	alike, err := v.answering(of, f.Cardinality, answers(f)...)
+	if err != nil {
 		return nil, err
 	}
-	if f.Predicate == "" && f.Revision > uint64(v.known.Breaker.Limit) {
+	// Earlier versions may have had other objects. Where all there may be are too
+	// few to matter, they are not asked for.
+	if f.Cardinality != events.One && uint64(len(alike))+f.Revision > uint64(v.known.Breaker.Limit) {
 		err := v.ask("id:"+f.ID, func() ([]events.Fact, error) { return v.known.Lookup.Versions(v.ctx, f.ID) })
 		if err != nil {
 			return nil, err
 		}
 	}
-	others := slices.DeleteFunc(v.find(answers(f)...), func(g events.Fact) bool { return g.ID == f.ID || !sameThing(g, f) })
+	others := slices.DeleteFunc(alike, func(g events.Fact) bool { return g.ID == f.ID || !sameThing(g, f) })
 	return sorted(append(others, v.versions[f.ID]...)), nil
 }
 

@@ -35,13 +35,14 @@ func (d *decision) duplicate() (bool, error) {
 }
 
 // resting lists the versions of the candidate's key that rest on what it rests
-// on: of the others none was made by its words, or shares their hash.
+// on and answer what it does: of the others none was made by its words, or
+// shares their hash.
 func (d *decision) resting() ([]events.Fact, error) {
 	if len(d.c.SourceEpisodeIDs) == 0 {
 		return nil, nil
 	}
 	subject, predicate := d.c.Subject, d.c.Predicate
-	return d.view.keyed(subject, predicate, sourced(subject, predicate, d.c.SourceEpisodeIDs[0]))
+	return d.view.answering(tripleOf(d.c), d.c.Cardinality, sourced(subject, predicate, d.c.SourceEpisodeIDs[0]))
 }
 
 // readBefore reports whether the candidate's words made this version, or are

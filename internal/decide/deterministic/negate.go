@@ -11,7 +11,7 @@ import (
 
 // negate is step 6 for a candidate that says that its triple no longer holds.
 func (d *decision) negate() (bool, error) {
-	ended, err := d.ending(events.Triple{Subject: d.c.Subject, Predicate: d.c.Predicate, Object: d.c.Object})
+	ended, err := d.ending(tripleOf(d.c))
 	if err != nil {
 		return false, err
 	}

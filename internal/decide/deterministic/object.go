@@ -13,22 +13,16 @@ func sameKey(f events.Fact, c events.Candidate) bool {
 	return f.Subject != "" && f.Predicate != "" && f.Subject == c.Subject && f.Predicate == c.Predicate
 }
 
+func tripleOf(c events.Candidate) events.Triple {
+	return events.Triple{Subject: c.Subject, Predicate: c.Predicate, Object: c.Object}
+}
+
 func sameTriple(f events.Fact, c events.Candidate) bool {
 	return sameKey(f, c) && plain(f.Object) == plain(c.Object)
 }
 
-// plain is an object as it is compared: folded, without article and closing
-// punctuation. "C", "C++" and "C#" stay three.
-func plain(object string) string {
-	s := strings.Join(strings.Fields(lex.Fold(object)), " ")
-	s = strings.Trim(s, ` .,;:!?"'`)
-	for _, article := range []string{"a ", "an ", "the "} {
-		if rest, ok := strings.CutPrefix(s, article); ok && rest != "" {
-			return rest
-		}
-	}
-	return s
-}
+// plain is an object as it is compared.
+func plain(object string) string { return lex.Object(object) }
 
 // says reports whether the known object tells all that the candidate's does.
 func says(f events.Fact, c events.Candidate) bool {

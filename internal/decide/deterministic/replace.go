@@ -16,7 +16,7 @@ func (d *decision) replace() (bool, error) {
 	if d.c.Cardinality == events.One {
 		of = keyed(d.c.Subject, d.c.Predicate)
 	}
-	keyed, err := d.view.keyed(d.c.Subject, d.c.Predicate, of)
+	keyed, err := d.view.answering(tripleOf(d.c), d.c.Cardinality, of)
 	if err != nil {
 		return false, err
 	}

@@ -16,7 +16,7 @@ func (d *decision) similar() (bool, error) {
 	if d.c.RuleID == memory.RuleVerbatim {
 		return false, nil // kept as it was said
 	}
-	equal, err := d.view.keyed(d.c.Subject, d.c.Predicate, triple(d.c.Subject, d.c.Predicate, d.c.Object))
+	equal, err := d.view.answering(tripleOf(d.c), d.c.Cardinality, triple(d.c.Subject, d.c.Predicate, d.c.Object))
 	if err != nil {
 		return false, err
 	}

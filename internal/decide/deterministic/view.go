@@ -22,6 +22,7 @@ type view struct {
 	known    decide.Known
 	ordinals map[string]uint64 // of the batch's episodes
 	hashes   []string          // of the batch's texts, until they are asked for
+	triples  []events.Triple   // of its candidates, likewise
 	asked    map[string]bool   // lookups made
 	versions map[string][]events.Fact
 	having   map[trait]map[string]bool // ids of which a version has the trait
@@ -41,6 +42,9 @@ func newView(ctx context.Context, known decide.Known, candidates []events.Candid
 	}
 	for _, c := range candidates {
 		v.hashes = append(v.hashes, memory.HashText(c.Text))
+		if c.Cardinality != events.One && !c.Negated && c.Subject != "" && c.Predicate != "" {
+			v.triples = append(v.triples, tripleOf(c))
+		}
 		for _, id := range c.SourceEpisodeIDs {
 			v.ordinals[id] = max(v.ordinals[id], c.Ordinal)
 		}
@@ -70,20 +74,51 @@ func (v *view) byHash(hash string) ([]events.Fact, error) {
 
 // byKey returns every version with that subject and predicate.
 func (v *view) byKey(subject, predicate string) ([]events.Fact, error) {
-	return v.keyed(subject, predicate, keyed(subject, predicate))
-}
-
-// keyed returns the versions with one of the traits, all of which imply that
-// subject and predicate: of these there may be many, as a user can like a
-// thousand things.
-func (v *view) keyed(subject, predicate string, traits ...trait) ([]events.Fact, error) {
 	if subject == "" || predicate == "" {
 		return nil, nil
 	}
-	err := v.ask("key:"+strconv.Quote(subject)+predicate, func() ([]events.Fact, error) {
+	err := v.ask(keyName(subject, predicate), func() ([]events.Fact, error) {
 		return v.known.Lookup.ByPredicate(v.ctx, subject, predicate)
 	})
-	return v.find(traits...), err
+	return v.find(keyed(subject, predicate)), err
+}
+
+// answering returns the versions with one of the traits, all of which imply the
+// triple's subject and predicate, and that the version has its object or either
+// of the two has cardinality one. Others of that subject and predicate may be
+// many, as a user can like a thousand things, and are not looked up.
+func (v *view) answering(t events.Triple, c events.Cardinality, traits ...trait) ([]events.Fact, error) {
+	if t.Subject == "" || t.Predicate == "" {
+		return nil, nil
+	}
+	if c == events.One || v.asked[keyName(t.Subject, t.Predicate)] {
+		_, err := v.byKey(t.Subject, t.Predicate)
+		return v.find(traits...), err
+	}
+	if !v.asked[tripleName(t)] {
+		// Those of the batch are known from the start.
+		triples := append([]events.Triple{t}, v.triples...)
+		facts, err := v.known.Lookup.ByTriple(v.ctx, triples)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range triples {
+			v.asked[tripleName(t)] = true
+		}
+		v.triples = nil
+		if err := v.learn(facts); err != nil {
+			return nil, err
+		}
+	}
+	return v.find(traits...), nil
+}
+
+func keyName(subject, predicate string) string {
+	return "key:" + strconv.Quote(subject) + strconv.Quote(predicate)
+}
+
+func tripleName(t events.Triple) string {
+	return keyName(t.Subject, t.Predicate) + strconv.Quote(plain(t.Object))
 }
 
 // byID returns the newest version of each id that exists.

@@ -30,7 +30,17 @@ func prepareFact(f events.Fact) (newFact, error) {
 
 // identity are the fields by which any version is found.
 func (f newFact) identity() []any {
-	return []any{"id", token(f.ID), "rev", f.Revision, "hash", token(f.Hash), "pred", token(f.Subject, f.Predicate)}
+	key := token(f.Subject, f.Predicate) + "," + tripleTag(events.Triple{Subject: f.Subject, Predicate: f.Predicate, Object: f.Object}, f.Cardinality)
+	return []any{"id", token(f.ID), "rev", f.Revision, "hash", token(f.Hash), "pred", key}
+}
+
+// tripleTag is what a version is found by among those of its subject and
+// predicate: its object, or that it has cardinality one.
+func tripleTag(t events.Triple, c events.Cardinality) string {
+	if c == events.One {
+		return token(t.Subject, t.Predicate, "one")
+	}
+	return token(t.Subject, t.Predicate, "of", lex.Object(t.Object))
 }
 
 // fields are those of the newest version.

@@ -212,6 +212,18 @@ func (s *Store) FactsByPredicate(ctx context.Context, fact scope.Scope, subject,
 	return s.allVersions(ctx, fact, "pred", []string{token(subject, predicate)})
 }
 
+// FactsByTriple implements [store.FactReader].
+func (s *Store) FactsByTriple(ctx context.Context, fact scope.Scope, ts []events.Triple) ([]store.Fact, error) {
+	if len(ts) == 0 {
+		return nil, fact.Validate()
+	}
+	var tags []string
+	for _, t := range ts {
+		tags = append(tags, tripleTag(t, events.Many), tripleTag(t, events.One))
+	}
+	return s.allVersions(ctx, fact, "pred", slices.Compact(slices.Sorted(slices.Values(tags))))
+}
+
 // allVersions returns newest and earlier versions by (id, revision), in one view.
 func (s *Store) allVersions(ctx context.Context, fact scope.Scope, field string, values []string) ([]store.Fact, error) {
 	if err := fact.Validate(); err != nil {

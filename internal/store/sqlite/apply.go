@@ -112,8 +112,8 @@ func (w *writer) putVersions(row *scopeRow, versions []events.Fact) error {
 		if err != nil {
 			return fmt.Errorf("encode version: %w", err)
 		}
-		err = w.exec(`INSERT OR IGNORE INTO versions (scope_id, id, revision, hash, subject, predicate, body)
-		  VALUES (?, ?, ?, ?, ?, ?, ?)`, row.id, v.ID, v.Revision, v.Hash, v.Subject, v.Predicate, string(body))
+		err = w.exec(`INSERT OR IGNORE INTO versions (scope_id, id, revision, hash, subject, predicate, object, body)
+		  VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, row.id, v.ID, v.Revision, v.Hash, v.Subject, v.Predicate, objectOf(v), string(body))
 		if err != nil {
 			return fmt.Errorf("insert version: %w", err)
 		}

@@ -9,6 +9,11 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
 )
 
 // vocabulary draws words as a language does: few of them often.
@@ -97,5 +102,43 @@ func insertRaw(b *testing.B, s *Store, texts []string, scopes int) {
 	})
 	if err != nil {
 		b.Fatal(err)
+	}
+}
+
+// BenchmarkFactsOf reads what a decider asks before it takes up one thing more
+// of 5,000 that a user likes.
+func BenchmarkFactsOf(b *testing.B) {
+	const known = 5000
+	s := openAt(b, Config{Path: filepath.Join(b.TempDir(), "memory.db")})
+	ana := scope.Scope{Project: "p", User: "ana"}
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for revision := range uint64(known / 250) {
+		e := events.EffectCommitted{Header: events.Header{Scope: ana}, Revision: revision + 1, Rule: "turn", CommittedAt: at}
+		for i := range uint64(250) {
+			game := fmt.Sprintf("board game number %d", revision*250+i)
+			e.Facts = append(e.Facts, events.Fact{
+				ID: game, Revision: 1, Kind: events.FactSemantic, Subject: "user", Predicate: "likes", Object: game,
+				Text: "The user likes " + game + ".", Hash: memory.HashText(game), Cardinality: events.Many, Confidence: 1,
+				EventTime: at, CreatedAt: at, UpdatedAt: at, ValidFrom: at, SourceType: events.SourceConversation,
+				SourceRole: events.RoleUser, SourceEpisodeIDs: []string{game}, RuleID: "preference.likes",
+			})
+		}
+		if err := s.Apply(b.Context(), e, revision+1); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for name, ask := range map[string]func() ([]store.Fact, error){
+		"predicate": func() ([]store.Fact, error) { return s.FactsByPredicate(b.Context(), ana, "user", "likes") },
+		"triple": func() ([]store.Fact, error) {
+			return s.FactsByTriple(b.Context(), ana, []events.Triple{{Subject: "user", Predicate: "likes", Object: "one more"}})
+		},
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := ask(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

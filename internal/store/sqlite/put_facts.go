@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"palimpsest/internal/lex"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
@@ -20,6 +21,8 @@ type newFact struct {
 	events.Fact
 	body  string
 	terms []string
+	// object is that of a fact that may have many, as objects are compared.
+	object sql.NullString
 }
 
 func prepareFact(f events.Fact) (newFact, error) {
@@ -28,7 +31,11 @@ func prepareFact(f events.Fact) (newFact, error) {
 	if err != nil {
 		return newFact{}, fmt.Errorf("sqlite: encode fact %s: %w", f.ID, err)
 	}
-	return newFact{Fact: f, body: string(body), terms: indexTerms(f.Text)}, nil
+	return newFact{Fact: f, body: string(body), terms: indexTerms(f.Text), object: objectOf(f)}, nil
+}
+
+func objectOf(f events.Fact) sql.NullString {
+	return sql.NullString{String: lex.Object(f.Object), Valid: f.Cardinality != events.One}
 }
 
 // oldFact is what an after-image replaces.
@@ -75,10 +82,10 @@ func (w *writer) putFacts(row *scopeRow, facts []newFact) error {
 
 func (w *writer) insertFact(row *scopeRow, f newFact) error {
 	created := micros(f.CreatedAt)
-	res, err := w.run(`INSERT INTO facts (scope_id, id, revision, kind, hash, subject, predicate, created_at, event_time,
+	res, err := w.run(`INSERT INTO facts (scope_id, id, revision, kind, hash, subject, predicate, object, created_at, event_time,
 	  valid_from, valid_until, archived_at, strength, access_count, last_accessed, prune_at, terms, body)
-	  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`,
-		row.id, f.ID, f.Revision, f.Kind, f.Hash, f.Subject, f.Predicate, created, micros(f.EventTime),
+	  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`,
+		row.id, f.ID, f.Revision, f.Kind, f.Hash, f.Subject, f.Predicate, f.object, created, micros(f.EventTime),
 		micros(f.ValidFrom), nullMicros(f.ValidUntil), nullMicros(f.ArchivedAt), f.Confidence, created,
 		w.pruneAt(f.Fact, f.Confidence, created), len(f.terms), f.body)
 	if err != nil {
@@ -102,9 +109,9 @@ func (w *writer) replaceFact(row *scopeRow, old *oldFact, f newFact) error {
 	if f.Confidence != old.Confidence {
 		strength = f.Confidence
 	}
-	err := w.exec(`UPDATE facts SET revision = ?, kind = ?, hash = ?, subject = ?, predicate = ?, created_at = ?, event_time = ?,
+	err := w.exec(`UPDATE facts SET revision = ?, kind = ?, hash = ?, subject = ?, predicate = ?, object = ?, created_at = ?, event_time = ?,
 	  valid_from = ?, valid_until = ?, archived_at = ?, strength = ?, prune_at = ?, terms = ?, body = ? WHERE row = ?`,
-		f.Revision, f.Kind, f.Hash, f.Subject, f.Predicate, micros(f.CreatedAt), micros(f.EventTime),
+		f.Revision, f.Kind, f.Hash, f.Subject, f.Predicate, f.object, micros(f.CreatedAt), micros(f.EventTime),
 		micros(f.ValidFrom), nullMicros(f.ValidUntil), nullMicros(f.ArchivedAt), strength,
 		w.pruneAt(f.Fact, strength, old.lastAccessed), len(f.terms), f.body, old.row)
 	if err != nil {

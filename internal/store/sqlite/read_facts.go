@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strings"
 
+	"palimpsest/internal/lex"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
@@ -180,7 +181,8 @@ func (s *Store) FactsByHash(ctx context.Context, fact scope.Scope, hashes []stri
 	if err != nil || len(hashes) == 0 {
 		return nil, err
 	}
-	return s.allVersions(ctx, `.scope_id = ? AND %.hash IN (SELECT value FROM json_each(?))`, scopeID, jsonList(hashes))
+	const where = `%.scope_id = ? AND %.hash IN (SELECT value FROM json_each(?))`
+	return s.allVersions(ctx, of("f", where), of("v", where), scopeID, jsonList(hashes))
 }
 
 // FactsByPredicate implements [store.FactReader].
@@ -189,13 +191,40 @@ func (s *Store) FactsByPredicate(ctx context.Context, fact scope.Scope, subject,
 	if err != nil {
 		return nil, err
 	}
-	return s.allVersions(ctx, `.scope_id = ? AND %.subject = ? AND %.predicate = ?`, scopeID, subject, predicate)
+	const where = `%.scope_id = ? AND %.subject = ? AND %.predicate = ?`
+	return s.allVersions(ctx, of("f", where), of("v", where), scopeID, subject, predicate)
 }
 
-// allVersions returns newest and earlier versions by (id, revision); in where, %
-// stands for the table.
-func (s *Store) allVersions(ctx context.Context, where string, args ...any) ([]store.Fact, error) {
-	list, err := s.facts(ctx, ` WHERE f`+strings.ReplaceAll(where, "%", "f"), args...)
+// FactsByTriple implements [store.FactReader].
+func (s *Store) FactsByTriple(ctx context.Context, fact scope.Scope, ts []events.Triple) ([]store.Fact, error) {
+	scopeID, err := s.scopeID(ctx, fact)
+	if err != nil {
+		return nil, err
+	}
+	var asked [][3]string
+	for _, t := range ts {
+		asked = append(asked, [3]string{t.Subject, t.Predicate, lex.Object(t.Object)})
+	}
+	list, err := json.Marshal(asked)
+	if err != nil || len(ts) == 0 {
+		return nil, err
+	}
+	// One search of the index for each triple, and one for what has no object.
+	const row = ` FROM json_each(?2) AS q CROSS JOIN # AS x ON x.scope_id = ?1
+	  AND x.subject = q.value ->> 0 AND x.predicate = q.value ->> 1 AND x.object `
+	const rows = `(SELECT $` + row + `= q.value ->> 2 UNION SELECT $` + row + `IS NULL)`
+	facts := strings.NewReplacer("#", "facts", "$", "x.row").Replace(`f.row IN ` + rows)
+	versions := strings.NewReplacer("#", "versions", "$", "x.id, x.scope_id, x.revision").Replace(`(v.id, v.scope_id, v.revision) IN ` + rows)
+	return s.allVersions(ctx, facts, versions, scopeID, string(list))
+}
+
+// of is a condition in which % stands for the table.
+func of(table, where string) string { return strings.ReplaceAll(where, "%", table) }
+
+// allVersions returns newest and earlier versions by (id, revision), with a
+// condition for either.
+func (s *Store) allVersions(ctx context.Context, newest, before string, args ...any) ([]store.Fact, error) {
+	list, err := s.facts(ctx, ` WHERE `+newest, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +232,7 @@ func (s *Store) allVersions(ctx context.Context, where string, args ...any) ([]s
 	for _, f := range list {
 		current[memory.AddressOf(f.Fact)] = true
 	}
-	earlier, err := s.versions(ctx, ` WHERE v`+strings.ReplaceAll(where, "%", "v"), args...)
+	earlier, err := s.versions(ctx, ` WHERE `+before, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -53,6 +53,7 @@ func testVersions(t *testing.T, s suite) {
 	}
 	equal(t, "by hash", []string{"f1@1 tea", "f1@3 tea", "f2@1 tea"}, texts(must(st.FactsByHash(ctx, ana, []string{v1.Hash, "no such"}))(t)))
 	equal(t, "by predicate", []string{"f1@1 tea", "f1@2 coffee", "f1@3 tea", "f2@1 tea"}, texts(must(st.FactsByPredicate(ctx, ana, "Ana", "LIKES"))(t)))
+	testTriples(t, st)
 	equal(t, "another predicate", 0, len(must(st.FactsByPredicate(ctx, ana, "ana", "LIKES"))(t)))
 	equal(t, "another scope", 0, len(must(st.FactsByHash(ctx, user("bea", ""), []string{v1.Hash}))(t)))
 
@@ -60,6 +61,41 @@ func testVersions(t *testing.T, s suite) {
 	slices.SortFunc(byID, func(a, b store.Fact) int { return len(a.Text) - len(b.Text) })
 	equal(t, "by id", 2, len(byID))
 	equal(t, "by id elsewhere", 0, len(must(st.FactsByID(ctx, user("bea", ""), []string{"f1"}))(t)))
+}
+
+func likes(object string) events.Triple {
+	return events.Triple{Subject: "Ana", Predicate: "LIKES", Object: object}
+}
+
+func addresses(list []store.Fact) (out []string) {
+	for _, f := range list {
+		out = append(out, memory.AddressOf(f.Fact).String())
+	}
+	return out
+}
+
+// testTriples: what has another object is left out, however much of it there is.
+func testTriples(t *testing.T, st store.Store) {
+	t.Helper()
+	cleo := user("cleo", "")
+	var all []events.Fact
+	for n := range 50 {
+		all = append(all, fact(fmt.Sprintf("t%02d", n), n, fmt.Sprintf("tea number %d", n)))
+	}
+	single, article, other := fact("u1", 50, "milk"), fact("u2", 51, "The Tea."), fact("u3", 52, "tea")
+	single.Cardinality, other.Predicate = events.One, "DISLIKES"
+	green := next(article, "green tea")
+	apply(t, st, effect(cleo, 1, withFacts(append(all, single, article, other)...)))
+	apply(t, st, effect(cleo, 2, func(e *events.EffectCommitted) { e.Facts, e.Versions = []events.Fact{green}, []events.Fact{article} }))
+	for object, want := range map[string][]string{
+		"tea": {"u1@1", "u2@1"}, "a green tea": {"u1@1", "u2@2"}, "Tea number 7": {"t07@1", "u1@1"}, "": {"u1@1"},
+	} {
+		equal(t, "by triple "+object, want, addresses(must(st.FactsByTriple(t.Context(), cleo, []events.Triple{likes(object)}))(t)))
+	}
+	several := []events.Triple{likes("tea number 3"), likes("tea number 4"), likes("water"), likes("tea number 3"), {Subject: "Ana", Predicate: "DISLIKES", Object: "tea"}}
+	equal(t, "by triples", []string{"t03@1", "t04@1", "u1@1", "u3@1"}, addresses(must(st.FactsByTriple(t.Context(), cleo, several))(t)))
+	equal(t, "by none", 0, len(must(st.FactsByTriple(t.Context(), cleo, nil))(t)))
+	equal(t, "by triple elsewhere", 0, len(must(st.FactsByTriple(t.Context(), user("bea", ""), several))(t)))
 }
 
 func testFacts(t *testing.T, s suite) {
