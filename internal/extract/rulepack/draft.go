@@ -90,6 +90,9 @@ func (r *reading) emit(rule *Rule, m *match, c events.Candidate, v *view) {
 		c.Negated = true
 	case ended:
 		c.Negated = true
+		if rule.Ends != "" && m.flags&flagEnded != 0 {
+			c.Predicate = rule.Ends
+		}
 		if tpl = rule.Ended; tpl == "" {
 			tpl = r.l.lx.noLonger + rule.Text
 		}

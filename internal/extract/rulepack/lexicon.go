@@ -41,6 +41,8 @@ type Lexicon struct {
 	Past     []string `yaml:"past"`
 	// Ended turns a negation into an ending ("any more").
 	Ended []string `yaml:"ended"`
+	// Compared are continuations of one that end nothing ("any more than").
+	Compared []string `yaml:"compared"`
 	// HedgeLeads are whole clauses that make the next one a guess ("i think");
 	// UnrealLeads those that make it unreal ("i wish").
 	HedgeLeads  []string `yaml:"hedge_leads"`
@@ -163,6 +165,7 @@ type lexicon struct {
 	hedges       phrases
 	past         phrases
 	ended        phrases
+	compared     phrases
 	tails        phrases
 	fillers      phrases
 	negators     phrases
@@ -208,6 +211,7 @@ func (l Lexicon) compile() *lexicon {
 	}
 	lx.leads, lx.hedgeLeads, lx.unrealLeads = newPhrases(l.Leads), newPhrases(l.HedgeLeads), newPhrases(l.UnrealLeads)
 	lx.hedges, lx.past, lx.ended, lx.tails = newPhrases(l.Hedges), newPhrases(l.Past), newPhrases(l.Ended), newPhrases(l.Tails)
+	lx.compared = newPhrases(l.Compared)
 	lx.fillers, lx.negators = newPhrases(l.Fillers), newPhrases(l.Negators)
 	return lx
 }
@@ -240,6 +244,14 @@ func (p phrases) at(ts []token, i int) int {
 		}
 	}
 	return 0
+}
+
+// endedAt is the length of what ends something at i, 0 for none.
+func (lx *lexicon) endedAt(ts []token, i int) int {
+	if lx.compared.at(ts, i) > 0 {
+		return 0
+	}
+	return lx.ended.at(ts, i)
 }
 
 func hasWords(ts []token, words []string) bool {

@@ -111,7 +111,7 @@ func (m *machine) skip(at int) (n int, f flags) {
 		return 0, 0
 	}
 	lx := m.lx
-	if n := lx.ended.at(m.ts, at); n > 0 {
+	if n := lx.endedAt(m.ts, at); n > 0 {
 		return n, flagNegated | flagEnded
 	}
 	if n := lx.negators.at(m.ts, at); n > 0 {
@@ -164,12 +164,12 @@ func (m *machine) stops(at int, typ captureType) bool {
 // tail looks for "any more" behind a match.
 func (m *machine) tail(at int) (f flags) {
 	for i := at; i < len(m.ts) && i < at+4; i++ {
-		if m.lx.ended.at(m.ts, i) > 0 {
+		if m.lx.endedAt(m.ts, i) > 0 {
 			f |= flagEnded
 		}
 	}
 	for i := max(0, at-3); i < at; i++ {
-		if m.lx.ended.at(m.ts, i) > 0 {
+		if m.lx.endedAt(m.ts, i) > 0 {
 			f |= flagEnded
 		}
 	}

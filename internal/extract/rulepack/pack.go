@@ -63,7 +63,10 @@ type Rule struct {
 	Denied     *Denial  `yaml:"denied"`
 	// Ended is the template of "no longer"; default the text behind the
 	// lexicon's no_longer.
-	Ended    string     `yaml:"ended"`
+	Ended string `yaml:"ended"`
+	// Ends is the predicate that "any more" ends, where it is not the rule's own:
+	// who does not like a thing any more liked it.
+	Ends     string     `yaml:"ends"`
 	Retracts []Retract  `yaml:"retracts"`
 	Entities []EntityOf `yaml:"entities"`
 	// List splits a capture o at commas and conjunctions into one fact each.

@@ -165,7 +165,9 @@ func (l *language) firstPerson(ts []token) []token {
 			out[i].low = base
 			return out
 		}
-		if l.lx.fillers.at(out, i) == 0 && l.lx.hedges.at(out, i) == 0 && l.lx.negators.at(out, i) == 0 {
+		between := l.lx.fillers.at(out, i) > 0 || l.lx.hedges.at(out, i) > 0 || l.lx.negators.at(out, i) > 0 ||
+			i > 0 && l.lx.ended.at(out, i-1) > 1 // the second word of "no longer"
+		if !between && l.lx.ended.at(out, i) == 0 {
 			return out
 		}
 	}
