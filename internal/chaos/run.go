@@ -75,7 +75,8 @@ type run struct {
 	left       []Kill
 	begun      time.Time
 	figures    Figures
-	known      int // episodes consolidated, when last asked
+	known      int    // episodes consolidated, when last asked
+	settled    uint64 // the same, counted by each rule
 }
 
 func (r *run) all(ctx context.Context) (err error) {
@@ -132,7 +133,7 @@ func (r *run) begin(ctx context.Context) error {
 func (r *run) disturb(ctx context.Context, said <-chan struct{}) error {
 	ticker := time.NewTicker(look)
 	defer ticker.Stop()
-	moved, last := time.Now(), r.progress()
+	moved, last := time.Now(), r.reached()
 	for {
 		select {
 		case <-ctx.Done():
@@ -149,15 +150,23 @@ func (r *run) disturb(ctx context.Context, said <-chan struct{}) error {
 				return err
 			}
 		}
-		now := r.progress()
+		now := r.reached()
 		if now != last {
 			moved, last = time.Now(), now
 		} else if time.Since(moved) > r.cfg.Patience {
-			r.figures.Stuck = fmt.Sprintf("nothing moved for %v at %+v: %v", r.cfg.Patience, now, r.watch.waiting)
+			r.figures.Stuck = fmt.Sprintf("nothing moved for %v at %+v: %v", r.cfg.Patience, now.Progress, r.watch.waiting)
 			return nil
 		}
 	}
 }
+
+// reached is how far the run is: when it moves, nothing is stuck.
+type reached struct {
+	Progress
+	settled uint64 // episodes, counted by each rule
+}
+
+func (r *run) reached() reached { return reached{r.progress(), r.settled} }
 
 func (r *run) progress() Progress {
 	p := Progress{Acknowledged: int(r.publishers.said.Load()), Consolidated: r.known, Kills: len(r.figures.Kills)}
@@ -195,7 +204,9 @@ func (r *run) look(ctx context.Context, said <-chan struct{}) (done bool, err er
 	if err != nil {
 		return false, r.excuse(ctx, err)
 	}
+	r.settled = 0
 	for _, t := range ledger.Totals {
+		r.settled += t.Consolidated
 		if t.Rule == r.cfg.Each {
 			r.known = int(t.Consolidated)
 		}

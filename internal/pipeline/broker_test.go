@@ -1,7 +1,9 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -244,9 +246,18 @@ func (b *bench) settled(stream, consumer string) {
 	if err != nil {
 		b.tb.Fatal(err)
 	}
+	in, err := b.js.Stream(b.context(), stream)
+	if err != nil {
+		b.tb.Fatal(err)
+	}
 	b.eventually(consumer+" is settled", func() bool {
 		info, err := c.Info(b.context())
-		return err == nil && info.NumPending == 0 && info.NumAckPending == 0
+		if err != nil || info.NumPending > 0 || info.NumAckPending > 0 {
+			return false
+		}
+		// The stream acknowledges a message before it tells its consumers of it.
+		last, err := in.GetLastMsgForSubject(b.context(), cmp.Or(info.Config.FilterSubject, ">"))
+		return errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && info.AckFloor.Stream >= last.Sequence
 	})
 }
 

@@ -14,7 +14,9 @@
 // row, set by compare-and-set before a tick is published, keeps replicas from
 // paying twice; correctness does not rest on it, because of overlapping ticks
 // only the one that begins at the watermark is applied. What is kept in memory
-// (the agenda, counts of slots, what was announced) only saves work.
+// (the agenda, counts of slots, what was announced) only saves work. A process
+// that starts publishes what it finds claimed again: the one before may have died
+// between a claim and its tick, which nobody would miss until it is overdue.
 //
 // Session ends. A publisher ends a session explicitly; the scheduler ends one
 // that is idle, and those that fell silent before another session of their

@@ -34,11 +34,13 @@ type Service struct {
 	cfg   Config
 	deps  Deps
 	rules []rule
+	began time.Time
 
 	fires     fires
 	slots     slots
 	agenda    agenda
 	lagging   lagging
+	resumed   resumed
 	announced announced
 
 	sweepAgain  chan struct{}
@@ -68,6 +70,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		cfg:         cfg,
 		deps:        deps,
 		rules:       rules,
+		began:       deps.Now(),
 		slots:       slots{most: cfg.Slots, rules: idsOf(rules), count: deps.Schedule.ClaimsUnderWay},
 		sweepAgain:  make(chan struct{}, 1),
 		agendaReady: make(chan struct{}, 1),

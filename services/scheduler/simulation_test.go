@@ -139,8 +139,9 @@ func TestSimulation(t *testing.T) {
 			truth: make(map[claimKey]uint64), first: make(map[claimKey]events.Range),
 		}
 		rule := memory.Rule{ID: "turn", Cadence: memory.Cadence{Every: 1}, Enabled: true}
+		cfg := Config{Rules: []memory.Rule{rule}, TickEpisodes: 7, Slots: 2}
 		for range 2 {
-			m.replicas = append(m.replicas, m.service(t, Config{Rules: []memory.Rule{rule}, TickEpisodes: 7, Slots: 2}))
+			m.replicas = append(m.replicas, m.service(t, cfg))
 		}
 		steps := map[string]func(){
 			"say":         m.say,
@@ -153,14 +154,18 @@ func TestSimulation(t *testing.T) {
 			"catch up":    m.catchUp,
 			"revisit":     func() { m.run((*Service).revisit) },
 			"sweep":       func() { m.run((*Service).sweep) },
-			"a moment":    func() { m.pass(agendaInterval) },
+			"a death": func() {
+				at := rapid.IntRange(0, len(m.replicas)-1).Draw(rt, "who")
+				m.replicas[at] = m.service(t, cfg)
+			},
+			"a moment": func() { m.pass(agendaInterval) },
 			// A store that lags for longer than ticks are waited for costs a second
 			// tick over part of a range, which the consolidator then drops.
 			"a minute": func() { m.catchUp(); m.pass(time.Minute) },
 		}
 		names := []string{
 			"say", "say", "wake", "wake", "wake", "consume", "consume", "consume", "hear", "hear", "catch up",
-			"lose a wake", "lose a tick", "lose a word", "revisit", "sweep", "a moment", "a minute",
+			"lose a wake", "lose a tick", "lose a word", "revisit", "sweep", "a moment", "a minute", "a death",
 		}
 		for range rapid.IntRange(1, 80).Draw(rt, "steps") {
 			steps[rapid.SampledFrom(names).Draw(rt, "step")]()

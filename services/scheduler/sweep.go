@@ -15,11 +15,15 @@ const maxSweepTicks = 1024
 
 // sweep looks at every scope with pending episodes, rule by rule: it finds what
 // a lost wake-up left, serves cron rules, and issues again what is overdue. Who
-// has waited for a slot comes before whom it finds.
+// has waited for a slot comes before whom it finds. The first sweep of a process
+// publishes again what is claimed, under the same ids: of what is still in its
+// stream that makes no second tick, and what was lost with the process before
+// need not wait until it is overdue.
 func (s *Service) sweep(ctx context.Context, now time.Time) ([]events.Payload, error) {
 	var out []events.Payload
+	v := s.resumed.visit()
 	for _, r := range s.rules {
-		ticks, err := s.sweepRule(ctx, r, now, maxSweepTicks-len(out))
+		ticks, err := s.sweepRule(ctx, r, now, v, maxSweepTicks-len(out))
 		out = append(out, ticks...)
 		if err != nil {
 			return settled(out, fmt.Errorf("rule %s: %w", r.ID, err))
@@ -29,13 +33,14 @@ func (s *Service) sweep(ctx context.Context, now time.Time) ([]events.Payload, e
 			return out, nil
 		}
 	}
+	s.resumed.end()
 	ticks, err := s.serve(ctx, "", maxSweepTicks-len(out))
 	return settled(append(out, ticks...), err)
 }
 
 // sweepRule issues at most n ticks; where it stops short, the rule's fire stays
 // open.
-func (s *Service) sweepRule(ctx context.Context, r rule, now time.Time, n int) ([]events.Payload, error) {
+func (s *Service) sweepRule(ctx context.Context, r rule, now time.Time, v visit, n int) ([]events.Payload, error) {
 	if err := s.openFire(ctx, r, now); err != nil {
 		return nil, err
 	}
@@ -48,7 +53,7 @@ func (s *Service) sweepRule(ctx context.Context, r rule, now time.Time, n int) (
 		if len(out) >= n {
 			return out, nil
 		}
-		t, err := s.tick(ctx, r, state, sweeping)
+		t, err := s.tick(ctx, r, state, v)
 		switch {
 		case errors.Is(err, errFull):
 			s.await(ctx, r, state)

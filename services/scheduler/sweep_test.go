@@ -9,6 +9,7 @@ import (
 
 	"palimpsest/internal/memory"
 	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
 )
 
 func TestSweepFindsLostWakeUps(t *testing.T) {
@@ -50,6 +51,40 @@ func TestSweepRepeatsWhatIsOverdue(t *testing.T) {
 	}
 	if n := w.underWay("p"); n != 1 {
 		t.Errorf("%d claims under way, want 1", n)
+	}
+}
+
+// TestStartRepeatsWhatIsClaimed: a process that died between a claim and its tick
+// leaves a claim that would hold the scope until it is overdue.
+func TestStartRepeatsWhatIsClaimed(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	dead := w.service(t, only(turn))
+	const scopes = maxSweepTicks + 10
+	lost := make(map[scope.Scope]events.TickIssued)
+	for i := range scopes {
+		dead.cfg.Slots, dead.slots.most = scopes, scopes
+		out, err := dead.wake(t.Context(), w.say(user("p", fmt.Sprint(i)), 1))
+		for _, tick := range ticksOf(t, out, err) {
+			lost[tick.Scope] = tick
+		}
+	}
+	w.pass(time.Second)
+	s := w.service(t, only(turn))
+	out, err := s.wake(t.Context(), w.say(alice, 1)) // is its own, and not lost
+	own := len(ticksOf(t, out, err))
+	for range 2 {
+		out, err := s.sweep(t.Context(), w.clock())
+		for _, tick := range ticksOf(t, out, err) {
+			if diff := cmp.Diff(lost[tick.Scope], tick); diff != "" {
+				t.Fatalf("another tick, or twice (-lost +again):\n%s", diff)
+			}
+			delete(lost, tick.Scope)
+		}
+	}
+	out, err = s.sweep(t.Context(), w.clock())
+	if n := len(ticksOf(t, out, err)); len(lost) != 0 || n != 0 || own != 0 {
+		t.Errorf("%d are not issued again, %d by the sweep after, %d at once", len(lost), n, own)
 	}
 }
 

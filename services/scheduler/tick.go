@@ -27,6 +27,9 @@ const (
 	wokenAgain
 	// sweeping looks for what is overdue as well.
 	sweeping
+	// resuming is sweeping by a process that has just started: the one before may
+	// have died between a claim and its tick.
+	resuming
 )
 
 // tick issues the next tick of a rule in a scope, or nil if there is none to
@@ -41,7 +44,7 @@ func (s *Service) tick(ctx context.Context, r rule, state memory.State, v visit)
 		return nil, err
 	}
 	wanted, isDue := due(r.Cadence, at)
-	if !isDue && v != sweeping {
+	if !isDue && v != sweeping && v != resuming {
 		return nil, nil
 	}
 	standing, err := s.deps.Schedule.ClaimOf(ctx, state.Scope, r.ID)
@@ -51,7 +54,8 @@ func (s *Service) tick(ctx context.Context, r rule, state memory.State, v visit)
 	now := s.deps.Now()
 	switch judge(standing, at.watermark, now, s.cfg.Overdue, s.cfg.OverdueMost) {
 	case claimTaken:
-		if v == wokenAgain && standing.Range.From == at.watermark {
+		again := v == wokenAgain || v == resuming && standing.At.Before(s.began) && s.resumed.first(claimed{state.Scope, r.ID})
+		if again && standing.Range.From == at.watermark {
 			return compose(r, state, at, standing), nil
 		}
 		return nil, nil
