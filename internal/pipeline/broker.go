@@ -19,11 +19,12 @@ import (
 
 // broker publishes.
 type broker struct {
-	js      jetstream.JetStream
-	conn    *nats.Conn
-	now     func() time.Time
-	timeout time.Duration
-	tracing tracing
+	js        jetstream.JetStream
+	conn      *nats.Conn
+	now       func() time.Time
+	timeout   time.Duration
+	tracing   tracing
+	admission *admission // nil for whoever adds nothing of callers
 }
 
 // Publish implements [Publisher].
@@ -50,6 +51,11 @@ func (b *broker) Publish(ctx context.Context, meta events.Meta, p events.Payload
 	out, err := b.outgoing(ctx, meta, p)
 	if err != nil {
 		return Receipt{}, err
+	}
+	if p.Kind() == events.KindEpisodeRecorded && b.admission != nil {
+		if err := b.admission.admit(ctx, out.msg.Subject); err != nil {
+			return Receipt{}, err
+		}
 	}
 	ack, err := b.send(ctx, out)
 	if err != nil {

@@ -37,6 +37,11 @@ type Config struct {
 	// UnknownGrace is how long a message of a kind that nobody knows waits for a
 	// newer version of the service. Default 1 h.
 	UnknownGrace time.Duration
+	// Backlog is how many episodes may wait to be stored, and BacklogAge how long,
+	// before a caller's next is refused with [ErrBacklog]. Defaults 100,000 and
+	// 1 min.
+	Backlog    int
+	BacklogAge time.Duration
 }
 
 // grace is how long cancelled handlers have to return before what they hold is
@@ -51,6 +56,9 @@ func (c Config) WithDefaults() Config {
 	if c.Hold == 0 {
 		c.Hold = 2 * c.Concurrency
 	}
+	if c.Backlog == 0 {
+		c.Backlog = 100_000
+	}
 	if c.MaxDeliveries == 0 {
 		c.MaxDeliveries = 20
 	}
@@ -61,7 +69,7 @@ func (c Config) WithDefaults() Config {
 		{&c.HandlerTimeout, 5 * time.Minute}, {&c.PublishTimeout, 10 * time.Second},
 		{&c.DrainTimeout, 20 * time.Second}, {&c.RetryBase, 100 * time.Millisecond},
 		{&c.RetryMax, 30 * time.Second}, {&c.UnknownGrace, time.Hour},
-		{&c.TrialRest, 5 * time.Second},
+		{&c.TrialRest, 5 * time.Second}, {&c.BacklogAge, time.Minute},
 	} {
 		if *d.field == 0 {
 			*d.field = d.value
@@ -89,5 +97,7 @@ func (c Config) Validate() error {
 	refuse(c.RetryMax < c.RetryBase, "retry max: %v is less than retry base %v", c.RetryMax, c.RetryBase)
 	refuse(c.TrialRest < 0, "trial rest: %v is negative", c.TrialRest)
 	refuse(c.UnknownGrace < 0, "unknown grace: %v is negative", c.UnknownGrace)
+	refuse(c.Backlog < 1, "backlog: %d is less than 1", c.Backlog)
+	refuse(c.BacklogAge < 0, "backlog age: %v is negative", c.BacklogAge)
 	return errors.Join(errs...)
 }

@@ -11,7 +11,8 @@ import (
 type Publisher interface {
 	// Publish returns once the stream holds the message. Meta's ID, Source, Time
 	// and CorrelationID are sent as given (an empty ID becomes a random one, a
-	// zero Time the clock's); its Kind and Scope are the payload's.
+	// zero Time the clock's); its Kind and Scope are the payload's. An episode is
+	// refused with [ErrBacklog] while too many wait to be stored.
 	Publish(ctx context.Context, meta events.Meta, p events.Payload) (Receipt, error)
 }
 

@@ -66,8 +66,11 @@ func New(cfg Config, deps Deps) (*Runtime, error) {
 	return &Runtime{
 		cfg: cfg, js: deps.JS, conn: deps.Conn, now: deps.Now, log: deps.Logger,
 		tracing: tracing{deps.Tracer}, seen: deps.Observer, passed: make(map[string]*atomic.Uint64),
-		broker: &broker{js: deps.JS, conn: deps.Conn, now: deps.Now, timeout: cfg.PublishTimeout, tracing: tracing{deps.Tracer}},
-		court:  newCourt(cfg, deps.JS),
+		broker: &broker{
+			js: deps.JS, conn: deps.Conn, now: deps.Now, timeout: cfg.PublishTimeout, tracing: tracing{deps.Tracer},
+			admission: &admission{js: deps.JS, now: deps.Now, most: cfg.Backlog, age: cfg.BacklogAge},
+		},
+		court: newCourt(cfg, deps.JS),
 	}, nil
 }
 

@@ -67,7 +67,7 @@ func (s *Service) problem(err error) error {
 		s.failed(err)
 		p = api.NewProblem(http.StatusServiceUnavailable, api.CodeStoreUnavailable, "", "a dependency does not answer; see /readyz")
 	}
-	if p.Status == http.StatusServiceUnavailable {
+	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests {
 		return huma.ErrorWithHeaders(p, http.Header{"Retry-After": {retryAfter}})
 	}
 	return p

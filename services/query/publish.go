@@ -25,6 +25,9 @@ func (s *Service) unpublished(field string, err error) error {
 		return api.NewProblem(http.StatusRequestEntityTooLarge, api.CodeBodyTooLarge, either(field, "body"), "is more than the stream takes")
 	}
 	s.failed(err)
+	if errors.Is(err, pipeline.ErrBacklog) {
+		return api.NewProblem(http.StatusTooManyRequests, api.CodeRateLimited, field, "too much of what was said waits to be stored")
+	}
 	if errors.Is(err, pipeline.ErrFull) {
 		return api.NewProblem(http.StatusInsufficientStorage, api.CodeStorageFull, field, "the disk is full; see /readyz")
 	}

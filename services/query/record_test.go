@@ -235,6 +235,7 @@ func TestRecordPublishFails(t *testing.T) {
 		code   string
 	}{
 		{"down", errDown, 503, api.CodeStreamUnavailable},
+		{"backlog", fmt.Errorf("%w: 100000 messages", pipeline.ErrBacklog), 429, api.CodeRateLimited},
 		{"too large", pipeline.Reject(events.CodeTooLarge, "", errDown), 413, api.CodeBodyTooLarge},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -252,7 +253,7 @@ func TestRecordPublishFails(t *testing.T) {
 			if p.Status != tc.status || p.Code != tc.code || p.Field != "messages[1]" || strings.Contains(a.body, "10.0.0.7") {
 				t.Errorf("%+v", p)
 			}
-			if (a.header.Get("Retry-After") != "") != (tc.status == 503) {
+			if (a.header.Get("Retry-After") != "") != (tc.status == 503 || tc.status == 429) {
 				t.Errorf("Retry-After %q", a.header.Get("Retry-After"))
 			}
 			if n := len(r.publisher.sent()); n != 1 {
