@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -239,6 +240,8 @@ func (h *house) catchUp(ctx context.Context) {
 	if err == nil {
 		copied, err = h.consolidator.CatchUp(ctx, broker.NewJournal(h.streams.JetStream()), last)
 	}
+	unburied, failed := h.unbury(ctx)
+	copied, err = copied+unburied, cmp.Or(err, failed)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:

@@ -57,6 +57,21 @@ func (s *Service) CatchUp(ctx context.Context, from audit.Tail, after uint64) (c
 	return copied, refused
 }
 
+// CopyOne copies into the audit log the effect that stands at a sequence of AUDIT,
+// and reports whether AUDIT holds it.
+func (s *Service) CopyOne(ctx context.Context, from audit.Tail, sequence uint64) (found bool, err error) {
+	for e, err := range from.All(ctx, sequence-1) {
+		if err != nil {
+			return false, fmt.Errorf("read audit: %w", err)
+		}
+		if e.Sequence != sequence {
+			break
+		}
+		return true, s.sink(ctx, []events.Event[events.EffectCommitted]{e})
+	}
+	return false, nil
+}
+
 // copyBatch writes effects at once, or each by itself where one is refused. It
 // returns how many the log took, and the first refusal.
 func (s *Service) copyBatch(ctx context.Context, batch []events.Event[events.EffectCommitted]) (copied int, err error) {
