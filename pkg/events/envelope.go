@@ -62,7 +62,7 @@ func Decode(raw Raw) (Meta, []byte, error) {
 		err = malformed("specversion", "is required: the message has no CloudEvents headers")
 	}
 	if a.traceparent == "" {
-		a.traceparent, a.tracestate = h.get("traceparent"), h.get("tracestate")
+		a.traceparent, a.tracestate = h.get(traceHeader), h.get(stateHeader)
 	}
 	a.fill(&meta)
 	if err == nil {

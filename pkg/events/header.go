@@ -19,11 +19,17 @@ type header struct {
 }
 
 func readHeader(from map[string][]string) header {
-	h := header{values: make(map[string]string, len(from))}
+	var h header
 	for name, values := range from {
+		if !ours(name) {
+			continue
+		}
 		name = strings.ToLower(name)
 		for _, v := range values {
-			if earlier, ok := h.values[name]; ok && earlier != v && ours(name) && (h.twice == "" || name < h.twice) {
+			if h.values == nil {
+				h.values = make(map[string]string, len(from))
+			}
+			if earlier, ok := h.values[name]; ok && earlier != v && !traces(name) && (h.twice == "" || name < h.twice) {
 				h.twice = name
 			}
 			h.values[name] = v
@@ -32,9 +38,23 @@ func readHeader(from map[string][]string) header {
 	return h
 }
 
-// ours reports whether a header is one that the envelope is read from.
+// Where publishers that know nothing of CloudEvents name a trace.
+const (
+	traceHeader = "traceparent"
+	stateHeader = "tracestate"
+)
+
+// ours reports whether a header is one that the envelope is read from, however
+// it is spelled. Brokers and clients add others.
 func ours(name string) bool {
-	return strings.HasPrefix(name, attributePrefix) || name == "content-type" || name == "nats-msg-id"
+	if len(name) >= len(attributePrefix) && strings.EqualFold(name[:len(attributePrefix)], attributePrefix) {
+		return true
+	}
+	return strings.EqualFold(name, "content-type") || strings.EqualFold(name, HeaderMessageID) || traces(name)
+}
+
+func traces(name string) bool {
+	return strings.EqualFold(name, traceHeader) || strings.EqualFold(name, stateHeader)
 }
 
 func (h header) get(name string) string { return h.values[name] }
