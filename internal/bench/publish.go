@@ -63,7 +63,6 @@ func measurePublish(ctx context.Context, b *bench) ([]Figure, error) {
 
 // publishSides are those whose acknowledgements are compared, the bare server
 // first.
-// first.
 var publishSides = []struct {
 	name, peer string
 	who        caller
