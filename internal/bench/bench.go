@@ -137,7 +137,7 @@ type sizes struct {
 }
 
 var (
-	fullSizes  = sizes{sync: 2_000, async: 30_000, flood: 4_000, stored: 20_000, pace: 200, probes: 50, repeats: 3, messages: 4_000, settle: time.Second}
+	fullSizes  = sizes{sync: 2_000, async: 30_000, flood: 4_000, stored: 40_000, pace: 200, probes: 50, repeats: 3, messages: 4_000, settle: time.Second}
 	quickSizes = sizes{sync: 20, async: 200, flood: 200, stored: 200, pace: 20, probes: 3, repeats: 1, messages: 200, settle: 100 * time.Millisecond}
 )
 
