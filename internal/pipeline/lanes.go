@@ -34,6 +34,7 @@ type lanes struct {
 	ready   []*lane // those with a message to run, none of it running
 	workers int
 	quarantine
+	parking bool // a message may be parked
 	closed  bool // draining: nothing is retried here any more
 	workerG sync.WaitGroup
 }
@@ -177,7 +178,7 @@ func (l *lanes) signal() {
 }
 
 func (l *lanes) park(d *delivery, delay time.Duration) {
-	d.state = parked
+	d.state, l.parking = parked, true
 	if l.closed {
 		l.signal() // the drain takes it
 	}
@@ -203,10 +204,15 @@ func (l *lanes) unpark(d *delivery) {
 // unparkAll retries at once what nothing but an outage kept: something got
 // through, so whatever was down is up.
 func (l *lanes) unparkAll() {
+	if !l.parking { // whatever gets through asks
+		return
+	}
+	l.parking = false
 	for _, d := range l.held {
 		if d.state == parked && d.strikes == 1 {
 			l.unpark(d)
 		}
+		l.parking = l.parking || d.state == parked
 	}
 }
 
