@@ -26,7 +26,7 @@ import (
 // end. Both are generous: the machine may be busy.
 const (
 	startLimit = 60 * time.Second
-	patience   = 60 * time.Second
+	patience   = 3 * time.Minute
 )
 
 // instance is one running Palimpsest.

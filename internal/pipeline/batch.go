@@ -87,7 +87,7 @@ func (b *batcher) pause(d time.Duration) {
 func (b *batcher) collect() ([]*member, error) {
 	var got []*delivery
 	s := &source{
-		binding: b.binding, log: b.log,
+		binding: b.binding, log: b.log, doubt: func() {},
 		accept: func(msg jetstream.Msg) {
 			d, err := newDelivery(msg)
 			if err != nil {

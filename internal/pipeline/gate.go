@@ -42,6 +42,11 @@ func (g *gate) accept(d *delivery, pin string) (given []*delivery) {
 	return given
 }
 
+// doubt closes the gate though the pin stays: a message may have been sent here
+// that nobody received. It comes back when its ack wait ends, behind newer ones,
+// which must wait for it.
+func (g *gate) doubt() { g.open = false }
+
 // lose closes the gate: the pin is somebody else's, who waits for what is held
 // here. Handlers under way finish; all else is let go of and returned.
 func (g *gate) lose() (given []*delivery) {
@@ -54,12 +59,20 @@ func (g *gate) shut() bool { return !g.open && len(g.waiting) > 0 }
 
 // try opens the gate if nothing is held elsewhere. What is held is counted
 // before the broker is asked: a message that arrives in between must not stand
-// in for one that is missing.
+// in for one that is missing. Neither must one that is being acknowledged, which
+// counts here and no longer there, so what was let through must have been
+// settled, or wait to be tried again.
 func (g *gate) try(ctx context.Context) error {
-	held := g.lanes.len()
+	held, busy := g.lanes.census(len(g.waiting))
+	if busy {
+		return nil
+	}
 	pending, err := g.pending(ctx)
 	if err != nil || pending != held {
 		return err
+	}
+	if after, busy := g.lanes.census(len(g.waiting)); busy || after != held {
+		return nil
 	}
 	slices.SortFunc(g.waiting, func(a, b *delivery) int {
 		if a.seq < b.seq {

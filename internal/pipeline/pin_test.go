@@ -214,6 +214,47 @@ func TestGate(t *testing.T) {
 	}
 }
 
+// TestP3GateIsShutWhereAMessageMayBeLost: what a request brought that ended
+// without the broker's word may lack a message, which must not be overtaken; and
+// one that is being acknowledged does not stand in for it.
+func TestP3GateIsShutWhereAMessageMayBeLost(t *testing.T) {
+	t.Parallel()
+	var ran []uint64
+	began, finish := make(chan struct{}, 1), make(chan struct{})
+	l := newLanes(4, true, new(atomic.Uint64), func(d *delivery) next {
+		ran = append(ran, d.seq) // one key: one at a time
+		if d.seq == 7 {
+			began <- struct{}{}
+			<-finish
+		}
+		return next{passed: true}
+	})
+	pending := 1
+	g := &gate{lanes: l, pending: func(context.Context) (int, error) { return pending, nil }}
+	try := func(open bool) {
+		t.Helper()
+		if err := g.try(t.Context()); err != nil || g.open != open {
+			t.Fatalf("open %v, want %v; %v", g.open, open, err)
+		}
+	}
+	g.accept(&delivery{key: "k", seq: 7}, "a")
+	try(true)
+	<-began
+	g.doubt() // 8 was sent, and not received
+	g.accept(&delivery{key: "k", seq: 9}, "a")
+	pending = 2 // 8 and 9, for 7 is acknowledged and not let go of yet
+	try(false)
+	close(finish)
+	l.wait()
+	try(false) // 9 alone is held
+	g.accept(&delivery{key: "k", seq: 8, deliveries: 2}, "a")
+	try(true)
+	l.wait()
+	if want := []uint64{7, 8, 9}; !slices.Equal(ran, want) {
+		t.Errorf("ran %v, want %v", ran, want)
+	}
+}
+
 func TestCheckConsumer(t *testing.T) {
 	t.Parallel()
 	good := jetstream.ConsumerConfig{

@@ -39,8 +39,9 @@ type source struct {
 	want func(stop context.Context) int
 	// accept takes a message and must not block.
 	accept func(jetstream.Msg)
-	// lost is told that the pin moved.
-	lost func()
+	// lost is told that the pin moved, doubt that a request ended without the
+	// broker's word: what it sent last may not have been received.
+	lost, doubt func()
 	// idle runs every gatePoll, between messages, while it returns true.
 	idle func(context.Context) bool
 }
@@ -83,12 +84,17 @@ func (s *source) fetchFor(stop context.Context, n int, expiry time.Duration) err
 	if s.binding.pinned {
 		opts = append(opts, jetstream.FetchPriorityGroup(PinGroup))
 	}
+	began := time.Now()
 	batch, err := s.binding.consumer.Fetch(n, opts...)
 	if err != nil {
+		s.doubt()
 		return err
 	}
 	s.take(stop, batch.Messages(), cancel)
-	err = batch.Error()
+	// The client ends a request by itself, too, and does not always say so.
+	if err = batch.Error(); err != nil || time.Since(began) > expiry+late-lull {
+		s.doubt()
+	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, nats.ErrTimeout) {
 		return nil
 	}

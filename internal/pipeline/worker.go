@@ -53,7 +53,7 @@ func (w *worker) run(life lifetime) {
 	w.handlers = life.handlers
 	endBeats := w.startBeats()
 	defer endBeats()
-	s := &source{binding: w.binding, log: w.log, want: w.want, accept: w.accept, lost: w.lostPin, idle: w.tryGate}
+	s := &source{binding: w.binding, log: w.log, want: w.want, accept: w.accept, lost: w.lostPin, doubt: w.doubt, idle: w.tryGate}
 	s.run(life.stop)
 	w.drain()
 }
@@ -102,6 +102,12 @@ func (w *worker) accept(msg jetstream.Msg) {
 func (w *worker) lostPin() {
 	if w.gate != nil {
 		w.giveBack(w.gate.lose())
+	}
+}
+
+func (w *worker) doubt() {
+	if w.gate != nil {
+		w.gate.doubt()
 	}
 }
 
