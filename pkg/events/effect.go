@@ -88,6 +88,26 @@ func (a *Applied) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
+// MarshalEffect is the JSON of an effect, as [json.Marshal] gives it but for the
+// order of its members. It costs less: what a MarshalJSON returns is read once
+// more by its caller.
+func MarshalEffect(e EffectCommitted) ([]byte, error) {
+	type members EffectCommitted
+	applied := make([]appliedWire, len(e.Applied))
+	deltas := make([]deltaWire, len(e.Applied))
+	for i, a := range e.Applied {
+		if a.Delta == nil {
+			return nil, invalid("delta", "is required")
+		}
+		deltas[i] = a.Delta.wire()
+		applied[i] = appliedWire{Delta: &deltas[i], FactID: a.FactID, Before: a.Before, After: a.After}
+	}
+	return json.Marshal(struct {
+		*members
+		Applied []appliedWire `json:"applied,omitempty"`
+	}{(*members)(&e), applied})
+}
+
 // Tally is what an effect settles in the ledger.
 type Tally struct {
 	Episodes   int `json:"episodes"`   // of the range

@@ -9,6 +9,34 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// MarshalEffect is json.Marshal, but for the order.
+func TestMarshalEffect(t *testing.T) {
+	t.Parallel()
+	for _, s := range samples() {
+		e, ok := s.payload.(EffectCommitted)
+		if !ok {
+			continue
+		}
+		for _, e := range []EffectCommitted{e, {Header: e.Header, Revision: 1}} {
+			var want, got any
+			raw, err := json.Marshal(e)
+			if err != nil || json.Unmarshal(raw, &want) != nil {
+				t.Fatal(err)
+			}
+			fast, err := MarshalEffect(e)
+			if err != nil || json.Unmarshal(fast, &got) != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		}
+	}
+	if _, err := MarshalEffect(EffectCommitted{Applied: []Applied{{}}}); err == nil {
+		t.Error("an effect with a delta of nothing is written")
+	}
+}
+
 // What is written in structured mode is read back as it was sent, by us and by
 // the SDK of the standard.
 func TestEncodeStructured(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 // turns, each into a database of its own. The rows of the bare batches are made
 // beforehand, JSON included, which flatters them.
 func BenchmarkWrite(b *testing.B) {
-	for _, n := range []int{100, 400, 2000} {
+	for _, n := range []int{100, 400, 1000, 2000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) { compareWrites(b, n) })
 	}
 }

@@ -118,7 +118,7 @@ func effectBlock(effects []events.Event[events.EffectCommitted]) (block, error) 
 	type row = events.Event[events.EffectCommitted]
 	blobs := make([][]byte, len(effects))
 	for i, e := range effects {
-		raw, err := json.Marshal(e.Data)
+		raw, err := events.MarshalEffect(e.Data)
 		if err != nil {
 			return block{}, fmt.Errorf("encode effect %d of %s: %w", e.Data.Revision, e.Data.Scope, err)
 		}

@@ -27,7 +27,7 @@ func newPacker() (*packer, error) {
 
 // pack is an effect as JSON, deflated. It is valid until the next call.
 func (p *packer) pack(e events.EffectCommitted) ([]byte, error) {
-	raw, err := json.Marshal(e)
+	raw, err := events.MarshalEffect(e)
 	if err != nil {
 		return nil, fmt.Errorf("encode effect: %w", err)
 	}
