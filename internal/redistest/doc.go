@@ -37,7 +37,7 @@
 //   - distances agree to about six digits, because sums of float32 are made in
 //     another order;
 //   - groups come in the order of their values;
-//   - a syntax error names another offset, an error within a script stands in
+//   - a syntax error names another offset, other errors of misuse may stand in
 //     other words, and a hash that a script returns is sorted by its fields;
 //   - FT.INFO, INFO and CONFIG GET answer with what somebody reads;
 //   - nothing is on disk, nothing is evicted, memory is never short, and what
