@@ -122,6 +122,32 @@ func TestAConstructionThatWasBrokenOff(t *testing.T) {
 	}
 }
 
+// TestANewerSchemaIsRefused at the open, and when a newer program has promoted it.
+func TestANewerSchemaIsRefused(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig(t)
+	cfg.Pulse = 20 * time.Millisecond
+	s := openNew(t, cfg)
+	building := cfg
+	building.Building = true
+	made := openAt(t, building)
+	if err := made.writeMeta(t.Context(), meta{Schema: schemaVersion + 1, Embedder: cfg.Embedder}); err != nil {
+		t.Fatal(err)
+	}
+	if err := made.Promote(t.Context()); !errors.Is(err, store.ErrNewer) {
+		t.Errorf("Promote: %v, want ErrNewer", err)
+	}
+	if _, err := Open(t.Context(), cfg); !errors.Is(err, store.ErrNewer) {
+		t.Errorf("Open: %v, want ErrNewer", err)
+	}
+	if err := s.Ping(t.Context()); !errors.Is(err, store.ErrNewer) {
+		t.Errorf("Ping: %v, want ErrNewer", err)
+	}
+	if _, err := s.PutEpisode(t.Context(), spoken("1")); !errors.Is(err, store.ErrNewer) {
+		t.Errorf("PutEpisode: %v, want ErrNewer", err)
+	}
+}
+
 func TestInherit(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t)
