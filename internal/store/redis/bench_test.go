@@ -32,8 +32,6 @@ func benchEffect(user string, revision uint64) events.EffectCommitted {
 // BenchmarkApply compares effects of 32 facts with the same rows written by bare
 // pipelined HSET, one effect a pipeline, by as many writers.
 func BenchmarkApply(b *testing.B) {
-	s := openNew(b, testConfig(b))
-	raw := openNew(b, testConfig(b))
 	each := func(write func(user string, revision uint64) error) time.Duration {
 		begun := time.Now()
 		users := make(chan string)
@@ -57,16 +55,7 @@ func BenchmarkApply(b *testing.B) {
 		return time.Since(begun)
 	}
 	for b.Loop() {
-		wipe(b, s.cfg)
-		wipe(b, raw.cfg)
-		for _, st := range []*Store{s, raw} {
-			if err := st.chooseInUse(b.Context()); err != nil {
-				b.Fatal(err)
-			}
-			if err := st.prepare(b.Context()); err != nil {
-				b.Fatal(err)
-			}
-		}
+		s, raw := openNew(b, testConfig(b)), openNew(b, testConfig(b))
 		bare := each(func(user string, revision uint64) error {
 			p := raw.place(scope.Scope{Project: "p", User: user})
 			var commands [][]any

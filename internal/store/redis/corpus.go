@@ -1,8 +1,10 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"math"
+	"slices"
 	"strings"
 
 	"palimpsest/pkg/scope"
@@ -138,21 +140,33 @@ type bm25 struct {
 	frequency    map[string]float64 // documents that hold a term
 }
 
-func (r bm25) score(terms string) (sum float64) {
-	counts := map[string]float64{}
-	length := 0.0
-	for term := range strings.FieldsSeq(terms) {
-		counts[term]++
-		length++
+// order sets the scores of rows by how often they hold the terms, best first.
+func (r bm25) order(terms []string, rows []found) {
+	at := make(map[string]int, len(terms))
+	weights, counts := make([]float64, len(terms)), make([]float64, len(terms))
+	for i, term := range terms {
+		n := r.frequency[term]
+		at[term] = i
+		weights[i] = math.Log1p((max(r.docs-n, 0)+0.5)/(n+0.5)) * (k1 + 1)
 	}
 	average := max(r.length/max(r.docs, 1), 1)
-	for term, n := range r.frequency {
-		if tf := counts[term]; tf > 0 {
-			idf := math.Log1p((max(r.docs-n, 0) + 0.5) / (n + 0.5))
-			sum += idf * tf * (k1 + 1) / (tf + k1*(1-b1+b1*length/average))
+	for n := range rows {
+		clear(counts)
+		length := 0.0
+		for term := range strings.FieldsSeq(rows[n].fields["t"]) {
+			length++
+			if i, asked := at[term]; asked {
+				counts[i]++
+			}
+		}
+		rows[n].score = 0
+		for i, tf := range counts {
+			if tf > 0 {
+				rows[n].score += weights[i] * tf / (tf + k1*(1-b1+b1*length/average))
+			}
 		}
 	}
-	return sum
+	slices.SortStableFunc(rows, func(a, b found) int { return cmp.Compare(b.score, a.score) })
 }
 
 // add counts the texts of one more scope.

@@ -19,7 +19,7 @@ const maxQueryTerms = 128
 // the scope's own statistics order them.
 const (
 	overFetch    = 2
-	minimumFetch = 64
+	minimumFetch = 32
 )
 
 // SearchText implements [store.Searcher]. The server's BM25 weighs words by the
@@ -42,10 +42,7 @@ func (s *Store) SearchText(ctx context.Context, sel scope.Selector, text string,
 	if err != nil {
 		return nil, err
 	}
-	for i := range a.rows {
-		a.rows[i].score = rank.score(a.rows[i].fields["t"])
-	}
-	slices.SortStableFunc(a.rows, func(a, b found) int { return cmp.Compare(b.score, a.score) })
+	rank.order(terms, a.rows)
 	hits, err := s.readHits(ctx, q.Target, a.rows[:min(len(a.rows), q.Limit)])
 	slices.SortStableFunc(hits, compareHits)
 	return hits, err
