@@ -128,7 +128,7 @@ func (i *instance) publishAsync(js jetstream.JetStream, who scope.Scope, content
 	if err != nil {
 		i.t.Fatal(err)
 	}
-	if _, err := js.PublishAsync(events.EpisodeSubject(who), body); err != nil {
+	if _, err := js.PublishAsync(events.EpisodeSubject(who), body, jetstream.WithStallWait(patience)); err != nil {
 		i.t.Fatal(err)
 	}
 }

@@ -28,8 +28,8 @@ func TestP2ExactlyOnceEffect(t *testing.T) {
 	// message id alone, the broker would take it for Ann's for 100 ms.
 	i.record(ben, "1", "I live in Bergen")
 	i.record(ann, "1", "I live in Oslo")
-	i.publish(ann, "2", map[string]any{"content": "thanks"}) // behind all repetitions
-	i.settled(of(ann), 3)                                    // two sources: an id is its source's
+	last := i.publish(ann, "2", map[string]any{"content": "thanks"}) // behind all repetitions
+	i.settled(of(ann), 3)                                            // two sources: an id is its source's
 	i.settled(of(ben), 1)
 	if got := i.recent(of(ann)); len(got) != 3 {
 		t.Errorf("%d episodes: %q", len(got), contents(got))
@@ -40,7 +40,9 @@ func TestP2ExactlyOnceEffect(t *testing.T) {
 		t.Fatalf("dead letters: %+v", letters)
 	}
 
-	i.publish(ann, "1", map[string]any{"content": "I live in Rome"})
+	for i.publish(ann, "1", map[string]any{"content": "I live in Rome"}) < last {
+		continue // the broker took it for the last repetition
+	}
 	letters := i.buried(1)
 	if l := letters[0]; len(letters) != 1 || l.Code != events.CodeIDConflict || l.Field != "id" || l.Service != "ingest" {
 		t.Errorf("letters: %+v", letters)
