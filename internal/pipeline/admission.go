@@ -68,7 +68,7 @@ func (a *admission) look(ctx context.Context, subject string) (found, err error)
 	waiting, oldest := uint64(0), time.Time{}
 	consumers := stream.ListConsumers(ctx)
 	for info := range consumers.Info() {
-		behind := info.NumPending + uint64(max(0, info.NumAckPending)) //nolint:gosec // not negative
+		behind := info.NumPending + uint64(max(0, info.NumAckPending))
 		if behind == 0 || !slices.Contains(info.Config.PriorityGroups, PinGroup) {
 			continue
 		}
@@ -87,7 +87,7 @@ func (a *admission) look(ctx context.Context, subject string) (found, err error)
 	if err := consumers.Err(); err != nil {
 		return nil, err
 	}
-	if waiting >= uint64(a.most) { //nolint:gosec // checked by Validate
+	if waiting >= uint64(a.most) {
 		return fmt.Errorf("%w: %d messages", ErrBacklog, waiting), nil
 	}
 	if age := a.now().Sub(oldest); !oldest.IsZero() && age >= a.age {
