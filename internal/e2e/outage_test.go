@@ -79,7 +79,7 @@ func (c *cluster) ready(status int) {
 	c.t.Helper()
 	for _, m := range c.members {
 		eventually(c.t, fmt.Sprintf("status %d of %s", status, m.service), func() error {
-			res, err := http.Get(m.http + "/readyz") //nolint:noctx // it answers within its limits
+			res, err := http.Get(m.http + "/readyz")
 			if err != nil {
 				return err
 			}
