@@ -28,7 +28,8 @@ type arrow struct {
 }
 
 // arrows are those of the services. The consolidator looks whether what was said
-// is stored before it heals. Query sends what it was asked to retry where
+// is stored before it heals, and ends the letters of effects that it handed to
+// the audit log after all. Query sends what it was asked to retry where
 // it came from, and reads the rest of a letter that was clipped there.
 var arrows = map[string]arrow{
 	"ingest":    {makes: []string{events.NounStored}, looks: []string{StreamEpisodes}, reads: []string{StreamEpisodes}},
@@ -37,7 +38,8 @@ var arrows = map[string]arrow{
 	"decider":   {makes: []string{events.NounDeltas, events.NounCandidates}},
 	"consolidator": {
 		makes: []string{events.NounAudit, events.NounCandidates, events.NounCommands, events.NounDeltas, events.NounOutcomes},
-		looks: []string{StreamEpisodes, StreamAudit}, reads: []string{StreamAudit},
+		looks: []string{StreamEpisodes, StreamAudit, StreamDeadLetter}, reads: []string{StreamAudit},
+		clears: []string{StreamDeadLetter},
 	},
 	"query": {
 		makes: []string{

@@ -80,10 +80,13 @@ func TestReplayFollowsAndReportsCount(t *testing.T) {
 			}
 			return nil
 		})
-		r, err := api.Report(t.Context(), "yield", sel, client.ReportRange{})
-		if err != nil || len(r.Rows) == 0 || r.Rows[0]["extractor"] == "" || r.Rows[0]["episodes"] == 0. {
-			t.Errorf("yield: %+v, %v", r, err)
-		}
+		eventually(t, "its effects are, too", func() error {
+			r, err := api.Report(t.Context(), "yield", sel, client.ReportRange{})
+			if err == nil && (len(r.Rows) == 0 || r.Rows[0]["extractor"] == "" || r.Rows[0]["episodes"] == 0.) {
+				err = fmt.Errorf("yield: %+v", r)
+			}
+			return err
+		})
 	})
 }
 
