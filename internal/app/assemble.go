@@ -80,7 +80,7 @@ func (h *house) openStores(ctx context.Context) error {
 	if !h.shape.auditLog() {
 		return nil
 	}
-	if h.auditLog, h.auditGone, err = openAudit(ctx, h.cfg); err != nil {
+	if h.auditLog, h.auditGone, err = openAudit(ctx, h.cfg, h.log); err != nil {
 		return err
 	}
 	h.later("audit log", func(context.Context) error { return h.auditLog.Close() })

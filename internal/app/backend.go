@@ -80,7 +80,7 @@ func openMemory(ctx context.Context, cfg Config, embedder embed.Info, now func()
 	if cfg.Memory != backendFile {
 		to := cfg.redis()
 		to.Embedder, to.Now, to.Logger = embedder, now, log
-		err := await(ctx, func() error {
+		err := await(ctx, log, "memory", cfg.Memory, func() error {
 			opened, err := redis.Open(ctx, to)
 			if err == nil {
 				memory = opened
@@ -104,16 +104,16 @@ func openMemory(ctx context.Context, cfg Config, embedder embed.Info, now func()
 
 // openAudit opens the audit log that the configuration names. gone is closed
 // when a file of it vanishes; nil where it has none.
-func openAudit(ctx context.Context, cfg Config) (log audit.Log, gone <-chan struct{}, err error) {
+func openAudit(ctx context.Context, cfg Config, log *slog.Logger) (kept audit.Log, gone <-chan struct{}, err error) {
 	if cfg.Audit != backendFile {
-		err := await(ctx, func() error {
+		err := await(ctx, log, "audit", cfg.Audit, func() error {
 			opened, err := clickhouse.Open(ctx, cfg.clickHouse())
 			if err == nil {
-				log = opened
+				kept = opened
 			}
 			return err
 		})
-		return log, nil, err
+		return kept, nil, err
 	}
 	file, err := auditsqlite.Open(ctx, auditsqlite.Config{
 		Path: cfg.dataPath(auditFile), Full: cfg.NATS.Sync == string(broker.SyncAlways),
@@ -161,14 +161,22 @@ const (
 	awayAgain = 500 * time.Millisecond
 )
 
-// await tries again to open what is away.
-func await(ctx context.Context, open func() error) error {
+// await tries again to open what is away: the server at url, which a setting
+// names.
+func await(ctx context.Context, log *slog.Logger, setting, url string, open func() error) error {
 	ticker := time.NewTicker(awayAgain)
 	defer ticker.Stop()
-	for began := time.Now(); ; {
+	began, told := time.Now(), false
+	for {
 		err := open()
-		if err == nil || !away(err) || time.Since(began) > awayLimit {
+		switch {
+		case err == nil || !away(err):
 			return err
+		case time.Since(began) > awayLimit:
+			return &userError{fmt.Sprintf("%s: %s cannot be reached: %v", setting, config.MaskURL(url), reason(err)), err}
+		case !told:
+			log.Warn("waiting for a server", "setting", setting, "url", config.MaskURL(url), "error", err)
+			told = true
 		}
 		select {
 		case <-ticker.C:

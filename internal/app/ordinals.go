@@ -192,7 +192,7 @@ func (c cure) count(ctx context.Context, said *ingest.Service, behind store.Stor
 	case c.auditLog != nil:
 		counting.kept = c.auditLog
 	case c.cfg.Audit != backendFile:
-		kept, _, err := openAudit(ctx, c.cfg)
+		kept, _, err := openAudit(ctx, c.cfg, c.log)
 		if err != nil {
 			return fmt.Errorf("count episodes: %w", err)
 		}

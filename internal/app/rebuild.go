@@ -123,14 +123,14 @@ func (r *rebuilding) openStreams(ctx context.Context) (err error) {
 	if r.cfg.NATS.URL == natsEmbedded {
 		r.streams, err = r.openOwn()
 	} else {
-		r.streams, err = openStreams(ctx, r.cfg, "palimpsest rebuild", r.log)
+		r.streams, err = openStreams(ctx, r.cfg, "rebuild", r.log)
 	}
 	if err != nil {
 		return err
 	}
 	r.later("broker", r.streams.Shutdown)
 	r.journal = broker.NewJournal(r.streams.JetStream())
-	if r.auditLog, _, err = openAudit(ctx, r.cfg); err != nil {
+	if r.auditLog, _, err = openAudit(ctx, r.cfg, r.log); err != nil {
 		return err
 	}
 	r.later("audit log", func(context.Context) error { return r.auditLog.Close() })

@@ -65,8 +65,12 @@ func TestMisuseOfUp(t *testing.T) {
 	refused(t, 1, "missing.yaml", "", up(dir, "--config", filepath.Join(dir, "missing.yaml"))...)
 	refused(t, 2, "--flavour", "", up(dir, "--flavour", "vanilla")...)
 	refused(t, 2, "frobnicate", "", "frobnicate")
+	alone := filepath.Join(dir, "alone.yaml")
+	if err := os.WriteFile(alone, []byte("memory: sqlite\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, service := range []string{"ingest", "scheduler", "extractor", "decider", "consolidator", "query"} {
-		refused(t, 1, "palimpsest up", "", service)
+		refused(t, 1, "palimpsest up", "", service, "--config", alone)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"palimpsest/internal/store"
 )
@@ -47,6 +48,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	logging.Disable() // all that the client says comes as an error too
 	s := &Store{cfg: cfg.withDefaults(), lost: make(chan struct{}), nodes: map[string]bool{}, strangers: map[string]bool{}}
 	var err error
 	if s.client, err = connect(s.cfg.URL, s.greet); err != nil {
