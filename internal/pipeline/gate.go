@@ -62,17 +62,25 @@ func (g *gate) shut() bool { return !g.open && len(g.waiting) > 0 }
 // in for one that is missing. Neither must one that is being acknowledged, which
 // counts here and no longer there, so what was let through must have been
 // settled, or wait to be tried again.
-func (g *gate) try(ctx context.Context) error {
-	held, busy := g.lanes.census(len(g.waiting))
+//
+// If the broker counts less than waits here, and nothing else is held, it is done
+// with some of that: the last replica acknowledged it late, or the stream dropped
+// it. Nobody can tell which, so all is given back; only the rest comes again.
+func (g *gate) try(ctx context.Context) (given []*delivery, err error) {
+	held, busy := g.lanes.census()
 	if busy {
-		return nil
+		return nil, nil
 	}
 	pending, err := g.pending(ctx)
-	if err != nil || pending != held {
-		return err
+	if err != nil {
+		return nil, err
 	}
-	if after, busy := g.lanes.census(len(g.waiting)); busy || after != held {
-		return nil
+	if pending < held && held == len(g.waiting) {
+		g.waiting = nil
+		return g.lanes.release(func(*delivery) bool { return false }), nil
+	}
+	if after, busy := g.lanes.census(); pending != held || busy || after != held {
+		return nil, nil
 	}
 	slices.SortFunc(g.waiting, func(a, b *delivery) int {
 		if a.seq < b.seq {
@@ -82,5 +90,5 @@ func (g *gate) try(ctx context.Context) error {
 	})
 	g.lanes.enqueue(g.waiting...)
 	g.open, g.waiting = true, nil
-	return nil
+	return nil, nil
 }

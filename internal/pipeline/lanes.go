@@ -233,18 +233,12 @@ func (l *lanes) len() int {
 	return len(l.held)
 }
 
-// census counts what is held, and reports whether any of it runs or is about to,
-// besides so many that were not let in yet.
-func (l *lanes) census(waiting int) (held int, busy bool) {
+// census counts what is held, and reports whether any of it runs or is about to.
+// What waits behind a parked message of its key does neither.
+func (l *lanes) census() (held int, busy bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	parkedNow := 0
-	for _, d := range l.held {
-		if d.state == parked {
-			parkedNow++
-		}
-	}
-	return len(l.held), len(l.held)-parkedNow > waiting
+	return len(l.held), l.active > 0 || len(l.ready) > 0 || len(l.suspects) > 0
 }
 
 // each calls f for every held message with what it needs to keep it.

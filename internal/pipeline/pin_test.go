@@ -186,8 +186,8 @@ func TestGate(t *testing.T) {
 	g := &gate{lanes: l, pending: func(context.Context) (int, error) { return pending, nil }}
 	try := func() {
 		t.Helper()
-		if err := g.try(t.Context()); err != nil {
-			t.Fatal(err)
+		if given, err := g.try(t.Context()); err != nil || len(given) > 0 {
+			t.Fatalf("gave back %d, %v", len(given), err)
 		}
 		l.wait()
 	}
@@ -233,8 +233,8 @@ func TestP3GateIsShutWhereAMessageMayBeLost(t *testing.T) {
 	g := &gate{lanes: l, pending: func(context.Context) (int, error) { return pending, nil }}
 	try := func(open bool) {
 		t.Helper()
-		if err := g.try(t.Context()); err != nil || g.open != open {
-			t.Fatalf("open %v, want %v; %v", g.open, open, err)
+		if given, err := g.try(t.Context()); err != nil || len(given) > 0 || g.open != open {
+			t.Fatalf("open %v, want %v; gave back %d; %v", g.open, open, len(given), err)
 		}
 	}
 	g.accept(&delivery{key: "k", seq: 7}, "a")
@@ -252,6 +252,62 @@ func TestP3GateIsShutWhereAMessageMayBeLost(t *testing.T) {
 	l.wait()
 	if want := []uint64{7, 8, 9}; !slices.Equal(ran, want) {
 		t.Errorf("ran %v, want %v", ran, want)
+	}
+}
+
+// TestP8GateOpensBesideAParkedMessage: what waits behind a message that is to be
+// tried again keeps the gate shut for nobody else.
+func TestP8GateOpensBesideAParkedMessage(t *testing.T) {
+	t.Parallel()
+	tried, ran := make(chan uint64, 4), make(chan uint64, 4)
+	l := newLanes(4, true, new(atomic.Uint64), func(d *delivery) next {
+		if d.key == "down" {
+			tried <- d.seq
+			return next{park: true, delay: time.Hour}
+		}
+		ran <- d.seq
+		return next{passed: true}
+	})
+	defer l.release(func(*delivery) bool { return false }) // and with it the timer
+	g := &gate{lanes: l, pending: func(context.Context) (int, error) { return 3, nil }}
+	g.open, g.pin = true, "a"
+	g.accept(&delivery{key: "down", seq: 1}, "a")
+	g.accept(&delivery{key: "down", seq: 2}, "a")
+	l.wait() // 1 is parked
+	g.doubt()
+	g.accept(&delivery{key: "up", seq: 3}, "a")
+	if _, err := g.try(t.Context()); err != nil || !g.open {
+		t.Fatalf("open %v, %v", g.open, err)
+	}
+	l.wait()
+	if len(tried) != 1 || len(ran) != 1 {
+		t.Errorf("tried %d of the one scope, ran %d of the other", len(tried), len(ran))
+	}
+}
+
+// TestP7GateLetsGoOfWhatTheBrokerIsDoneWith: a message that the last replica
+// acknowledges after it was delivered here, or that the stream drops, must not
+// keep the gate shut for ever.
+func TestP7GateLetsGoOfWhatTheBrokerIsDoneWith(t *testing.T) {
+	t.Parallel()
+	var ran []uint64
+	l := newLanes(1, true, new(atomic.Uint64), func(d *delivery) next {
+		ran = append(ran, d.seq)
+		return next{passed: true}
+	})
+	g := &gate{lanes: l, pending: func(context.Context) (int, error) { return 1, nil }}
+	g.accept(&delivery{key: "k", seq: 5}, "a") // acknowledged since
+	g.accept(&delivery{key: "k", seq: 6}, "a")
+	if given, err := g.try(t.Context()); err != nil || len(given) != 2 || g.open || l.len() > 0 {
+		t.Fatalf("gave back %d, holds %d, open %v, %v", len(given), l.len(), g.open, err)
+	}
+	g.accept(&delivery{key: "k", seq: 6, deliveries: 2}, "a")
+	if _, err := g.try(t.Context()); err != nil || !g.open {
+		t.Fatalf("open %v, %v", g.open, err)
+	}
+	l.wait()
+	if !slices.Equal(ran, []uint64{6}) {
+		t.Errorf("ran %v", ran)
 	}
 }
 

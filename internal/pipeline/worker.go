@@ -123,9 +123,11 @@ func (w *worker) tryGate(stop context.Context) bool {
 	if !w.gate.shut() {
 		return false
 	}
-	if err := w.gate.try(stop); err != nil && stop.Err() == nil {
+	given, err := w.gate.try(stop)
+	if err != nil && stop.Err() == nil {
 		w.log.Warn("open gate", "error", err)
 	}
+	w.giveBack(given)
 	return w.gate.shut()
 }
 
