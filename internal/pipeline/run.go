@@ -85,9 +85,7 @@ func (w *worker) workRun(run []*delivery) (passed int) {
 	err := w.handleRun(ctx, route, in)
 	took := time.Since(began)
 	if err != nil {
-		for _, d := range run {
-			d.alone = true
-		}
+		w.lanes.again(run)
 		endRun(spans, Observation{Verdict: string(actWait)})
 		w.log.DebugContext(ctx, "run failed", "messages", len(run), "error", err)
 		return 0
@@ -100,6 +98,17 @@ func (w *worker) workRun(run []*delivery) (passed int) {
 	endRun(spans, o)
 	w.ackRun(run)
 	return len(run)
+}
+
+// again lets each of a failed run go alone. That is another attempt, and whoever
+// handles it must know: what followed from the first may not have been published.
+func (l *lanes) again(run []*delivery) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, d := range run {
+		d.alone = true
+		d.retries++
+	}
 }
 
 // readRun decodes the first messages of a run that one route takes.

@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -16,6 +17,7 @@ import (
 type runs struct {
 	release chan struct{}
 	first   sync.Once
+	told    func(run []episode) // may be nil
 	fail    func(run []string) error
 
 	mu    sync.Mutex
@@ -33,6 +35,9 @@ func (r *runs) handle(ctx context.Context, in []episode) ([]events.Payload, erro
 	ids := make([]string, len(in))
 	for i, e := range in {
 		ids[i] = e.ID
+	}
+	if r.told != nil {
+		r.told(in)
 	}
 	if r.fail != nil {
 		if err := r.fail(ids); err != nil {
@@ -148,6 +153,48 @@ func TestPanicInARunIsIsolated(t *testing.T) {
 	}
 	if got := rt.Stats()[0]; got.Handled != n || got.Panics != 2 {
 		t.Errorf("stats %+v", got)
+	}
+}
+
+// TestFailedRunIsAnAttempt: who handles a message alone after its run has failed
+// sees it a second time, as what followed from the run may not have been
+// published; one that never ran is seen for the first time.
+func TestFailedRunIsAnAttempt(t *testing.T) {
+	t.Parallel()
+	const n = 6
+	var mu sync.Mutex
+	together, alone := map[string]bool{}, map[string]int{}
+	r := runs{told: func(in []episode) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, e := range in {
+			if len(in) > 1 {
+				together[e.ID] = true
+			} else {
+				alone[e.ID] = e.Delivery
+			}
+		}
+	}}
+	r.fail = func(run []string) error {
+		if len(run) > 1 {
+			return errors.New("not together")
+		}
+		return nil
+	}
+	r.gather(t, n, 0)
+	mu.Lock()
+	defer mu.Unlock()
+	if len(alone) != n || len(together) < 2 {
+		t.Fatalf("%d of %d handled alone, %d together", len(alone), n, len(together))
+	}
+	for id, got := range alone {
+		want := 1
+		if together[id] {
+			want = 2
+		}
+		if got != want {
+			t.Errorf("message %s: attempt %d, want %d", id, got, want)
+		}
 	}
 }
 
