@@ -1,9 +1,11 @@
 package redis
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"palimpsest/internal/redisservertest"
 	"palimpsest/internal/store"
@@ -79,6 +81,39 @@ func TestP1ANodeComesBackWithLess(t *testing.T) {
 	})
 	heal, _ := remedy("1")
 	await(t, "the mend", func() bool { return s.Mend(t.Context(), heal) == nil })
+	if last := tell(t, s, "2", "hello 2").LastOrdinal; last != 2 {
+		t.Errorf("the next episode is number %d, want 2", last)
+	}
+}
+
+// TestP1NothingIsWrittenToANodeThatMayLackSomething: in a cluster no script can ask
+// the witness, so it is the first connection to a node that was started again that
+// must not carry a write. Nothing looks before.
+func TestP1NothingIsWrittenToANodeThatMayLackSomething(t *testing.T) {
+	t.Parallel()
+	nodes := redisservertest.Nodes(t, 3)
+	cfg := ownConfig(nodes[0])
+	cfg.URL, cfg.Pulse = redisservertest.ClusterURL(nodes), time.Hour
+	s := openAt(t, cfg)
+	tell(t, s, "1", "hello 1")
+	for _, node := range nodes {
+		if strings.Contains(fmt.Sprint(node.Do("KEYS", "pal:g1:*:e:*")), ":e:") {
+			node.Kill()
+			node.Start()
+			await(t, "the cluster", func() bool {
+				return strings.Contains(fmt.Sprint(node.Do("CLUSTER", "INFO")), "cluster_state:ok")
+			})
+		}
+	}
+	await(t, "the refusal", func() bool {
+		_, err := s.PutEpisode(t.Context(), spoken("2"))
+		if err == nil {
+			t.Fatal("an episode was stored on a node that may have lost some")
+		}
+		return errors.Is(err, store.ErrLost)
+	})
+	heal, _ := remedy("1")
+	mend(t, s, heal)
 	if last := tell(t, s, "2", "hello 2").LastOrdinal; last != 2 {
 		t.Errorf("the next episode is number %d, want 2", last)
 	}

@@ -39,8 +39,16 @@ func parseWitness(reply any) witness {
 // errMoved: the call was made in a tenure that has ended, and changed nothing.
 var errMoved = errors.New("redis: another generation or era began")
 
-// isRefused knows the answer of a guarded script.
+// errStranger: a write met a server of a cluster that may lack what was
+// acknowledged. It is returned bare, since the driver unwraps it.
+var errStranger = errors.New("LOST a server of the cluster was started again, or took over")
+
+// isRefused knows the answer of a guarded script, or of the greeting before it.
 func isRefused(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "LOST") }
+
+// writesIn is the key of the tenure in which a call writes to a cluster, whose
+// scripts cannot ask the witness.
+type writesIn struct{}
 
 // askWitness reads the witness and declares a loss where the servers of those run
 // ids, or what the store knows, show one.
@@ -60,7 +68,8 @@ func (s *Store) askWitness(ctx context.Context, on goredis.Scripter, known *tenu
 }
 
 // greet is the first that a new connection carries. Where the witness is of
-// another node, it is the next look that tells it of the stranger.
+// another node, it is the next look that tells it of the stranger, and no write is
+// carried to one before.
 func (s *Store) greet(ctx context.Context, cn *goredis.Conn) error {
 	id, err := runID(ctx, cn)
 	if err != nil || id == "" {
@@ -68,6 +77,9 @@ func (s *Store) greet(ctx context.Context, cn *goredis.Conn) error {
 	}
 	if s.cluster() {
 		s.meet(id)
+		if t, writes := ctx.Value(writesIn{}).(*tenure); writes && (s.isLost() || s.tenure() != t) {
+			return errStranger
+		}
 		return nil
 	}
 	w, err := s.askWitness(ctx, cn, nil, id)
@@ -264,9 +276,13 @@ func (s *Store) guardedAll(ctx context.Context, t *tenure, script *goredis.Scrip
 			return nil, err
 		}
 	}
-	pass := ""
-	if t.pass != "" && !s.cluster() {
+	pass, calling := "", ctx
+	switch {
+	case t.pass == "":
+	case !s.cluster():
 		pass = t.pass
+	case !s.through:
+		calling = context.WithValue(ctx, writesIn{}, t)
 	}
 	for i, c := range calls {
 		if pass != "" {
@@ -278,10 +294,10 @@ func (s *Store) guardedAll(ctx context.Context, t *tenure, script *goredis.Scrip
 	var err error
 	if len(calls) == 1 {
 		var reply any
-		reply, err = s.run(ctx, script, calls[0].keys, calls[0].args...)
+		reply, err = s.run(calling, script, calls[0].keys, calls[0].args...)
 		replies = []any{reply}
 	} else {
-		replies, err = s.runAll(ctx, script, calls)
+		replies, err = s.runAll(calling, script, calls)
 	}
 	if isRefused(err) {
 		if err := s.passed(ctx, t); err != nil {
