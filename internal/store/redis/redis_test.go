@@ -8,12 +8,14 @@ import (
 	"testing"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
 	"palimpsest/internal/embed"
 	"palimpsest/internal/redistest"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/storetest"
+	"palimpsest/pkg/events"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(redistest.Tests{M: m}) }
@@ -82,4 +84,44 @@ func TestStore(t *testing.T) {
 			return openAt(t, s.(*Store).cfg) //nolint:forcetypeassert // opened above
 		},
 	})
+}
+
+// answersLost sends each script twice, as the driver does where an answer gets
+// lost on its way: the caller sees what the second one did.
+type answersLost struct{}
+
+func (answersLost) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+func (answersLost) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		if err := next(ctx, cmd); err != nil || cmd.Name() != "evalsha" {
+			return err
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (answersLost) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return next
+}
+
+// TestAClaimWhoseAnswerGotLostIsWon: or its tick would be published by nobody
+// before the claim is overdue.
+func TestAClaimWhoseAnswerGotLostIsWon(t *testing.T) {
+	t.Parallel()
+	s := openNew(t, testConfig(t))
+	tell(t, s, "1", "hello")
+	claim := func(expect, next store.Claim, won bool) {
+		t.Helper()
+		stands, mine, err := s.Claim(t.Context(), ana, "turn", expect, next)
+		if err != nil || mine != won {
+			t.Fatalf("claim of %v: won %v, %v stands, %v", next, mine, stands, err)
+		}
+	}
+	first := store.Claim{Range: events.Range{To: 1}, At: said0}
+	claim(store.Claim{}, first, true) // the script is known from here on
+	s.client.AddHook(answersLost{})
+	second := store.Claim{Range: events.Range{To: 1}, At: said0.Add(time.Minute), Attempt: 1}
+	claim(first, second, true)
+	claim(first, second, false) // of another caller
 }

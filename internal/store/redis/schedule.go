@@ -15,14 +15,19 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// Claim implements [store.Schedule].
+// Claim implements [store.Schedule]. The driver sends a command again whose answer
+// got lost, and is refused by what the first one wrote: a claim that stands as it
+// was sent is the caller's.
 func (s *Store) Claim(ctx context.Context, fact scope.Scope, rule string, expect, next store.Claim) (stands store.Claim, won bool, err error) {
 	next.At = fromMicros(micros(next.At))
+	sent := false
 	err = s.write(ctx, fact, func(f fields, b *batch) error {
-		stands, won = parseClaim(f[claimField+rule]), false
-		if formatClaim(stands) != formatClaim(expect) {
+		stands = parseClaim(f[claimField+rule])
+		won = sent && formatClaim(stands) == formatClaim(next)
+		if won || formatClaim(stands) != formatClaim(expect) {
 			return nil
 		}
+		sent = true
 		b.set(f, claimField+rule, formatClaim(next))
 		b.setUnderWay(f)
 		stands, won = next, true
