@@ -27,7 +27,7 @@ type agenda struct {
 type waiting struct {
 	facts []scope.Scope
 	known map[scope.Scope]bool
-	// called have left the line and may come back to its head.
+	// called have left the line and may come back.
 	called int
 	// leftOut: it was full when somebody came.
 	leftOut bool
@@ -96,16 +96,28 @@ func (a *agenda) call(l line) (scope.Scope, bool) {
 	return fact, true
 }
 
-// settle says what became of a scope that was called: unserved, it is the head
-// of its line again. It reports whether the line has come to an end and had left
-// somebody out.
-func (a *agenda) settle(l line, fact scope.Scope, served bool) (leftOut bool) {
+// fate is what became of a scope that was called.
+type fate int
+
+const (
+	served   fate = iota
+	unserved      // no slot was free: it is the head of its line again
+	failed        // it could not be looked at: the others go first
+)
+
+// settle takes a scope back that was called and not served. It reports whether
+// the line has come to an end and had left somebody out.
+func (a *agenda) settle(l line, fact scope.Scope, as fate) (leftOut bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	w := a.lines[l]
 	w.called--
-	if !served && !w.known[fact] {
-		w.facts = slices.Insert(w.facts, 0, fact)
+	if as != served && !w.known[fact] {
+		at := 0
+		if as == failed {
+			at = len(w.facts)
+		}
+		w.facts = slices.Insert(w.facts, at, fact)
 		w.known[fact] = true
 	}
 	if len(w.facts) > 0 || w.called > 0 {

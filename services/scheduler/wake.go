@@ -183,10 +183,17 @@ func (s *Service) callOne(ctx context.Context, l line) ([]events.Payload, bool, 
 		return nil, false, nil
 	}
 	t, err := s.recall(ctx, r, fact)
-	if s.agenda.settle(l, fact, err == nil) {
+	as := failed
+	switch {
+	case err == nil:
+		as = served
+	case errors.Is(err, errFull):
+		as = unserved
+	}
+	if s.agenda.settle(l, fact, as) {
 		nudge(s.sweepAgain)
 	}
-	if errors.Is(err, errFull) {
+	if as == unserved {
 		return nil, false, nil
 	}
 	return payloads(t), err == nil, err

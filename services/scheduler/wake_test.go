@@ -278,6 +278,31 @@ func TestStoreErrorsAreRetried(t *testing.T) {
 	}
 }
 
+// TestAFailingScopeHoldsUpNobody: one that cannot be looked at, say because of a
+// damaged row, must not stay the head of its line.
+func TestAFailingScopeHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	var a agenda
+	l, bob := line{"p", "turn"}, user("p", "bob")
+	a.join(l, alice)
+	a.join(l, bob)
+	call := func(want scope.Scope, as fate) {
+		t.Helper()
+		got, ok := a.call(l)
+		if !ok || got != want {
+			t.Fatalf("called %v, want %v", got, want)
+		}
+		a.settle(l, got, as)
+	}
+	call(alice, unserved)
+	call(alice, failed)
+	call(bob, served)
+	call(alice, served)
+	if a.occupied(l) {
+		t.Error("the line has no end")
+	}
+}
+
 // TestFewReads keeps the price of a wake-up that finds nothing to do.
 func TestFewReads(t *testing.T) {
 	t.Parallel()
