@@ -104,14 +104,6 @@ func TestMarksDiffer(t *testing.T) {
 	}
 }
 
-func TestMarksCovers(t *testing.T) {
-	t.Parallel()
-	old, merged := MarksOf("Works at Fenwick since 2019."), MarksOf("Works at Fenwick Labs since 2019 and March.")
-	if !merged.Covers(old) || old.Covers(merged) {
-		t.Errorf("Covers: %+v, %+v", old, merged)
-	}
-}
-
 func TestJaccard(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

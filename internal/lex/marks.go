@@ -42,20 +42,6 @@ func (m Marks) Differ(o Marks) bool {
 		!slices.Equal(m.Dates, o.Dates) || !slices.Equal(m.Names, o.Names)
 }
 
-// Covers reports whether every number, date and name of o is among m's.
-func (m Marks) Covers(o Marks) bool {
-	return subset(o.Numbers, m.Numbers) && subset(o.Dates, m.Dates) && subset(o.Names, m.Names)
-}
-
-func subset(small, large []string) bool {
-	for _, s := range small {
-		if !slices.Contains(large, s) {
-			return false
-		}
-	}
-	return true
-}
-
 func (m *Marks) read(w word, first bool) {
 	folded := withoutPossessive(Fold(w.text))
 	capital := startsUpper(w.text)
