@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -76,18 +75,7 @@ func startGuarded(t *testing.T) *guarded {
 	}
 	opts.Host, opts.Port, opts.HTTPPort, opts.StoreDir = "127.0.0.1", server.RANDOM_PORT, 0, t.TempDir()
 	opts.NoLog, opts.NoSigs = true, true
-	srv, err := server.NewServer(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	t.Cleanup(func() {
-		srv.Shutdown()
-		srv.WaitForShutdown()
-	})
-	if !srv.ReadyForConnections(30 * time.Second) {
-		t.Fatal("the server does not start")
-	}
+	srv := serve(t, opts)
 	g := &guarded{url: srv.Addr().String()}
 	if err := broker.Apply(bounded(t), g.as(t, "operator").js, declared); err != nil {
 		t.Fatal(err)
