@@ -20,11 +20,11 @@ const Default Origin = "default"
 // Setting is one key with its value.
 type Setting struct {
 	// Key is the path of field names in snake_case: query.max_wait.
-	Key    string
-	Value  string
-	Origin Origin
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	Origin Origin `json:"origin"`
 	// Secret values are masked when printed.
-	Secret bool
+	Secret bool `json:"secret"`
 }
 
 // Settings are the leaves of a struct, by key.
