@@ -46,6 +46,8 @@ func (c *replayCommand) Validate() error {
 		return errors.New("--scope names user, agent and session already")
 	case c.Follow && c.To != point{}:
 		return errors.New("--follow has no end, --to is one")
+	case c.To.sequence > 0 && c.To.sequence < c.From.sequence, !c.To.at.IsZero() && c.To.at.Before(c.From.at):
+		return errors.New("--to lies before --from")
 	case c.After > 0 && c.From.sequence > 0:
 		return errors.New("--after and a sequence in --from exclude each other")
 	}

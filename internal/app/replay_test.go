@@ -112,7 +112,8 @@ func TestReplayRefusals(t *testing.T) {
 	for args, want := range map[string]string{
 		"--from 0": "begin at 1", "--from soon": "neither", "--to=-1": "neither", "--speed -1": "--speed", "--speed NaN": "--speed", "--speed 1e7": "--speed",
 		"--max-pause=-1s": "--max-pause", "--limit=-1": "--limit", "--format xml": "--format", "--kind merge": "--kind", "--follow --to 9": "--to",
-		"--scope /user/a/ --user b": "--scope", "--after 3 --from 4": "--after",
+		"--scope /user/a/ --user b": "--scope", "--after 3 --from 4": "--after", "--from 5 --to 2": "--to lies before",
+		"--from 2026-03-02 --to 2026-03-01": "--to lies before",
 	} {
 		if code, _, complaint := call(t, "", nil, append([]string{"replay"}, strings.Fields(args)...)...); code != exitUsage || !strings.Contains(complaint, want) {
 			t.Errorf("%s: %d %s", args, code, complaint)
