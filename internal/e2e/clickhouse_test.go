@@ -39,7 +39,7 @@ func TestP7FaultClickHouseIsKilled(t *testing.T) {
 }
 
 // wantAuditRows wants a row of the audit log for each delta in the audit stream.
-func wantAuditRows(t *testing.T, i *instance, dsn string) {
+func wantAuditRows(t testing.TB, i *instance, dsn string) {
 	t.Helper()
 	deltas := 0
 	for _, e := range i.effects(everything("default")) {

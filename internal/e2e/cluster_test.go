@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"palimpsest/internal/clickhousetest"
 )
 
@@ -107,6 +109,25 @@ func (c *cluster) set(line, into string) {
 	}
 	if err := os.WriteFile(c.config, []byte(strings.Replace(string(text), line, into, 1)), 0o600); err != nil {
 		c.t.Fatal(err)
+	}
+}
+
+// wantAsOne holds what is kept against what one process keeps that is told the
+// same and that nobody disturbs.
+func (c *cluster) wantAsOne(disturbed, calm []*script, said int) {
+	c.t.Helper()
+	quiet := start(c.t, c.t.TempDir())
+	tellAll(quiet, calm, 0, nil)
+	quiet.settled(everything("default"), said)
+	for _, s := range disturbed {
+		wantSaid(c.t, c.instance, s)
+	}
+	if diff := cmp.Diff(exported(c.t, quiet), exported(c.t, c.instance)); diff != "" {
+		c.t.Errorf("what is known (-one process +cluster):\n%s", diff)
+	}
+	wantAuditRows(c.t, c.instance, c.clickhouse)
+	if letters := c.buried(0); len(letters) > 0 {
+		c.t.Errorf("dead letters: %+v", letters)
 	}
 }
 

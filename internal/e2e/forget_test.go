@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"palimpsest/internal/clickhousetest"
 	"palimpsest/internal/redisservertest"
 )
@@ -37,23 +35,11 @@ func TestP1RedisForgetsUnderTwelveProcesses(t *testing.T) {
 	tellUpTo(c.instance, disturbed, turns, func() {})
 	c.settled(everything("default"), users*turns)
 
-	quiet := start(t, t.TempDir())
-	tellAll(quiet, calm, 0, nil)
-	quiet.settled(everything("default"), users*turns)
-	for _, s := range disturbed {
-		wantSaid(t, c.instance, s)
-	}
-	if diff := cmp.Diff(exported(t, quiet), exported(t, c.instance)); diff != "" {
-		t.Errorf("what is known (-one process +twelve on a Redis that forgot):\n%s", diff)
-	}
+	c.wantAsOne(disturbed, calm, users*turns)
 	if !slices.ContainsFunc(c.of("ingest"), func(m *member) bool {
 		return strings.Contains(m.stderr.String(), "what was said is whole in the memory store")
 	}) {
 		t.Error("no ingest noticed that anything was lost")
 	}
 	wantReplayed(t, c.instance, everything("default"))
-	wantAuditRows(t, c.instance, c.clickhouse)
-	if letters := c.buried(0); len(letters) > 0 {
-		t.Errorf("dead letters: %+v", letters)
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 
 	"palimpsest/internal/clickhousetest"
@@ -46,19 +45,7 @@ func TestP7EnginesAreRestarted(t *testing.T) {
 	tellUpTo(c.instance, disturbed, turns, func() {})
 	c.settled(everything("default"), users*turns)
 
-	quiet := start(t, t.TempDir())
-	tellAll(quiet, calm, 0, nil)
-	quiet.settled(everything("default"), users*turns)
-	for _, s := range disturbed {
-		wantSaid(t, c.instance, s)
-	}
-	if diff := cmp.Diff(exported(t, quiet), exported(t, c.instance)); diff != "" {
-		t.Errorf("what is known (-one process +six on engines that went away):\n%s", diff)
-	}
-	wantAuditRows(t, c.instance, c.clickhouse)
-	if letters := c.buried(0); len(letters) > 0 {
-		t.Errorf("dead letters: %+v", letters)
-	}
+	c.wantAsOne(disturbed, calm, users*turns)
 }
 
 // insist publishes up to a turn, each message until it is acknowledged.

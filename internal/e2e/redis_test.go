@@ -142,3 +142,25 @@ func TestP5RebuildRedis(t *testing.T) {
 		t.Errorf("after the rebuild (-before +after):\n%s", diff)
 	}
 }
+
+// TestP5RebuildBesideServices: over a broker of others the memory is built anew
+// while the services run, and they go on in what was built.
+func TestP5RebuildBesideServices(t *testing.T) {
+	t.Parallel()
+	const users, turns = 4, 24
+	c := startCluster(t, 1, soon...)
+	disturbed, calm := scripts(users, turns), scripts(users, turns)
+	tellUpTo(c.instance, disturbed, turns/2, func() {})
+	c.settled(everything("default"), users*turns/2)
+	stdout, stderr, code := run(t, nil, "--json", "--config", c.config, "rebuild")
+	var out rebuilt
+	if err := json.Unmarshal([]byte(stdout), &out); code != 0 || err != nil {
+		t.Fatalf("rebuild: exit %d, %v: %s; it said %s", code, err, stdout, stderr)
+	}
+	if !out.Switched || out.Episodes != users*turns/2 || out.Live != out.Rebuilt {
+		t.Errorf("rebuild: %+v", out)
+	}
+	tellUpTo(c.instance, disturbed, turns, func() {})
+	c.settled(everything("default"), users*turns)
+	c.wantAsOne(disturbed, calm, users*turns)
+}

@@ -57,21 +57,8 @@ func TestP1TwelveProcessesAreKilled(t *testing.T) {
 	c.through(c.of("query")[1])
 	c.settled(everything("default"), users*turns)
 
-	quiet := start(t, t.TempDir())
-	tellAll(quiet, calm, 0, nil)
-	quiet.settled(everything("default"), users*turns)
-
-	for _, s := range disturbed {
-		wantSaid(t, c.instance, s)
-	}
-	if diff := cmp.Diff(exported(t, quiet), exported(t, c.instance)); diff != "" {
-		t.Errorf("what is known (-one process +twelve, killed):\n%s", diff)
-	}
-	if letters := c.buried(0); len(letters) > 0 {
-		t.Errorf("dead letters: %+v", letters)
-	}
+	c.wantAsOne(disturbed, calm, users*turns)
 	wantReplayed(t, c.instance, everything("default"))
-	wantAuditRows(t, c.instance, c.clickhouse)
 }
 
 // tellUpTo tells every script at once up to a turn, and calls meanwhile in the
@@ -91,7 +78,7 @@ func tellUpTo(i *instance, all []*script, turn int, meanwhile func()) {
 }
 
 // wantSaid wants all that a script says, once, in its order.
-func wantSaid(t *testing.T, i *instance, s *script) {
+func wantSaid(t testing.TB, i *instance, s *script) {
 	t.Helper()
 	got := i.recent(scope.Under(s.who))
 	for l, r := 0, len(got)-1; l < r; l, r = l+1, r-1 {
@@ -103,7 +90,7 @@ func wantSaid(t *testing.T, i *instance, s *script) {
 }
 
 // exported is what `palimpsest export --content` prints.
-func exported(t *testing.T, i *instance) string {
+func exported(t testing.TB, i *instance) string {
 	t.Helper()
 	out, said, code := run(t, nil, "--server", i.HTTP, "export", "--content")
 	if code != 0 {
