@@ -143,7 +143,11 @@ func openStreams(ctx context.Context, cfg Config, name string, log *slog.Logger)
 		to.Logger = log
 		ctx, cancel := context.WithTimeout(ctx, awayLimit)
 		defer cancel()
-		return broker.OpenRemote(ctx, to, broker.Topology(cfg.topology()))
+		remote, err := broker.OpenRemote(ctx, to, broker.Topology(cfg.topology()))
+		if err != nil {
+			return nil, fmt.Errorf("nats.url: %s: %w", config.MaskURL(cfg.NATS.URL), err)
+		}
+		return remote, nil
 	}
 	host, port, err := splitAddress("nats.listen", cfg.NATS.Listen)
 	if err != nil {

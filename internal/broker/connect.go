@@ -72,6 +72,9 @@ func Connect(ctx context.Context, cfg ConnectConfig) (*nats.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to broker: %w", err)
 	}
+	if cfg.Logger != nil && !conn.IsConnected() {
+		cfg.Logger.Warn("waiting for the broker", "name", cfg.Name)
+	}
 	if err := awaitConnection(ctx, conn); err != nil {
 		conn.Close()
 		return nil, err
