@@ -118,6 +118,8 @@ type fakeLog struct {
 	effects []events.Event[events.EffectCommitted]
 	last    uint64
 	err     error
+	// read is called when a reading of effects has ended; may be nil.
+	read func()
 }
 
 func (f *fakeLog) History(_ context.Context, project, factID string) ([]audit.Record, error) {
@@ -138,6 +140,9 @@ func (f *fakeLog) Between(_ context.Context, sel scope.Selector, after, until ui
 			if e.Sequence > after && e.Sequence <= until && sel.Match(e.Scope) && !yield(e, nil) {
 				return
 			}
+		}
+		if f.read != nil {
+			f.read()
 		}
 	}
 }

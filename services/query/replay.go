@@ -117,11 +117,11 @@ func (r replay) past(e events.Event[events.EffectCommitted]) bool {
 // has dropped comes from the audit log; where that lacks some of it, the error
 // says where the replay can begin.
 func (s *Service) effects(ctx context.Context, r replay, follow bool) (func(context.Context) iter.Seq2[events.Event[events.EffectCommitted], error], error) {
-	begin, err := s.deps.Journal.Begin(ctx)
-	if err != nil {
-		return nil, err
-	}
 	if !r.from.IsZero() {
+		begin, err := s.deps.Journal.Begin(ctx)
+		if err != nil {
+			return nil, err
+		}
 		since, err := s.deps.Journal.Since(ctx, r.from.Add(-clockSpread))
 		if err != nil {
 			return nil, err
@@ -130,37 +130,54 @@ func (s *Service) effects(ctx context.Context, r replay, follow bool) (func(cont
 			r.after = max(r.after, since)
 		}
 	}
-	kept := max(begin, 1) - 1 // the last sequence that AUDIT may lack
-	if r.after < kept {
-		last, err := s.deps.Log.LastSequence(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if last < kept {
-			return nil, api.NewProblem(http.StatusGone, api.CodeTrimmed, "after",
-				"AUDIT begins at %d, and the audit log has what came before up to %d alone; resume with after=%d", begin, last, kept)
-		}
+	kept, err := s.kept(ctx, r.after)
+	if err != nil {
+		return nil, err
 	}
 	return func(ctx context.Context) iter.Seq2[events.Event[events.EffectCommitted], error] {
 		return r.narrow(s.read(ctx, r, kept, follow))
 	}, nil
 }
 
-// read joins what the audit log has up to kept to what AUDIT has behind it.
+// kept is the last sequence that AUDIT may lack. Where a replay goes on before it,
+// the audit log must have what is in between.
+func (s *Service) kept(ctx context.Context, after uint64) (uint64, error) {
+	begin, err := s.deps.Journal.Begin(ctx)
+	kept := max(begin, 1) - 1
+	if err != nil || after >= kept {
+		return kept, err
+	}
+	last, err := s.deps.Log.LastSequence(ctx)
+	if err == nil && last < kept {
+		err = api.NewProblem(http.StatusGone, api.CodeTrimmed, "after",
+			"AUDIT begins at %d, and the audit log has what came before up to %d alone; resume with after=%d", begin, last, kept)
+	}
+	return kept, err
+}
+
+// read joins what the audit log has up to kept to what AUDIT has behind it. AUDIT
+// may drop more while the log is read.
 func (s *Service) read(ctx context.Context, r replay, kept uint64, follow bool) iter.Seq2[events.Event[events.EffectCommitted], error] {
 	return func(yield func(events.Event[events.EffectCommitted], error) bool) {
-		if r.after < kept {
-			for e, err := range s.deps.Log.Between(ctx, r.sel, r.after, kept) {
+		after := r.after
+		for after < kept {
+			for e, err := range s.deps.Log.Between(ctx, r.sel, after, kept) {
 				if !yield(e, err) || err != nil {
 					return
 				}
+			}
+			var err error
+			after = kept
+			if kept, err = s.kept(ctx, after); err != nil {
+				yield(events.Event[events.EffectCommitted]{}, err)
+				return
 			}
 		}
 		stream := s.deps.Journal.Read
 		if follow {
 			stream = s.deps.Journal.Follow
 		}
-		stream(ctx, r.sel, max(r.after, kept))(yield)
+		stream(ctx, r.sel, after)(yield)
 	}
 }
 

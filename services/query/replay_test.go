@@ -164,6 +164,28 @@ func TestReplayOfWhatWasTrimmed(t *testing.T) {
 	}
 }
 
+// TestReplayWhileMoreIsTrimmed: what AUDIT drops while the log is read comes from
+// the log too, or the replay ends there; it leaves nothing out.
+func TestReplayWhileMoreIsTrimmed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for i := 1; i <= 6; i++ {
+		r.journal.commit(committed(i))
+		r.log.effects = append(r.log.effects, committed(i))
+	}
+	r.journal.begin, r.log.last = 21, 60
+	trim := func() { r.journal.begin = 41 }
+	r.log.read = trim
+	got, err := r.replayed(t.Context(), client.ReplayAudit{})
+	if diff := cmp.Diff([]uint64{10, 20, 30, 40, 50, 60}, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	r.journal.begin, r.log.last = 21, 20
+	if got, err = r.replayed(t.Context(), client.ReplayAudit{}); err == nil || len(got) > 2 {
+		t.Errorf("with a log that lacks some: %v, %v", got, err)
+	}
+}
+
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
