@@ -29,7 +29,7 @@ func (h *house) unbury(ctx context.Context) (copied int, err error) {
 				continue
 			}
 			switch found, err := h.consolidator.CopyOne(ctx, journal, l.MessageBuried.Sequence); {
-			case pipeline.IsReject(err) || err == nil && !found:
+			case pipeline.IsReject(err) || errors.As(err, new(*events.FieldError)) || err == nil && !found:
 				continue // the letter is all that there is to say
 			case err != nil:
 				return copied, err

@@ -46,7 +46,8 @@ type world struct {
 	fires    map[string]time.Time
 	holds    []store.DueHold
 	reads    int
-	looks    int // at the state of a scope
+	damaged  scope.Scope // whose claims cannot be read
+	looks    int         // at the state of a scope
 }
 
 func newWorld() *world {
@@ -209,6 +210,9 @@ func (w *world) ClaimOf(_ context.Context, fact scope.Scope, rule string) (store
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.reads++
+	if fact == w.damaged && w.damaged != (scope.Scope{}) {
+		return store.Claim{}, store.ErrDamaged
+	}
 	return w.claims[claimKey{fact, rule}], w.err
 }
 

@@ -13,6 +13,10 @@ import (
 // maxSweepTicks bounds the ticks of one run; the next follows at once.
 const maxSweepTicks = 1024
 
+// maxSweepFailures bounds the scopes that a run passes over because they cannot
+// be looked at: as many in a row are a store's that is away.
+const maxSweepFailures = 16
+
 // sweep looks at every scope with pending episodes, rule by rule: it finds what
 // a lost wake-up left, serves cron rules, and issues again what is overdue. Who
 // has waited for a slot comes before whom it finds. The first sweep of a process
@@ -49,18 +53,22 @@ func (s *Service) sweepRule(ctx context.Context, r rule, now time.Time, v visit,
 		return nil, err
 	}
 	var out []events.Payload
+	var failed []error
 	for _, state := range states {
-		if len(out) >= n {
-			return out, nil
+		if len(out) >= n || len(failed) >= maxSweepFailures {
+			return out, errors.Join(failed...)
 		}
 		t, err := s.tick(ctx, r, state, v)
 		switch {
 		case errors.Is(err, errFull):
 			s.await(ctx, r, state)
 		case err != nil:
-			return out, err
+			failed = append(failed, fmt.Errorf("%s: %w", state.Scope, err))
 		}
 		out = append(out, payloads(t)...)
+	}
+	if len(failed) > 0 {
+		return out, errors.Join(failed...)
 	}
 	return out, s.closeFire(ctx, r, now)
 }

@@ -235,6 +235,20 @@ func TestCronMissedWhileDownIsMadeUpOnce(t *testing.T) {
 	}
 }
 
+func TestSweepPassesOverADamagedScope(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	s := w.service(t, only(turn))
+	for i := range 5 {
+		w.say(user("p", fmt.Sprint(i)), 1)
+	}
+	w.damaged = user("p", "1")
+	out, err := s.sweep(t.Context(), w.clock())
+	if n := len(ticksOf(t, out, err)); n != 4 {
+		t.Errorf("%d ticks, want 4", n)
+	}
+}
+
 func TestFrequentCronIsNotStarvedByItsJitter(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
