@@ -65,12 +65,7 @@ func (f files) begin(ctx context.Context, embedder embed.Info) (draft, error) {
 }
 
 func (f files) inherit(ctx context.Context, made draft, live store.Store) error {
-	heir, mine := made.(*sqlite.Store)
-	from, both := live.(*sqlite.Store)
-	if !mine || !both {
-		return fmt.Errorf("inherit: %T from %T", made, live)
-	}
-	return heir.Inherit(ctx, from)
+	return inherit[*sqlite.Store](ctx, made, live)
 }
 
 func (f files) promote(_ context.Context, made draft, live store.Store) (string, error) {
@@ -86,6 +81,18 @@ func (f files) promote(_ context.Context, made draft, live store.Store) (string,
 
 func (f files) discard(_ context.Context, made draft) error {
 	return errors.Join(made.Close(), sqlite.Discard(f.path()+newSuffix))
+}
+
+// inherit hands a draft what only the live store of its kind knows.
+func inherit[S interface {
+	Inherit(ctx context.Context, from S) error
+}](ctx context.Context, made draft, live store.Store) error {
+	heir, mine := made.(S)
+	from, both := live.(S)
+	if !mine || !both {
+		return fmt.Errorf("inherit: %T from %T", made, live)
+	}
+	return heir.Inherit(ctx, from)
 }
 
 // indexes are generations in a Redis. Processes that run go on meanwhile, and
@@ -124,12 +131,7 @@ func (x indexes) begin(ctx context.Context, embedder embed.Info) (draft, error) 
 }
 
 func (x indexes) inherit(ctx context.Context, made draft, live store.Store) error {
-	heir, mine := made.(*redis.Store)
-	from, both := live.(*redis.Store)
-	if !mine || !both {
-		return fmt.Errorf("inherit: %T from %T", made, live)
-	}
-	return heir.Inherit(ctx, from)
+	return inherit[*redis.Store](ctx, made, live)
 }
 
 // promote puts back what came while the generation was built, or waits until those

@@ -163,7 +163,7 @@ func (j *judge) ledger(ctx context.Context) error {
 
 func (j *judge) account(where string, a store.Account, said uint64) {
 	v := &j.verdict
-	if a.Accepted != a.Consolidated+a.Pending+a.Skipped || a.Candidates != a.Decided+a.Held+a.Dropped {
+	if !a.Balanced() {
 		j.count(&v.Unbalanced, "ledger", where, "does not balance: %+v", a)
 	}
 	if a.Accepted != said {

@@ -94,6 +94,24 @@ type Account struct {
 	Dropped      uint64      `json:"dropped"`
 }
 
+// Balanced reports whether every episode and candidate is accounted for.
+func (a Account) Balanced() bool {
+	return a.Accepted == a.Consolidated+a.Pending+a.Skipped && a.Candidates == a.Decided+a.Held+a.Dropped
+}
+
+// Plus is a with the counts of b added.
+func (a Account) Plus(b Account) Account {
+	a.Accepted += b.Accepted
+	a.Consolidated += b.Consolidated
+	a.Pending += b.Pending
+	a.Skipped += b.Skipped
+	a.Candidates += b.Candidates
+	a.Decided += b.Decided
+	a.Held += b.Held
+	a.Dropped += b.Dropped
+	return a
+}
+
 // Health says how the store is.
 type Health interface {
 	// Ping returns nil if the store can read and write.

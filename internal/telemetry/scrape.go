@@ -234,15 +234,7 @@ func sumLedger(ctx context.Context, ledger Ledger, rules []string) (map[string]s
 			return nil, err
 		}
 		for _, a := range accounts {
-			t := totals[a.Rule]
-			t.Accepted += a.Accepted
-			t.Consolidated += a.Consolidated
-			t.Pending += a.Pending
-			t.Skipped += a.Skipped
-			t.Decided += a.Decided
-			t.Held += a.Held
-			t.Dropped += a.Dropped
-			totals[a.Rule] = t
+			totals[a.Rule] = totals[a.Rule].Plus(a)
 		}
 	}
 	return totals, nil

@@ -49,38 +49,31 @@ func (s *Service) ledger(ctx context.Context, in *ledgerInput) (*ledger, error) 
 
 func viewLedger(accounts []store.Account, each bool) api.Ledger {
 	out := api.Ledger{Totals: []api.Account{}, Balanced: true}
-	totals := map[string]int{}
+	totals := map[string]store.Account{}
+	var rules []string
 	for _, a := range accounts {
-		line := api.Account{
-			Scope: api.ScopeOf(a.Scope), Rule: a.Rule, Accepted: a.Accepted, Consolidated: a.Consolidated,
-			Pending: a.Pending, Skipped: a.Skipped, Candidates: a.Candidates, Decided: a.Decided, Held: a.Held, Dropped: a.Dropped,
-		}
-		if a.Accepted != a.Consolidated+a.Pending+a.Skipped || a.Candidates != a.Decided+a.Held+a.Dropped {
-			out.Balanced = false
-		}
-		at, ok := totals[a.Rule]
+		out.Balanced = out.Balanced && a.Balanced()
+		total, ok := totals[a.Rule]
 		if !ok {
-			at = len(out.Totals)
-			totals[a.Rule] = at
-			out.Totals = append(out.Totals, api.Account{Rule: a.Rule})
+			rules = append(rules, a.Rule)
+			total.Rule = a.Rule
 		}
-		sum(&out.Totals[at], line)
+		totals[a.Rule] = total.Plus(a)
 		if each {
-			out.Accounts = append(out.Accounts, line)
+			out.Accounts = append(out.Accounts, viewAccount(a))
 		}
+	}
+	for _, rule := range rules {
+		out.Totals = append(out.Totals, viewAccount(totals[rule]))
 	}
 	return out
 }
 
-func sum(into *api.Account, a api.Account) {
-	into.Accepted += a.Accepted
-	into.Consolidated += a.Consolidated
-	into.Pending += a.Pending
-	into.Skipped += a.Skipped
-	into.Candidates += a.Candidates
-	into.Decided += a.Decided
-	into.Held += a.Held
-	into.Dropped += a.Dropped
+func viewAccount(a store.Account) api.Account {
+	return api.Account{
+		Scope: api.ScopeOf(a.Scope), Rule: a.Rule, Accepted: a.Accepted, Consolidated: a.Consolidated,
+		Pending: a.Pending, Skipped: a.Skipped, Candidates: a.Candidates, Decided: a.Decided, Held: a.Held, Dropped: a.Dropped,
+	}
 }
 
 type digestInput struct {
