@@ -1,7 +1,6 @@
 package httpserver
 
 import (
-	"encoding/json"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -60,10 +59,7 @@ func (r *recorder) apologise() {
 	if r.status != 0 {
 		panic(http.ErrAbortHandler)
 	}
-	p := api.NewProblem(http.StatusInternalServerError, api.CodeInternal, "", "the request could not be answered")
-	r.Header().Set("Content-Type", p.ContentType(""))
-	r.WriteHeader(p.Status)
-	_ = json.NewEncoder(r).Encode(p)
+	refuse(r, api.NewProblem(http.StatusInternalServerError, api.CodeInternal, "", "the request could not be answered"))
 }
 
 // Unwrap lets http.ResponseController flush what streams.

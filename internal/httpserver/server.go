@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -18,6 +19,10 @@ type Config struct {
 	// Unprotected lets the API listen where others can reach it, though nothing
 	// tells callers apart.
 	Unprotected bool `yaml:"unprotected"`
+	// Hosts are the names, in lower case, under which callers reach the server
+	// besides localhost and addresses, without a port. On a loopback address any
+	// other name is refused; elsewhere too, once there is one in the list.
+	Hosts []string `yaml:"hosts"`
 	// MaxBody is the largest request body in bytes.
 	MaxBody int64 `yaml:"max_body"`
 	// ReadTimeout bounds reading one request, IdleTimeout an idle connection.
@@ -45,6 +50,11 @@ func (c Config) Validate() error {
 	}
 	if c.MaxBody <= 0 || c.ReadTimeout <= 0 || c.IdleTimeout <= 0 || c.Drain <= 0 {
 		return errors.New("http: max_body, read_timeout, idle_timeout and drain must be above 0")
+	}
+	for _, name := range c.Hosts {
+		if name == "" || name != strings.ToLower(name) || strings.ContainsAny(name, ":/ ") {
+			return fmt.Errorf("http.hosts: %q is not a name in lower case without a port", name)
+		}
 	}
 	return nil
 }
@@ -74,7 +84,7 @@ func Listen(config Config, handler http.Handler, log *slog.Logger) (*Server, err
 	stopping := make(chan struct{})
 	requests, cancel := context.WithCancel(context.WithValue(context.Background(), stoppingKey{}, stopping))
 	s := &Server{config: config, listener: listener, cancel: cancel, http: &http.Server{
-		Handler:           wrap(handler, config.MaxBody, log),
+		Handler:           wrap(withoutPages(handler, config.named(listener.Addr())), config.MaxBody, log),
 		ReadTimeout:       config.ReadTimeout,
 		ReadHeaderTimeout: config.ReadTimeout,
 		IdleTimeout:       config.IdleTimeout,

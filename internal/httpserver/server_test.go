@@ -105,6 +105,7 @@ func TestValidate(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"listen": func(c *Config) { c.Listen = "8080" }, "body": func(c *Config) { c.MaxBody = 0 },
 		"read": func(c *Config) { c.ReadTimeout = -1 }, "drain": func(c *Config) { c.Drain = 0 },
+		"hosts": func(c *Config) { c.Hosts = []string{"Memory.example:443"} },
 	} {
 		c := local()
 		change(&c)

@@ -24,8 +24,7 @@ func Status(version string, ready func(context.Context) api.Readiness, metrics h
 	})
 	mux.Handle("GET /metrics", metrics)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		p := api.NewProblem(http.StatusNotFound, api.CodeNotFound, "", "there are GET /healthz, /readyz and /metrics; the API is the query service's")
-		answer(w, p.Status, p.ContentType(""), p)
+		refuse(w, api.NewProblem(http.StatusNotFound, api.CodeNotFound, "", "there are GET /healthz, /readyz and /metrics; the API is the query service's"))
 	})
 	return mux
 }
@@ -35,3 +34,5 @@ func answer(w http.ResponseWriter, status int, kind string, body any) {
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(body) // whoever asked has gone
 }
+
+func refuse(w http.ResponseWriter, p *api.Problem) { answer(w, p.Status, p.ContentType(""), p) }
