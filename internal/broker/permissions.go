@@ -18,7 +18,7 @@ type Permissions struct {
 }
 
 // arrow is what a service does beside reading its own consumers, burying what it
-// refuses and marking its trials.
+// refuses and marking its trials and what it buried.
 type arrow struct {
 	makes  []string // nouns that it publishes, those of stand-ins for what it buries too
 	looks  []string // streams that it reads single messages of
@@ -94,6 +94,7 @@ func (p *Permissions) stream(service string, a arrow, s Stream) {
 		p.allow("$JS.ACK.%s.%s.>", name, c.Durable)
 		if len(c.PriorityGroups) > 0 {
 			p.allow("$JS.API.CONSUMER.UNPIN.%s.%s", name, c.Durable)
+			p.allow("palimpsest.%s.%s.*.*", events.NounBuried, c.Durable)
 		}
 		p.allow("%s.*", strings.TrimSuffix(events.TrialSubject(c.Durable, name, 0), ".0"))
 	}

@@ -107,7 +107,8 @@ func offer(t *testing.T, operator *user, stream jetstream.StreamConfig, c jetstr
 	}
 }
 
-// tries marks a trial, counts the marks and clears them, and gives back a pin.
+// tries marks a trial, counts the marks and clears them, marks what it buried where
+// that stays in its stream, and gives back a pin.
 func tries(t *testing.T, u *user, stream string, c jetstream.ConsumerConfig) {
 	t.Helper()
 	mark := events.TrialSubject(c.Durable, stream, 7)
@@ -126,6 +127,7 @@ func tries(t *testing.T, u *user, stream string, c jetstream.ConsumerConfig) {
 	if len(c.PriorityGroups) == 0 {
 		return
 	}
+	publish(t, u.js, events.BuriedSubject(c.Durable, stream+"@2026-03-01T12:00:00.5Z", 7), "")
 	source, err := u.js.Stream(bounded(t), stream)
 	if err != nil {
 		t.Fatal(err)

@@ -21,6 +21,7 @@ const (
 	StreamAccess     = "ACCESS"
 	StreamDeadLetter = "DEADLETTER"
 	StreamTrials     = "TRIALS"
+	StreamBuried     = "BURIED"
 )
 
 // PinGroup is the priority group of the consumers that one replica at a time
@@ -58,7 +59,7 @@ const (
 	// subject without a body.
 	trialsKept = 7 * 24 * time.Hour
 	trialsHeld = 100_000
-	trialSize  = 1024
+	markSize   = 1024
 )
 
 // TopologyConfig is what an operator may choose about the streams. Its zero
@@ -171,7 +172,14 @@ func Topology(cfg TopologyConfig) Declaration {
 	trials := kept(StreamTrials, events.NounTrials)
 	trials.Description = "Marks of handling what may kill its handler; no events."
 	trials.Subjects = []string{"palimpsest." + events.NounTrials + ".*.*.*"}
-	trials.MaxAge, trials.MaxMsgs, trials.MaxMsgSize = trialsKept, trialsHeld, trialSize
+	trials.MaxAge, trials.MaxMsgs, trials.MaxMsgSize = trialsKept, trialsHeld, markSize
+
+	// A mark must last as long as the message that it is about, longer than a
+	// letter does.
+	buried := kept(StreamBuried, events.NounBuried)
+	buried.Description = "Marks of what EPISODES keeps though it was buried; no events."
+	buried.Subjects = []string{"palimpsest." + events.NounBuried + ".*.*.*"}
+	buried.MaxAge, buried.MaxMsgSize, buried.Duplicates = cfg.EpisodesMaxAge, markSize, shortestWindow
 
 	return Declaration{Streams: []Stream{
 		{episodes, ingestConsumers()},
@@ -188,6 +196,7 @@ func Topology(cfg TopologyConfig) Declaration {
 		{access, []jetstream.ConsumerConfig{consumer("consolidator-access", access)}},
 		{letters, nil},
 		{trials, nil},
+		{buried, nil},
 	}}
 }
 

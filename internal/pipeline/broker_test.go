@@ -116,7 +116,7 @@ func pinned(c *jetstream.ConsumerConfig) {
 }
 
 // standard declares EPISODES with one consumer of all, TICKS, CANDIDATES, STORED,
-// DEADLETTER and TRIALS.
+// DEADLETTER, TRIALS and BURIED.
 func (b *bench) standard(change ...func(*jetstream.ConsumerConfig)) {
 	b.tb.Helper()
 	b.stream("EPISODES", jetstream.LimitsPolicy, "palimpsest.episodes.*.*.*.*")
@@ -125,6 +125,7 @@ func (b *bench) standard(change ...func(*jetstream.ConsumerConfig)) {
 	b.stream("STORED", jetstream.LimitsPolicy, "palimpsest.stored.>")
 	b.stream("DEADLETTER", jetstream.LimitsPolicy, "palimpsest.deadletter.>")
 	b.stream(TrialStream, jetstream.LimitsPolicy, "palimpsest.trials.*.*.*")
+	b.stream(BuriedStream, jetstream.LimitsPolicy, "palimpsest.buried.*.*.*")
 	b.consumer("EPISODES", "episodes", change...)
 	b.consumer("TICKS", "ticks")
 }

@@ -206,16 +206,23 @@ func (k *keeper) bury(ctx context.Context, d *delivery, c conclusion) error {
 			failpoint.Reach(k.point, failpoint.Replaced)
 		}
 	}
+	if err := k.markBuried(ctx, c); err != nil {
+		return err
+	}
 	k.log.WarnContext(ctx, "buried", "id", c.in.meta.ID, "stream", c.raw.Stream, "sequence", c.raw.Sequence,
 		"code", c.verdict.code, "field", c.verdict.field, "reason", l.Reason)
-	msg, _, _ := k.lanes.latest(d)
 	// The reason ends up in an advisory on one line.
-	reason := strings.TrimSpace(c.verdict.code + " " + strings.Map(printable, c.verdict.field))
+	k.end(d, strings.TrimSpace(c.verdict.code+" "+strings.Map(printable, c.verdict.field)))
+	return nil
+}
+
+// end has a buried message never delivered again.
+func (k *keeper) end(d *delivery, reason string) {
+	msg, _, _ := k.lanes.latest(d)
 	if err := msg.TermWithReason(reason); err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
 		k.log.Debug("term", "sequence", d.seq, "error", err) // buried again, under the same id
 	}
 	failpoint.Reach(k.point, failpoint.Ended)
-	return nil
 }
 
 func printable(r rune) rune {

@@ -40,6 +40,10 @@ func (p *Past) newest(ctx context.Context, b *binding, accept func(events.Raw) (
 	if err != nil {
 		return err
 	}
+	buried, err := buriedBy(ctx, p.js, b.streamID, b.name)
+	if err != nil {
+		return err
+	}
 	info := b.consumer.CachedInfo()
 	for to, width := info.AckFloor.Stream, uint64(1); to > 0; width = min(8*width, maxWindow) {
 		from := to - min(width, to)
@@ -48,6 +52,9 @@ func (p *Past) newest(ctx context.Context, b *binding, accept func(events.Raw) (
 			return err
 		}
 		for _, in := range slices.Backward(found) {
+			if buried[in.Sequence] {
+				continue
+			}
 			if enough, err := accept(in); enough || err != nil {
 				return err
 			}

@@ -12,8 +12,9 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// Past reads again what consumers of one stream were handed. It acknowledges
-// nothing and leaves the consumers as they are.
+// Past reads again what consumers of one stream were handed, without what they
+// buried though it might have passed ([BuriedStream]). It acknowledges nothing and
+// leaves the consumers as they are.
 type Past struct {
 	js        jetstream.JetStream
 	consumers []string
@@ -91,6 +92,10 @@ func (p *Past) read(ctx context.Context, after uint64, yield func(events.Raw, bo
 	if end <= after {
 		return nil
 	}
+	buried, err := buriedBy(ctx, p.js, b.streamID, p.consumers...)
+	if err != nil {
+		return err
+	}
 	consumer, err := p.js.OrderedConsumer(ctx, b.stream, jetstream.OrderedConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
 	})
@@ -115,7 +120,7 @@ func (p *Past) read(ctx context.Context, after uint64, yield func(events.Raw, bo
 			return nil
 		}
 		for _, r := range readers {
-			if in.Sequence <= r.upTo && strings.HasPrefix(in.Subject, r.prefix) {
+			if in.Sequence <= r.upTo && !buried[in.Sequence] && strings.HasPrefix(in.Subject, r.prefix) {
 				if err := yield(in, in.Sequence <= r.floor); err != nil {
 					return err
 				}

@@ -192,6 +192,12 @@ func (w *worker) work(d *delivery) next {
 	}
 	msg, deliveries, tries := w.lanes.latest(d)
 	in, m, err := w.decode(msg)
+	if buried, failed := w.wasBuried(w.handlers, in.Sequence, deliveries); buried {
+		w.end(d, "buried before")
+		return next{}
+	} else if failed != nil {
+		err = failed
+	}
 	m.meta.Delivery = tries
 	ctx, span := w.rt.tracing.process(w.handlers, w.keeper, &m)
 	route, known := w.routes[m.meta.Kind]

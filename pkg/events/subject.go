@@ -9,8 +9,8 @@ import (
 )
 
 // The nouns of subjects: the second token, one a stream (the last two are core
-// subjects that no stream binds). Those of trials carry no events, only marks of
-// the runtime.
+// subjects that no stream binds). Those of trials and of what was buried carry no
+// events, only marks of the runtime.
 const (
 	NounEpisodes   = "episodes"
 	NounStored     = "stored"
@@ -22,6 +22,7 @@ const (
 	NounAccess     = "access"
 	NounDeadLetter = "deadletter"
 	NounTrials     = "trials"
+	NounBuried     = "buried"
 	NounOutcomes   = "outcomes"
 	NounIncognito  = "incognito"
 )
@@ -83,6 +84,14 @@ func DeadLetterSubject(service string, s scope.Scope) string {
 //	palimpsest.trials.{consumer}.{stream}.{sequence}
 func TrialSubject(consumer, stream string, sequence uint64) string {
 	return subjectRoot + NounTrials + "." + subjectToken(consumer) + "." + subjectToken(stream) + "." + strconv.FormatUint(sequence, 10)
+}
+
+// BuriedSubject is where the runtime marks that a consumer buried a message of a
+// stream that keeps it. streamID names one life of the stream:
+//
+//	palimpsest.buried.{consumer}.{stream id}.{sequence}
+func BuriedSubject(consumer, streamID string, sequence uint64) string {
+	return subjectRoot + NounBuried + "." + subjectToken(consumer) + "." + subjectToken(streamID) + "." + strconv.FormatUint(sequence, 10)
 }
 
 // subjectToken makes one token of any text; what is too long for a token is

@@ -1,0 +1,85 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"palimpsest/internal/embed/local"
+	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+	"palimpsest/services/ingest"
+)
+
+// queasy is a store that what says "poison" does not agree with.
+type queasy struct{ store.EpisodeWriter }
+
+func (q queasy) PutEpisodes(ctx context.Context, es []memory.Episode) ([]store.Put, error) {
+	for _, e := range es {
+		if strings.Contains(e.Content, "poison") {
+			panic("cannot be swallowed")
+		}
+	}
+	return q.EpisodeWriter.PutEpisodes(ctx, es)
+}
+
+// PutEpisode is how a start stores again: a panic there would end the process.
+func (q queasy) PutEpisode(ctx context.Context, e memory.Episode) (store.Put, error) {
+	if strings.Contains(e.Content, "poison") {
+		return store.Put{}, errors.New("cannot be swallowed")
+	}
+	return q.EpisodeWriter.PutEpisode(ctx, e)
+}
+
+// TestP8FaultPoisonEpisodeIsTheNewest: what was buried because nobody could store
+// it is missing nowhere. A start does not store it again, be it the newest of its
+// partition, and a rebuild leaves it out: also once its letter is gone, and where
+// it was retried and stands behind what was said since.
+func TestP8FaultPoisonEpisodeIsTheNewest(t *testing.T) {
+	t.Parallel()
+	cfg := loopback(t.TempDir())
+	cfg.Pipeline.MaxDeliveries, cfg.Pipeline.RetryBase, cfg.Pipeline.RetryMax = 3, 1, 1
+	queasily := func(h *house) {
+		s, err := ingest.New(h.cfg.Ingest, ingest.Deps{Episodes: queasy{h.store}, Vectors: h.store, Embedder: local.New()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.ingest = s
+		h.replace(s)
+	}
+	place := func(h *house, ordinal uint64, content string) {
+		t.Helper()
+		consolidated(t, h, "nora", ordinal)
+		r := events.Range{From: ordinal - 1, To: ordinal}
+		got, err := h.store.EpisodeRange(t.Context(), scope.Scope{Project: "default", User: "nora"}, r)
+		if err != nil || len(got) != 1 || got[0].Content != content {
+			t.Errorf("place %d has %+v, %v", ordinal, got, err)
+		}
+	}
+	h, stop := openAltered(t, cfg, func(*house) {}, queasily)
+	tell(t, h, "nora", 1, "I live in Oslo.")
+	tell(t, h, "nora", 2, "My cat ate poison.")
+	letters(t, h, 1)
+	place(h, 1, "I live in Oslo.")
+	stop()
+	h, stop = openAltered(t, cfg, func(*house) {}, queasily)
+	tell(t, h, "nora", 3, "I live in Rome.")
+	place(h, 2, "I live in Rome.")
+	stop()
+	h, stop = openWith(t, cfg) // it agrees now
+	if _, err := caller(t, h).RetryDeadLetter(t.Context(), letters(t, h, 1)[0].Sequence); err != nil {
+		t.Fatal(err)
+	}
+	place(h, 3, "My cat ate poison.")
+	letters(t, h, 0)
+	stop()
+	out, err := rebuild(t.Context(), cfg, slog.New(slog.DiscardHandler), newProgress(io.Discard), true)
+	if err != nil || out.Live != out.Rebuilt || out.Moved > 0 {
+		t.Errorf("rebuilt %+v, %v", out, err)
+	}
+}
