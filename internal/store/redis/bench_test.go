@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -14,7 +16,7 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-const benchScopes, benchFacts, benchWriters = 64, 32, 16
+const benchScopes, benchEffects, benchFacts, benchWriters = 64, 4, 32, 16
 
 func benchEffect(user string, revision uint64) events.EffectCommitted {
 	e := events.EffectCommitted{Header: events.Header{Scope: scope.Scope{Project: "p", User: user}}, Revision: revision, Rule: "turn", CommittedAt: said0}
@@ -29,56 +31,135 @@ func benchEffect(user string, revision uint64) events.EffectCommitted {
 	return e
 }
 
-// BenchmarkApply compares effects of 32 facts with the same rows written by bare
-// pipelined HSET, one effect a pipeline, by as many writers.
-func BenchmarkApply(b *testing.B) {
-	each := func(write func(user string, revision uint64) error) time.Duration {
-		begun := time.Now()
-		users := make(chan string)
-		var wg sync.WaitGroup
-		for range benchWriters {
-			wg.Go(func() {
-				for user := range users {
-					for revision := range uint64(4) {
-						if err := write(user, revision+1); err != nil {
-							b.Error(err)
-						}
-					}
-				}
-			})
+// cost is what work took: time, and processor time of the server's one thread and
+// of this process. A busy machine changes the first alone.
+type cost struct{ wall, server, client time.Duration }
+
+func (c *cost) add(d cost) {
+	c.wall, c.server, c.client = c.wall+d.wall, c.server+d.server, c.client+d.client
+}
+
+// report compares what n operations of ours took with n bare ones.
+func (c cost) report(b *testing.B, bare cost, n int) {
+	b.Helper()
+	for _, m := range []struct {
+		name       string
+		ours, bare time.Duration
+	}{{"server", c.server, bare.server}, {"client", c.client, bare.client}} {
+		if m.bare == 0 {
+			continue // the double does not tell
 		}
-		for u := range benchScopes {
-			users <- fmt.Sprintf("u%d", u)
-		}
-		close(users)
-		wg.Wait()
-		return time.Since(begun)
-	}
-	for b.Loop() {
-		s, raw := openNew(b, testConfig(b)), openNew(b, testConfig(b))
-		bare := each(func(user string, revision uint64) error {
-			p := raw.place(scope.Scope{Project: "p", User: user})
-			var commands [][]any
-			for _, f := range benchEffect(user, revision).Facts {
-				n, err := prepareFact(f)
-				if err != nil {
-					return err
-				}
-				row := append([]any{"HSET", p.row(kindFact, f.ID)}, p.scopeFields(kindFact, p.fact)...)
-				commands = append(commands, append(append(row, n.fields()...), "count", 0, "q", 1, "strength", 0.8, "used", 1, "prune", 1))
-			}
-			_, err := raw.pipe(b.Context(), commands)
-			return err
-		})
-		ours := each(func(user string, revision uint64) error {
-			return s.Apply(b.Context(), benchEffect(user, revision), revision)
-		})
-		rows := float64(benchScopes * benchFacts * 4)
-		b.ReportMetric(rows/ours.Seconds(), "facts/s")
-		b.ReportMetric(rows/bare.Seconds(), "bare-facts/s")
-		b.ReportMetric(bare.Seconds()/ours.Seconds(), "ratio")
+		b.ReportMetric(float64(m.ours.Nanoseconds())/1e3/float64(n), m.name+"-us")
+		b.ReportMetric(float64(m.bare.Nanoseconds())/1e3/float64(n), "bare-"+m.name+"-us")
+		b.ReportMetric(float64(m.ours)/float64(m.bare), m.name+"-ratio")
 	}
 }
+
+// spent measures what work takes.
+func spent(b *testing.B, s *Store, work func()) cost {
+	b.Helper()
+	server, client, begun := serverTime(b, s), ownTime(b), time.Now()
+	work()
+	wall := time.Since(begun)
+	return cost{wall, serverTime(b, s) - server, ownTime(b) - client}
+}
+
+// serverTime is what the server's main thread has used of a processor.
+func serverTime(b *testing.B, s *Store) (used time.Duration) {
+	b.Helper()
+	reply, err := s.call(b.Context(), "INFO", "cpu")
+	if err != nil {
+		b.Fatal(err)
+	}
+	info := parseInfo(text(reply))
+	for _, name := range []string{"used_cpu_user_main_thread", "used_cpu_sys_main_thread"} {
+		seconds, _ := strconv.ParseFloat(info[name], 64)
+		used += time.Duration(seconds * float64(time.Second))
+	}
+	return used
+}
+
+// ownTime is what this process has used of all processors.
+func ownTime(b *testing.B) time.Duration {
+	b.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
+
+// eachEffect has several writers write the effects of all scopes, each scope's by
+// one of them.
+func eachEffect(b *testing.B, write func(user string, revision uint64) error) {
+	users := make(chan string)
+	var wg sync.WaitGroup
+	for range benchWriters {
+		wg.Go(func() {
+			for user := range users {
+				for revision := range uint64(benchEffects) {
+					if err := write(user, revision+1); err != nil {
+						b.Error(err)
+					}
+				}
+			}
+		})
+	}
+	for u := range benchScopes {
+		users <- fmt.Sprintf("u%d", u)
+	}
+	close(users)
+	wg.Wait()
+}
+
+// bareRows are the same documents as commands: without counts of words, member
+// sets, the scope's state and what guards them.
+func (s *Store) bareRows(e events.EffectCommitted) ([][]any, error) {
+	p := s.place(e.Scope)
+	var commands [][]any
+	for _, f := range e.Facts {
+		n, err := prepareFact(f)
+		if err != nil {
+			return nil, err
+		}
+		row := append([]any{"HSET", p.row(kindFact, f.ID)}, p.scopeFields(kindFact, p.fact)...)
+		commands = append(commands, append(append(row, n.fields()...), "count", 0, "q", 1, "strength", 0.8, "used", 1, "prune", 1))
+	}
+	return commands, nil
+}
+
+// BenchmarkApply compares effects with the same rows written by bare pipelined
+// HSET, one effect a pipeline, by as many writers.
+func BenchmarkApply(b *testing.B) {
+	var ours, bare cost
+	rows := 0
+	for b.Loop() {
+		s, raw := openNew(b, testConfig(b)), openNew(b, testConfig(b))
+		rows += benchScopes * benchEffects * benchFacts
+		bare.add(spent(b, raw, func() {
+			eachEffect(b, func(user string, revision uint64) error {
+				commands, err := raw.bareRows(benchEffect(user, revision))
+				if err == nil {
+					_, err = raw.pipe(b.Context(), commands)
+				}
+				return err
+			})
+		}))
+		ours.add(spent(b, s, func() {
+			eachEffect(b, func(user string, revision uint64) error {
+				return s.Apply(b.Context(), benchEffect(user, revision), revision)
+			})
+		}))
+	}
+	b.ReportMetric(float64(rows)/ours.wall.Seconds(), "facts/s")
+	b.ReportMetric(float64(rows)/bare.wall.Seconds(), "bare-facts/s")
+	b.ReportMetric(bare.wall.Seconds()/ours.wall.Seconds(), "ratio")
+	ours.report(b, bare, rows)
+}
+
+// searchBlock is how many searches follow one another between two looks at what
+// they cost.
+const searchBlock = 64
 
 // BenchmarkSearch compares the primitives with the bare FT.SEARCH of the same
 // question, bodies returned.
@@ -93,7 +174,7 @@ func BenchmarkSearch(b *testing.B) {
 		return v
 	}
 	for u := range benchScopes {
-		for revision := range uint64(4) {
+		for revision := range uint64(benchEffects) {
 			e := benchEffect(fmt.Sprintf("u%d", u), revision+1)
 			if err := s.Apply(b.Context(), e, revision+1); err != nil {
 				b.Fatal(err)
@@ -128,28 +209,37 @@ func BenchmarkSearch(b *testing.B) {
 			bare("("+filter+")=>[KNN 10 @v $v AS d]", "SORTBY", "d", "PARAMS", 2, "v", encodeVector(v)),
 		},
 	} {
-		b.Run(name, func(b *testing.B) {
-			var times [2][]time.Duration
-			for b.Loop() {
-				for i, search := range pair {
+		b.Run(name, func(b *testing.B) { compareSearches(b, s, pair[0], pair[1]) })
+	}
+}
+
+func compareSearches(b *testing.B, s *Store, ours, bare func() error) {
+	var times [2][]time.Duration
+	var costs [2]cost
+	for b.Loop() {
+		for i, search := range []func() error{ours, bare} {
+			costs[i].add(spent(b, s, func() {
+				for range searchBlock {
 					begun := time.Now()
 					if err := search(); err != nil {
 						b.Fatal(err)
 					}
 					times[i] = append(times[i], time.Since(begun))
 				}
-			}
-			for i := range times {
-				slices.Sort(times[i])
-			}
-			n := len(times[0])
-			for _, at := range []struct {
-				name string
-				i    int
-			}{{"p50", n / 2}, {"p99", n * 99 / 100}} {
-				b.ReportMetric(float64(times[0][at.i].Microseconds()), at.name+"-us")
-				b.ReportMetric(float64(times[0][at.i])/float64(times[1][at.i]), at.name+"-ratio")
-			}
-		})
+			}))
+		}
 	}
+	n := len(times[0])
+	for i := range times {
+		slices.Sort(times[i])
+	}
+	for _, at := range []struct {
+		name string
+		i    int
+	}{{"p50", n / 2}, {"p99", n * 99 / 100}} {
+		b.ReportMetric(float64(times[0][at.i].Microseconds()), at.name+"-us")
+		b.ReportMetric(float64(times[1][at.i].Microseconds()), "bare-"+at.name+"-us")
+		b.ReportMetric(float64(times[0][at.i])/float64(times[1][at.i]), at.name+"-ratio")
+	}
+	costs[0].report(b, costs[1], n)
 }
