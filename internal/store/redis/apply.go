@@ -22,7 +22,7 @@ func (s *Store) Apply(ctx context.Context, effect events.EffectCommitted, auditS
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, effect.Scope, func(f fields, b *batch) error {
+	return s.write(ctx, effect.Scope, rows.asks, func(f fields, replies []any, b *batch) error {
 		switch revision := f.uint("rev"); {
 		case effect.Incarnation < f.uint("inc"):
 			return store.ErrIncarnation
@@ -31,7 +31,7 @@ func (s *Store) Apply(ctx context.Context, effect events.EffectCommitted, auditS
 		case effect.Revision > revision+1:
 			return store.ErrBehind
 		}
-		known, err := s.readKnown(ctx, b.place, effect, rows)
+		known, err := s.readKnown(ctx, b.place, rows, replies)
 		if err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func (s *Store) Apply(ctx context.Context, effect events.EffectCommitted, auditS
 
 // Advance implements [store.Applier].
 func (s *Store) Advance(ctx context.Context, fact scope.Scope) error {
-	return s.write(ctx, fact, func(f fields, b *batch) error {
+	return s.write(ctx, fact, nil, func(f fields, _ []any, b *batch) error {
 		highest := f.uint("last")
 		for _, mark := range parseState(fact, f).Watermarks {
 			highest = max(highest, mark)
@@ -76,6 +76,7 @@ type rows struct {
 	others   []body // entities, holds, edges: each replaces what was there
 	released []string
 	outcomes []string
+	ends     []events.SessionEnd
 }
 
 func encode(what string, v any) (string, error) {
@@ -88,6 +89,7 @@ func encode(what string, v any) (string, error) {
 
 func (s *Store) prepareRows(effect events.EffectCommitted) (r rows, err error) {
 	p := s.place(effect.Scope)
+	r.ends = effect.SessionEnds
 	for _, fact := range effect.Facts {
 		f, err := prepareFact(fact)
 		if err != nil {
@@ -212,44 +214,4 @@ func (s *Store) putOutcomes(b *batch, effect events.EffectCommitted, texts []str
 		b.do("HSET", key, append(own, "b", texts[i])...)
 		b.do("PEXPIREAT", key, expires.UnixMilli())
 	}
-}
-
-// known is what an effect meets.
-type known struct {
-	facts    []fields
-	versions []bool
-	sessions []fields
-	ends     []int // how many stand at the end's ordinal
-}
-
-func (s *Store) readKnown(ctx context.Context, p place, effect events.EffectCommitted, r rows) (k known, err error) {
-	var commands [][]any
-	for _, f := range r.facts {
-		commands = append(commands, append([]any{"HMGET", p.row(kindFact, f.ID)}, oldColumns...))
-	}
-	for _, v := range r.versions {
-		commands = append(commands, []any{"EXISTS", p.base + v.member})
-	}
-	for _, end := range effect.SessionEnds {
-		commands = append(commands, []any{"HGETALL", p.row(kindSession, end.Session)},
-			[]any{"ZCOUNT", p.row(kindEnds), end.LastOrdinal, end.LastOrdinal})
-	}
-	replies, err := s.pipe(ctx, commands)
-	if err != nil {
-		return k, err
-	}
-	for i := range r.facts {
-		k.facts = append(k.facts, pick(oldFields, replies[i]))
-	}
-	replies = replies[len(r.facts):]
-	for i := range r.versions {
-		k.versions = append(k.versions, replies[i] == int64(1))
-	}
-	replies = replies[len(r.versions):]
-	for i := range effect.SessionEnds {
-		k.sessions = append(k.sessions, hashOf(replies[2*i]))
-		count, _ := replies[2*i+1].(int64)
-		k.ends = append(k.ends, int(count))
-	}
-	return k, nil
 }

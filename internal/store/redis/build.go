@@ -12,7 +12,7 @@ func (*Store) Settle(context.Context) error { return nil }
 
 // CountFrom implements [store.EpisodeWriter].
 func (s *Store) CountFrom(ctx context.Context, fact scope.Scope, last uint64) error {
-	return s.write(ctx, fact, func(f fields, b *batch) error {
+	return s.write(ctx, fact, nil, func(f fields, _ []any, b *batch) error {
 		if f.uint("last") < last {
 			b.guard(b.place.state(), "last", f["last"])
 			b.set(f, "last", strconv.FormatUint(last, 10))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 
@@ -68,17 +67,22 @@ func (b *batch) count(words []string, by int) {
 
 // counts is how the script is told of it.
 func (b *batch) counts() []any {
-	words, by := []any{0}, []any{0}
-	for _, word := range slices.Sorted(maps.Keys(b.words)) {
-		if n := b.words[word]; n != 0 {
+	var words, by []any
+	added := true
+	for word, n := range b.words {
+		if n != 0 {
 			words, by = append(words, word), append(by, n)
+			added = added && n == 1
 		}
 	}
-	if len(words) == 1 {
+	if len(words) == 0 {
 		return []any{0}
 	}
-	words[0], by[0] = len(words)-1, len(by)-1
-	return append(append([]any{b.key(b.place.words(kindFact))}, words...), by...)
+	if added {
+		by = nil
+	}
+	args := append([]any{b.key(b.place.words(kindFact)), len(words)}, words...)
+	return append(append(args, len(by)), by...)
 }
 
 // set changes a field of the state, in f as well.
@@ -100,28 +104,36 @@ func (b *batch) members(command string, list []any) {
 	}
 }
 
-// write lets work read a scope and fill a batch, until what it read still held
-// when the batch was committed. work returns nil for nothing to write. The
-// state's ver changes with each commit; episodes leave it alone.
-func (s *Store) write(ctx context.Context, fact scope.Scope, work func(f fields, b *batch) error) error {
+// write reads a scope's state, and what else asks names, and lets work fill a batch
+// from that, until it still held when the batch was committed. A batch that stays
+// empty is not committed. The state's ver changes with each commit; episodes leave
+// it alone.
+func (s *Store) write(ctx context.Context, fact scope.Scope, asks func(place) [][]any, work func(f fields, replies []any, b *batch) error) error {
 	if err := fact.Validate(); err != nil {
 		return err
 	}
 	defer s.turns.take(s.place(fact))()
 	for range maxAttempts {
 		p := s.place(fact)
-		f, err := s.stateFields(ctx, p)
+		commands := [][]any{{"HGETALL", p.state()}} // first: its ver guards what is read after it
+		if asks != nil {
+			commands = append(commands, asks(p)...)
+		}
+		replies, err := s.pipe(ctx, commands)
 		if err != nil {
 			return err
 		}
-		b := newBatch(p)
+		f, b := hashOf(replies[0]), newBatch(p)
 		b.guard(p.state(), "ver", f["ver"])
 		version := strconv.FormatUint(f.uint("ver")+1, 10)
-		if err := work(f, b); err != nil {
+		if err := work(f, replies[1:], b); err != nil {
 			return err
 		}
 		if b.n == 0 && len(b.state) == 0 {
 			return nil
+		}
+		if f["k"] == "" {
+			b.state = append(b.state, p.scopeFields(kindState, fact)...)
 		}
 		b.set(f, "ver", version)
 		done, err := s.commit(ctx, b)
@@ -133,11 +145,13 @@ func (s *Store) write(ctx context.Context, fact scope.Scope, work func(f fields,
 }
 
 func (s *Store) commit(ctx context.Context, b *batch) (bool, error) {
-	b.do("HSET", b.place.state(), append(b.place.scopeFields(kindState, b.place.fact), b.state...)...)
-	args := append([]any{b.held}, b.guards...)
-	args = append(append(append(args, b.n), b.commands...), b.counts()...)
-	t := b.place.tenure
-	done, err := s.guarded(ctx, t, commitScript, b.keys, append(args, t.watched.args()...)...)
+	counts, t := b.counts(), b.place.tenure
+	watched := t.watched.args()
+	args := make([]any, 0, len(b.guards)+len(b.commands)+len(counts)+len(b.state)+len(watched)+3)
+	args = append(append(args, b.held), b.guards...)
+	args = append(append(args, b.n), b.commands...)
+	args = append(append(append(args, counts...), len(b.state)), b.state...)
+	done, err := s.guarded(ctx, t, commitScript, b.keys, append(args, watched...)...)
 	if err != nil {
 		return false, fmt.Errorf("commit: %w", err)
 	}

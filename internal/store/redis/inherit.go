@@ -50,7 +50,7 @@ func (s *Store) inheritClaims(ctx context.Context, fact scope.Scope, from fields
 	if len(claims) == 0 {
 		return nil
 	}
-	return s.write(ctx, fact, func(f fields, b *batch) error {
+	return s.write(ctx, fact, nil, func(f fields, _ []any, b *batch) error {
 		if len(f) == 0 {
 			return nil
 		}

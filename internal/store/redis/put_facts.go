@@ -129,14 +129,11 @@ func (s *Store) Touch(ctx context.Context, fact scope.Scope, ids []string, at ti
 	if err := fact.Validate(); err != nil {
 		return err
 	}
-	return s.write(ctx, fact, func(_ fields, b *batch) error {
-		p := b.place
-		known, err := s.factRows(ctx, p, ids)
-		if err != nil {
-			return err
-		}
+	asks := func(p place) [][]any { return askFacts(p, ids) }
+	return s.write(ctx, fact, asks, func(_ fields, replies []any, b *batch) error {
 		touched := map[string]bool{}
-		for i, f := range known {
+		for i, reply := range replies {
+			f := pick(factFields, reply)
 			if f["b"] == "" || touched[ids[i]] {
 				continue
 			}
@@ -148,7 +145,7 @@ func (s *Store) Touch(ctx context.Context, fact scope.Scope, ids []string, at ti
 			n := old.AccessCount + 1
 			strength := memory.Reinforce(old.Strength, old.DecayRate, old.LastAccessed, at, n)
 			used := max(micros(at), micros(old.LastAccessed))
-			b.do("HSET", p.row(kindFact, ids[i]), "count", n, "strength", formatFloat(strength), "used", used,
+			b.do("HSET", b.place.row(kindFact, ids[i]), "count", n, "strength", formatFloat(strength), "used", used,
 				"prune", s.pruneAt(old.Fact, strength, used))
 		}
 		return nil

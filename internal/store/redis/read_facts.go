@@ -41,18 +41,13 @@ func parseFacts(rows []found) ([]store.Fact, error) {
 	return list, nil
 }
 
-// factRows reads facts by their keys; a row that does not exist is empty.
-func (s *Store) factRows(ctx context.Context, p place, ids []string) ([]fields, error) {
+// askFacts are the commands that read facts by their keys, as factFields.
+func askFacts(p place, ids []string) [][]any {
 	commands := make([][]any, len(ids))
 	for i, id := range ids {
 		commands[i] = []any{"HMGET", p.row(kindFact, id), "b", "strength", "count", "used", "q"}
 	}
-	replies, err := s.pipe(ctx, commands)
-	list := make([]fields, len(replies))
-	for i, r := range replies {
-		list[i] = pick(factFields, r)
-	}
-	return list, err
+	return commands
 }
 
 // Fact implements [store.FactReader].
@@ -184,9 +179,10 @@ func (s *Store) FactsByID(ctx context.Context, fact scope.Scope, ids []string) (
 		return nil, err
 	}
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
-	rows, err := s.factRows(ctx, s.place(fact), ids)
+	replies, err := s.pipe(ctx, askFacts(s.place(fact), ids))
 	var list []store.Fact
-	for _, f := range rows {
+	for _, reply := range replies {
+		f := pick(factFields, reply)
 		if f["b"] == "" {
 			continue
 		}

@@ -21,7 +21,7 @@ import (
 func (s *Store) Claim(ctx context.Context, fact scope.Scope, rule string, expect, next store.Claim) (stands store.Claim, won bool, err error) {
 	next.At = fromMicros(micros(next.At))
 	sent := false
-	err = s.write(ctx, fact, func(f fields, b *batch) error {
+	err = s.write(ctx, fact, nil, func(f fields, _ []any, b *batch) error {
 		stands = parseClaim(f[claimField+rule])
 		won = sent && formatClaim(stands) == formatClaim(next)
 		if won || formatClaim(stands) != formatClaim(expect) {
@@ -87,24 +87,21 @@ func (s *Store) EndSession(ctx context.Context, session scope.Scope, end events.
 	}
 	fact := session.Fact()
 	var state memory.State
-	err := s.write(ctx, fact, func(f fields, b *batch) error {
+	asks := func(p place) [][]any { return [][]any{{"HGETALL", p.row(kindSession, session.Session)}} }
+	err := s.write(ctx, fact, asks, func(f fields, replies []any, b *batch) error {
 		p := b.place
 		state = parseState(fact, f)
 		if session.Session == "" || len(f) == 0 {
 			return nil
 		}
-		reply, err := s.call(ctx, "HGETALL", p.row(kindSession, session.Session))
-		if err != nil {
-			return err
-		}
-		place := hashOf(reply)
+		place := hashOf(replies[0])
 		last := place.uint("last")
 		if last == 0 || end.LastOrdinal != 0 && end.LastOrdinal != last {
 			return nil
 		}
 		now := end
 		now.Session, now.LastOrdinal = session.Session, last
-		reply, err = s.call(ctx, "ZCOUNT", p.row(kindEnds), last, last)
+		reply, err := s.call(ctx, "ZCOUNT", p.row(kindEnds), last, last)
 		if err != nil {
 			return err
 		}

@@ -1,28 +1,34 @@
--- Brings the tags of the rules that the scope is pending for up to date: those
--- whose watermark is below its last ordinal. watch numbers the list of rules, so
--- that a row written by one who knew fewer of them is found and settled again.
-local function settle(state, watch, rules)
-  local last = tonumber(redis.call('HGET', state, 'last') or '0')
-  local pending = {}
-  for i = 1, #rules, 2 do
-    local mark = tonumber(redis.call('HGET', state, 'w:' .. rules[i]) or '0')
-    if mark < last then pending[#pending + 1] = rules[i + 1] end
-  end
-  local tags = table.concat(pending, ',')
-  local old = redis.call('HMGET', state, 'pend', 'watch')
-  if old[1] ~= tags or old[2] ~= watch then
-    redis.call('HSET', state, 'pend', tags, 'watch', watch)
-  end
-end
-
+local argv, call = ARGV, redis.call
 local at = 0
 local function take()
   at = at + 1
-  return ARGV[at]
+  return argv[at]
 end
-local function list()
-  local n = tonumber(take())
-  local out = {}
-  for i = 1, n do out[i] = take() end
-  return out
+-- span is where a list of arguments begins and ends; its length stands before it.
+local function span()
+  local first = at + 2
+  at = at + 1 + tonumber(argv[at + 1])
+  return first, at
+end
+local function list() return { unpack(argv, span()) } end
+
+-- Writes fields of a scope's state, and with them the tags of the rules that the
+-- scope is pending for: those whose watermark is below its last ordinal. watch
+-- numbers the list of rules, so that a row written by one who knew fewer of them is
+-- found and settled again. It is one write, since each indexes the row anew.
+local function settle(state, fields, watch, rules)
+  local names, new = { 'pend', 'watch', 'last' }, {}
+  for i = 1, #rules, 2 do names[#names + 1] = 'w:' .. rules[i] end
+  for i = 1, #fields, 2 do new[fields[i]] = fields[i + 1] end
+  local old = call('HMGET', state, unpack(names))
+  local function number(i) return tonumber(new[names[i]] or old[i] or '0') end
+  local last, pending = number(3), {}
+  for i = 4, #names do
+    if number(i) < last then pending[#pending + 1] = rules[2 * i - 6] end
+  end
+  local tags = table.concat(pending, ',')
+  if old[1] ~= tags or old[2] ~= watch then
+    for _, v in ipairs({ 'pend', tags, 'watch', watch }) do fields[#fields + 1] = v end
+  end
+  if #fields > 0 then call('HSET', state, unpack(fields)) end
 end

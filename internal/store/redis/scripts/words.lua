@@ -1,12 +1,13 @@
--- Adds to the counts of words. A hash has room for more than one call has
--- arguments, so it is done in parts.
-local function count(key, words, by)
-  for from = 1, #words, 2000 do
-    local part = { unpack(words, from, math.min(from + 1999, #words)) }
-    local old = redis.call('HMGET', key, unpack(part))
+-- Adds to the counts of words, which are arguments from first to final, what the
+-- arguments from by on say; 1 each where by is nil. A hash has room for more than
+-- one call has arguments, so it is done in parts.
+local function count(key, first, final, by)
+  for from = first, final, 2000 do
+    local old = call('HMGET', key, unpack(argv, from, math.min(from + 1999, final)))
     local set, gone = {}, {}
-    for i, word in ipairs(part) do
-      local n = tonumber(old[i] or '0') + (by and tonumber(by[from + i - 1]) or 1)
+    for i = 1, #old do
+      local word = argv[from + i - 1]
+      local n = tonumber(old[i] or '0') + (by and tonumber(argv[by + from - first + i - 1]) or 1)
       if n > 0 then
         set[#set + 1] = word
         set[#set + 1] = n
@@ -14,7 +15,7 @@ local function count(key, words, by)
         gone[#gone + 1] = word
       end
     end
-    if #set > 0 then redis.call('HSET', key, unpack(set)) end
-    if #gone > 0 then redis.call('HDEL', key, unpack(gone)) end
+    if #set > 0 then call('HSET', key, unpack(set)) end
+    if #gone > 0 then call('HDEL', key, unpack(gone)) end
   end
 end
