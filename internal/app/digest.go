@@ -56,12 +56,7 @@ func (c *digestCommand) digest(inv *invocation) (api.Digest, error) {
 
 // digestOf reads the memory store itself.
 func digestOf(ctx context.Context, cfg *Config, content bool) (sum string, err error) {
-	var live store.Store
-	if cfg.Memory == backendFile {
-		live, err = files{cfg: *cfg}.live(ctx)
-	} else {
-		live, err = indexes{cfg: *cfg, log: slog.New(slog.DiscardHandler)}.live(ctx)
-	}
+	live, err := liveOf(ctx, *cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return "", err
 	}
@@ -71,6 +66,15 @@ func digestOf(ctx context.Context, cfg *Config, content bool) (sum string, err e
 		mode = memory.ExportContent
 	}
 	return store.Digest(ctx, live, mode)
+}
+
+// liveOf opens the memory store that the configuration names, whatever its
+// embedder.
+func liveOf(ctx context.Context, cfg Config, log *slog.Logger) (store.Store, error) {
+	if cfg.Memory == backendFile {
+		return files{cfg: cfg, log: log}.live(ctx)
+	}
+	return indexes{cfg: cfg, log: log}.live(ctx)
 }
 
 // openLive opens the memory store that is there, whatever its embedder; it

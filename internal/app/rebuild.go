@@ -121,7 +121,7 @@ func rebuild(ctx context.Context, cfg Config, log *slog.Logger, shown *progress,
 // back after the switch.
 func (r *rebuilding) openStreams(ctx context.Context) (err error) {
 	if r.cfg.NATS.URL == natsEmbedded {
-		r.streams, err = r.openOwn()
+		r.streams, err = openOwn(r.cfg, r.log)
 	} else {
 		r.streams, err = openStreams(ctx, r.cfg, "rebuild", r.log)
 	}
@@ -143,14 +143,15 @@ func (r *rebuilding) openStreams(ctx context.Context) (err error) {
 	return nil
 }
 
-func (r *rebuilding) openOwn() (streams, error) {
-	dir := r.cfg.dataPath(natsDir)
+// openOwn opens streams that are files, and lets nobody else in.
+func openOwn(cfg Config, log *slog.Logger) (streams, error) {
+	dir := cfg.dataPath(natsDir)
 	if _, err := os.Stat(dir); os.IsNotExist(err) {
-		return nil, &userError{fmt.Sprintf("data: %s holds no streams to build from", r.cfg.Data), err}
+		return nil, &userError{fmt.Sprintf("data: %s holds no streams to build from", cfg.Data), err}
 	} else if err != nil {
 		return nil, err
 	}
-	own, err := broker.StartEmbedded(broker.EmbeddedConfig{Dir: dir, Private: true, Sync: broker.Sync(r.cfg.NATS.Sync), Logger: r.log})
+	own, err := broker.StartEmbedded(broker.EmbeddedConfig{Dir: dir, Private: true, Sync: broker.Sync(cfg.NATS.Sync), Logger: log})
 	if err != nil {
 		return nil, err
 	}

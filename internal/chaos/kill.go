@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math/rand/v2"
 	"slices"
+	"time"
 )
 
 // Counter is what a kill waits for.
@@ -13,13 +14,16 @@ type Counter string
 const (
 	Acknowledged Counter = "acknowledged" // episodes, to their publishers
 	Consolidated Counter = "consolidated" // episodes, by the rule that runs on each
+	Elapsed      Counter = "elapsed"      // milliseconds since publishing began
 )
 
-// Kill ends the process once a counter has reached a figure. It waits for counts
-// and for no clock: on a machine of another speed it meets the same work.
+// Kill ends a process once a counter has reached a figure. Unless a clock is asked
+// for, it waits for counts: on a machine of another speed it meets the same work.
 type Kill struct {
 	Counter Counter `json:"counter"`
 	At      int     `json:"at"`
+	// Process is its place in the plan.
+	Process int `json:"process,omitempty"`
 }
 
 // Compare orders kills by counter, then by figure.
@@ -28,16 +32,26 @@ func (k Kill) Compare(other Kill) int {
 }
 
 // drawKills lets half of the kills fall while episodes are published, and half
-// while what was published is worked on, which takes longer.
+// while what was published is worked on, which takes longer; or all of them by
+// the clock.
 func drawKills(size Size, random *rand.Rand) []Kill {
 	kills := make([]Kill, size.Kills)
 	for n := range kills {
-		kills[n] = Kill{Counter: Acknowledged, At: 1 + random.IntN(size.Episodes)}
-		if n%2 == 1 {
+		switch {
+		case size.Every > 0:
+			kills[n] = Kill{Counter: Elapsed, At: int((time.Duration(n+1) * size.Every).Milliseconds())}
+		case n%2 == 1:
 			kills[n] = Kill{Counter: Consolidated, At: 1 + random.IntN(size.Episodes)}
+		default:
+			kills[n] = Kill{Counter: Acknowledged, At: 1 + random.IntN(size.Episodes)}
 		}
 	}
 	slices.SortFunc(kills, Kill.Compare)
+	if size.Processes > 1 {
+		for n := range kills {
+			kills[n].Process = random.IntN(size.Processes)
+		}
+	}
 	return kills
 }
 

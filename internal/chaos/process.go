@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,105 +20,112 @@ const startLimit = 2 * time.Minute
 // ErrEnded: the process ended by itself, which no kill explains.
 var ErrEnded = errors.New("chaos: the process ended by itself")
 
-// process is one life of the program under test.
+// process is one life of one process under test.
 type process struct {
+	of    Process
 	cmd   *exec.Cmd
-	http  string
-	nats  string
+	began time.Time
+
+	ready chan struct{} // closed once it is; never where it dies before
 	ended chan struct{} // closed once it has ended, for whatever reason
+	// doomed: it was killed, or asked to end.
+	doomed atomic.Bool
+
+	// To be read once it is ready.
+	http, nats string
+	took       time.Duration
 }
 
-// begin runs `up` over a data directory on free ports of the loopback, and
-// returns when it is ready. What it says goes to log.
-func begin(ctx context.Context, program, data string, log io.Writer) (*process, error) {
-	p := &process{
-		cmd:   exec.Command(program, "up", "--data", data, "--http", "127.0.0.1:0", "--nats", "127.0.0.1:0"), //nolint:gosec,noctx // it is this program, and outlives no kill
-		ended: make(chan struct{}),
+// launch starts a process of the plan. What it says goes to log.
+func (p Plan) launch(program string, of Process, log io.Writer) (*process, error) {
+	l := &process{
+		of:    of,
+		cmd:   exec.Command(program, p.command(of.Args)...), //nolint:gosec,noctx // it is this program, and outlives no kill
+		began: time.Now(), ready: make(chan struct{}), ended: make(chan struct{}),
 	}
-	p.cmd.Env, p.cmd.Stderr = ownEngines(), log
-	out, err := p.cmd.StdoutPipe()
+	l.cmd.Env, l.cmd.Stderr = p.environ(), log
+	out, err := l.cmd.StdoutPipe()
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", program, err)
+		return nil, fmt.Errorf("start %s: %w", of.Name, err)
 	}
-	if err := p.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start %s: %w", program, err)
+	if err := l.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", of.Name, err)
 	}
-	lines := make(chan string, 16) // all that it says at its start
-	read := make(chan struct{})
 	go func() {
-		defer close(read)
-		defer close(lines)
-		for s := bufio.NewScanner(out); s.Scan(); {
-			select {
-			case lines <- s.Text():
-			default: // nobody listens any more
-			}
-		}
+		l.listen(out, !p.shared())
+		_ = l.cmd.Wait()
+		close(l.ended)
 	}()
-	go func() {
-		<-read
-		_ = p.cmd.Wait()
-		close(p.ended)
-	}()
-	if err := p.await(ctx, lines); err != nil {
-		p.kill()
-		return nil, err
-	}
-	return p, nil
+	return l, nil
 }
 
 var addressLine = regexp.MustCompile(`^\s+(HTTP|NATS)\s+(\S+)`)
 
-// await reads until both addresses are known.
-func (p *process) await(ctx context.Context, lines <-chan string) error {
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
-	for p.http == "" || p.nats == "" {
-		select {
-		case line, more := <-lines:
-			if !more {
-				return fmt.Errorf("start Palimpsest: %w before it was ready", ErrEnded)
-			}
-			switch m := addressLine.FindStringSubmatch(line); {
-			case m == nil:
-			case m[1] == "HTTP":
-				p.http = m[2]
-			default:
-				p.nats = m[2]
-			}
-		case <-ctx.Done():
-			return fmt.Errorf("start Palimpsest: %w", ctx.Err())
+// listen reads what the process says, to its end.
+func (l *process) listen(out io.Reader, broker bool) {
+	told := false
+	for s := bufio.NewScanner(out); s.Scan(); {
+		switch m := addressLine.FindStringSubmatch(s.Text()); {
+		case m == nil || told:
+			continue
+		case m[1] == "HTTP":
+			l.http = m[2]
+		default:
+			l.nats = m[2]
+		}
+		if l.http != "" && (l.nats != "" || !broker) {
+			told, l.took = true, time.Since(l.began)
+			close(l.ready)
 		}
 	}
-	return nil
+}
+
+// isReady reports whether it can be asked.
+func (l *process) isReady() bool {
+	select {
+	case <-l.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+// await returns once the process is ready.
+func (l *process) await(ctx context.Context) error {
+	select {
+	case <-l.ready:
+		return nil
+	case <-l.ended:
+		return fmt.Errorf("start %s: %w before it was ready", l.of.Name, ErrEnded)
+	case <-time.After(startLimit):
+		return fmt.Errorf("start %s: not ready within %v", l.of.Name, startLimit)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // kill ends the process as a power cut would: it is told nothing.
-func (p *process) kill() {
-	_ = p.cmd.Process.Kill()
-	<-p.ended
+func (l *process) kill() {
+	l.doomed.Store(true)
+	_ = l.cmd.Process.Kill()
+	<-l.ended
 }
 
 // stop asks the process to drain and end.
-func (p *process) stop() error {
-	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
-		p.kill()
-		return fmt.Errorf("stop Palimpsest: %w", err)
+func (l *process) stop() error {
+	l.doomed.Store(true)
+	if err := l.cmd.Process.Signal(os.Interrupt); err != nil {
+		l.kill()
+		return fmt.Errorf("stop %s: %w", l.of.Name, err)
 	}
 	select {
-	case <-p.ended:
+	case <-l.ended:
 	case <-time.After(startLimit):
-		p.kill()
-		return fmt.Errorf("stop Palimpsest: it did not drain within %v", startLimit)
+		l.kill()
+		return fmt.Errorf("stop %s: it did not drain within %v", l.of.Name, startLimit)
 	}
-	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
-		return fmt.Errorf("stop Palimpsest: exit code %d", code)
+	if code := l.cmd.ProcessState.ExitCode(); code != 0 {
+		return fmt.Errorf("stop %s: exit code %d", l.of.Name, code)
 	}
 	return nil
-}
-
-// ownEngines is the environment of a process that keeps everything itself,
-// whatever engines the user has: they are not to be killed, nor filled.
-func ownEngines() []string {
-	return append(os.Environ(), "PALIMPSEST_MEMORY=sqlite", "PALIMPSEST_AUDIT=sqlite", "PALIMPSEST_NATS_URL=embedded")
 }

@@ -13,6 +13,8 @@ type publishers struct {
 	workload *Workload
 	wire     *wire
 	left     []atomic.Int64 // per user: voices that still speak
+	begun    time.Time
+	turns    atomic.Int64 // what was said for the first time, or is about to be
 
 	said    atomic.Int64 // episodes acknowledged for the first time
 	swept   atomic.Int64 // repetitions that the broker knew
@@ -39,6 +41,7 @@ func newPublishers(w *Workload, wire *wire) *publishers {
 
 // run returns when everything is acknowledged.
 func (p *publishers) run(ctx context.Context) error {
+	p.begun = time.Now()
 	group, ctx := errgroup.WithContext(ctx)
 	for n := range p.workload.Voices {
 		group.Go(func() error { return p.speak(ctx, n) })
@@ -53,10 +56,8 @@ func (p *publishers) speak(ctx context.Context, n int) error {
 	user := p.workload.Users[voice.User]
 	spoken := map[int]time.Time{}
 	for _, step := range voice.Steps {
-		if step.Again == Past {
-			if err := pause(ctx, time.Until(spoken[step.Episode].Add(dedupWindow+dedupWindow/4))); err != nil {
-				return err
-			}
+		if err := pause(ctx, time.Until(p.when(step, spoken[step.Episode]))); err != nil {
+			return err
 		}
 		msg, err := user.message(step.Episode)
 		if err != nil {
@@ -84,6 +85,21 @@ func (p *publishers) speak(ctx context.Context, n int) error {
 		}
 	}
 	return nil
+}
+
+// when is the earliest moment of a step: what is said first has its turn in the
+// time that all of it is to take, and what is said past the broker's memory waits
+// for its end. last is when the same was said before.
+func (p *publishers) when(step Step, last time.Time) time.Time {
+	switch step.Again {
+	case First:
+		turn := p.turns.Add(1) - 1
+		return p.begun.Add(p.workload.Size.span() * time.Duration(turn) / time.Duration(p.workload.Size.Episodes))
+	case Past:
+		return last.Add(dedupWindow + dedupWindow/4)
+	case AtOnce:
+	}
+	return last
 }
 
 // count tells what came of a step. The greeting counts for a user's first voice

@@ -21,11 +21,12 @@ type Digests struct {
 }
 
 // Rebuild builds memory anew beside the live one, as a user would, and returns
-// both digests. The store of the stopped process stays as it is.
-func Rebuild(ctx context.Context, program, data string) (Digests, error) {
+// both digests. The store of the stopped processes stays as it is.
+func Rebuild(ctx context.Context, program, dir string, of Plan) (Digests, error) {
 	var out, said bytes.Buffer
-	cmd := exec.CommandContext(ctx, program, "rebuild", "--data", data, "--check", "--json") //nolint:gosec // it is this program
-	cmd.Env, cmd.Stdout, cmd.Stderr = ownEngines(), &out, &said
+	args := of.command([]string{"rebuild", "--data", Data(dir), "--check", "--json"})
+	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // it is this program
+	cmd.Env, cmd.Stdout, cmd.Stderr = of.environ(), &out, &said
 	run := cmd.Run() // digests that differ are an error, and are printed
 	var d Digests
 	if json.Unmarshal(out.Bytes(), &d) == nil && d.Rebuilt != "" {
@@ -50,5 +51,5 @@ func (v *Verdict) Compare(d Digests, failed error) {
 		v.find("digest", "memory", "%d places hold another episode once it is rebuilt, or none", d.Moved)
 	}
 	v.OK = failed == nil && d.Moved == 0 && d.Live != "" && d.Live == d.Rebuilt &&
-		v.Lost+v.Duplicated+v.OutOfOrder+v.Wrong+v.Unbalanced+v.AuditOff+v.RevisionGaps == 0
+		v.Lost+v.Duplicated+v.OutOfOrder+v.Wrong+v.Unbalanced+v.AuditOff+v.RevisionGaps+v.Late == 0
 }

@@ -11,12 +11,12 @@ import (
 
 // The parts of a run's directory.
 const (
-	dataDir    = "data"           // the process's own
-	logFile    = "palimpsest.log" // what it said, over all its lives
+	dataDir    = "data"           // of whatever processes keep themselves
+	logFile    = "palimpsest.log" // what they said, over all their lives
 	recordFile = "chaos.json"     // what was acknowledged
 )
 
-// Data is the data directory of the process, in the directory of a run.
+// Data is the data directory of the processes, in the directory of a run.
 func Data(dir string) string { return filepath.Join(dir, dataDir) }
 
 // Record is what a run leaves besides the data of the process: with the
@@ -29,13 +29,21 @@ type Record struct {
 	Acks []Acks `json:"acks"`
 	// Rules are those that must have consolidated everything.
 	Rules []string `json:"rules"`
-	Run   Figures  `json:"run"`
+	// TakeOver, in ns, is how long a partition may wait whose reader is killed.
+	TakeOver time.Duration `json:"take_over,omitempty"`
+	Run      Figures       `json:"run"`
 }
 
-// Figures tell of the run; no verdict rests on them.
+// Figures tell of the run.
 type Figures struct {
-	// Kills are the moments at which the process was killed.
+	// Kills are the moments at which a process was killed.
 	Kills []Killed `json:"kills"`
+	// TakeOvers are of the partitions whose readers were killed.
+	TakeOvers []TakeOver `json:"take_overs,omitempty"`
+	// Backlog is how many acknowledged episodes were not consolidated at the last
+	// kill, DrainSeconds how long it took from then on to the end of all work.
+	Backlog      int     `json:"backlog"`
+	DrainSeconds float64 `json:"drain_seconds"`
 	// Repeated are messages published again: those that the broker still knew,
 	// and those that it stored once more.
 	RepeatedKnown  int `json:"repeated_known"`
@@ -47,13 +55,14 @@ type Figures struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// Killed is where the run stood when the process was killed, and how long the
-// next one took to be ready.
+// Killed is where the run stood when a process was killed, and how long the next
+// one took to be ready, 0 where it was killed before.
 type Killed struct {
 	Kill
-	Acknowledged int   `json:"acknowledged"`
-	Consolidated int   `json:"consolidated"`
-	ReadyMS      int64 `json:"ready_ms"`
+	Name         string `json:"name"`
+	Acknowledged int    `json:"acknowledged"`
+	Consolidated int    `json:"consolidated"`
+	ReadyMS      int64  `json:"ready_ms"`
 }
 
 func since(begin time.Time) float64 { return time.Since(begin).Round(time.Millisecond).Seconds() }

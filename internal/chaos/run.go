@@ -2,18 +2,22 @@ package chaos
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"palimpsest/internal/broker"
 )
 
 // Config says what is run, and where.
 type Config struct {
 	Size
-	// Program is the executable whose `up` is run.
+	Plan Plan
+	// Program is the executable whose commands are run.
 	Program string
 	// Dir is an empty directory, of the run's own.
 	Dir string
@@ -21,6 +25,8 @@ type Config struct {
 	// that runs on each episode.
 	Rules []string
 	Each  string
+	// TakeOver is how long a partition may wait whose reader is killed.
+	TakeOver time.Duration
 	// Patience is how long nothing may move before the run gives up waiting; 0
 	// means 3 min. A tick that was lost is overdue after a minute and found by a
 	// sweep that comes each minute.
@@ -29,16 +35,37 @@ type Config struct {
 	Progress func(Progress)
 }
 
+// validate names what does not fit together.
+func (c Config) validate() error {
+	switch {
+	case max(1, c.Processes) != len(c.Plan.Processes):
+		return fmt.Errorf("processes: the size is of %d, the plan of %d", c.Processes, len(c.Plan.Processes))
+	case !c.Plan.shared() && len(c.Plan.Processes) > 1:
+		return errors.New("broker: several processes need one that is none of theirs")
+	case !c.Plan.shared() && c.Every > 0:
+		return errors.New("every: a process that has the broker is killed at counts")
+	}
+	return nil
+}
+
 // Progress is how far a run is.
 type Progress struct{ Acknowledged, Consolidated, Kills int }
 
-// look is how often the run asks the process how far it is.
-const look = 50 * time.Millisecond
+const (
+	// look is how often the run asks how far the processes are.
+	look = 50 * time.Millisecond
+	// glance is the same where no kill waits for the answer, and several processes
+	// have better things to do.
+	glance = 500 * time.Millisecond
+)
 
-// Run publishes the workload, kills and restarts the process meanwhile, waits
-// until everything is consolidated, stops the process and leaves the record in
-// the directory. It ends what it started, also when ctx ends.
+// Run publishes the workload, kills and restarts processes meanwhile, waits until
+// everything is consolidated, stops the processes and leaves the record in the
+// directory. It ends what it started, also when ctx ends.
 func Run(ctx context.Context, cfg Config) (Record, error) {
+	if err := cfg.validate(); err != nil {
+		return Record{}, fmt.Errorf("run chaos: %w", err)
+	}
 	w, err := Draw(cfg.Size)
 	if err != nil {
 		return Record{}, err
@@ -51,7 +78,10 @@ func Run(ctx context.Context, cfg Config) (Record, error) {
 		return Record{}, fmt.Errorf("run chaos: %w", err)
 	}
 	defer log.Close() //nolint:errcheck // it is for reading along
-	r := &run{cfg: cfg, workload: w, log: log, wire: newWire(), left: w.Kills, begun: time.Now()}
+	r := &run{
+		cfg: cfg, workload: w, log: log, wire: newWire(), crew: newCrew(cfg.Program, cfg.Plan, log),
+		course: course{left: w.Kills}, begun: time.Now(),
+	}
 	r.publishers = newPublishers(w, r.wire)
 	if err := r.all(ctx); err != nil {
 		return Record{}, fmt.Errorf("run chaos: %w", err)
@@ -63,20 +93,20 @@ func Run(ctx context.Context, cfg Config) (Record, error) {
 	return record, record.write(cfg.Dir)
 }
 
-// run is one run under way. Its loop alone starts and ends processes.
+// run is one run under way. Its loop alone starts and ends processes, until they
+// are killed by a clock.
 type run struct {
 	cfg        Config
 	workload   *Workload
 	log        *os.File
 	wire       *wire
 	publishers *publishers
-	process    *process
+	crew       *crew
 	watch      *watch
-	left       []Kill
+	takeOvers  *takeOvers // nil where nobody takes over
+	course     course
 	begun      time.Time
 	figures    Figures
-	known      int    // episodes consolidated, when last asked
-	settled    uint64 // the same, counted by each rule
 }
 
 func (r *run) all(ctx context.Context) (err error) {
@@ -85,159 +115,107 @@ func (r *run) all(ctx context.Context) (err error) {
 	defer func() {
 		cancel()
 		r.wire.set(nil)
-		if r.process != nil {
-			r.process.kill()
+		stopped := group.Wait()
+		if r.takeOvers != nil {
+			r.figures.TakeOvers = r.takeOvers.all()
 		}
-		if stopped := group.Wait(); err == nil && r.figures.Stuck == "" {
+		r.crew.kill()
+		if err == nil && r.figures.Stuck == "" {
 			err = stopped
 		}
 	}()
-	if err := r.begin(ctx); err != nil {
+	if err := r.crew.begin(ctx); err != nil {
 		return err
 	}
-	said := make(chan struct{})
+	if err := r.meet(ctx); err != nil {
+		return err
+	}
+	defer func() { r.watch.close() }()
+	said, clocked := make(chan struct{}), make(chan error, 1)
 	group.Go(func() error {
 		defer close(said)
 		return r.publishers.run(ctx)
 	})
-	if err := r.disturb(ctx, said); err != nil {
+	if r.cfg.Every > 0 {
+		group.Go(func() error {
+			err := r.byClock(ctx)
+			clocked <- err
+			return err
+		})
+	}
+	if err := r.disturb(ctx, said, clocked); err != nil {
 		return err
 	}
 	r.wire.set(nil)
-	r.watch.close()
-	p := r.process
-	r.process = nil
-	return p.stop()
+	return r.crew.stop(ctx)
 }
 
-// begin starts a life of the process and lets publishers in.
-func (r *run) begin(ctx context.Context) error {
-	p, err := begin(ctx, r.cfg.Program, Data(r.cfg.Dir), r.log)
-	if err != nil {
+// meet lets publishers in, and begins to watch.
+func (r *run) meet(ctx context.Context) (err error) {
+	eyes, mouths := r.cfg.Plan.Broker, r.cfg.Plan.Broker
+	if !r.cfg.Plan.shared() {
+		if eyes, err = broker.Endpoint(filepath.Join(Data(r.cfg.Dir), "nats")); err != nil {
+			return err
+		}
+		mouths = broker.ConnectConfig{URL: r.crew.life(0).nats}
+	}
+	eyes.Name, mouths.Name = "chaos", "chaos"
+	if r.watch, err = newWatch(ctx, eyes); err != nil {
 		return err
 	}
-	r.process = p
-	if r.watch, err = newWatch(ctx, p.http, Data(r.cfg.Dir)); err != nil {
-		return err
+	if r.cfg.Plan.shared() {
+		r.takeOvers = newTakeOvers(r.watch.js)
 	}
-	l, err := connect(ctx, p.nats)
+	l, err := connect(ctx, mouths)
 	if err != nil {
+		r.watch.close()
 		return err
 	}
 	r.wire.set(l)
 	return nil
 }
 
-// disturb kills the process wherever the workload says so, until everything is
+// disturb kills processes wherever the workload says so, until everything is
 // said, every kill was made and nothing is left to do, or nothing moves.
-func (r *run) disturb(ctx context.Context, said <-chan struct{}) error {
-	ticker := time.NewTicker(look)
+func (r *run) disturb(ctx context.Context, said <-chan struct{}, clocked <-chan error) error {
+	pace := look
+	if r.cfg.Every > 0 {
+		pace = glance
+	}
+	ticker := time.NewTicker(pace)
 	defer ticker.Stop()
-	moved, last := time.Now(), r.reached()
+	moved, last := time.Now(), r.course.now(r.publishers)
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-r.process.ended:
-			return fmt.Errorf("%w: exit code %d, see %s", ErrEnded, r.process.cmd.ProcessState.ExitCode(), r.log.Name())
+		case err := <-r.crew.failed:
+			return fmt.Errorf("%w, see %s", err, r.log.Name())
+		case err := <-clocked:
+			if err != nil {
+				return err
+			}
 		case <-r.publishers.reached:
 			if err := r.strike(ctx, Acknowledged, int(r.publishers.said.Load())); err != nil {
 				return err
 			}
 		case <-ticker.C:
 			done, err := r.look(ctx, said)
+			if done {
+				r.figures.Backlog, r.figures.DrainSeconds = r.course.drained()
+			}
 			if done || err != nil {
 				return err
 			}
 		}
-		now := r.reached()
+		now := r.course.now(r.publishers)
 		if now != last {
 			moved, last = time.Now(), now
 		} else if time.Since(moved) > r.cfg.Patience {
-			r.figures.Stuck = fmt.Sprintf("nothing moved for %v at %+v: %v", r.cfg.Patience, now.Progress, r.watch.waiting)
+			r.figures.Stuck = fmt.Sprintf("nothing moved for %v at %+v: %v", r.cfg.Patience, now.Progress, r.watch)
 			return nil
 		}
 	}
-}
-
-// reached is how far the run is: when it moves, nothing is stuck.
-type reached struct {
-	Progress
-	settled uint64 // episodes, counted by each rule
-}
-
-func (r *run) reached() reached { return reached{r.progress(), r.settled} }
-
-func (r *run) progress() Progress {
-	p := Progress{Acknowledged: int(r.publishers.said.Load()), Consolidated: r.known, Kills: len(r.figures.Kills)}
-	if r.cfg.Progress != nil {
-		r.cfg.Progress(p)
-	}
-	return p
-}
-
-// strike makes the kills that a counter has reached, one after the other.
-func (r *run) strike(ctx context.Context, counter Counter, count int) error {
-	rest, reached := due(r.left, counter, count)
-	r.left = rest
-	for _, kill := range reached {
-		killed := Killed{
-			Kill:         kill,
-			Acknowledged: int(r.publishers.said.Load()), Consolidated: r.known,
-		}
-		r.process.kill()
-		r.wire.set(nil)
-		r.watch.close()
-		began := time.Now()
-		if err := r.begin(ctx); err != nil {
-			return err
-		}
-		killed.ReadyMS = time.Since(began).Milliseconds()
-		r.figures.Kills = append(r.figures.Kills, killed)
-	}
-	return nil
-}
-
-// look asks the process how far it is, and reports whether that is the end.
-func (r *run) look(ctx context.Context, said <-chan struct{}) (done bool, err error) {
-	ledger, err := r.watch.ledger(ctx)
-	if err != nil {
-		return false, r.excuse(ctx, err)
-	}
-	r.settled = 0
-	for _, t := range ledger.Totals {
-		r.settled += t.Consolidated
-		if t.Rule == r.cfg.Each {
-			r.known = int(t.Consolidated)
-		}
-	}
-	lives := len(r.figures.Kills)
-	if err := r.strike(ctx, Consolidated, r.known); err != nil || len(r.figures.Kills) > lives {
-		return false, err
-	}
-	select {
-	case <-said:
-	default:
-		return false, nil
-	}
-	if len(r.left) > 0 {
-		return false, nil
-	}
-	quiet, err := r.watch.quiet(ctx, ledger, r.cfg.Rules, r.cfg.Episodes)
-	if err != nil {
-		return false, r.excuse(ctx, err)
-	}
-	return quiet, nil
-}
-
-// excuse forgives a question that was not answered: the process may be busy, and
-// if it has ended the loop says so.
-func (r *run) excuse(ctx context.Context, err error) error {
-	r.watch.waiting = err.Error()
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return nil
 }
 
 func (r *run) record() (Record, error) {
@@ -246,7 +224,10 @@ func (r *run) record() (Record, error) {
 		return Record{}, err
 	}
 	p := r.publishers
+	r.figures.Kills = r.course.kills()
 	r.figures.RepeatedKnown, r.figures.RepeatedStored = int(p.swept.Load()), int(p.taken.Load())
 	r.figures.Unacknowledged, r.figures.Seconds = int(p.retried.Load()), since(r.begun)
-	return Record{Size: r.cfg.Size, Workload: digest, Acks: p.acks, Rules: r.cfg.Rules, Run: r.figures}, nil
+	return Record{
+		Size: r.cfg.Size, Workload: digest, Acks: p.acks, Rules: r.cfg.Rules, TakeOver: r.cfg.TakeOver, Run: r.figures,
+	}, nil
 }

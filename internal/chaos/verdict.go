@@ -10,7 +10,7 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// Evidence is what a stopped process left. Nothing of it is changed.
+// Evidence is what stopped processes left. Nothing of it is changed.
 type Evidence struct {
 	// Said is the stream of episodes.
 	Said interface {
@@ -50,8 +50,13 @@ type Verdict struct {
 	// other way round, or that differ.
 	AuditOff int `json:"audit_off"`
 	// RevisionGaps are revisions of a scope that AUDIT should have and has not.
-	RevisionGaps int     `json:"revision_gaps"`
-	Digests      Digests `json:"digests"`
+	RevisionGaps int `json:"revision_gaps"`
+	// Late are partitions that waited too long for another reader after theirs was
+	// killed.
+	Late    int     `json:"late"`
+	Digests Digests `json:"digests"`
+	// Shapes is set where two shapes were told the same.
+	Shapes *Shapes `json:"shapes,omitempty"`
 
 	Checked Checked `json:"checked"`
 	// Findings say what was counted, [MaxFindings] at most.
@@ -94,6 +99,11 @@ func Judge(ctx context.Context, r Record, w *Workload, e Evidence) (Verdict, err
 	j.verdict.Findings = []Finding{}
 	if r.Run.Stuck != "" {
 		j.count(&j.verdict.Lost, "progress", "the run", "%s", r.Run.Stuck)
+	}
+	for _, t := range r.Run.TakeOvers {
+		if t.late(r.TakeOver) {
+			j.count(&j.verdict.Late, "take-over", t.Consumer, "%s", t)
+		}
 	}
 	if e.Letters > 0 {
 		j.count(&j.verdict.Lost, "dead letters", "DEADLETTER", "%d messages were refused", e.Letters)

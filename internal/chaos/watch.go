@@ -2,9 +2,10 @@ package chaos
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -16,28 +17,21 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// askLimit bounds one question to the process.
+// askLimit bounds one question to a process.
 const askLimit = 10 * time.Second
 
-// watch asks one life of the process how far it is.
+// watch asks how far the processes are, for as long as their broker lives.
 type watch struct {
-	api     *client.Client
-	conn    *nats.Conn
-	js      jetstream.JetStream
+	conn *nats.Conn
+	js   jetstream.JetStream
+
+	mu      sync.Mutex
 	waiting string // what is yet to be done, when last asked
 }
 
-func newWatch(ctx context.Context, http, data string) (*watch, error) {
+func newWatch(ctx context.Context, to broker.ConnectConfig) (*watch, error) {
 	w := &watch{}
 	var err error
-	if w.api, err = client.New(http, client.Project(scope.DefaultProject)); err != nil {
-		return nil, err
-	}
-	to, err := broker.Endpoint(filepath.Join(data, "nats"))
-	if err != nil {
-		return nil, err
-	}
-	to.Name = "chaos"
 	if w.conn, err = broker.Connect(ctx, to); err != nil {
 		return nil, err
 	}
@@ -47,10 +41,34 @@ func newWatch(ctx context.Context, http, data string) (*watch, error) {
 
 func (w *watch) close() { w.conn.Close() }
 
-func (w *watch) ledger(ctx context.Context) (api.Ledger, error) {
+// wait notes what is yet to be done.
+func (w *watch) wait(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waiting = fmt.Sprintf(format, args...)
+}
+
+func (w *watch) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.waiting
+}
+
+// errNobody: no process can be asked, since they start.
+var errNobody = errors.New("nobody can be asked")
+
+// ledger asks the process that answers at an address.
+func (w *watch) ledger(ctx context.Context, http string) (api.Ledger, error) {
+	if http == "" {
+		return api.Ledger{}, errNobody
+	}
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	return w.api.Ledger(ctx, scope.Selector{Project: scope.DefaultProject}, false)
+	asked, err := client.New(http, client.Project(scope.DefaultProject))
+	if err != nil {
+		return api.Ledger{}, err
+	}
+	return asked.Ledger(ctx, scope.Selector{Project: scope.DefaultProject}, false)
 }
 
 // quiet reports whether every episode is consolidated by every rule, and nothing
@@ -63,13 +81,13 @@ func (w *watch) quiet(ctx context.Context, ledger api.Ledger, rules []string, ep
 			continue
 		}
 		if t.Pending > 0 || t.Accepted < uint64(episodes) {
-			w.waiting = fmt.Sprintf("ledger: %+v", t)
+			w.wait("ledger: %+v", t)
 			return false, nil
 		}
 		settled++
 	}
 	if settled < len(rules) {
-		w.waiting = fmt.Sprintf("ledger: %+v", ledger.Totals)
+		w.wait("ledger: %+v", ledger.Totals)
 		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
@@ -81,7 +99,7 @@ func (w *watch) quiet(ctx context.Context, ledger api.Ledger, rules []string, ep
 				return false, fmt.Errorf("look at consumer %s: %w", c.Durable, err)
 			}
 			if info := consumer.CachedInfo(); info.NumPending > 0 || info.NumAckPending > 0 {
-				w.waiting = fmt.Sprintf("consumer %s: %d to read, %d to acknowledge", c.Durable, info.NumPending, info.NumAckPending)
+				w.wait("consumer %s: %d to read, %d to acknowledge", c.Durable, info.NumPending, info.NumAckPending)
 				return false, nil
 			}
 		}

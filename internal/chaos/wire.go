@@ -9,34 +9,36 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"palimpsest/internal/broker"
 )
 
 // connections is how many NATS connections the publishers share.
 const connections = 8
 
-// life is the broker of one life of the process, as publishers reach it.
+// life is the broker as publishers reach it, for as long as it lives.
 type life struct {
-	ctx   context.Context //nolint:containedctx // it ends with the process, whoever publishes
+	ctx   context.Context //nolint:containedctx // it ends with the broker, whoever publishes
 	end   context.CancelFunc
 	conns []*nats.Conn
 	js    []jetstream.JetStream
 }
 
 // connect opens the connections of one life.
-func connect(ctx context.Context, url string) (*life, error) {
+func connect(ctx context.Context, to broker.ConnectConfig) (*life, error) {
 	l := &life{}
 	l.ctx, l.end = context.WithCancel(ctx)
 	for range connections {
-		conn, err := nats.Connect(url, nats.Name("palimpsest chaos"), nats.NoReconnect())
+		conn, err := broker.Connect(ctx, to)
 		if err != nil {
 			l.close()
-			return nil, fmt.Errorf("reach NATS at %s: %w", url, err)
+			return nil, err
 		}
 		l.conns = append(l.conns, conn)
 		js, err := jetstream.New(conn)
 		if err != nil {
 			l.close()
-			return nil, fmt.Errorf("reach NATS at %s: %w", url, err)
+			return nil, err
 		}
 		l.js = append(l.js, js)
 	}
@@ -50,7 +52,7 @@ func (l *life) close() {
 	}
 }
 
-// wire leads publishers to whichever process lives, and lets them wait for the
+// wire leads publishers to whichever broker lives, and lets them wait for the
 // next while none does.
 type wire struct {
 	mu      sync.Mutex

@@ -21,7 +21,20 @@ type Size struct {
 	Episodes int `json:"episodes"`
 	Users    int `json:"users"`
 	Kills    int `json:"kills"`
+	// Processes are how many there are to kill; 0 means 1.
+	Processes int `json:"processes,omitempty"`
+	// Every, in ns, lets a process be killed each time it has passed, and the
+	// episodes be said over the time that all kills take; 0 kills at counts, and
+	// says the episodes as fast as they are taken. 1 ms at least.
+	Every time.Duration `json:"every,omitempty"`
+	// OneVoice lets each user speak through one publisher. Of several each keeps
+	// its own order, and how they meet is left to chance, as is then the order of
+	// what comes of it.
+	OneVoice bool `json:"one_voice,omitempty"`
 }
+
+// span is how long the episodes are to be said; 0 where nobody waits.
+func (s Size) span() time.Duration { return s.Every * time.Duration(s.Kills) }
 
 // Validate names the first figure that cannot be used.
 func (s Size) Validate() error {
@@ -32,6 +45,10 @@ func (s Size) Validate() error {
 		return fmt.Errorf("episodes: %d are not enough for one of each of %d users", s.Episodes, s.Users)
 	case s.Kills < 0 || s.Kills > s.Episodes:
 		return fmt.Errorf("kills: %d is not between 0 and the number of episodes", s.Kills)
+	case s.Processes < 0:
+		return errors.New("processes: is negative")
+	case s.Every != 0 && s.Every < time.Millisecond:
+		return fmt.Errorf("every: %v is less than a millisecond", s.Every)
 	}
 	return nil
 }
@@ -107,7 +124,11 @@ func Draw(size Size) (*Workload, error) {
 		}
 		// A source of one's own: what one says does not rest on how many others there are.
 		random := rand.New(rand.NewPCG(size.Seed, uint64(n)+1))
-		user, voices := draw(n, episodes, random)
+		devices := 1
+		if n%2 == 1 && episodes >= 4 && !size.OneVoice {
+			devices = 2
+		}
+		user, voices := draw(n, episodes, devices, random)
 		w.Users = append(w.Users, user)
 		w.Voices = append(w.Voices, voices...)
 	}
@@ -117,11 +138,7 @@ func Draw(size Size) (*Workload, error) {
 
 // draw makes one user: first what they tell, in the order in which it happened,
 // then the order in which each of their devices publishes it.
-func draw(n, episodes int, random *rand.Rand) (User, []Voice) {
-	devices := 1
-	if n%2 == 1 && episodes >= 4 {
-		devices = 2
-	}
+func draw(n, episodes, devices int, random *rand.Rand) (User, []Voice) {
 	s := newStory(fmt.Sprintf("user-%d", n), devices, random)
 	for range episodes - 1 {
 		s.next()

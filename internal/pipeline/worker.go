@@ -34,6 +34,7 @@ func newWorker(rt *Runtime, service string, stage Stage, b *binding) *worker {
 	}
 	if b.pinned {
 		w.gate = &gate{lanes: w.lanes, pending: w.pending}
+		w.meter.pin(false)
 	}
 	return w
 }
@@ -92,6 +93,7 @@ func (w *worker) accept(msg jetstream.Msg) {
 	}
 	if w.gate != nil {
 		w.giveBack(w.gate.accept(d, msg.Headers().Get("Nats-Pin-Id")))
+		w.meter.pin(w.gate.pin != "")
 		return
 	}
 	if w.lanes.hold(d) {
@@ -102,6 +104,7 @@ func (w *worker) accept(msg jetstream.Msg) {
 func (w *worker) lostPin() {
 	if w.gate != nil {
 		w.giveBack(w.gate.lose())
+		w.meter.pin(false)
 	}
 }
 
