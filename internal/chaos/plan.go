@@ -49,6 +49,8 @@ func Whole(dir string) Plan {
 func (p Plan) shared() bool { return p.Broker.URL != "" }
 
 // command is the program's with these arguments.
-func (p Plan) command(args []string) []string { return append(p.Flags[:len(p.Flags):len(p.Flags)], args...) }
+func (p Plan) command(args []string) []string {
+	return append(p.Flags[:len(p.Flags):len(p.Flags)], args...)
+}
 
 func (p Plan) environ() []string { return append(os.Environ(), p.Environ...) }

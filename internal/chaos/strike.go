@@ -36,10 +36,6 @@ func (r *run) kill(ctx context.Context, kill Kill) error {
 	now := r.course.now(r.publishers)
 	victim := r.crew.life(kill.Process)
 	killed := Killed{Kill: kill, Name: victim.of.Name, Acknowledged: now.Acknowledged, Consolidated: now.Consolidated}
-	var held []partition
-	if r.takeOvers != nil {
-		held = r.takeOvers.held(ctx, victim)
-	}
 	at := time.Now()
 	victim.kill()
 	if !r.cfg.Plan.shared() {
@@ -52,7 +48,9 @@ func (r *run) kill(ctx context.Context, kill Kill) error {
 	}
 	r.course.struck(killed, next, at)
 	if r.cfg.Plan.shared() {
-		r.takeOvers.killed(ctx, now.Kills, at, held)
+		if victim.of.Pins {
+			r.takeOvers.killed(ctx, now.Kills, !r.crew.others(kill.Process), at)
+		}
 		return nil
 	}
 	if err := next.await(ctx); err != nil {

@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"net/http"
-	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -21,195 +18,80 @@ type TakeOver struct {
 	// Kill is the place of the kill among all, from 0.
 	Kill     int    `json:"kill"`
 	Consumer string `json:"consumer"`
+	// Alone: no other reader was ready, so that the partition waited for a start.
+	Alone bool `json:"alone,omitempty"`
 	// PinnedMS is after how many milliseconds another reader had it, MovedMS after
-	// how many something of it was worked on, or nothing waited in it; 0 where that
-	// did not come about, because that reader was killed too, or within
-	// [takeOverLimit].
+	// how many the oldest of it was done, or nothing waited in it. 0 is never: a
+	// reader was killed again before, or [takeOverLimit] had passed.
 	PinnedMS int64 `json:"pinned_ms"`
 	MovedMS  int64 `json:"moved_ms"`
-	// Gone says why it was followed no further, empty where it moved.
-	Gone string `json:"gone,omitempty"`
+	// Never: the limit had passed.
+	Never bool `json:"never,omitempty"`
 }
 
 const (
-	// takeOverLook is how often a partition without a reader is looked at.
-	takeOverLook = 50 * time.Millisecond
-	// takeOverLimit is how long it is followed.
+	// takeOverLook is how often a partition is looked at after a kill.
+	takeOverLook = 100 * time.Millisecond
+	// takeOverLimit is how long it is looked at.
 	takeOverLimit = 30 * time.Second
-	// pinsLimit bounds the question that comes before a kill.
-	pinsLimit = time.Second
 	// afterlife is how long the broker may work on what a process said before it
-	// died.
+	// died. No pin moves so soon: each is good for 3 s, and renewed each second.
 	afterlife = time.Second
-)
-
-// The ends of a partition's take-over that are no take-over.
-const (
-	goneAgain   = "its next reader was killed too"
-	goneNever   = "nobody worked on it"
-	goneUnasked = "the run ended"
 )
 
 // String says how it went.
 func (t TakeOver) String() string {
-	text := fmt.Sprintf("after kill %d another reader had it in %d ms, and worked on it in %d ms", t.Kill+1, t.PinnedMS, t.MovedMS)
-	if t.Gone != "" {
-		text += "; " + t.Gone
+	text := fmt.Sprintf("after kill %d another reader had it in %d ms, and was done with the oldest in %d ms", t.Kill+1, t.PinnedMS, t.MovedMS)
+	if t.Never {
+		text += fmt.Sprintf("; nobody was within %v", takeOverLimit)
 	}
 	return text
 }
 
-// late reports whether the partition had to wait longer than that.
+// late reports whether the partition had to wait for a reader that was there for
+// longer than that.
 func (t TakeOver) late(limit time.Duration) bool {
-	switch t.Gone {
-	case goneNever:
-		return true
-	case "":
-		return t.MovedMS > limit.Milliseconds()
-	}
-	return t.PinnedMS > limit.Milliseconds()
+	return t.Never || !t.Alone && max(t.PinnedMS, t.MovedMS) > limit.Milliseconds()
 }
 
-// takeOvers follows the partitions of killed readers until they are read again.
+// takeOvers follows all partitions when a reader is killed. Which of them it had
+// nobody tells: those whose pin is given to another one. Where a second reader is
+// killed meanwhile, all begins anew.
 type takeOvers struct {
 	js jetstream.JetStream
 
 	mu     sync.Mutex
-	open   map[string]context.CancelFunc // by consumer: those under way
+	again  context.CancelFunc // ends what the last kill began
 	ended  []TakeOver
 	follow sync.WaitGroup
 }
 
 func newTakeOvers(js jetstream.JetStream) *takeOvers {
-	return &takeOvers{js: js, open: map[string]context.CancelFunc{}}
+	return &takeOvers{js: js, again: func() {}}
 }
 
-// partition is a consumer as it was when its reader was killed.
-type partition struct{ consumer, pin string }
-
-// held lists the partitions that a process reads, by its own word: the broker
-// tells of nobody whose pin is whose. A process that does not answer has not begun
-// to read.
-func (t *takeOvers) held(ctx context.Context, l *process) (held []partition) {
-	if !l.of.Pins || !l.isReady() {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, pinsLimit)
-	defer cancel()
-	names, err := pinned(ctx, l.http)
-	if err != nil {
-		return nil
-	}
-	for _, name := range names {
-		if info, err := t.info(ctx, name); err == nil && pinOf(info) != "" {
-			held = append(held, partition{name, pinOf(info)})
-		}
-	}
-	return held
-}
-
-var pinnedLine = regexp.MustCompile(`(?m)^palimpsest_stage_pinned\{.*stage="([^"]+)".*\} 1$`)
-
-// pinned asks a process for the stages whose consumers it alone reads; they have
-// the consumers' names.
-func pinned(ctx context.Context, address string) (stages []string, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address+"/metrics", http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("ask for metrics: %w", err)
-	}
-	defer res.Body.Close() //nolint:errcheck // it was only read
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
-		return nil, fmt.Errorf("ask for metrics: %w", err)
-	}
-	for _, m := range pinnedLine.FindAllSubmatch(text, -1) {
-		stages = append(stages, string(m[1]))
-	}
-	return stages, nil
-}
-
-func (t *takeOvers) info(ctx context.Context, consumer string) (*jetstream.ConsumerInfo, error) {
-	c, err := t.js.Consumer(ctx, broker.StreamEpisodes, consumer)
-	if err != nil {
-		return nil, err
-	}
-	return c.CachedInfo(), nil
-}
-
-func pinOf(info *jetstream.ConsumerInfo) string {
-	for _, g := range info.PriorityGroups {
-		return g.PinnedClientID
-	}
-	return ""
-}
-
-// killed follows what the process held that was killed at the instant.
-func (t *takeOvers) killed(ctx context.Context, kill int, at time.Time, held []partition) {
-	for _, p := range held {
-		t.mu.Lock()
-		if again := t.open[p.consumer]; again != nil {
-			again()
-		}
-		following, cancel := context.WithCancel(ctx)
-		t.open[p.consumer] = cancel
-		t.mu.Unlock()
-		t.follow.Go(func() {
-			defer cancel()
-			if came, ok := t.watch(following, p, at); ok {
-				came.Kill, came.Consumer = kill, p.consumer
-				if came.Gone == goneAgain && ctx.Err() != nil {
-					came.Gone = goneUnasked
+// killed follows the partitions after a kill of a reader at the instant.
+func (t *takeOvers) killed(ctx context.Context, kill int, alone bool, at time.Time) {
+	t.mu.Lock()
+	t.again()
+	ctx, t.again = context.WithCancel(ctx)
+	t.mu.Unlock()
+	for _, stream := range broker.Topology(broker.TopologyConfig{}).Streams {
+		for _, c := range stream.Consumers {
+			if c.PriorityPolicy != jetstream.PriorityPolicyPinned {
+				continue
+			}
+			t.follow.Go(func() {
+				p := partition{js: t.js, stream: stream.Config.Name, consumer: c.Durable, ttl: c.PinnedTTL, at: at}
+				came, ok := p.watch(ctx)
+				if !ok {
+					return
 				}
+				came.Kill, came.Consumer, came.Alone = kill, c.Durable, alone
 				t.mu.Lock()
+				defer t.mu.Unlock()
 				t.ended = append(t.ended, came)
-				t.mu.Unlock()
-			}
-		})
-	}
-}
-
-// watch looks at a partition until it moves. It reports false for one that the
-// dead process did not read any more, or in which nothing waited for anybody.
-func (t *takeOvers) watch(ctx context.Context, p partition, at time.Time) (came TakeOver, ok bool) {
-	ticker := time.NewTicker(takeOverLook)
-	defer ticker.Stop()
-	var floor, quiet uint64 // acknowledged: as the next reader began, and after the dead one's last word
-	waited := false
-	for {
-		select {
-		case <-ctx.Done():
-			came.Gone = goneAgain
-			return came, true
-		case <-ticker.C:
-		}
-		info, err := t.info(ctx, p.consumer)
-		took := time.Since(at)
-		if took > takeOverLimit {
-			came.Gone = goneNever
-			return came, waited
-		}
-		if err != nil {
-			continue // asked again
-		}
-		pin, acked, waits := pinOf(info), info.AckFloor.Consumer, info.NumPending > 0 || info.NumAckPending > 0
-		waited = waited || waits
-		switch {
-		case pin == p.pin && took > afterlife:
-			if quiet > 0 && acked+1 > quiet {
-				return came, false // somebody else reads it, and did so before
-			}
-			quiet = acked + 1
-		case pin == p.pin || pin == "":
-		case came.PinnedMS == 0:
-			came.PinnedMS, floor = took.Milliseconds(), acked
-		}
-		if came.PinnedMS > 0 && (acked > floor || !waits) {
-			came.MovedMS = took.Milliseconds()
-			return came, true
+			})
 		}
 	}
 }
@@ -218,8 +100,80 @@ func (t *takeOvers) watch(ctx context.Context, p partition, at time.Time) (came 
 // kills.
 func (t *takeOvers) all() []TakeOver {
 	t.follow.Wait()
+	t.again()
 	slices.SortFunc(t.ended, func(a, b TakeOver) int {
 		return cmp.Or(cmp.Compare(a.Kill, b.Kill), cmp.Compare(a.Consumer, b.Consumer))
 	})
 	return t.ended
+}
+
+// partition is a consumer after a kill.
+type partition struct {
+	js               jetstream.JetStream
+	stream, consumer string
+	ttl              time.Duration // of its pin
+	at               time.Time     // of the kill
+
+	seen bool
+	// pin and floor are as they were right after the kill: who had it, and up to
+	// where it was done.
+	pin   string
+	floor uint64
+	// waited: something was to be done.
+	waited bool
+	came   TakeOver
+}
+
+// watch looks at a partition until it is clear what became of it. It reports
+// false for one that a living process had all the time, or nobody needed.
+func (p *partition) watch(ctx context.Context) (came TakeOver, ok bool) {
+	ticker := time.NewTicker(takeOverLook)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return p.came, p.came.PinnedMS > 0
+		case <-ticker.C:
+		}
+		took := time.Since(p.at)
+		if took > takeOverLimit {
+			p.came.Never = true
+			return p.came, p.waited
+		}
+		c, err := p.js.Consumer(ctx, p.stream, p.consumer)
+		if err != nil {
+			continue // asked again
+		}
+		if over, ok := p.look(c.CachedInfo(), time.Since(p.at)); over {
+			return p.came, ok
+		}
+	}
+}
+
+// look judges what the broker says of the partition, so long after the kill.
+func (p *partition) look(info *jetstream.ConsumerInfo, took time.Duration) (over, ok bool) {
+	pin, floor := "", info.AckFloor.Consumer
+	for _, g := range info.PriorityGroups {
+		pin = g.PinnedClientID
+	}
+	waits := info.NumPending > 0 || info.NumAckPending > 0
+	p.waited = p.waited || waits
+	switch {
+	case !p.seen || took < afterlife && pin == p.pin:
+		p.seen, p.pin, p.floor = true, pin, floor
+	case pin == "":
+	case pin == p.pin:
+		// Its reader lives if it works, or has outlived what a dead one's pin does.
+		alive := floor > p.floor || took > p.ttl+afterlife
+		return alive, false
+	default:
+		if p.came.PinnedMS == 0 {
+			p.came.PinnedMS, p.floor = took.Milliseconds(), floor
+		}
+		if floor > p.floor || !waits {
+			p.came.MovedMS = took.Milliseconds()
+			return true, true
+		}
+	}
+	return false, false
 }

@@ -46,9 +46,6 @@ type StageStats struct {
 	HandlerTime time.Duration
 	// Failing: nothing got through since the last failure.
 	Failing bool
-	// Exclusive: one replica at a time reads the stage's consumer. Pinned: it is
-	// this one, as far as it knows.
-	Exclusive, Pinned bool
 }
 
 // meter counts for one stage.
@@ -90,13 +87,6 @@ func (m *meter) record(o Observation) {
 	if m.observe != nil {
 		m.observe(o)
 	}
-}
-
-// pin records whether this replica reads the consumer.
-func (m *meter) pin(held bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.stats.Exclusive, m.stats.Pinned = true, held
 }
 
 func (m *meter) snapshot() StageStats {

@@ -99,30 +99,23 @@ func TestTakeOverInOrder(t *testing.T) {
 	stopFirst()
 }
 
-// A replica that stops in good order hands over at once. Each says whether it is
-// the one that reads.
+// A replica that stops in good order hands over at once.
 func TestHandOver(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.standard(pinned)
 	got := newTaken()
-	first, stopFirst := b.start(quickConfig(), got.handler("first"))
+	_, stopFirst := b.start(quickConfig(), got.handler("first"))
 	b.say(user("ann"), "1")
 	await(t, got.new)
 	conn, js := b.connect()
-	second, _ := b.startOn(quickConfig(), js, conn, got.handler("second"))
-	if s := first.Stats()[0]; !s.Exclusive || !s.Pinned {
-		t.Errorf("the first says %+v", s)
-	}
+	b.startOn(quickConfig(), js, conn, got.handler("second"))
 	stopFirst()
 	stopped := time.Now()
 	b.say(user("ann"), "2")
 	await(t, got.new)
 	if took := time.Since(stopped); took > 2*time.Second {
 		t.Errorf("handed over after %v", took)
-	}
-	if s := second.Stats()[0]; !s.Pinned {
-		t.Errorf("the second says %+v", s)
 	}
 }
 

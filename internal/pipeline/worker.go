@@ -34,7 +34,6 @@ func newWorker(rt *Runtime, service string, stage Stage, b *binding) *worker {
 	}
 	if b.pinned {
 		w.gate = &gate{lanes: w.lanes, pending: w.pending}
-		w.meter.pin(false)
 	}
 	return w
 }
@@ -93,7 +92,6 @@ func (w *worker) accept(msg jetstream.Msg) {
 	}
 	if w.gate != nil {
 		w.giveBack(w.gate.accept(d, msg.Headers().Get("Nats-Pin-Id")))
-		w.meter.pin(w.gate.pin != "")
 		return
 	}
 	if w.lanes.hold(d) {
@@ -104,7 +102,6 @@ func (w *worker) accept(msg jetstream.Msg) {
 func (w *worker) lostPin() {
 	if w.gate != nil {
 		w.giveBack(w.gate.lose())
-		w.meter.pin(false)
 	}
 }
 

@@ -51,7 +51,7 @@ func full(t *testing.T) *telemetry.Metrics {
 	m.WatchStore(sizes{})
 	m.WatchLedger(sizes{}, []string{"turn", "session"})
 	m.WatchStages(func() []pipeline.StageStats {
-		return []pipeline.StageStats{{Service: "ingest", Stage: "ingest-00", InFlight: 3, Failing: true, Exclusive: true, Pinned: true}}
+		return []pipeline.StageStats{{Service: "ingest", Stage: "ingest-00", InFlight: 3, Failing: true}}
 	})
 	m.WatchBacklog(func(context.Context) ([]pipeline.Backlog, error) {
 		return []pipeline.Backlog{{Stream: "TICKS", Consumer: "extractor", Pending: 9, Unacked: 1}}, nil

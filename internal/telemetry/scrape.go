@@ -113,17 +113,13 @@ func (m *Metrics) WatchStore(health store.Health) {
 func (m *Metrics) WatchStages(stats func() []pipeline.StageStats) {
 	inFlight := newGauge("in_flight", "Messages a stage holds.", "service", "stage")
 	failing := newGauge("stage_failing", "1 while nothing has got through a stage since its last failure.", "service", "stage")
-	pinned := newGauge("stage_pinned", "1 while this replica is the one that reads a partition.", "service", "stage")
 	m.watch(0, func(context.Context) ([]prometheus.Metric, error) {
 		var out []prometheus.Metric
 		for _, s := range stats() {
 			out = append(out, inFlight.of(float64(s.InFlight), s.Service, s.Stage), failing.of(boolean(s.Failing), s.Service, s.Stage))
-			if s.Exclusive {
-				out = append(out, pinned.of(boolean(s.Pinned), s.Service, s.Stage))
-			}
 		}
 		return out, nil
-	}, inFlight, failing, pinned)
+	}, inFlight, failing)
 }
 
 // WatchBacklog adds what waits for each consumer that this process reads. Every
