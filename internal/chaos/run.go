@@ -56,7 +56,7 @@ const (
 	look = 50 * time.Millisecond
 	// glance is the same where no kill waits for the answer, and several processes
 	// have better things to do.
-	glance = 500 * time.Millisecond
+	glance = time.Second
 )
 
 // Run publishes the workload, kills and restarts processes meanwhile, waits until

@@ -48,10 +48,11 @@ func (t TakeOver) String() string {
 	return text
 }
 
-// late reports whether the partition had to wait for a reader that was there for
-// longer than that.
+// late reports whether the partition had to wait longer than that for a reader
+// that was there. When that one is done with what comes back to it is a matter of
+// the engines and the machine too.
 func (t TakeOver) late(limit time.Duration) bool {
-	return t.Never || !t.Alone && max(t.PinnedMS, t.MovedMS) > limit.Milliseconds()
+	return t.Never || !t.Alone && t.PinnedMS > limit.Milliseconds()
 }
 
 // takeOvers follows all partitions when a reader is killed. Which of them it had

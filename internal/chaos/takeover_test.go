@@ -66,9 +66,10 @@ func TestLate(t *testing.T) {
 		late bool
 	}{
 		"in time":              {TakeOver{PinnedMS: 2600, MovedMS: 4999}, false},
-		"late":                 {TakeOver{PinnedMS: 2600, MovedMS: 5001}, true},
+		"much to do":           {TakeOver{PinnedMS: 2600, MovedMS: 5001}, false},
+		"late":                 {TakeOver{PinnedMS: 5001, MovedMS: 5600}, true},
 		"late, and killed too": {TakeOver{PinnedMS: 5001}, true},
-		"a start":              {TakeOver{PinnedMS: 2600, MovedMS: 8000, Alone: true}, false},
+		"a start":              {TakeOver{PinnedMS: 6000, MovedMS: 8000, Alone: true}, false},
 		"never":                {TakeOver{Never: true, Alone: true}, true},
 	} {
 		if got := tc.came.late(5 * time.Second); got != tc.late {

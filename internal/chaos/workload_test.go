@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
@@ -206,14 +207,41 @@ func TestDueKills(t *testing.T) {
 	}
 }
 
+// TestKillsByTheClock: one each time, of any process, while all is being said.
+func TestKillsByTheClock(t *testing.T) {
+	t.Parallel()
+	w := drawn(t, Size{Seed: 1, Episodes: 100, Users: 5, Kills: 60, Processes: 12, Every: time.Second})
+	hit := map[int]bool{}
+	for n, k := range w.Kills {
+		if k.Counter != Elapsed || k.At != (n+1)*1000 {
+			t.Errorf("kill %d: %+v", n, k)
+		}
+		hit[k.Process] = true
+	}
+	if len(w.Kills) != 60 || len(hit) != 12 {
+		t.Errorf("%d kills of %d processes", len(w.Kills), len(hit))
+	}
+	p := newPublishers(w, nil)
+	p.begun = storyBegins
+	for n := range 100 {
+		if when := p.when(Step{}, time.Time{}); when != storyBegins.Add(time.Duration(n)*600*time.Millisecond) {
+			t.Fatalf("episode %d is said at %v", n, when)
+		}
+	}
+}
+
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	for name, size := range map[string]Size{
 		"no users": {Episodes: 1}, "too few episodes": {Episodes: 2, Users: 3}, "kills": {Episodes: 1, Users: 1, Kills: -1},
+		"processes": {Episodes: 1, Users: 1, Processes: -1}, "a short clock": {Episodes: 1, Users: 1, Every: 1},
 	} {
 		if _, err := Draw(size); err == nil {
 			t.Errorf("%s: drawn", name)
 		}
+	}
+	if voices := drawn(t, Size{Episodes: 90, Users: 9, OneVoice: true}).Voices; len(voices) != 9 {
+		t.Errorf("9 users speak with %d voices", len(voices))
 	}
 	small := drawn(t, Size{Episodes: 1, Users: 1})
 	if got := small.Voices; len(got) != 1 || !slices.Equal(got[0].Steps[:1], []Step{{Episode: 0}}) {

@@ -20,6 +20,7 @@ import (
 
 	"palimpsest/internal/broker"
 	"palimpsest/internal/chaos"
+	"palimpsest/internal/clickhousetest"
 )
 
 // chaosLimit bounds a run of chaos: work that a killed process held waits half a
@@ -38,14 +39,14 @@ func tryChaos(t testing.TB, args ...string) (out tried, code int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), chaosLimit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, append([]string{"--json", "chaos"}, args...)...)
+	cmd := exec.CommandContext(ctx, program, append([]string{"--json"}, args...)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends its children
 	cmd.WaitDelay = patience
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	if json.Unmarshal(stdout.Bytes(), &out) != nil {
-		t.Fatalf("chaos %v: %v: %s%s", args, err, stdout.String(), stderr.String())
+		t.Fatalf("%v: %v: %s%s", args, err, stdout.String(), stderr.String())
 	}
 	return out, cmd.ProcessState.ExitCode()
 }
@@ -200,7 +201,7 @@ func TestChaosInterrupted(t *testing.T) {
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
-	out, code := tryChaos(t, "--episodes", "300", "--users", "10", "--kills", "2", "--seed", "5", "--data", dir)
+	out, code := tryChaos(t, "chaos", "--episodes", "300", "--users", "10", "--kills", "2", "--seed", "5", "--data", dir)
 	if v := out.Verdict; code != 0 || !v.OK || v.Checked.Episodes != 300 || v.Checked.Facts == 0 || v.Checked.AuditRows == 0 {
 		t.Fatalf("exit %d: %+v", code, v)
 	}
@@ -216,7 +217,7 @@ func TestChaos(t *testing.T) {
 	if diff := cmp.Diff(want.Kills, killed); diff != "" {
 		t.Errorf("kills (-of the seed +made):\n%s", diff)
 	}
-	if again, code := tryChaos(t, "--judge", dir); code != 0 || !again.Verdict.OK {
+	if again, code := tryChaos(t, "chaos", "--judge", dir); code != 0 || !again.Verdict.OK {
 		t.Fatalf("judged again: exit %d: %+v", code, again.Verdict)
 	}
 	for _, th := range thefts {
@@ -227,10 +228,45 @@ func TestChaos(t *testing.T) {
 				t.Fatal(err)
 			}
 			th.steal(t, chaos.Data(robbed))
-			out, code := tryChaos(t, "--judge", robbed)
+			out, code := tryChaos(t, "chaos", "--judge", robbed)
 			if code == 0 || out.Verdict.OK || th.noticed(out.Verdict) == 0 {
 				t.Errorf("exit %d: %+v", code, out.Verdict)
 			}
 		})
 	}
+}
+
+// TestP1TwelveProcessesAreKilled runs two replicas of each service, kills one of
+// the twelve each half second while they are spoken to, and holds what is kept
+// against what was acknowledged, and against what one process knows that was told
+// the same and that nobody killed.
+func TestP1TwelveProcessesAreKilled(t *testing.T) {
+	t.Parallel()
+	redis, namespace := redisNamespace(t)
+	on := engines{redis, namespace, clickhousetest.DSN(t)}
+	config := on.settings(t, startNATS(t).url(), soon...)
+	dir := filepath.Join(t.TempDir(), "run")
+	args := []string{
+		"--config", config, "chaos", "--replicas", "2", "--episodes", "480", "--users", "16", "--every", "500ms", "--for", "8s", "--seed", "61",
+		"--take-over", "1m", "--compare", "--data", dir, // a busy machine starts no process within 5 s
+	}
+	out, code := tryChaos(t, args...)
+	v := out.Verdict
+	if code != 0 || !v.OK || v.Checked.Episodes != 480 || v.Checked.Facts == 0 || v.Checked.AuditRows == 0 || v.Shapes == nil {
+		t.Fatalf("exit %d: %+v", code, v)
+	}
+	killed := map[string]bool{}
+	for _, k := range out.Run.Kills {
+		killed[k.Name] = true
+	}
+	if len(out.Run.Kills) != 16 || len(killed) != len(services) {
+		t.Errorf("killed: %+v", out.Run.Kills)
+	}
+	if !slices.ContainsFunc(out.Run.TakeOvers, func(o chaos.TakeOver) bool { return o.MovedMS > 0 }) {
+		t.Errorf("taken over: %+v", out.Run.TakeOvers)
+	}
+	if again, code := tryChaos(t, "--config", config, "chaos", "--judge", dir); code != 0 || !again.Verdict.OK {
+		t.Errorf("judged again: exit %d: %+v", code, again.Verdict)
+	}
+	refused(t, 1, "needs an engine of its own", "", args[:len(args)-2]...)
 }

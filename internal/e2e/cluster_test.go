@@ -44,15 +44,8 @@ type engines struct{ redis, namespace, clickhouse string }
 // startClusterOn is startCluster on engines of the test's choice.
 func startClusterOn(t testing.TB, on engines, replicas int, settings ...string) *cluster {
 	t.Helper()
-	c := &cluster{nats: startNATS(t), clickhouse: on.clickhouse, config: filepath.Join(t.TempDir(), "palimpsest.yaml")}
-	lines := []string{
-		"memory: " + on.redis, "redis:", "  namespace: " + on.namespace, "audit: " + on.clickhouse,
-		"nats:", "  url: " + c.nats.url(), "http:", "  listen: 127.0.0.1:0",
-	}
-	text := strings.Join(append(lines, settings...), "\n") + "\n"
-	if err := os.WriteFile(c.config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	c := &cluster{nats: startNATS(t), clickhouse: on.clickhouse}
+	c.config = on.settings(t, c.nats.url(), settings...)
 	for range replicas {
 		for _, service := range services {
 			c.members = append(c.members, &member{t: t, config: c.config, service: service})
@@ -73,6 +66,20 @@ func startClusterOn(t testing.TB, on engines, replicas int, settings ...string) 
 	}
 	t.Cleanup(c.conn.Close)
 	return c
+}
+
+// settings writes a configuration file, which ends with the lines given.
+func (on engines) settings(t testing.TB, nats string, more ...string) (path string) {
+	t.Helper()
+	lines := []string{
+		"memory: " + on.redis, "redis:", "  namespace: " + on.namespace, "audit: " + on.clickhouse,
+		"nats:", "  url: " + nats, "http:", "  listen: 127.0.0.1:0",
+	}
+	path = filepath.Join(t.TempDir(), "palimpsest.yaml")
+	if err := os.WriteFile(path, []byte(strings.Join(append(lines, more...), "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // together does to all members at once.
