@@ -244,7 +244,8 @@ func TestP1TwelveProcessesAreKilled(t *testing.T) {
 	t.Parallel()
 	redis, namespace := redisNamespace(t)
 	on := engines{redis, namespace, clickhousetest.DSN(t)}
-	config := on.settings(t, startNATS(t).url(), soon...)
+	config := filepath.Join(t.TempDir(), "palimpsest.yaml")
+	on.configure(t, config, startNATS(t).url(), soon...)
 	dir := filepath.Join(t.TempDir(), "run")
 	args := []string{
 		"--config", config, "chaos", "--replicas", "2", "--episodes", "480", "--users", "16", "--every", "500ms", "--for", "8s", "--seed", "61",

@@ -13,24 +13,19 @@ func TestP7FaultClickHouseIsKilled(t *testing.T) {
 	t.Parallel()
 	server := clickhousetest.Own(t)
 	dsn := server.DSN("native", "palimpsest")
-	i := &instance{t: t, data: t.TempDir(), file: program, env: []string{"PALIMPSEST_AUDIT=" + dsn}}
+	i := prepare(t, t.TempDir())
+	i.env = []string{"PALIMPSEST_AUDIT=" + dsn}
 	i.begin()
-	t.Cleanup(func() {
-		i.kill()
-		if t.Failed() {
-			t.Logf("the program said:\n%s", i.stderr)
-		}
-	})
 	const users, turns = 4, 12
-	tellAll(i, scripts(users, turns/3), 0, nil)
+	i.tellAll(scripts(users, turns/3), 0, nil)
 	server.Kill()
-	tellAll(i, scripts(users, 2*turns/3), 0, nil)
+	i.tellAll(scripts(users, 2*turns/3), 0, nil)
 	i.kill()
 	i.begin()
-	tellAll(i, scripts(users, turns), 0, nil)
+	i.tellAll(scripts(users, turns), 0, nil)
 	i.settled(everything("default"), users*turns)
 
-	wantAuditRows(t, i, dsn)
+	wantAuditRows(t, i.instance, dsn)
 	for _, f := range i.facts(of(person("user 0"))) {
 		if h, err := i.api.History(t.Context(), f.ID); err != nil || len(h.Changes) == 0 {
 			t.Errorf("history of fact %s: %v", f.ID, err)

@@ -34,23 +34,49 @@ type cluster struct {
 // engines that hold nothing.
 func startCluster(t testing.TB, replicas int, settings ...string) *cluster {
 	t.Helper()
-	redis, namespace := redisNamespace(t)
-	return startClusterOn(t, engines{redis, namespace, clickhousetest.DSN(t)}, replicas, settings...)
+	return startClusterOn(t, ownEngines(t), replicas, settings...)
 }
 
 // engines are what a cluster works on, besides its own NATS server.
 type engines struct{ redis, namespace, clickhouse string }
 
+// ownEngines are those that the environment names, or else the tests' own; they
+// hold nothing.
+func ownEngines(t testing.TB) engines {
+	t.Helper()
+	redis, namespace := redisNamespace(t)
+	return engines{redis, namespace, clickhousetest.DSN(t)}
+}
+
+// configure writes the configuration of a process on the engines.
+func (on engines) configure(t testing.TB, path, nats string, settings ...string) {
+	t.Helper()
+	lines := append([]string{
+		"memory: " + on.redis, "redis:", "  namespace: " + on.namespace, "audit: " + on.clickhouse,
+		"nats:", "  url: " + nats, "http:", "  listen: 127.0.0.1:0",
+	}, settings...)
+	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // startClusterOn is startCluster on engines of the test's choice.
 func startClusterOn(t testing.TB, on engines, replicas int, settings ...string) *cluster {
 	t.Helper()
-	c := &cluster{nats: startNATS(t), clickhouse: on.clickhouse}
-	c.config = on.settings(t, c.nats.url(), settings...)
+	c := &cluster{nats: startNATS(t), clickhouse: on.clickhouse, config: filepath.Join(t.TempDir(), "palimpsest.yaml")}
+	on.configure(t, c.config, c.nats.url(), settings...)
 	for range replicas {
 		for _, service := range services {
 			c.members = append(c.members, &member{t: t, config: c.config, service: service})
 		}
 	}
+	c.begin(t, c.nats.url())
+	return c
+}
+
+// begin launches all members, and connects to the first that can be asked.
+func (c *cluster) begin(t testing.TB, nats string) {
+	t.Helper()
 	t.Cleanup(func() {
 		for _, m := range c.members {
 			m.kill()
@@ -60,26 +86,19 @@ func startClusterOn(t testing.TB, on engines, replicas int, settings ...string) 
 		}
 	})
 	c.together((*member).launch)
-	c.instance = &instance{t: t, HTTP: c.of("query")[0].http, NATS: c.nats.url()}
+	c.instance = &instance{t: t, HTTP: c.of("query")[0].http, NATS: nats}
 	if err := c.connect(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.conn.Close)
-	return c
 }
 
-// settings writes a configuration file, which ends with the lines given.
-func (on engines) settings(t testing.TB, nats string, more ...string) (path string) {
-	t.Helper()
-	lines := []string{
-		"memory: " + on.redis, "redis:", "  namespace: " + on.namespace, "audit: " + on.clickhouse,
-		"nats:", "  url: " + nats, "http:", "  listen: 127.0.0.1:0",
+// doors are instances, each at another replica of query.
+func (c *cluster) doors() (all []*instance) {
+	for _, m := range c.of("query") {
+		all = append(all, &instance{t: c.t, HTTP: m.http, NATS: c.NATS})
 	}
-	path = filepath.Join(t.TempDir(), "palimpsest.yaml")
-	if err := os.WriteFile(path, []byte(strings.Join(append(lines, more...), "\n")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return all
 }
 
 // together does to all members at once.
@@ -124,12 +143,12 @@ func (c *cluster) set(line, into string) {
 func (c *cluster) wantAsOne(disturbed, calm []*script, said int) {
 	c.t.Helper()
 	quiet := start(c.t, c.t.TempDir())
-	tellAll(quiet, calm, 0, nil)
+	quiet.tellAll(calm, 0, nil)
 	quiet.settled(everything("default"), said)
 	for _, s := range disturbed {
 		wantSaid(c.t, c.instance, s)
 	}
-	if diff := cmp.Diff(exported(c.t, quiet), exported(c.t, c.instance)); diff != "" {
+	if diff := cmp.Diff(exported(c.t, quiet.instance), exported(c.t, c.instance)); diff != "" {
 		c.t.Errorf("what is known (-one process +cluster):\n%s", diff)
 	}
 	wantAuditRows(c.t, c.instance, c.clickhouse)

@@ -10,23 +10,25 @@ import (
 
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/client"
-	"palimpsest/pkg/scope"
 )
+
+// remote are the arguments of a command that is meant for the instance.
+func (i *instance) remote(args ...string) []string {
+	return append([]string{"--server", i.HTTP, "--project", i.whole().Project}, args...)
+}
 
 // cli runs a command against the instance, which must succeed.
 func (i *instance) cli(stdin string, args ...string) string {
 	i.t.Helper()
-	stdout, stderr, code := run(i.t, strings.NewReader(stdin), args...)
+	stdout, stderr, code := run(i.t, strings.NewReader(stdin), i.remote(args...)...)
 	if code != 0 || stderr != "" {
 		i.t.Fatalf("%v: exit %d: %s", args, code, stderr)
 	}
 	return stdout
 }
 
-// TestTheCommandLine tells, reads and mends by commands alone.
-func TestTheCommandLine(t *testing.T) {
-	t.Parallel()
-	i := start(t, t.TempDir())
+// theCommandLine tells, reads and mends by commands alone.
+func theCommandLine(t *testing.T, i *instance) {
 	out := i.cli("I live in Oslo.\n\nI like Python.\n", "publish", "--user", "ann", "--agent", "assistant", "--nats", i.NATS)
 	if out != "2 published\n" {
 		t.Errorf("publish says %q", out)
@@ -41,7 +43,7 @@ func TestTheCommandLine(t *testing.T) {
 	}
 	users := map[string]int{"ann": 2, "ben": 1, "eve": 1}
 	for user, n := range users {
-		i.settled(scope.Selector{Project: "default", User: &user}, n)
+		i.settled(of(i.person(user)), n)
 	}
 	i.reads()
 	i.mends()
@@ -51,8 +53,7 @@ func TestTheCommandLine(t *testing.T) {
 func (i *instance) reads() {
 	t := i.t
 	t.Helper()
-	ann := "ann"
-	f := i.facts(scope.Selector{Project: "default", User: &ann})[0]
+	f := i.facts(of(i.person("ann")))[0]
 	for _, args := range [][]string{
 		{"search", "where do I live", "--user", "ann"},
 		{"search", "Oslo", "--explain"},
@@ -72,11 +73,10 @@ func (i *instance) reads() {
 		{"config", "print"},
 		{"version"},
 	} {
-		remote := append([]string{"--server", i.HTTP}, args...)
-		if out := i.cli("", remote...); strings.TrimSpace(out) == "" {
+		if out := i.cli("", args...); strings.TrimSpace(out) == "" {
 			t.Errorf("%v says nothing", args)
 		}
-		out := i.cli("", append([]string{"--json"}, remote...)...)
+		out := i.cli("", append([]string{"--json"}, args...)...)
 		for d, n := json.NewDecoder(strings.NewReader(out)), 0; d.More(); n++ {
 			var v any
 			if err := d.Decode(&v); err != nil || n == 0 && v == nil {
@@ -85,36 +85,32 @@ func (i *instance) reads() {
 			}
 		}
 	}
-	if out := i.cli("", "--server", i.HTTP, "explain", f.ID); !strings.Contains(out, f.Text) || !strings.Contains(out, "decided: ADD (new)") {
+	if out := i.cli("", "explain", f.ID); !strings.Contains(out, f.Text) || !strings.Contains(out, "decided: ADD (new)") {
 		t.Errorf("explain says %s", out)
 	}
-	if out := i.cli("", "--json", "topology", "diff", "--data", i.data); strings.TrimSpace(out) != "[]" && strings.TrimSpace(out) != "null" {
-		t.Errorf("topology diff says %s", out)
-	}
-	refused(t, 1, "not_found", "", "--server", i.HTTP, "facts", "nobody-knows")
-	refused(t, 1, "not running", "", "topology", "diff", "--data", filepath.Join(t.TempDir(), "empty"))
+	refused(t, 1, "not_found", "", i.remote("facts", "nobody-knows")...)
 }
 
 // mends handles dead letters by command.
 func (i *instance) mends() {
 	t := i.t
 	t.Helper()
-	ann := person("ann")
+	ann := i.person("ann")
 	i.publish(ann, "", map[string]any{"content": 7})
 	i.publish(ann, "", map[string]any{"content": "hi", "role": "boss"})
 	var letters []api.DeadLetter
 	for _, l := range i.buried(2) {
-		show := i.cli("", "--server", i.HTTP, "deadletter", "show", strconv.FormatUint(l.Sequence, 10))
+		show := i.cli("", "deadletter", "show", strconv.FormatUint(l.Sequence, 10))
 		if !strings.Contains(show, l.Reason) || !strings.Contains(show, "content") {
 			t.Errorf("show says %s", show)
 		}
 		letters = append(letters, l)
 	}
 	first, second := strconv.FormatUint(letters[0].Sequence, 10), strconv.FormatUint(letters[1].Sequence, 10)
-	if out := i.cli("", "--server", i.HTTP, "deadletter", "drop", second); out != "dropped "+second+"\n" {
+	if out := i.cli("", "deadletter", "drop", second); out != "dropped "+second+"\n" {
 		t.Errorf("drop says %q", out)
 	}
-	if out := i.cli("", "--server", i.HTTP, "deadletter", "retry", first); out != "retried "+first+"\n" {
+	if out := i.cli("", "deadletter", "retry", first); out != "retried "+first+"\n" {
 		t.Errorf("retry says %q", out)
 	}
 	// What is still wrong with it comes back as a letter of its own.
@@ -129,7 +125,7 @@ func (i *instance) mends() {
 		return nil
 	})
 	for _, verb := range []string{"show", "retry", "drop"} {
-		refused(t, 1, "not_found", "", "--server", i.HTTP, "deadletter", verb, second)
+		refused(t, 1, "not_found", "", i.remote("deadletter", verb, second)...)
 	}
 	i.mendsAll()
 }
@@ -138,18 +134,14 @@ func (i *instance) mends() {
 func (i *instance) mendsAll() {
 	t := i.t
 	t.Helper()
-	ben := person("ben")
+	ben := i.person("ben")
 	i.publish(ben, "", map[string]any{"content": 8})
-	if _, err := i.js.Publish(t.Context(), "palimpsest.episodes._.ann._._", []byte(`{"content": "x"}`)); err != nil {
-		t.Fatal(err)
-	}
-	i.buried(3)
+	i.buried(2)
 	letter := func(args ...string) string {
-		return i.cli("", append([]string{"--server", i.HTTP, "deadletter"}, args...)...)
+		return i.cli("", append([]string{"deadletter"}, args...)...)
 	}
-	lines := func(out string) int { return strings.Count(out, "\n") }
 	for want, args := range map[int][]string{
-		1 + 2: {"list"}, 1 + 3: {"list", "--everywhere"}, 1 + 1: {"list", "--user", "ben", "--service", "ingest", "--code", "invalid_field"}, 1: {"list", "--service", "decider"},
+		1 + 2: {"list"}, 1 + 1: {"list", "--user", "ben", "--service", "ingest", "--code", "invalid_field"}, 1: {"list", "--service", "decider"},
 	} {
 		if out := letter(args...); lines(out) != want {
 			t.Errorf("%v: %s", args, out)
@@ -164,36 +156,45 @@ func (i *instance) mendsAll() {
 		}
 		return nil
 	})
-	if out := letter("drop", "--all", "--everywhere"); lines(out) != 3 {
+	if out := letter("drop", "--all"); lines(out) != 2 {
 		t.Errorf("drop --all says %q", out)
 	}
 	if out := letter("drop", "--all"); out != "" {
 		t.Errorf("drop --all of nothing says %q", out)
 	}
 	for _, args := range [][]string{{"retry"}, {"drop", "1", "--all"}, {"retry", "1", "--user", "ann"}} {
-		if _, _, code := run(t, strings.NewReader(""), append([]string{"--server", i.HTTP, "deadletter"}, args...)...); code != 2 {
+		if _, _, code := run(t, strings.NewReader(""), i.remote(append([]string{"deadletter"}, args...)...)...); code != 2 {
 			t.Errorf("%v: exit %d", args, code)
 		}
 	}
 }
 
-// TestStopDrains asks the program to end while it is spoken to: it ends well,
-// and everything acknowledged is there when it is back.
-func TestStopDrains(t *testing.T) {
+func lines(out string) int { return strings.Count(out, "\n") }
+
+// TestTheOperatorsCommands reach beyond one tenant, and to the streams of a data
+// directory.
+func TestTheOperatorsCommands(t *testing.T) {
 	t.Parallel()
 	i := start(t, t.TempDir())
-	all := scripts(3, 40)
-	var err error
-	tellAll(i, all, 30, func() { err = i.terminate() })
-	if err != nil {
-		t.Fatalf("exit: %v\n%s", err, i.stderr)
+	other := person("ann")
+	other.Project = "other"
+	i.publish(person("ann"), "", map[string]any{"content": 7})
+	i.publish(other, "", map[string]any{"content": 8})
+	if _, err := i.js.Publish(t.Context(), "palimpsest.episodes._.ann._._", []byte(`{"content": "x"}`)); err != nil {
+		t.Fatal(err)
 	}
-	i.begin()
-	tellAll(i, all, 0, nil)
-	for _, s := range all {
-		i.settled(of(s.who), len(s.turns))
-		if got := i.recent(of(s.who)); len(got) != len(s.turns) {
-			t.Errorf("%s: %d of %d", s.who.User, len(got), len(s.turns))
+	i.buried(3)
+	i.wantMetrics("palimpsest_dead_letters 3")
+	for want, args := range map[int][]string{1 + 1: {"list"}, 1 + 3: {"list", "--everywhere"}} {
+		if out := i.cli("", append([]string{"deadletter"}, args...)...); lines(out) != want {
+			t.Errorf("%v: %s", args, out)
 		}
 	}
+	if out := i.cli("", "deadletter", "drop", "--all", "--everywhere"); lines(out) != 3 {
+		t.Errorf("drop --all --everywhere says %q", out)
+	}
+	if out := i.cli("", "--json", "topology", "diff", "--data", i.data); strings.TrimSpace(out) != "[]" && strings.TrimSpace(out) != "null" {
+		t.Errorf("topology diff says %s", out)
+	}
+	refused(t, 1, "not running", "", "topology", "diff", "--data", filepath.Join(t.TempDir(), "empty"))
 }

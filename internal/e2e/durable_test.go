@@ -1,105 +1,10 @@
 package e2e
 
 import (
-	"context"
-	"encoding/json"
-	"fmt"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/nats-io/nats.go"
-
-	"palimpsest/pkg/events"
-	"palimpsest/pkg/scope"
 )
-
-// script is what one user says, in order, with ids and times of its own, so
-// that two runs of it can be compared.
-type script struct {
-	who   scope.Scope
-	turns []string
-	next  int // the first that is not acknowledged
-}
-
-func scripts(users, turns int) []*script {
-	says := []string{
-		"I live in %s.", "My favourite colour is green, number %[2]d.", "I moved to %s.", "I like %s a lot.",
-		"My sister Ann lives in %s.", "I no longer live in %s.", "What is the weather in %s?", "I work at %s Labs.",
-	}
-	places := []string{"Oslo", "Bergen", "Lisbon", "Quito", "Hanoi", "Tunis", "Perth"}
-	out := make([]*script, users)
-	for u := range out {
-		s := &script{who: person(fmt.Sprintf("user %d", u))}
-		for n := range turns {
-			s.turns = append(s.turns, fmt.Sprintf(says[(n+u)%len(says)]+"%.0[2]d%.0[1]s", places[(3*n+u)%len(places)], n))
-		}
-		out[u] = s
-	}
-	return out
-}
-
-// message is one turn as it is published; it is the same whenever it is.
-func (s *script) message(n int) (*nats.Msg, error) {
-	body, err := json.Marshal(map[string]any{
-		"role": "user", "content": s.turns[n],
-		"timestamp": time.Date(2025, 3, 1, 9, n, 0, 0, time.UTC),
-	})
-	msg := nats.NewMsg(events.EpisodeSubject(s.who))
-	msg.Data = body
-	msg.Header.Set(nats.MsgIdHdr, fmt.Sprintf("%s-%d", s.who.User, n))
-	return msg, err
-}
-
-// tell publishes what is left of the script, and returns where one is refused.
-func (s *script) tell(ctx context.Context, i *instance, acknowledged chan<- struct{}) error {
-	for ; s.next < len(s.turns); s.next++ {
-		msg, err := s.message(s.next)
-		if err != nil {
-			return err
-		}
-		if _, err := i.js.PublishMsg(ctx, msg); err != nil {
-			return err
-		}
-		select {
-		case acknowledged <- struct{}{}:
-		default:
-		}
-	}
-	return nil
-}
-
-// tellAll tells every script at once, until after acknowledgements (0: to the
-// end) cut is called, at a moment that nobody chose.
-func tellAll(i *instance, all []*script, after int, cut func()) {
-	i.t.Helper()
-	ctx, cancel := context.WithCancel(i.t.Context())
-	defer cancel()
-	acknowledged := make(chan struct{}, 4096)
-	var wait sync.WaitGroup
-	errs := make(chan error, len(all))
-	for _, s := range all {
-		wait.Go(func() { errs <- s.tell(ctx, i, acknowledged) })
-	}
-	if after > 0 {
-		for range after {
-			select {
-			case <-acknowledged:
-			case <-time.After(patience):
-				i.t.Errorf("no acknowledgement within %v", patience)
-			}
-		}
-		cut()
-		cancel()
-	}
-	wait.Wait()
-	for range all {
-		if err := <-errs; err != nil && after == 0 {
-			i.t.Fatal(err)
-		}
-	}
-}
 
 // TestP1AcknowledgedIsDurable kills the program again and again while it is
 // spoken to: what was acknowledged is there, once, and what is known in the end
@@ -111,19 +16,19 @@ func TestP1AcknowledgedIsDurable(t *testing.T) {
 
 	i := start(t, t.TempDir())
 	for _, after := range []int{3, 37, 17, 29} {
-		tellAll(i, disturbed, after, i.kill)
+		i.tellAll(disturbed, after, i.kill)
 		i.begin()
 	}
-	tellAll(i, disturbed, 0, nil)
+	i.tellAll(disturbed, 0, nil)
 	i.settled(everything("default"), users*turns)
 	i.restart()
 
 	quiet := start(t, t.TempDir())
-	tellAll(quiet, calm, 0, nil)
+	quiet.tellAll(calm, 0, nil)
 	quiet.settled(everything("default"), users*turns)
 
 	for _, s := range disturbed {
-		wantSaid(t, i, s)
+		wantSaid(t, i.instance, s)
 	}
 	if diff := cmp.Diff(quiet.export(everything("default"), true), i.export(everything("default"), true)); diff != "" {
 		t.Errorf("what is known (-undisturbed +killed):\n%s", diff)
@@ -131,5 +36,26 @@ func TestP1AcknowledgedIsDurable(t *testing.T) {
 	if letters := i.buried(0); len(letters) > 0 {
 		t.Errorf("dead letters: %+v", letters)
 	}
-	wantReplayed(t, i, everything("default"))
+	wantReplayed(t, i.instance, everything("default"))
+}
+
+// TestStopDrains asks the program to end while it is spoken to: it ends well,
+// and everything acknowledged is there when it is back.
+func TestStopDrains(t *testing.T) {
+	t.Parallel()
+	i := start(t, t.TempDir())
+	all := scripts(3, 40)
+	var err error
+	i.tellAll(all, 30, func() { err = i.terminate() })
+	if err != nil {
+		t.Fatalf("exit: %v\n%s", err, i.stderr)
+	}
+	i.begin()
+	i.tellAll(all, 0, nil)
+	for _, s := range all {
+		i.settled(of(s.who), len(s.turns))
+		if got := i.recent(of(s.who)); len(got) != len(s.turns) {
+			t.Errorf("%s: %d of %d", s.who.User, len(got), len(s.turns))
+		}
+	}
 }

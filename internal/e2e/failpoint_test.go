@@ -44,8 +44,6 @@ func passes(p failpoint.Point) []int {
 	switch {
 	case p.Stage == "scheduler-sweep":
 		return []int{1} // the sweep is at start; the next comes a minute later
-	case p.Stage == "consolidator-access", p.Stage == "consolidator-auditlog":
-		return []int{1} // batches: the second comes after a long wait
 	case p.Stage == failpoint.Ingest && p.Step != failpoint.Embedded && p.Step != failpoint.Buried && p.Step != failpoint.Ended:
 		return []int{1, 7}
 	case p.Stage == "decider-candidates", p.Stage == "consolidator-deltas", p.Stage == failpoint.Consolidator:
@@ -81,7 +79,7 @@ const sweepPatience = 10 * time.Second
 
 // dieSweeping loses wake-ups until a sweep finds one; more returns the stories
 // with a new one.
-func (i *instance) dieSweeping(more func() []*story) {
+func (i *process) dieSweeping(more func() []*story) {
 	i.t.Helper()
 	for range 10 {
 		i.dieAt(losing, more())
@@ -131,24 +129,23 @@ func TestP2KilledAtEachStep(t *testing.T) {
 			t.Errorf("taken for the cause of the deaths: %s %d: %s", letter.Stream, letter.Sequence, letter.Reason)
 		}
 	}
-	wantReplayed(t, i, everything("default"))
+	wantReplayed(t, i.instance, everything("default"))
 	wantAuditLog(t, i)
 }
 
-// mortal is an instance that is yet to be launched.
-func mortal(t *testing.T, file string) *instance {
-	i := &instance{t: t, data: t.TempDir(), file: file, stderr: &tail{}}
-	t.Cleanup(func() {
-		i.kill()
-		if t.Failed() {
-			t.Logf("the program said:\n%s", i.stderr)
-		}
-	})
+// mortal is a process of that binary which is yet to be launched. It makes no
+// batch wait for more, so that a death among them comes soon.
+func mortal(t *testing.T, file string) *process {
+	t.Helper()
+	settings := filepath.Join(t.TempDir(), "palimpsest.yaml")
+	write(t, settings, []byte("consolidator: {access_wait: 100ms, sink_wait: 100ms}\n"))
+	i := prepare(t, t.TempDir(), "--config", settings)
+	i.file = file
 	return i
 }
 
 // dieAt runs the program until it dies at a point, while the stories go on.
-func (i *instance) dieAt(d death, stories []*story) {
+func (i *process) dieAt(d death, stories []*story) {
 	i.t.Helper()
 	if !i.diesAt(d, stories, patience) {
 		i.t.Errorf("%s is not reached within %v", d, patience)
@@ -157,7 +154,7 @@ func (i *instance) dieAt(d death, stories []*story) {
 
 // diesAt is [instance.dieAt] for a point that may not be met: the program is
 // killed when the time is over.
-func (i *instance) diesAt(d death, stories []*story, within time.Duration) bool {
+func (i *process) diesAt(d death, stories []*story, within time.Duration) bool {
 	i.t.Helper()
 	i.env = []string{failpoint.Env + "=" + d.String()}
 	began := time.Now()
@@ -186,22 +183,22 @@ func (i *instance) diesAt(d death, stories []*story, within time.Duration) bool 
 	case <-i.done:
 	case <-ctx.Done():
 		reached = false
-		_ = i.process.Process.Kill()
+		_ = i.cmd.Process.Kill()
 		<-i.done
 	}
 	cancel()
 	wait.Wait()
 	i.conn.Close()
-	status, ok := i.process.ProcessState.Sys().(syscall.WaitStatus)
+	status, ok := i.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	if reached && (!ok || status.Signal() != syscall.SIGKILL || !strings.Contains(i.stderr.String(), "failpoint: killed at "+d.Point.String()+"\n")) {
-		i.t.Errorf("%s: ended with %s (launch: %v):\n%s", d, i.process.ProcessState, launched, i.stderr)
+		i.t.Errorf("%s: ended with %s (launch: %v):\n%s", d, i.cmd.ProcessState, launched, i.stderr)
 	}
-	i.process = nil
+	i.cmd = nil
 	return reached
 }
 
 // live lets all stories come to their end at once.
-func live(t *testing.T, i *instance, stories []*story) {
+func live(t *testing.T, i *process, stories []*story) {
 	t.Helper()
 	var wait sync.WaitGroup
 	errs := make([]error, len(stories))
@@ -260,7 +257,7 @@ func TestP1KilledWhileHealing(t *testing.T) {
 	if diff := cmp.Diff(want, i.export(everything("default"), true)); diff != "" {
 		t.Errorf("what is known (-before +healed):\n%s", diff)
 	}
-	wantReplayed(t, i, everything("default"))
+	wantReplayed(t, i.instance, everything("default"))
 	wantAuditLog(t, i)
 }
 
@@ -270,7 +267,7 @@ func startPoint(step string) failpoint.Point {
 
 // wantAuditLog counts the audit log: a row for each delta
 // of AUDIT, and no more.
-func wantAuditLog(t *testing.T, i *instance) {
+func wantAuditLog(t *testing.T, i *process) {
 	t.Helper()
 	deltas := 0
 	for _, e := range i.effects(everything("default")) {

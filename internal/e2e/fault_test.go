@@ -4,24 +4,20 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/nats-io/nats.go"
-
 	"palimpsest/pkg/api"
-	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
 
 // hold takes the write lock of one of the program's SQLite files, as another
 // process might that somebody pointed at it: no write of the program's gets
 // through until let is called.
-func (i *instance) hold(name string) (let func()) {
+func (i *process) hold(name string) (let func()) {
 	i.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(i.data, name)+"?_pragma=busy_timeout(30000)")
 	if err != nil {
@@ -115,7 +111,7 @@ func (i *instance) factsWith(sel scope.Selector, words string) []api.Fact {
 }
 
 // logged counts the effects that the audit log holds.
-func (i *instance) logged() (n int, err error) {
+func (i *process) logged() (n int, err error) {
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(i.data, "audit.db")+"?mode=ro")
 	if err != nil {
 		return 0, err
@@ -126,7 +122,7 @@ func (i *instance) logged() (n int, err error) {
 }
 
 // allLogged waits until the audit log holds every effect that AUDIT does.
-func (i *instance) allLogged(sel scope.Selector) {
+func (i *process) allLogged(sel scope.Selector) {
 	i.t.Helper()
 	want := 0
 	for _, err := range i.project(sel).Audit(i.t.Context(), sel, 0) {
@@ -210,63 +206,28 @@ func TestP7FaultAuditLogFileVanishes(t *testing.T) {
 	}
 }
 
-// TestP8FaultUnknownVersion publishes a version that nobody here knows yet: it
-// waits, for its consumers may be about to be deployed, and holds up nobody else.
-func TestP8FaultUnknownVersion(t *testing.T) {
+// TestP7TheStoreFileVanishes takes the memory's file away under the running
+// program, which must not go on as if its writes were kept.
+func TestP7TheStoreFileVanishes(t *testing.T) {
 	t.Parallel()
 	i := start(t, t.TempDir())
-	msg := nats.NewMsg(events.EpisodeSubject(person("ann")))
-	msg.Data = []byte(`{"content": "from the future"}`)
-	for name, value := range map[string]string{"ce-specversion": "1.0", "ce-type": "palimpsest.episode.recorded.v2", "ce-source": "test", "ce-id": "1"} {
-		msg.Header.Set(name, value)
-	}
-	if _, err := i.js.PublishMsg(t.Context(), msg); err != nil {
+	i.say(person("ann"), "I live in Oslo")
+	i.settled(of(person("ann")), 1)
+	path := filepath.Join(i.data, "memory.db")
+	if err := os.Rename(path, path+".away"); err != nil {
 		t.Fatal(err)
 	}
-	for n := range 50 {
-		i.say(person(fmt.Sprintf("user%d", n)), "I live in Oslo.")
+	code, said := i.ended()
+	if code != 1 || !strings.Contains(said, path) {
+		t.Errorf("exit %d, said %q", code, said)
 	}
-	for n := range 50 {
-		i.settled(of(person(fmt.Sprintf("user%d", n))), 1)
+	if err := os.Remove(path); err == nil {
+		t.Error("it made another file in its place")
 	}
-	if letters := i.buried(0); len(letters) > 0 {
-		t.Errorf("dead letters: %+v", letters)
-	}
-}
-
-// TestP8FaultRefusedCandidate: a statement that names facts nobody has is a letter
-// of its own, which can be retried by itself without being counted again.
-func TestP8FaultRefusedCandidate(t *testing.T) {
-	t.Parallel()
-	i := start(t, t.TempDir())
-	ann := person("ann")
-	i.publish(ann, "", map[string]any{"content": "I live in Oslo.", "metadata": map[string]any{"intent": "update", "replaces": []string{"nobody-knows"}}})
-	i.say(ann, "I like tea.")
-	before := i.settled(of(ann), 2)
-	l := i.buried(1)[0]
-	if l.Service != "decider" || l.Code != events.CodeFactConflict || l.Kind != string(events.KindCandidatesExtracted) {
-		t.Errorf("letter %+v", l)
-	}
-	if _, err := i.api.RetryDeadLetter(t.Context(), l.Sequence); err != nil {
+	// Recovery needs nothing but the file.
+	if err := os.Rename(path+".away", path); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it is refused again, with a letter of its own", func() error {
-		if again := i.buried(1); len(again) != 1 || again[0].Sequence == l.Sequence {
-			return fmt.Errorf("letters %+v", again)
-		}
-		return nil
-	})
-	i.say(ann, "I like jazz.")
-	after := i.settled(of(ann), 3)
-	if after.Candidates != before.Candidates+1 || after.Skipped != 0 {
-		t.Errorf("ledger before %+v, after %+v", before, after)
-	}
-	res, err := http.Get(i.HTTP + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer res.Body.Close()
-	if text, err := io.ReadAll(res.Body); err != nil || !strings.Contains(string(text), "\npalimpsest_dead_letters 1\n") {
-		t.Errorf("metrics do not count the letter: %v", err)
-	}
+	i.begin()
+	wantOne(t, i.facts(of(person("ann"))), "Oslo")
 }

@@ -18,7 +18,7 @@ func TestTheTableOfFaultsIsHonest(t *testing.T) {
 	t.Parallel()
 	named := namedTests(t, "docs/faults.md")
 	for name := range declaredTests(t) {
-		if fault := regexp.MustCompile(`^Test(P\d+)?Fault[A-Z]`).MatchString(name); fault && !named[name] {
+		if fault := regexp.MustCompile(`^(Test|TestScenarios/)(P\d+)?Fault[A-Z]`).MatchString(name); fault && !named[name] {
 			t.Errorf("%s is not in the table", name)
 		}
 	}
@@ -37,7 +37,7 @@ func namedTests(t *testing.T, document string) map[string]bool {
 		t.Fatal(err)
 	}
 	declared, named := declaredTests(t), map[string]bool{}
-	for _, m := range regexp.MustCompile("`((Test|Fuzz)\\w+)`").FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile("`((Test|Fuzz)[\\w/]+)`").FindAllStringSubmatch(string(text), -1) {
 		if named[m[1]] = true; !declared[m[1]] {
 			t.Errorf("%s names %s, which is nowhere", document, m[1])
 		}
@@ -48,10 +48,13 @@ func namedTests(t *testing.T, document string) map[string]bool {
 	return named
 }
 
-// declaredTests are all of this repository.
+// declaredTests are all of this repository, and the scenarios.
 func declaredTests(t *testing.T) map[string]bool {
 	t.Helper()
 	declaration, declared := regexp.MustCompile(`(?m)^func ((Test|Fuzz)\w+)\(`), map[string]bool{}
+	for _, s := range scenarios {
+		declared["TestScenarios/"+s.name] = true
+	}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
 			return err

@@ -19,13 +19,13 @@ import (
 )
 
 // files are those of the memory store.
-func (i *instance) files() []string {
+func (i *process) files() []string {
 	path := filepath.Join(i.data, "memory.db")
 	return []string{path, path + "-wal", path + "-shm"}
 }
 
 // unlink removes the memory store.
-func (i *instance) unlink() {
+func (i *process) unlink() {
 	i.t.Helper()
 	for _, name := range i.files() {
 		if err := os.Remove(name); err != nil && !os.IsNotExist(err) {
@@ -38,22 +38,22 @@ func (i *instance) unlink() {
 // a death of the program and its next start: all that was known is known again.
 func TestP1TheStoreIsHealedAtStart(t *testing.T) {
 	t.Parallel()
-	for name, lose := range map[string]func(i *instance, older []byte) (said string){
-		"older": func(i *instance, older []byte) string {
+	for name, lose := range map[string]func(i *process, older []byte) (said string){
+		"older": func(i *process, older []byte) string {
 			i.unlink()
 			write(i.t, i.files()[0], older)
 			return "was behind"
 		},
-		"deleted": func(i *instance, _ []byte) string {
+		"deleted": func(i *process, _ []byte) string {
 			i.unlink()
 			return "built anew"
 		},
-		"emptied": func(i *instance, _ []byte) string {
+		"emptied": func(i *process, _ []byte) string {
 			i.unlink()
 			write(i.t, i.files()[0], nil)
 			return "built anew"
 		},
-		"log cut": func(i *instance, _ []byte) string {
+		"log cut": func(i *process, _ []byte) string {
 			log := i.files()[1]
 			info, err := os.Stat(log)
 			if err != nil {
@@ -70,7 +70,7 @@ func TestP1TheStoreIsHealedAtStart(t *testing.T) {
 			const users, turns = 18, 4
 			i := start(t, t.TempDir())
 			first, rest := scripts(users, turns/2), scripts(users, turns)
-			tellAll(i, first, 0, nil)
+			i.tellAll(first, 0, nil)
 			i.settled(everything("default"), users*turns/2)
 			if err := i.stop(); err != nil {
 				t.Fatal(err)
@@ -80,7 +80,7 @@ func TestP1TheStoreIsHealedAtStart(t *testing.T) {
 				t.Fatal(err)
 			}
 			i.begin()
-			tellAll(i, rest, 0, nil)
+			i.tellAll(rest, 0, nil)
 			i.settled(everything("default"), users*turns)
 			want := i.remains()
 			i.kill()
@@ -145,7 +145,7 @@ func TestADamagedStoreIsNamedAndRebuilt(t *testing.T) {
 
 // trim drops the messages of a stream but the newest n, once the audit log has
 // all effects.
-func (i *instance) trim(name string, n uint64) {
+func (i *process) trim(name string, n uint64) {
 	i.t.Helper()
 	to, err := broker.Endpoint(filepath.Join(i.data, "nats"))
 	if err != nil {
@@ -186,7 +186,7 @@ func (i *instance) lastOf(js jetstream.JetStream, name string) uint64 {
 }
 
 // loggedUpTo is the newest sequence that the audit log has.
-func (i *instance) loggedUpTo() (last uint64) {
+func (i *process) loggedUpTo() (last uint64) {
 	i.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(i.data, "audit.db")+"?mode=ro")
 	if err != nil {

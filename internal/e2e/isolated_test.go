@@ -25,19 +25,17 @@ type told struct {
 	word string
 }
 
-// TestP6Isolated has every hostile identifier as a user and as a project or an
+// isolated has every hostile identifier as a user and as a project or an
 // anonymous session, half over NATS and half over HTTP: each read gives its own and
 // nothing else.
-func TestP6Isolated(t *testing.T) {
-	t.Parallel()
-	i := start(t, t.TempDir())
+func isolated(t *testing.T, i *instance) {
 	var all []told
 	for n, id := range hostile {
-		other := scope.Scope{Project: "default", Agent: "assistant", Session: id} // anonymous
+		other := scope.Scope{Project: i.tenant, Agent: "assistant", Session: id} // anonymous
 		if n%2 == 0 {
 			other = scope.Scope{Project: id, User: "alice", Agent: "assistant", Session: "s1"}
 		}
-		for _, who := range []scope.Scope{{Project: "default", User: id, Agent: "assistant", Session: "s1"}, other} {
+		for _, who := range []scope.Scope{{Project: i.tenant, User: id, Agent: "assistant", Session: "s1"}, other} {
 			x := told{who: who, word: fmt.Sprintf("quokka%dx%d", n, len(all))}
 			x.sel = scope.Under(who.Fact())
 			if who.User == "" {
@@ -122,15 +120,13 @@ func (i *instance) alone(x told) {
 	}
 }
 
-// TestP6AnotherProjectsIDIsUnknown asks for what exists, as somebody else.
-func TestP6AnotherProjectsIDIsUnknown(t *testing.T) {
-	t.Parallel()
-	i := start(t, t.TempDir())
-	ann := person("ann")
+// anotherProjectsIDIsUnknown asks for what exists, as somebody else.
+func anotherProjectsIDIsUnknown(t *testing.T, i *instance) {
+	ann := i.person("ann")
 	i.say(ann, "I like Python")
 	i.settled(of(ann), 1)
 	f := wantOne(t, i.facts(of(ann)), "Python")
-	other := i.project(everything("other"))
+	other := i.project(everything("other than " + i.tenant))
 	for name, call := range map[string]func() error{
 		"fact":    func() error { _, err := other.Fact(t.Context(), f.ID, 0); return err },
 		"history": func() error { _, err := other.History(t.Context(), f.ID); return err },

@@ -130,7 +130,7 @@ func newer(t *testing.T, path string) (undo func()) {
 	return func() { set(old) }
 }
 
-// TestMisuseOfPublish says nothing that could be remembered, or to nobody.
+// TestMisuseOfPublish speaks to nobody, or as nobody.
 func TestMisuseOfPublish(t *testing.T) {
 	t.Parallel()
 	nobody := "127.0.0.1:1" // a port that needs privileges and has no service
@@ -138,8 +138,10 @@ func TestMisuseOfPublish(t *testing.T) {
 	refused(t, 1, nobody, "", "search", "hello", "--server", "http://"+nobody)
 	refused(t, 2, "--role", "hello\n", "publish", "--user", "ann", "--role", "boss")
 	refused(t, 2, "text", "", "search")
+}
 
-	i := start(t, t.TempDir())
+// publishNamesTheLine that nobody can take, behind those that were acknowledged.
+func publishNamesTheLine(t *testing.T, i *instance) {
 	for words, stdin := range map[string]string{
 		"line 1: scope":     "hello\n",
 		"line 2: ":          `{"content": "x", "user": "ann"}` + "\n" + `{"content": ` + "\n",
@@ -149,9 +151,9 @@ func TestMisuseOfPublish(t *testing.T) {
 		"line 1: metadata":  `{"content": "x", "user": "ann", "metadata": 7}`,
 		"line 1: user":      `{"content": "x", "user": "` + strings.Repeat("x", 300) + `"}`,
 	} {
-		refused(t, 1, words, stdin, "publish", "--nats", i.NATS)
+		refused(t, 1, words, stdin, i.remote("publish", "--nats", i.NATS)...)
 	}
-	i.settled(of(person("ann")), 1) // the line before the bad one
+	i.settled(of(i.person("ann")), 1) // the line before the bad one
 	if letters := i.buried(0); len(letters) > 0 {
 		t.Errorf("dead letters: %+v", letters)
 	}

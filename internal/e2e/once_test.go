@@ -10,12 +10,10 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// TestP2ExactlyOnceEffect publishes one event a thousand times, also when the
+// exactlyOnceEffect publishes one event a thousand times, also when the
 // broker has forgotten that it knows it.
-func TestP2ExactlyOnceEffect(t *testing.T) {
-	t.Parallel()
-	i := start(t, t.TempDir())
-	ann, ben := person("ann"), person("ben")
+func exactlyOnceEffect(t *testing.T, i *instance) {
+	ann, ben := i.person("ann"), i.person("ben")
 	body := map[string]any{"content": "I live in Oslo"}
 	first := i.publish(ann, "1", body)
 	forgotten := 0
@@ -50,12 +48,10 @@ func TestP2ExactlyOnceEffect(t *testing.T) {
 	wantOne(t, i.facts(of(ann)), "Oslo")
 }
 
-// TestP2TheSameFactFromManySessions says one thing in fifty sessions at once.
-func TestP2TheSameFactFromManySessions(t *testing.T) {
-	t.Parallel()
+// theSameFactFromManySessions says one thing in fifty sessions at once.
+func theSameFactFromManySessions(t *testing.T, i *instance) {
 	const sessions = 50
-	i := start(t, t.TempDir())
-	who := person("ann")
+	who := i.person("ann")
 	var wait sync.WaitGroup
 	for n := range sessions {
 		wait.Go(func() {

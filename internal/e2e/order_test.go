@@ -19,20 +19,15 @@ var cities = []string{
 	"Lima", "Riga", "Seoul", "Basel", "Cairo", "Delhi", "Malmo", "Porto",
 }
 
-// TestP3OrderPerScope lets several users move from city to city at once, each
+// orderPerScope lets several users move from city to city at once, each
 // in turn on two devices: the last word holds, and history tells the moves in
 // the order in which they were told.
-func TestP3OrderPerScope(t *testing.T) {
-	t.Parallel()
-	inEveryShape(t, wantOrder)
-}
-
-func wantOrder(t *testing.T, i *instance) {
+func orderPerScope(t *testing.T, i *instance) {
 	t.Helper()
 	var wait sync.WaitGroup
 	var users []scope.Scope
 	for u := range 3 {
-		who := person(fmt.Sprintf("user %d", u))
+		who := i.person(fmt.Sprintf("user %d", u))
 		users = append(users, who)
 		wait.Go(func() {
 			for n := range cities {
@@ -52,7 +47,7 @@ func wantOrder(t *testing.T, i *instance) {
 	for _, who := range users {
 		wantProvenance(t, i, of(who))
 	}
-	wantReplayed(t, i, everything("default"))
+	wantReplayed(t, i, i.whole())
 }
 
 func wantHistory(t *testing.T, i *instance, id string, first int) {
@@ -74,14 +69,12 @@ func wantHistory(t *testing.T, i *instance, id string, first int) {
 	})
 }
 
-// TestP4NothingChangesWithoutADelta follows every row that an effect changed
+// nothingChangesWithoutADelta follows every row that an effect changed
 // to deltas that say where it came from.
-func TestP4NothingChangesWithoutADelta(t *testing.T) {
-	t.Parallel()
-	i := start(t, t.TempDir())
-	tellAll(i, scripts(3, 24), 0, nil)
-	i.settled(everything("default"), 3*24)
-	wantProvenance(t, i, everything("default"))
+func nothingChangesWithoutADelta(t *testing.T, i *instance) {
+	i.tellAll(i.scripts(3, 24), 0, nil)
+	i.settled(i.whole(), 3*24)
+	wantProvenance(t, i, i.whole())
 }
 
 func wantProvenance(t *testing.T, i *instance, sel scope.Selector) {
@@ -114,13 +107,11 @@ func wantProvenance(t *testing.T, i *instance, sel scope.Selector) {
 	}
 }
 
-// TestP5Replayable builds memory anew from the audit stream, by copying alone.
-func TestP5Replayable(t *testing.T) {
-	t.Parallel()
-	i := start(t, t.TempDir())
-	tellAll(i, scripts(3, 24), 0, nil)
-	i.settled(everything("default"), 3*24)
-	wantReplayed(t, i, everything("default"))
+// replayable builds memory anew from the audit stream, by copying alone.
+func replayable(t *testing.T, i *instance) {
+	i.tellAll(i.scripts(3, 24), 0, nil)
+	i.settled(i.whole(), 3*24)
+	wantReplayed(t, i, i.whole())
 }
 
 // wantReplayed folds the after-images of the audit stream and compares the

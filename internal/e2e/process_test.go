@@ -15,43 +15,38 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-
-	"palimpsest/pkg/client"
 )
 
-// startLimit bounds a start, patience everything that must come about in the
-// end. Both are generous: the machine may be busy.
-const (
-	startLimit = 60 * time.Second
-	patience   = 3 * time.Minute
-)
+// startLimit bounds a start. It is generous: the machine may be busy.
+const startLimit = 60 * time.Second
 
-// instance is one running Palimpsest.
-type instance struct {
-	t    testing.TB
+// process is a Palimpsest in one process, over a data directory, which a test may
+// kill, start again, and meddle with.
+type process struct {
+	*instance
+
 	data string
 	args []string
 	env  []string // besides the tests' own
 	file string   // of the binary
 
-	process *exec.Cmd
-	done    chan error // receives the exit, once
-	stderr  *tail
-
-	HTTP, NATS string
-	api        *client.Client
-	conn       *nats.Conn
-	js         jetstream.JetStream
+	cmd    *exec.Cmd
+	done   chan error // receives the exit, once
+	stderr *tail
 }
 
 // start runs `palimpsest up` on free ports over a data directory.
-func start(t testing.TB, data string, args ...string) *instance {
+func start(t testing.TB, data string, args ...string) *process {
 	t.Helper()
-	i := &instance{t: t, data: data, args: args, file: program}
+	i := prepare(t, data, args...)
 	i.begin()
+	return i
+}
+
+// prepare is start without the start.
+func prepare(t testing.TB, data string, args ...string) *process {
+	t.Helper()
+	i := &process{instance: &instance{t: t}, data: data, args: args, file: program, stderr: &tail{}}
 	t.Cleanup(func() {
 		i.kill()
 		if t.Failed() {
@@ -63,7 +58,7 @@ func start(t testing.TB, data string, args ...string) *instance {
 
 var ready = regexp.MustCompile(`^\s+(HTTP|NATS)\s+(\S+)`)
 
-func (i *instance) begin() {
+func (i *process) begin() {
 	i.t.Helper()
 	if err := i.launch(); err != nil {
 		i.kill()
@@ -73,30 +68,30 @@ func (i *instance) begin() {
 
 // launch starts the process and connects to it. Also one that ends before that
 // answers to done.
-func (i *instance) launch() error {
+func (i *process) launch() error {
 	args := append([]string{"up", "--data", i.data, "--http", "127.0.0.1:0", "--nats", "127.0.0.1:0"}, i.args...)
-	i.process, i.conn = exec.Command(i.file, args...), nil
-	i.process.Env = append(os.Environ(), i.env...)
-	tie(i.process)
+	i.cmd, i.conn = exec.Command(i.file, args...), nil
+	i.cmd.Env = append(os.Environ(), i.env...)
+	tie(i.cmd)
 	i.stderr = &tail{}
-	i.process.Stderr = i.stderr
-	out, err := i.process.StdoutPipe()
+	i.cmd.Stderr = i.stderr
+	out, err := i.cmd.StdoutPipe()
 	if err != nil {
 		return err
 	}
-	if err := i.process.Start(); err != nil {
-		i.process = nil
+	if err := i.cmd.Start(); err != nil {
+		i.cmd = nil
 		return err
 	}
 	said := make(map[string]string)
 	err = await(out, said, "HTTP", "NATS")
 	if err != nil {
-		_ = i.process.Process.Kill()
+		_ = i.cmd.Process.Kill()
 	}
 	i.HTTP, i.NATS = said["HTTP"], said["NATS"]
-	process, done := i.process, make(chan error, 1)
+	cmd, done := i.cmd, make(chan error, 1)
 	i.done = done
-	go func() { done <- process.Wait() }()
+	go func() { done <- cmd.Wait() }()
 	if err != nil {
 		return err
 	}
@@ -136,46 +131,34 @@ func await(out io.Reader, said map[string]string, names ...string) error {
 	return nil
 }
 
-func (i *instance) connect() error {
-	var err error
-	if i.api, err = client.New(i.HTTP); err != nil {
-		return err
-	}
-	if i.conn, err = nats.Connect(i.NATS); err != nil {
-		return err
-	}
-	i.js, err = jetstream.New(i.conn)
-	return err
-}
-
 // kill ends the process as a power cut would: it is told nothing.
-func (i *instance) kill() {
-	if i.process == nil {
+func (i *process) kill() {
+	if i.cmd == nil {
 		return
 	}
 	i.conn.Close()
-	_ = i.process.Process.Kill()
+	_ = i.cmd.Process.Kill()
 	<-i.done
-	i.process = nil
+	i.cmd = nil
 }
 
 // stop asks the process to end and returns its exit error.
-func (i *instance) stop() error {
+func (i *process) stop() error {
 	i.t.Helper()
 	i.conn.Close()
 	return i.terminate()
 }
 
 // terminate is stop under the eyes of whoever is still connected.
-func (i *instance) terminate() error {
+func (i *process) terminate() error {
 	i.t.Helper()
 	defer i.conn.Close()
-	if err := i.process.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := i.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		i.t.Fatal(err)
 	}
 	select {
 	case err := <-i.done:
-		i.process = nil
+		i.cmd = nil
 		return err
 	case <-time.After(startLimit):
 		i.t.Fatalf("did not drain within %v:\n%s", startLimit, i.stderr)
@@ -185,7 +168,7 @@ func (i *instance) terminate() error {
 
 // ended waits until the process has ended by itself, and returns its exit code
 // and what it said last.
-func (i *instance) ended() (code int, said string) {
+func (i *process) ended() (code int, said string) {
 	i.t.Helper()
 	select {
 	case <-i.done:
@@ -193,13 +176,13 @@ func (i *instance) ended() (code int, said string) {
 		i.t.Fatalf("did not end within %v:\n%s", startLimit, i.stderr)
 	}
 	i.conn.Close()
-	code = i.process.ProcessState.ExitCode()
-	i.process = nil
+	code = i.cmd.ProcessState.ExitCode()
+	i.cmd = nil
 	return code, i.stderr.String()
 }
 
 // restart begins again over the same data.
-func (i *instance) restart() {
+func (i *process) restart() {
 	i.t.Helper()
 	i.kill()
 	i.begin()
@@ -221,22 +204,6 @@ func run(t testing.TB, stdin io.Reader, args ...string) (stdout, stderr string, 
 		t.Fatal(err)
 	}
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
-}
-
-// eventually polls until check returns nil, and fails with its last error.
-func eventually(t testing.TB, what string, check func() error) {
-	t.Helper()
-	limit := time.Now().Add(patience)
-	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(limit) {
-			t.Fatalf("%s: not within %v: %v", what, patience, err)
-		}
-		time.Sleep(pause) //nolint:forbidigo // paces a poll of another process
-	}
 }
 
 // tail keeps the end of what a process says.

@@ -47,7 +47,7 @@ func (i *instance) lives() (episodes int) {
 	t := i.t
 	t.Helper()
 	all := scripts(3, 16)
-	tellAll(i, all, 0, nil)
+	i.tellAll(all, 0, nil)
 	ann := person("ann")
 	i.say(ann, "I live in Oslo.", "I moved to Bergen.", "I like Python.", "I no longer live in Bergen.", "My favourite colour is green.")
 	i.publish(ann, "", map[string]any{"content": 7})

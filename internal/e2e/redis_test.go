@@ -13,7 +13,7 @@ import (
 )
 
 // onRedis runs Palimpsest on a Redis of the test's own.
-func onRedis(t *testing.T) (*instance, *redisservertest.Server) {
+func onRedis(t *testing.T) (*process, *redisservertest.Server) {
 	t.Helper()
 	server := redisservertest.Launch(t)
 	config := filepath.Join(t.TempDir(), "palimpsest.yaml")
@@ -40,10 +40,10 @@ func TestP7RedisComesBackWithLess(t *testing.T) {
 			t.Parallel()
 			const users, turns = 12, 8
 			i, server := onRedis(t)
-			tellAll(i, scripts(users, turns/4), 0, nil)
+			i.tellAll(scripts(users, turns/4), 0, nil)
 			i.settled(everything("default"), users*turns/4)
 			restore := server.Copy()
-			tellAll(i, scripts(users, turns/2), 0, nil)
+			i.tellAll(scripts(users, turns/2), 0, nil)
 			i.settled(everything("default"), users*turns/2)
 			want := i.remains()
 			forget(server, restore)
@@ -54,7 +54,7 @@ func TestP7RedisComesBackWithLess(t *testing.T) {
 			if diff := cmp.Diff(want, i.remains()); diff != "" {
 				t.Errorf("after the loss (-before +after):\n%s", diff)
 			}
-			tellAll(i, scripts(users, turns), 0, nil)
+			i.tellAll(scripts(users, turns), 0, nil)
 			i.settled(everything("default"), users*turns)
 			compared(i)
 		})
@@ -67,21 +67,21 @@ func TestP7RedisForgetsWhileItIsSpokenTo(t *testing.T) {
 	const users, turns = 12, 24
 	i, server := onRedis(t)
 	all := scripts(users, turns)
-	tellAll(i, scripts(users, turns/4), 0, nil)
+	i.tellAll(scripts(users, turns/4), 0, nil)
 	restore := server.Copy()
-	tellAll(i, all, users*turns/2, func() {
+	i.tellAll(all, users*turns/2, func() {
 		server.Kill()
 		restore()
 		server.Start()
 	})
-	tellAll(i, all, 0, nil)
+	i.tellAll(all, 0, nil)
 	i.settled(everything("default"), users*turns)
 	compared(i)
 }
 
 // compared stops the instance and holds its store against what the streams make
 // of it.
-func compared(i *instance) {
+func compared(i *process) {
 	i.t.Helper()
 	if err := i.stop(); err != nil {
 		i.t.Fatal(err)
@@ -93,7 +93,7 @@ func compared(i *instance) {
 }
 
 // rebuildRedis runs the command with the instance's configuration.
-func (i *instance) rebuildRedis(code int, args ...string) (out rebuilt) {
+func (i *process) rebuildRedis(code int, args ...string) (out rebuilt) {
 	i.t.Helper()
 	line := append([]string{"--json", "rebuild", "--data", i.data}, i.args...)
 	stdout, stderr, exit := run(i.t, nil, append(line, args...)...)

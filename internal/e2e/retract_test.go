@@ -9,11 +9,9 @@ import (
 	"palimpsest/pkg/api"
 )
 
-// TestRetractions: what somebody says they like no more is known no more, in
+// retractions: what somebody says they like no more is known no more, in
 // whatever words; what only sounds so changes nothing.
-func TestRetractions(t *testing.T) {
-	t.Parallel()
-	i := start(t, t.TempDir())
+func retractions(t *testing.T, i *instance) {
 	for n, r := range []struct {
 		known, said string
 		stays       bool
@@ -33,9 +31,8 @@ func TestRetractions(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s %s", r.known, r.said), func(t *testing.T) {
 			t.Parallel()
-			who := person(fmt.Sprintf("row%d", n))
-			on, sel := *i, of(who)
-			on.t = t
+			who := i.person(fmt.Sprintf("row%d", n))
+			on, sel := i.in(t), of(who)
 			on.say(who, turn(r.known))
 			on.settled(sel, 1)
 			likes := func(f api.Fact) bool {

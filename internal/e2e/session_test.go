@@ -11,30 +11,29 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// TestSessionEnd ends sessions in both ways there are: what was said in them is
+// sessionEnd ends sessions in both ways there are: what was said in them is
 // then consolidated by the rule that sleeps until the end.
-func TestSessionEnd(t *testing.T) { //nolint:tparallel // the ways share one program, in turn
-	t.Parallel()
-	i := start(t, t.TempDir())
-	for name, end := range map[string]func(scope.Scope){
-		"http": func(who scope.Scope) {
-			w, err := i.api.EndSession(t.Context(), api.ScopeOf(who), "disconnect")
+func sessionEnd(t *testing.T, i *instance) {
+	for name, end := range map[string]func(i *instance, who scope.Scope){
+		"http": func(i *instance, who scope.Scope) {
+			w, err := i.api.EndSession(i.t.Context(), api.ScopeOf(who), "disconnect")
 			if err != nil || w.CorrelationID == "" {
-				t.Fatalf("%+v, %v", w, err)
+				i.t.Fatalf("%+v, %v", w, err)
 			}
 		},
-		"nats": func(who scope.Scope) {
+		"nats": func(i *instance, who scope.Scope) {
 			i.envelope("end", events.SessionEnded{Scope: who, Cause: events.EndExplicit})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			who := person(name)
+			t.Parallel()
+			i, who := i.in(t), i.person(name)
 			i.say(who, "I live in Oslo.", "My favourite colour is green.")
 			i.settled(of(who), 2)
 			if a := i.account("sleep", of(who)); a.Pending != 2 {
 				t.Errorf("before the end: %+v", a)
 			}
-			end(who)
+			end(i, who)
 			if a := i.settledBy("sleep", of(who), 2); a.Consolidated != 2 {
 				t.Errorf("after the end: %+v", a)
 			}
@@ -76,13 +75,11 @@ func (i *instance) account(rule string, sel scope.Selector) api.Account {
 	return api.Account{}
 }
 
-// TestWaitAnswersWithOutcomes posts and waits: the answer tells what came of
+// waitAnswersWithOutcomes posts and waits: the answer tells what came of
 // each message, the same call again gives the same answer, and another body
 // under the same key is refused.
-func TestWaitAnswersWithOutcomes(t *testing.T) {
-	t.Parallel()
-	i := start(t, t.TempDir())
-	who := person("ann")
+func waitAnswersWithOutcomes(t *testing.T, i *instance) {
+	who := i.person("ann")
 	body := api.Record{Scope: api.ScopeOf(who), Wait: true, Messages: api.Messages{
 		{Content: "I live in Oslo."}, {Content: "Thanks."}, {Content: "I moved to Bergen."},
 	}}
@@ -114,11 +111,9 @@ func TestWaitAnswersWithOutcomes(t *testing.T) {
 	}
 }
 
-// TestReadYourWrites reads with the token of each write, at once.
-func TestReadYourWrites(t *testing.T) {
-	t.Parallel()
-	i := start(t, t.TempDir())
-	who := person("ann")
+// readYourWrites reads with the token of each write, at once.
+func readYourWrites(t *testing.T, i *instance) {
+	who := i.person("ann")
 	for n := range 15 {
 		said := fmt.Sprintf("message %d", n)
 		w, err := i.api.Record(t.Context(), api.Record{Scope: api.ScopeOf(who), Messages: api.Messages{{Content: said}}}, "")

@@ -22,7 +22,7 @@ import (
 // has something to do: each step can be repeated until it is acknowledged.
 type story struct {
 	*script
-	steps []func(ctx context.Context, i *instance) error
+	steps []func(ctx context.Context, i *process) error
 	done  int // steps that are acknowledged
 }
 
@@ -32,26 +32,26 @@ func newStory(user string) *story {
 		"I moved to Bergen.", "I no longer like Python.", "My sister Ann lives in Perth.", "Thanks.",
 	}}}
 	for n := range s.turns {
-		s.step(func(ctx context.Context, i *instance) error { return s.say(ctx, i, n) })
+		s.step(func(ctx context.Context, i *process) error { return s.say(ctx, i, n) })
 	}
 	for n := range 2 {
-		s.step(func(ctx context.Context, i *instance) error { return s.poison(ctx, i, n) })
+		s.step(func(ctx context.Context, i *process) error { return s.poison(ctx, i, n) })
 	}
 	s.step(s.post, s.end)
 	for n := range 2 {
-		s.step(func(ctx context.Context, i *instance) error { return s.remember(ctx, i, n) })
+		s.step(func(ctx context.Context, i *process) error { return s.remember(ctx, i, n) })
 	}
 	for n := range 2 {
-		s.step(func(ctx context.Context, i *instance) error { return s.strangeTick(ctx, i, n) })
+		s.step(func(ctx context.Context, i *process) error { return s.strangeTick(ctx, i, n) })
 	}
 	return s
 }
 
-func (s *story) step(do ...func(context.Context, *instance) error) { s.steps = append(s.steps, do...) }
+func (s *story) step(do ...func(context.Context, *process) error) { s.steps = append(s.steps, do...) }
 
 // live takes the steps that are left, and returns the error of the first that is
 // not acknowledged.
-func (s *story) live(ctx context.Context, i *instance) error {
+func (s *story) live(ctx context.Context, i *process) error {
 	for ; s.done < len(s.steps); s.done++ {
 		if err := s.steps[s.done](ctx, i); err != nil {
 			return fmt.Errorf("%s, step %d: %w", s.who.User, s.done, err)
@@ -61,7 +61,7 @@ func (s *story) live(ctx context.Context, i *instance) error {
 }
 
 // say publishes a turn; the session changes twice.
-func (s *story) say(ctx context.Context, i *instance, n int) error {
+func (s *story) say(ctx context.Context, i *process, n int) error {
 	msg, err := s.message(n)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (s *story) say(ctx context.Context, i *instance, n int) error {
 }
 
 // poison publishes what nobody can take.
-func (s *story) poison(ctx context.Context, i *instance, n int) error {
+func (s *story) poison(ctx context.Context, i *process, n int) error {
 	msg := nats.NewMsg(events.EpisodeSubject(s.who))
 	msg.Data = []byte(`{"content": "hi", "role": "boss"}`)
 	msg.Header.Set(nats.MsgIdHdr, fmt.Sprintf("bad-%d", n))
@@ -87,7 +87,7 @@ func (s *story) poison(ctx context.Context, i *instance, n int) error {
 const posted = "I work at Fenwick Labs."
 
 // post says one thing over HTTP.
-func (s *story) post(ctx context.Context, i *instance) error {
+func (s *story) post(ctx context.Context, i *process) error {
 	at, err := json.Marshal(time.Date(2025, 3, 1, 10, 0, 0, 0, time.UTC))
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (s *story) post(ctx context.Context, i *instance) error {
 }
 
 // end ends the session in which all was said last.
-func (s *story) end(ctx context.Context, i *instance) error {
+func (s *story) end(ctx context.Context, i *process) error {
 	subject, head, body, err := events.Encode(events.Meta{ID: "end", Source: "test"},
 		events.SessionEnded{Scope: s.who, Cause: events.EndExplicit})
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *story) end(ctx context.Context, i *instance) error {
 }
 
 // remember states a fact.
-func (s *story) remember(ctx context.Context, i *instance, n int) error {
+func (s *story) remember(ctx context.Context, i *process, n int) error {
 	at := time.Date(2025, 3, 2, 9, n, 0, 0, time.UTC)
 	_, err := i.api.Remember(ctx, api.Remember{
 		Scope: api.Scope{User: s.who.User}, Text: fmt.Sprintf("Locker %d is blue.", n), EventTime: &at,
@@ -119,7 +119,7 @@ func (s *story) remember(ctx context.Context, i *instance, n int) error {
 
 // strangeTick asks for a rule that nobody knows, as a scheduler of another
 // version might: the tick is buried, and its range skipped.
-func (s *story) strangeTick(ctx context.Context, i *instance, n int) error {
+func (s *story) strangeTick(ctx context.Context, i *process, n int) error {
 	if err := s.stored(ctx, i); err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (s *story) strangeTick(ctx context.Context, i *instance, n int) error {
 }
 
 // stored waits for the first episode: no scheduler speaks of a range before.
-func (s *story) stored(ctx context.Context, i *instance) error {
+func (s *story) stored(ctx context.Context, i *process) error {
 	for {
 		page, err := i.api.Recent(ctx, of(s.who), 1, "")
 		if err != nil || len(page.Episodes) > 0 {
@@ -165,12 +165,12 @@ func (s *story) stored(ctx context.Context, i *instance) error {
 }
 
 // read searches, which leaves a trace where facts are found.
-func (s *story) read(ctx context.Context, i *instance) {
+func (s *story) read(ctx context.Context, i *process) {
 	_, _ = i.api.Search(ctx, api.Search{Selector: api.Selector{User: &s.who.User}, Text: "Oslo, Bergen, colours"})
 }
 
 // lived waits until nothing of the story is under way any more.
-func (s *story) lived(i *instance) {
+func (s *story) lived(i *process) {
 	i.t.Helper()
 	sel := of(s.who)
 	n := len(s.turns) + 1
@@ -189,7 +189,7 @@ func (s *story) lived(i *instance) {
 }
 
 // wantSame holds what a story left in one run against what it left in another.
-func (s *story) wantSame(t *testing.T, calm, got *instance) {
+func (s *story) wantSame(t *testing.T, calm, got *process) {
 	t.Helper()
 	sel := of(s.who)
 	want := append(s.turns[:len(s.turns):len(s.turns)], posted)

@@ -1,0 +1,52 @@
+package e2e
+
+import "testing"
+
+// scenario is what Palimpsest must show in every shape. It is told an instance
+// and the tenant it is there, among others who speak at the same time; it cannot
+// ask for more.
+type scenario struct {
+	name string
+	run  func(t *testing.T, i *instance)
+}
+
+// scenarios are the table. A name begins with the promise that it holds.
+var scenarios = []scenario{
+	{"Behaviour", behaves},
+	{"Retractions", retractions},
+	{"P2ExactlyOnceEffect", exactlyOnceEffect},
+	{"P2TheSameFactFromManySessions", theSameFactFromManySessions},
+	{"P3OrderPerScope", orderPerScope},
+	{"P4NothingChangesWithoutADelta", nothingChangesWithoutADelta},
+	{"P5Replayable", replayable},
+	{"P6Isolated", isolated},
+	{"P6AnotherProjectsIDIsUnknown", anotherProjectsIDIsUnknown},
+	{"P8BadInputIsAnswered", badInputIsAnswered},
+	{"P8FaultUnknownVersion", unknownVersion},
+	{"P8FaultRefusedCandidate", refusedCandidate},
+	{"P9TheHotPathIsCheap", theHotPathIsCheap},
+	{"SessionEnd", sessionEnd},
+	{"WaitAnswersWithOutcomes", waitAnswersWithOutcomes},
+	{"ReadYourWrites", readYourWrites},
+	{"FaultRunawayUpdates", runawayUpdates},
+	{"ReplayFollowsAndReportsCount", replayFollowsAndReportsCount},
+	{"TheCommandLine", theCommandLine},
+	{"PublishNamesTheLine", publishNamesTheLine},
+}
+
+// TestScenarios runs the table in every shape.
+func TestScenarios(t *testing.T) {
+	t.Parallel()
+	for _, s := range shapes() {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			doors := s.start(t)
+			for n, row := range scenarios {
+				t.Run(row.name, func(t *testing.T) {
+					t.Parallel()
+					row.run(t, doors[n%len(doors)].as(t, row.name))
+				})
+			}
+		})
+	}
+}
