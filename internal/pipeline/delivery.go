@@ -16,6 +16,7 @@ type delivery struct {
 	seq uint64 // in the stream
 
 	msg        jetstream.Msg // newest delivery: its reply subject is the one to ack
+	number     uint64        // of that delivery in the consumer
 	deliveries int
 	retries    int // in place
 	// strikes: see attempt. failedAt is the stage's count of passed messages at
@@ -32,10 +33,15 @@ type delivery struct {
 type state int
 
 const (
-	queued state = iota
-	running
-	parked // to be tried again when its timer fires
+	queued   state = iota
+	gated          // held, and not let through
+	running        // its handler is
+	settling       // its handler has answered, and the broker is told
+	parked         // to be tried again when its timer fires
 )
+
+// busy: a handler has it, or had it and the broker is yet to be told.
+func (d *delivery) busy() bool { return d.state == running || d.state == settling }
 
 // tries counts the attempts so far, the one under way included.
 func (d *delivery) tries() int { return d.deliveries + d.retries }
@@ -58,7 +64,7 @@ func newDelivery(msg jetstream.Msg) (*delivery, error) {
 	}
 	return &delivery{
 		key: keyOf(msg.Subject()), seq: info.Sequence.Stream,
-		msg: msg, deliveries: int(info.NumDelivered),
+		msg: msg, number: info.Sequence.Consumer, deliveries: int(info.NumDelivered),
 	}, nil
 }
 

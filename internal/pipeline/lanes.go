@@ -30,6 +30,7 @@ type lanes struct {
 
 	mu      sync.Mutex
 	held    map[uint64]*delivery
+	settled uint64 // messages that were held and are done with
 	byKey   map[string]*lane
 	ready   []*lane // those with a message to run, none of it running
 	workers int
@@ -64,14 +65,14 @@ func newLanes(limit int, ordered bool, passed *atomic.Uint64, run func(*delivery
 // hold takes responsibility for a message without running it yet. It reports
 // false where the message is held already: then only its newer delivery is
 // kept, to ack.
-func (l *lanes) hold(d *delivery) bool {
+func (l *lanes) hold(d *delivery, as state) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if known, ok := l.held[d.seq]; ok {
-		known.msg, known.deliveries = d.msg, d.deliveries
+		known.msg, known.number, known.deliveries = d.msg, d.number, d.deliveries
 		return false
 	}
-	l.held[d.seq] = d
+	l.held[d.seq], d.state = d, as
 	return true
 }
 
@@ -166,6 +167,7 @@ func (l *lanes) proceed(q *lane) {
 func (l *lanes) letGo(d *delivery) {
 	if l.held[d.seq] == d {
 		delete(l.held, d.seq)
+		l.settled++
 	}
 	l.signal()
 }
@@ -233,12 +235,28 @@ func (l *lanes) len() int {
 	return len(l.held)
 }
 
-// census counts what is held, and reports whether any of it runs or is about to.
-// What waits behind a parked message of its key does neither.
-func (l *lanes) census() (held int, busy bool) {
+// idle reports that nothing is held, and no handler runs for what was.
+func (l *lanes) idle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.held), l.active > 0 || len(l.ready) > 0 || len(l.suspects) > 0
+	return len(l.held) == 0 && l.active == 0
+}
+
+// census is what a stage holds at one moment.
+type census struct {
+	held     int
+	settled  uint64 // so far
+	settling bool   // the broker is being told of some of it
+}
+
+func (l *lanes) census() census {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := census{held: len(l.held), settled: l.settled}
+	for _, d := range l.held {
+		c.settling = c.settling || d.state == settling
+	}
+	return c
 }
 
 // each calls f for every held message with what it needs to keep it.
@@ -257,6 +275,20 @@ func (l *lanes) each(f func(d *delivery)) {
 func (l *lanes) release(keep func(*delivery) bool) []*delivery {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.letGoOf(keep)
+}
+
+// forsake lets go of everything and returns what no handler has under way. What
+// one has is not kept alive any more.
+func (l *lanes) forsake() []*delivery {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	given := l.letGoOf((*delivery).busy)
+	clear(l.held)
+	return given
+}
+
+func (l *lanes) letGoOf(keep func(*delivery) bool) []*delivery {
 	var out []*delivery
 	blocked := make(map[string]bool)
 	for _, d := range l.held {
@@ -322,6 +354,15 @@ func (l *lanes) drop(d *delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.letGo(d)
+}
+
+// answer says that the broker is about to be told what became of messages.
+func (l *lanes) answer(ds ...*delivery) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, d := range ds {
+		d.state = settling
+	}
 }
 
 // begin and end mark the members of a batch as running.

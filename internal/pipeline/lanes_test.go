@@ -59,7 +59,7 @@ func TestLanesKeepTheirPromises(t *testing.T) {
 			ds = append(ds, &delivery{key: fmt.Sprint(p.key), seq: uint64(i), deliveries: p.deliveries})
 		}
 		for _, d := range ds {
-			if !l.hold(d) || l.hold(&delivery{key: d.key, seq: d.seq, deliveries: d.deliveries}) {
+			if !l.hold(d, queued) || l.hold(&delivery{key: d.key, seq: d.seq, deliveries: d.deliveries}, queued) {
 				t.Fatal("held wrongly")
 			}
 		}
@@ -85,7 +85,7 @@ func TestReleaseTakesTheSuccessorsOfAParkedMessage(t *testing.T) {
 	t.Parallel()
 	l := newLanes(4, true, new(atomic.Uint64), func(d *delivery) next { return next{park: d.seq == 1, delay: 1 << 40} })
 	for _, d := range []*delivery{{key: "a", seq: 1}, {key: "a", seq: 2}, {key: "a", seq: 3}} {
-		l.hold(d)
+		l.hold(d, queued)
 		l.enqueue(d)
 	}
 	l.wait()
@@ -97,7 +97,7 @@ func TestReleaseTakesTheSuccessorsOfAParkedMessage(t *testing.T) {
 		t.Errorf("left over: %d held, %d lanes", l.len(), len(l.byKey))
 	}
 	again := &delivery{key: "a", seq: 2}
-	l.hold(again)
+	l.hold(again, queued)
 	l.enqueue(again)
 	l.wait()
 	if l.len() != 0 {

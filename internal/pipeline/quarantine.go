@@ -94,6 +94,7 @@ func (l *lanes) mostSuspect() int {
 // leave ends what pick began. After a suspect the others may run again.
 func (l *lanes) leave() {
 	l.active--
+	l.signal()
 	if !l.exclusive {
 		return
 	}

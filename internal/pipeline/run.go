@@ -96,6 +96,7 @@ func (w *worker) workRun(run []*delivery) (passed int) {
 		w.meter.record(o)
 	}
 	endRun(spans, o)
+	w.lanes.answer(run...)
 	w.ackRun(run)
 	return len(run)
 }

@@ -33,19 +33,19 @@ func newWorker(rt *Runtime, service string, stage Stage, b *binding) *worker {
 		w.lanes.runs = w.workRun
 	}
 	if b.pinned {
-		w.gate = &gate{lanes: w.lanes, pending: w.pending}
+		w.gate = &gate{lanes: w.lanes, ask: w.count}
 	}
 	return w
 }
 
-func (w *worker) pending(ctx context.Context) (int, error) {
+func (w *worker) count(ctx context.Context) (count, error) {
 	ctx, cancel := context.WithTimeout(ctx, pullExpiry)
 	defer cancel()
 	info, err := w.binding.consumer.Info(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("pipeline: ask for unacknowledged messages: %w", err)
+		return count{}, fmt.Errorf("pipeline: ask for unacknowledged messages: %w", err)
 	}
-	return info.NumAckPending, nil
+	return count{pending: info.NumAckPending, delivered: info.Delivered.Consumer}, nil
 }
 
 // run works until life stops, then finishes or gives back what it holds.
@@ -62,6 +62,9 @@ func (w *worker) run(life lifetime) {
 // requests renew its pin, and what the last replica held must find room.
 func (w *worker) want(stop context.Context) int {
 	if w.gate != nil {
+		if w.gate.pin == "" {
+			w.gate.expect(stop)
+		}
 		return pinnedBatch
 	}
 	var lingered bool
@@ -94,7 +97,7 @@ func (w *worker) accept(msg jetstream.Msg) {
 		w.giveBack(w.gate.accept(d, msg.Headers().Get("Nats-Pin-Id")))
 		return
 	}
-	if w.lanes.hold(d) {
+	if w.lanes.hold(d, queued) {
 		w.lanes.enqueue(d)
 	}
 }
@@ -118,7 +121,7 @@ func (w *worker) tryGate(stop context.Context) bool {
 	}
 	if w.gate.pin == "" {
 		// Whoever has the pin waits for what failed here since it moved.
-		w.giveBack(w.gate.lose())
+		w.giveBack(w.lanes.forsake())
 	}
 	if !w.gate.shut() {
 		return false
@@ -135,28 +138,21 @@ func (w *worker) tryGate(stop context.Context) bool {
 // back the rest.
 func (w *worker) drain() {
 	w.lanes.close()
-	var waiting map[*delivery]bool
-	if w.gate != nil {
-		waiting = make(map[*delivery]bool, len(w.gate.waiting))
-		for _, d := range w.gate.waiting {
-			waiting[d] = true
-		}
-	}
-	idle := func(d *delivery) bool { return d.state != parked && !waiting[d] }
-	w.giveBack(w.lanes.release(idle))
-	for w.lanes.len() > 0 && w.handlers.Err() == nil {
+	due := func(d *delivery) bool { return d.state != parked && d.state != gated }
+	w.giveBack(w.lanes.release(due))
+	for !w.lanes.idle() && w.handlers.Err() == nil {
 		select {
 		case <-w.lanes.changed:
-			w.giveBack(w.lanes.release(idle))
+			w.giveBack(w.lanes.release(due))
 		case <-w.handlers.Done():
 		}
 	}
-	w.giveBack(w.lanes.release(func(d *delivery) bool { return d.state == running }))
+	w.giveBack(w.lanes.release((*delivery).busy))
 	deadline := time.After(grace)
-	for w.lanes.len() > 0 {
+	for !w.lanes.idle() {
 		select {
 		case <-w.lanes.changed:
-			w.giveBack(w.lanes.release(func(d *delivery) bool { return d.state == running }))
+			w.giveBack(w.lanes.release((*delivery).busy))
 		case <-deadline:
 			w.giveBack(w.lanes.release(func(*delivery) bool { return false }))
 			w.log.Warn("gave up handlers that ignore cancellation")
@@ -193,6 +189,7 @@ func (w *worker) work(d *delivery) next {
 	msg, deliveries, tries := w.lanes.latest(d)
 	in, m, err := w.decode(msg)
 	if buried, failed := w.wasBuried(w.handlers, in.Sequence, deliveries); buried {
+		w.lanes.answer(d)
 		w.end(d, "buried before")
 		return next{}
 	} else if failed != nil {
@@ -221,6 +218,7 @@ func (w *worker) work(d *delivery) next {
 		}
 		v = w.rt.cfg.judge(a, rand.Float64())
 	}
+	w.lanes.answer(d)
 	return w.conclude(ctx, d, conclusion{raw: in, in: m, route: route, attempt: a, verdict: v, seen: o, span: span})
 }
 
