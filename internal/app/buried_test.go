@@ -1,7 +1,9 @@
 package app
 
 import (
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -42,16 +44,9 @@ func TestBuriedEffectsAreCopiedAgain(t *testing.T) {
 		}
 		return err
 	})
-	for _, sequence := range []uint64{whole[1], 1000} {
-		_, err := h.runtime.Publisher().Publish(t.Context(), events.Meta{Source: "test"}, events.MessageBuried{
-			Scope: nora, Service: h.consolidator.Name(), Stream: broker.StreamAudit, Sequence: sequence,
-			Subject: "palimpsest.audit.default.nora._._", MessageKind: events.KindEffectCommitted,
-			Code: events.CodePoison, Reason: "the log did not take it", Attempts: 20, BuriedAt: time.Now(),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	buryEffect(t, h, nora, whole[1], "")
+	buryEffect(t, h, nora, whole[0], "another that stood there") // before AUDIT was lost
+	buryEffect(t, h, nora, 1000, "what nobody has")
 	stop()
 	db, err := sql.Open("sqlite", filepath.Join(dir, "audit.db"))
 	if err != nil {
@@ -72,7 +67,62 @@ func TestBuriedEffectsAreCopiedAgain(t *testing.T) {
 		t.Errorf("the log has %v, %v; want %v", got, err, whole)
 	}
 	letters, _, err := h.runtime.Letters().List(t.Context(), pipeline.LetterFilter{}, 0, 10)
-	if err != nil || len(letters) != 1 || letters[0].MessageBuried.Sequence != 1000 {
+	if err != nil || len(letters) != 2 || letters[0].MessageBuried.Sequence != whole[0] || letters[1].MessageBuried.Sequence != 1000 {
 		t.Errorf("letters left: %+v, %v", letters, err)
+	}
+}
+
+// buryEffect makes the letter of the effect at a sequence of AUDIT, or of another
+// body that was there.
+func buryEffect(t *testing.T, h *house, fact scope.Scope, sequence uint64, body string) {
+	t.Helper()
+	if body == "" {
+		stream, err := h.streams.JetStream().Stream(t.Context(), broker.StreamAudit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		msg, err := stream.GetMsg(t.Context(), sequence)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body = string(msg.Data)
+	}
+	sum := sha256.Sum256([]byte(body))
+	_, err := h.runtime.Publisher().Publish(t.Context(), events.Meta{Source: "test"}, events.MessageBuried{
+		Scope: fact, Service: h.consolidator.Name(), Stream: broker.StreamAudit, Sequence: sequence,
+		Subject: "palimpsest.audit.default.nora._._", MessageKind: events.KindEffectCommitted,
+		Code: events.CodePoison, Reason: "the log did not take it", Attempts: 20, BuriedAt: time.Now(),
+		Data: []byte(body), Size: len(body), SHA256: hex.EncodeToString(sum[:]),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLettersBehindAHealStay: another process may bury an effect on its way into
+// the memory store after this one has healed that. Its letter tells of it until
+// the next heal.
+func TestLettersBehindAHealStay(t *testing.T) {
+	t.Parallel()
+	nora := scope.Scope{Project: "default", User: "nora"}
+	h, stop := open(t, t.TempDir())
+	defer stop()
+	tell(t, h, "nora", 1, "I live in Oslo.")
+	consolidated(t, h, "nora", 1)
+	before, err := h.runtime.Letters().Newest(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sequence, err := broker.NewJournal(h.streams.JetStream()).Last(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	buryEffect(t, h, nora, sequence, "")
+	for _, want := range []int{1, 0} {
+		if copied, err := h.unbury(t.Context(), before); err != nil || copied != 1 {
+			t.Fatalf("copied %d, %v", copied, err)
+		}
+		letters(t, h, want)
+		before++ // as a heal that began behind it has it
 	}
 }

@@ -83,8 +83,12 @@ func (h *house) serve(ctx context.Context, ready func()) error {
 		}
 		return err
 	}
+	before, err := h.runtime.Letters().Newest(ctx)
+	if err != nil {
+		h.log.Error("look up dead letters", "error", err) // none is dropped
+	}
 	healed := h.heal(ctx)
-	h.catchUp(ctx)
+	h.catchUp(ctx, before)
 	ready()
 	var beside sync.WaitGroup
 	defer beside.Wait()
@@ -229,8 +233,9 @@ func (h *house) heal(ctx context.Context) error {
 }
 
 // catchUp copies into the audit log what it lacks of AUDIT. What cannot be is
-// left in the stream, and history is read there.
-func (h *house) catchUp(ctx context.Context) {
+// left in the stream, and history is read there. before is the newest dead letter
+// before the memory store was healed.
+func (h *house) catchUp(ctx context.Context, before uint64) {
 	if h.consolidator == nil {
 		return
 	}
@@ -240,7 +245,7 @@ func (h *house) catchUp(ctx context.Context) {
 	if err == nil {
 		copied, err = h.consolidator.CatchUp(ctx, broker.NewJournal(h.streams.JetStream()), last)
 	}
-	unburied, failed := h.unbury(ctx)
+	unburied, failed := h.unbury(ctx, before)
 	copied, err = copied+unburied, cmp.Or(err, failed)
 	switch {
 	case ctx.Err() != nil:

@@ -126,6 +126,15 @@ func (l *Letters) Count(ctx context.Context) (uint64, error) {
 	return stream.CachedInfo().State.Msgs, nil
 }
 
+// Newest is the sequence of the newest letter there was, 0 where there was none.
+func (l *Letters) Newest(ctx context.Context) (uint64, error) {
+	stream, err := l.js.Stream(ctx, DeadLetterStream)
+	if err != nil {
+		return 0, fmt.Errorf("pipeline: look up dead letters: %w", err)
+	}
+	return stream.CachedInfo().State.LastSeq, nil
+}
+
 // Show returns one letter, or [ErrNoLetter].
 func (l *Letters) Show(ctx context.Context, sequence uint64) (Letter, error) {
 	_, letter, err := l.get(ctx, sequence)

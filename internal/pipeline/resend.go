@@ -63,21 +63,40 @@ func (l *Letters) body(ctx context.Context, letter Letter) ([]byte, error) {
 	if !letter.Truncated {
 		return letter.Data, nil
 	}
-	stream, err := l.js.Stream(ctx, letter.Stream)
-	if err != nil {
-		return nil, fmt.Errorf("look for the whole body: %w", err)
-	}
-	msg, err := stream.GetMsg(ctx, letter.MessageBuried.Sequence)
+	body, stands, err := l.original(ctx, letter)
 	switch {
-	case errors.Is(err, jetstream.ErrMsgNotFound):
-		return letter.Data, nil
 	case err != nil:
 		return nil, fmt.Errorf("look for the whole body: %w", err)
-	}
-	if sum := sha256.Sum256(msg.Data); hex.EncodeToString(sum[:]) != letter.SHA256 {
+	case !stands:
 		return letter.Data, nil
 	}
-	return msg.Data, nil
+	return body, nil
+}
+
+// Stands reports whether the message of a letter is still where it was buried. A
+// stream that was lost and begun anew has another in its place.
+func (l *Letters) Stands(ctx context.Context, letter Letter) (bool, error) {
+	_, stands, err := l.original(ctx, letter)
+	if err != nil {
+		return false, fmt.Errorf("pipeline: look for the message of dead letter %d: %w", letter.Sequence, err)
+	}
+	return stands, nil
+}
+
+func (l *Letters) original(ctx context.Context, letter Letter) (body []byte, stands bool, err error) {
+	stream, err := l.js.Stream(ctx, letter.Stream)
+	if err != nil {
+		return nil, false, err
+	}
+	msg, err := stream.GetMsg(ctx, letter.MessageBuried.Sequence)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	sum := sha256.Sum256(msg.Data)
+	return msg.Data, hex.EncodeToString(sum[:]) == letter.SHA256, nil
 }
 
 // unfit marks what is wrong with the message itself.
