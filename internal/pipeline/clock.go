@@ -22,7 +22,21 @@ type ticker struct {
 	keeper *keeper
 	name   string
 	clock  *clock
+	owed   owed
 }
+
+// owed is what a run returned and could not be published: its handler may hold it
+// for done. It is published before the next run, under the same ids, for as long
+// as an outage is short.
+type owed struct {
+	cause    events.Meta
+	payloads []events.Payload
+	since    time.Time
+}
+
+// maxOwed is how long. What the streams do not take for longer is met again by
+// whoever looks for what is overdue.
+const maxOwed = time.Minute
 
 func newTicker(rt *Runtime, service string, stage Stage) *ticker {
 	return &ticker{
@@ -66,12 +80,16 @@ func (t *ticker) once() bool {
 	k, now, began := t.keeper, t.keeper.rt.now(), time.Now()
 	cause := events.Meta{ID: events.HashID(t.name, now.UTC().Format(time.RFC3339Nano))}
 	err := k.call(k.handlers, func(ctx context.Context) error {
+		if err := t.settle(ctx); err != nil {
+			return err
+		}
 		payloads, err := t.clock.handle(ctx, now)
 		if err != nil {
 			return err
 		}
 		failpoint.Reach(k.point, failpoint.Handled)
-		return k.rt.broker.follow(ctx, cause, k.source, k.point, payloads)
+		t.owed = owed{cause, payloads, began}
+		return t.settle(ctx)
 	})
 	o := Observation{Verdict: string(actAck), Duration: time.Since(began)}
 	if err != nil {
@@ -80,6 +98,16 @@ func (t *ticker) once() bool {
 	}
 	k.meter.record(o)
 	return err == nil
+}
+
+// settle publishes what is owed.
+func (t *ticker) settle(ctx context.Context) error {
+	o := t.owed
+	err := t.keeper.rt.broker.follow(ctx, o.cause, t.keeper.source, t.keeper.point, o.payloads)
+	if _, refused := refusal(err); err == nil || refused || time.Since(o.since) > maxOwed {
+		t.owed = owed{}
+	}
+	return err
 }
 
 // logFailure reports whether err was a panic.

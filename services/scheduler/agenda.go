@@ -7,7 +7,9 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// maxLine bounds a line; the sweep finds what is left out.
+// maxLine bounds a line. One that had to leave somebody out takes nobody in any
+// more until it has come to its end: then a sweep finds who was left out, and
+// begins with them.
 const maxLine = 4096
 
 // line names the scopes of one project that wait for a slot of one rule.
@@ -18,6 +20,7 @@ type line struct{ project, rule string }
 // joins its end, so that the scopes that speak most do not keep the others from
 // their slots.
 type agenda struct {
+	most  int // in a line
 	mu    sync.Mutex
 	order []line // in the order of their turns
 	lines map[line]*waiting
@@ -29,12 +32,13 @@ type waiting struct {
 	known map[scope.Scope]bool
 	// called have left the line and may come back.
 	called int
-	// leftOut: it was full when somebody came.
+	// leftOut: it was full when somebody came, and is closed.
 	leftOut bool
 }
 
-// join puts a scope at the end of a line, unless it waits there already.
-func (a *agenda) join(l line, fact scope.Scope) {
+// join puts a scope at the end of a line, unless it waits there already. It
+// reports whether the scope stands there now.
+func (a *agenda) join(l line, fact scope.Scope) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.lines == nil {
@@ -48,12 +52,14 @@ func (a *agenda) join(l line, fact scope.Scope) {
 	}
 	switch {
 	case w.known[fact]:
-	case len(w.facts) >= maxLine:
+	case w.leftOut || len(w.facts) >= a.most:
 		w.leftOut = true
+		return false
 	default:
 		w.facts = append(w.facts, fact)
 		w.known[fact] = true
 	}
+	return true
 }
 
 // occupied reports whether somebody would be passed over by whoever took a slot

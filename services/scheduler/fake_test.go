@@ -151,7 +151,7 @@ func (w *world) apply(tick events.TickIssued, lag bool) (events.Event[commit], b
 		state.Watermarks[tick.Rule] = to
 		w.states[tick.Scope] = state
 	}
-	meta := events.Meta{Scope: tick.Scope, Time: w.now, Arrived: w.now, Delivery: 1}
+	meta := events.Meta{ID: fmt.Sprintf("%s %s@%d", tick.Scope, tick.Rule, c.Revision), Scope: tick.Scope, Time: w.now, Arrived: w.now, Delivery: 1}
 	return events.Event[commit]{Meta: meta, Data: c}, true
 }
 

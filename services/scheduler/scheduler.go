@@ -41,6 +41,8 @@ type Service struct {
 	agenda    agenda
 	lagging   lagging
 	resumed   resumed
+	handed    handed
+	swept     map[string]int // by rule, of the scopes that the sweep alone finds: where it begins
 	announced announced
 
 	sweepAgain  chan struct{}
@@ -71,6 +73,8 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		deps:        deps,
 		rules:       rules,
 		began:       deps.Now(),
+		agenda:      agenda{most: maxLine},
+		swept:       make(map[string]int),
 		slots:       slots{most: cfg.Slots, rules: idsOf(rules), count: deps.Schedule.ClaimsUnderWay},
 		sweepAgain:  make(chan struct{}, 1),
 		agendaReady: make(chan struct{}, 1),

@@ -112,16 +112,13 @@ func (s *slots) refresh(ctx context.Context, project string, p *slot, now time.T
 }
 
 // freeOf is how many slots a rule may take: what nobody uses, less what the
-// others are sure of.
+// others are sure of. A rule that is configured no longer uses none: nobody would
+// ever give its claims' slots back.
 func (s *slots) freeOf(p *slot, rule string) int {
 	left := s.most
-	for _, list := range []map[string]int{p.used, p.reserved} {
-		for _, n := range list {
-			left -= n
-		}
-	}
 	share := s.most / (2 * len(s.rules))
 	for _, other := range s.rules {
+		left -= p.used[other] + p.reserved[other]
 		if other != rule {
 			left -= max(0, share-p.used[other]-p.reserved[other])
 		}

@@ -3,8 +3,11 @@ package scheduler
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
 )
 
 // Ticks of a rule that never arrive must leave the other rules room.
@@ -30,5 +33,47 @@ func TestStuckRuleLeavesRoom(t *testing.T) {
 	}
 	if issued[quick.ID] != 40 || issued[slow.ID] != 6 {
 		t.Errorf("issued %v, want 40 quick ones and 6 slow ones, 2 slots being kept for the quick", issued)
+	}
+}
+
+// Nobody works on the claims of a rule that was removed from the configuration,
+// so they must not take slots from the others.
+func TestRemovedRuleTakesNoSlots(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	for n := range 8 {
+		fact := user("p", fmt.Sprint("old ", n))
+		w.say(fact, 1)
+		w.claims[claimKey{fact, "removed"}] = store.Claim{Range: events.Range{From: 0, To: 1}, At: noon.Add(-time.Hour)}
+	}
+	s := w.service(t, Config{Rules: []memory.Rule{turn}, Slots: 8})
+	for n := range 8 {
+		out, err := s.wake(t.Context(), w.say(user("p", fmt.Sprint(n)), 1))
+		if got := len(ticksOf(t, out, err)); got != 1 {
+			t.Fatalf("%d ticks for scope %d of 8", got, n)
+		}
+	}
+}
+
+// TestP7UnpublishedTickOfAnotherComesAgain: the commit of one scope gives its
+// slot to another, whose tick cannot be published. The commit comes again, and
+// with it the tick, under the same id; nobody else is served for it.
+func TestP7UnpublishedTickOfAnotherComesAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	s := w.service(t, Config{Rules: []memory.Rule{turn}, Slots: 1})
+	var first []events.TickIssued
+	for _, name := range []string{"a", "b", "c"} {
+		out, err := s.wake(t.Context(), w.say(user("p", name), 1))
+		first = append(first, ticksOf(t, out, err)...)
+	}
+	c, _ := w.apply(first[0], false)
+	c.ID = "commit"
+	for c.Delivery = 1; c.Delivery < 4; c.Delivery++ {
+		out, err := s.committed(t.Context(), c)
+		if got := ticksOf(t, out, err); len(got) != 1 || got[0].Scope != user("p", "b") || got[0].Attempt != 0 {
+			t.Errorf("attempt %d: %+v", c.Delivery, got)
+		}
+		w.pass(time.Second)
 	}
 }

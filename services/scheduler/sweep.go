@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"palimpsest/internal/memory"
@@ -52,6 +53,7 @@ func (s *Service) sweepRule(ctx context.Context, r rule, now time.Time, v visit,
 	if err != nil {
 		return nil, err
 	}
+	states = s.turnTo(r.ID, states)
 	var out []events.Payload
 	var failed []error
 	for _, state := range states {
@@ -61,7 +63,9 @@ func (s *Service) sweepRule(ctx context.Context, r rule, now time.Time, v visit,
 		t, err := s.tick(ctx, r, state, v)
 		switch {
 		case errors.Is(err, errFull):
-			s.await(ctx, r, state)
+			if s.await(ctx, r, state) {
+				s.swept[r.ID]++
+			}
 		case err != nil:
 			failed = append(failed, fmt.Errorf("%s: %w", state.Scope, err))
 		}
@@ -71,6 +75,18 @@ func (s *Service) sweepRule(ctx context.Context, r rule, now time.Time, v visit,
 		return out, errors.Join(failed...)
 	}
 	return out, s.closeFire(ctx, r, now)
+}
+
+// turnTo lets the sweep begin behind those that the last ones found room for in
+// a line: where there are more than a line holds, each has its turn.
+func (s *Service) turnTo(rule string, states []memory.State) []memory.State {
+	if len(states) <= s.agenda.most {
+		s.swept[rule] = 0
+		return states
+	}
+	at := s.swept[rule] % len(states)
+	s.swept[rule] = at
+	return slices.Concat(states[at:], states[:at])
 }
 
 // pending lists the scopes above a rule's watermark, projects in turns.

@@ -293,3 +293,40 @@ func TestConfig(t *testing.T) {
 		t.Errorf("a disabled rule ticks %d times", n)
 	}
 }
+
+// TestNobodyIsLeftOutForEver: more scopes than a line holds are always due, and
+// whoever is served speaks again at once. Each has its turn.
+func TestNobodyIsLeftOutForEver(t *testing.T) {
+	t.Parallel()
+	const users, room = 50, 4
+	w := newWorld()
+	s := w.service(t, Config{Rules: []memory.Rule{turn}, Slots: 1})
+	s.agenda.most = room
+	var underWay []events.TickIssued
+	speak := func(name string) {
+		out, err := s.wake(t.Context(), w.say(user("p", name), 1))
+		underWay = append(underWay, ticksOf(t, out, err)...)
+	}
+	for n := range users {
+		speak(fmt.Sprintf("%02d", n))
+	}
+	served := map[string]int{}
+	for range 4 * users {
+		select {
+		case <-s.sweepAgain:
+			out, err := s.sweep(t.Context(), w.clock())
+			underWay = append(underWay, ticksOf(t, out, err)...)
+		default:
+		}
+		tick := underWay[0]
+		served[tick.Scope.User]++
+		c, _ := w.apply(tick, false)
+		out, err := s.committed(t.Context(), c)
+		underWay = append(underWay[1:], ticksOf(t, out, err)...)
+		speak(tick.Scope.User)
+		w.pass(time.Second)
+	}
+	if len(served) != users {
+		t.Errorf("%d of %d were served: %v", len(served), users, served)
+	}
+}

@@ -58,13 +58,14 @@ func (s *Service) ticks(ctx context.Context, state memory.State, rules []rule, v
 }
 
 // await puts a scope on the agenda until a slot is free. It had to stand behind
-// others if one is free already.
-func (s *Service) await(ctx context.Context, r rule, state memory.State) {
+// others if one is free already. It reports whether there was room for it.
+func (s *Service) await(ctx context.Context, r rule, state memory.State) (room bool) {
 	project := state.Scope.Project
-	s.agenda.join(line{project, r.ID}, state.Scope)
+	room = s.agenda.join(line{project, r.ID}, state.Scope)
 	if n, err := s.slots.free(ctx, project, r.ID, s.deps.Now()); err != nil || n > 0 {
 		nudge(s.agendaReady)
 	}
+	return room
 }
 
 // maxWakeAge is how old a commit may be to wake anybody: a consumer that begins
@@ -72,21 +73,26 @@ func (s *Service) await(ctx context.Context, r rule, state memory.State) {
 const maxWakeAge = 5 * time.Minute
 
 // committed issues the next tick of a rule whose watermark moved, and hands on
-// the slot that the commit gave back.
+// the slot that the commit gave back. Where these could not be published, the
+// message comes again, and they are issued again.
 func (s *Service) committed(ctx context.Context, in events.Event[commit]) ([]events.Payload, error) {
 	c := in.Data
 	if c.Watermark == nil || s.deps.Now().Sub(in.Arrived) > maxWakeAge {
 		return nil, nil
 	}
 	s.slots.release(c.Scope.Project, c.Rule)
-	out, err := s.follow(ctx, c, visitOf(in.Meta))
+	v := visitOf(in.Meta)
+	out, err := s.follow(ctx, c, v)
 	if err != nil {
 		return out, err
 	}
-	// What fails here is met again by the next look into the agenda.
-	next, err := s.serve(ctx, c.Scope.Project, 1)
-	if err != nil {
-		nudge(s.agendaReady)
+	next, again := s.handed.of(in.ID)
+	if v != wokenAgain || !again {
+		// What fails here is met again by the next look into the agenda.
+		if next, err = s.serve(ctx, c.Scope.Project, 1); err != nil {
+			nudge(s.agendaReady)
+		}
+		s.handed.note(in.ID, next)
 	}
 	return append(out, next...), nil
 }

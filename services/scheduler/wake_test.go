@@ -282,7 +282,7 @@ func TestStoreErrorsAreRetried(t *testing.T) {
 // damaged row, must not stay the head of its line.
 func TestAFailingScopeHoldsUpNobody(t *testing.T) {
 	t.Parallel()
-	var a agenda
+	a := agenda{most: maxLine}
 	l, bob := line{"p", "turn"}, user("p", "bob")
 	a.join(l, alice)
 	a.join(l, bob)
