@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	jsonv2 "github.com/go-json-experiment/json"
+
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
@@ -85,6 +87,14 @@ func encode(what string, v any) (string, error) {
 		return "", fmt.Errorf("redis: encode %s: %w", what, err)
 	}
 	return string(raw), nil
+}
+
+// decode reads what encode wrote. Whatever else is there is damage.
+func decode(what, text string, v any) error {
+	if err := jsonv2.Unmarshal([]byte(text), v); err != nil {
+		return fmt.Errorf("redis: %w: %s: %w", store.ErrDamaged, what, err)
+	}
+	return nil
 }
 
 func (s *Store) prepareRows(effect events.EffectCommitted) (r rows, err error) {

@@ -123,7 +123,7 @@ func (s *Store) bareRows(e events.EffectCommitted) ([][]any, error) {
 			return nil, err
 		}
 		row := append([]any{"HSET", p.row(kindFact, f.ID)}, p.scopeFields(kindFact, p.fact)...)
-		commands = append(commands, append(append(row, n.fields()...), "count", 0, "q", 1, "strength", 0.8, "used", 1, "prune", 1))
+		commands = append(commands, append(append(row, n.fields()...), "q", 1, "use", "0 1 0.8", "prune", 1))
 	}
 	return commands, nil
 }

@@ -54,84 +54,94 @@ func (c corpus) counts(p place) []any {
 // term, in place of each scope's own counts.
 const maxPlaces = 16
 
-// weigh searches for the candidates and reads what they are weighed by: in one
-// round trip where the selector is one scope, in two where it spans some.
-func (s *Store) weigh(ctx context.Context, c corpus, candidates []any) (bm25, answer, error) {
-	rank := bm25{frequency: map[string]float64{}}
+// weigh searches for candidates, in places or all that the selector names, and
+// reads what they are weighed by: in one round trip where it is known which scopes
+// the selector spans.
+func (s *Store) weigh(ctx context.Context, c corpus, candidates func(in ...place) []any) (bm25, answer, error) {
 	if fact, ok := c.alone(); ok {
-		p := s.place(fact)
-		replies, err := s.pipe(ctx, [][]any{candidates, append([]any{"HMGET", p.state()}, c.fields()...), c.counts(p)})
-		if err != nil {
-			return rank, answer{}, err
+		rank, a, _, err := s.weighFew(ctx, c, []scope.Scope{fact}, candidates)
+		return rank, a, err
+	}
+	t := s.tenure()
+	for {
+		facts, err := s.spanned(ctx, t, c.sel)
+		switch {
+		case err != nil || len(facts) == 0:
+			return bm25{frequency: map[string]float64{}}, answer{}, err
+		case len(facts) > maxPlaces:
+			return s.weighMany(ctx, c, candidates())
 		}
-		size := pick([]string{"docs", "length"}, replies[1])
-		rank.add(c, size.float("docs"), size.float("length"), replies[2])
-		a, err := parseAnswer(replies[0])
-		return rank, a, err
+		rank, a, still, err := s.weighFew(ctx, c, facts, candidates, s.searchArgs(c.states(s.layout()), 0)...)
+		if err != nil || still == len(facts) {
+			return rank, a, err
+		}
+		t.spans.forget(c.sel) // there is another by now
 	}
-	states := of(kindState).within(s.layout(), c.sel)
-	fields := c.fields()
-	replies, err := s.pipe(ctx, [][]any{candidates, s.searchArgs(states, maxPlaces+1, returning(append([]any{"p", "u", "a", "x"}, fields...)...)...)})
-	if err != nil {
-		return rank, answer{}, err
-	}
-	a, err := parseAnswer(replies[0])
-	if err != nil {
-		return rank, a, err
-	}
-	held, err := parseAnswer(replies[1])
-	if err != nil {
-		return rank, a, err
-	}
-	if len(held.rows) > maxPlaces {
-		rank, err = s.weighMany(ctx, c)
-		return rank, a, err
-	}
-	err = s.weighFew(ctx, c, held.rows, &rank)
-	return rank, a, err
 }
 
-// weighFew sums the counts of some scopes, whose states are rows.
-func (s *Store) weighFew(ctx context.Context, c corpus, rows []found, rank *bm25) error {
-	commands := make([][]any, len(rows))
-	for i, row := range rows {
-		fact, err := owner(row.fields)
-		if err != nil {
-			return err
-		}
-		commands[i] = c.counts(s.place(fact))
+// states finds the rows of the scopes that a corpus is of.
+func (c corpus) states(l layout) *query { return of(kindState).within(l, c.sel) }
+
+// weighFew sums the counts of some scopes. count, if any, asks how many there are
+// by now.
+func (s *Store) weighFew(ctx context.Context, c corpus, facts []scope.Scope, candidates func(in ...place) []any, count ...any) (rank bm25, a answer, still int, err error) {
+	places := make([]place, len(facts))
+	commands := make([][]any, 1, 2*len(facts)+2)
+	for i, fact := range facts {
+		places[i] = s.place(fact)
+		commands = append(commands, append([]any{"HMGET", places[i].state()}, c.fields()...), c.counts(places[i]))
+	}
+	commands[0] = candidates(places...)
+	if len(count) > 0 {
+		commands = append(commands, count)
 	}
 	replies, err := s.pipe(ctx, commands)
-	names := c.fields()
-	for i, reply := range replies {
-		rank.add(c, rows[i].float(text(names[0])), rows[i].float(text(names[1])), reply)
+	if err != nil {
+		return rank, a, 0, err
 	}
-	return err
+	rank.frequency = map[string]float64{}
+	for i := range facts {
+		size := pick([]string{"docs", "length"}, replies[1+2*i])
+		rank.add(c, size.float("docs"), size.float("length"), replies[2+2*i])
+	}
+	if len(count) > 0 {
+		now, err := parseAnswer(replies[len(replies)-1])
+		if err != nil {
+			return rank, a, 0, err
+		}
+		still = int(now.total)
+	}
+	a, err = parseAnswer(replies[0])
+	return rank, a, still, err
 }
 
 // weighMany has the index count.
-func (s *Store) weighMany(ctx context.Context, c corpus) (bm25, error) {
+func (s *Store) weighMany(ctx context.Context, c corpus, candidates []any) (bm25, answer, error) {
 	rank := bm25{frequency: map[string]float64{}}
 	names := c.fields()
-	commands := make([][]any, 0, len(c.terms)+1)
-	commands = append(commands, s.aggregateArgs(of(kindState).within(s.layout(), c.sel), "GROUPBY", 0,
+	commands := make([][]any, 0, len(c.terms)+2)
+	commands = append(commands, candidates, s.aggregateArgs(c.states(s.layout()), "GROUPBY", 0,
 		"REDUCE", "SUM", 1, "@"+text(names[0]), "AS", "docs", "REDUCE", "SUM", 1, "@"+text(names[1]), "AS", "length"))
 	for _, term := range c.terms {
 		commands = append(commands, s.searchArgs(of(c.kind).within(s.layout(), c.sel).anyTerm([]string{term}), 0, "VERBATIM"))
 	}
 	replies, err := s.pipe(ctx, commands)
+	if err != nil {
+		return rank, answer{}, err
+	}
+	answers := make([]answer, len(replies))
 	for i, reply := range replies {
-		a, err := parseAnswer(reply)
-		switch {
-		case err != nil:
-			return rank, err
-		case i > 0:
-			rank.frequency[c.terms[i-1]] = float64(a.total)
-		case len(a.rows) > 0:
-			rank.docs, rank.length = a.rows[0].float("docs"), a.rows[0].float("length")
+		if answers[i], err = parseAnswer(reply); err != nil {
+			return rank, answer{}, err
 		}
 	}
-	return rank, err
+	if sums := answers[1].rows; len(sums) > 0 {
+		rank.docs, rank.length = sums[0].float("docs"), sums[0].float("length")
+	}
+	for i, term := range c.terms {
+		rank.frequency[term] = float64(answers[2+i].total)
+	}
+	return rank, answers[0], nil
 }
 
 // bm25 scores texts by the documents of one selector.

@@ -44,11 +44,14 @@ func TestWordsAreCountedAsTheIndexCounts(t *testing.T) {
 	} {
 		for _, kind := range []string{kindFact, kindEpisode} {
 			c := corpus{kind: kind, sel: sel, terms: asked("blue sky moon stone nowhere")}
-			got, _, err := s.weigh(t.Context(), c, s.searchArgs(of(kind).within(s.layout(), sel).anyTerm(c.terms), 9, append([]any{"VERBATIM", "SCORER", "BM25STD", "WITHSCORES"}, returning("t")...)...))
+			candidates := func(...place) []any {
+				return s.searchArgs(of(kind).within(s.layout(), sel).anyTerm(c.terms), 9, append([]any{"VERBATIM", "SCORER", "BM25STD", "WITHSCORES"}, returning("t")...)...)
+			}
+			got, _, err := s.weigh(t.Context(), c, candidates)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := s.weighMany(t.Context(), c)
+			want, _, err := s.weighMany(t.Context(), c, candidates())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -21,8 +21,8 @@ func (s *Store) readMeta(ctx context.Context, l layout) (m meta, known bool, err
 	if err != nil || reply == nil {
 		return m, false, err
 	}
-	if err := json.Unmarshal([]byte(text(reply)), &m); err != nil {
-		return m, false, fmt.Errorf("redis: %w: meta: %w", store.ErrDamaged, err)
+	if err := decode("meta", text(reply), &m); err != nil {
+		return m, false, err
 	}
 	if m.Schema > schemaVersion {
 		return m, true, fmt.Errorf("redis: schema %d, this is %d: %w", m.Schema, schemaVersion, store.ErrNewer)

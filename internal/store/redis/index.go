@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// schemaVersion numbers the layout of rows and index; a change that the index
-// cannot follow by FT.ALTER needs a new generation.
+// schemaVersion numbers the layout of rows and index. From the first release on, a
+// change that older rows or FT.ALTER cannot follow takes the next number and a new
+// generation; before it, 1 is what this says.
 const schemaVersion = 1
 
 // The keys of a generation that belong to no scope.

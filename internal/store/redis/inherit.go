@@ -63,7 +63,7 @@ func (s *Store) inheritClaims(ctx context.Context, fact scope.Scope, from fields
 }
 
 // accessFields are what accesses change of a fact's row.
-var accessFields = []any{"count", "strength", "used", "prune"}
+var accessFields = []any{"use", "prune"}
 
 func (s *Store) inheritAccesses(ctx context.Context, from *Store, fact scope.Scope) error {
 	q := of(kindFact).in(from.place(fact))
@@ -74,7 +74,7 @@ func (s *Store) inheritAccesses(ctx context.Context, from *Store, fact scope.Sco
 	old, mine := from.place(fact).base, s.place(fact).base
 	var calls []scriptCall
 	for _, row := range a.rows {
-		if row.uint("count") == 0 {
+		if parseUse(row.fields["use"]).count == 0 {
 			continue
 		}
 		args := []any{row.fields["rev"]}

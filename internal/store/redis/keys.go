@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
 )
 
@@ -127,6 +128,27 @@ func ordered(s string) string { return hex.EncodeToString([]byte(s)) }
 
 // orderOf sorts fact scopes by (project, key).
 func orderOf(fact scope.Scope) string { return ordered(fact.Project) + " " + fact.Key() }
+
+// owners are fact scopes by their orderOf. Most rows of an answer share one.
+type owners map[string]scope.Scope
+
+// of decodes what is ours, so that an error means that the store is damaged.
+func (o owners) of(okey string) (fact scope.Scope, err error) {
+	fact, known := o[okey]
+	if known {
+		return fact, nil
+	}
+	coded, key, _ := strings.Cut(okey, " ")
+	project, err := hex.DecodeString(coded)
+	if err == nil {
+		fact, err = scope.ParseKey(string(project), key)
+	}
+	if err != nil {
+		return fact, fmt.Errorf("redis: %w: row of %q: %w", store.ErrDamaged, okey, err)
+	}
+	o[okey] = fact
+	return fact, nil
+}
 
 // levelTag is how one level of a scope is indexed.
 func levelTag(id string) string {

@@ -165,8 +165,8 @@ var episodeFields = []string{"b", "c", "ord"}
 
 func parseEpisode(f fields) (memory.Episode, error) {
 	var b said
-	if err := json.Unmarshal([]byte(f["b"]), &b); err != nil {
-		return memory.Episode{}, fmt.Errorf("redis: %w: episode: %w", store.ErrDamaged, err)
+	if err := decode("episode", f["b"], &b); err != nil {
+		return memory.Episode{}, err
 	}
 	e := memory.Episode{
 		ID: b.ID, Source: b.Source, Scope: b.Scope, Role: b.Role, Content: f["c"], Timestamp: store.InOffset(b.Timestamp, b.Offset),
@@ -175,8 +175,8 @@ func parseEpisode(f fields) (memory.Episode, error) {
 		Traceparent: b.Trace,
 	}
 	if len(b.Metadata) > 0 {
-		if err := json.Unmarshal(b.Metadata, &e.Metadata); err != nil {
-			return e, fmt.Errorf("redis: %w: metadata of episode %s: %w", store.ErrDamaged, e.ID, err)
+		if err := decode("metadata of episode "+e.ID, string(b.Metadata), &e.Metadata); err != nil {
+			return e, err
 		}
 	}
 	return e, nil

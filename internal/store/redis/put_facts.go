@@ -2,8 +2,6 @@ package redis
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -58,14 +56,37 @@ func (f newFact) fields() []any {
 	}
 	return append(f.identity(), "b", f.body, "oid", ordered(f.ID), "kind", scope.Encode(string(f.Kind)), "ses", strings.Join(sessions, ","),
 		"ct", micros(f.CreatedAt), "et", micros(f.EventTime), "vf", micros(f.ValidFrom), "vu", until, "arch", archived,
-		"len", len(f.terms), "t", strings.Join(f.terms, " "))
+		"t", strings.Join(f.terms, " "))
 }
 
 // oldFields are what an after-image needs to know of the row that it replaces.
 var (
-	oldFields  = []string{"b", "len", "strength", "used"}
-	oldColumns = []any{"b", "len", "strength", "used"}
+	oldFields  = []string{"b", "t", "use"}
+	oldColumns = []any{"b", "t", "use"}
 )
+
+// use is what accesses make of a fact. It is one field of the row, since each that
+// is written and read costs.
+type use struct {
+	count    uint64
+	last     int64 // microseconds
+	strength float64
+}
+
+func parseUse(text string) (u use) {
+	count, rest, _ := strings.Cut(text, " ")
+	last, strength, _ := strings.Cut(rest, " ")
+	u.count, _ = strconv.ParseUint(count, 10, 64) // absent is 0
+	u.last, _ = strconv.ParseInt(last, 10, 64)
+	u.strength, _ = strconv.ParseFloat(strength, 64)
+	return u
+}
+
+func (u use) String() string {
+	text := append(strconv.AppendUint(nil, u.count, 10), ' ')
+	text = append(strconv.AppendInt(text, u.last, 10), ' ')
+	return string(strconv.AppendFloat(text, u.strength, 'g', -1, 64))
+}
 
 func (s *Store) putFacts(b *batch, state fields, facts []newFact, known known) {
 	docs, length := state.int("fd"), state.int("fl")
@@ -79,32 +100,28 @@ func (s *Store) putFacts(b *batch, state fields, facts []newFact, known known) {
 		}
 		var was events.Fact
 		fresh := old["b"] == ""
-		if !fresh && json.Unmarshal([]byte(old["b"]), &was) != nil {
+		if !fresh && decode("fact", old["b"], &was) != nil {
 			fresh = true // unreadable, so written over
 		}
 		own := append(b.place.scopeFields(kindFact, b.place.fact), f.fields()...)
-		strength := f.Confidence
-		used := micros(f.CreatedAt)
+		use := use{last: micros(f.CreatedAt), strength: f.Confidence}
 		if fresh {
 			docs++
-			own = append(own, "count", 0)
-		} else if used = old.int("used"); f.Confidence == was.Confidence {
-			strength = old.float("strength")
+		} else if use = parseUse(old["use"]); f.Confidence != was.Confidence {
+			use.strength = f.Confidence
 		}
 		if fresh || was.Text != f.Text {
-			length += int64(len(f.terms)) - old.int("len")
+			gone := strings.Fields(old["t"])
+			length += int64(len(f.terms) - len(gone))
 			b.count(distinct(f.terms), 1)
-			if !fresh {
-				b.count(distinct(indexTerms(was.Text)), -1)
-			}
+			b.count(distinct(gone), -1)
 			own = append(own, "q", queue+int64(i))
 			if !fresh {
 				b.do("HDEL", key, "v")
 			}
 		}
-		own = append(own, "strength", formatFloat(strength), "used", used, "prune", s.pruneAt(f.Fact, strength, used))
-		b.do("HSET", key, own...)
-		seen[key] = fields{"b": f.body, "len": strconv.Itoa(len(f.terms)), "strength": formatFloat(strength), "used": number(used)}
+		b.do("HSET", key, append(own, "use", use.String(), "prune", s.pruneAt(f.Fact, use))...)
+		seen[key] = fields{"b": f.body, "t": strings.Join(f.terms, " "), "use": use.String()}
 	}
 	if len(facts) > 0 {
 		b.set(state, "fd", number(docs))
@@ -113,15 +130,13 @@ func (s *Store) putFacts(b *batch, state fields, facts []newFact, known known) {
 }
 
 // pruneAt is when a fact is due for pruning, in microseconds.
-func (s *Store) pruneAt(f events.Fact, strength float64, used int64) int64 {
-	at, ok := memory.PruneAt(strength, f.DecayRate, s.cfg.DecayThreshold, fromMicros(used))
+func (s *Store) pruneAt(f events.Fact, u use) int64 {
+	at, ok := memory.PruneAt(u.strength, f.DecayRate, s.cfg.DecayThreshold, fromMicros(u.last))
 	if !ok || f.ArchivedAt != nil {
 		return never
 	}
 	return micros(at)
 }
-
-func formatFloat(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
 // Touch implements [store.Applier]. The row is indexed anew, which is why
 // accesses come in batches.
@@ -142,11 +157,9 @@ func (s *Store) Touch(ctx context.Context, fact scope.Scope, ids []string, at ti
 			if err != nil {
 				return err
 			}
-			n := old.AccessCount + 1
-			strength := memory.Reinforce(old.Strength, old.DecayRate, old.LastAccessed, at, n)
-			used := max(micros(at), micros(old.LastAccessed))
-			b.do("HSET", b.place.row(kindFact, ids[i]), "count", n, "strength", formatFloat(strength), "used", used,
-				"prune", s.pruneAt(old.Fact, strength, used))
+			u := use{count: old.AccessCount + 1, last: max(micros(at), micros(old.LastAccessed))}
+			u.strength = memory.Reinforce(old.Strength, old.DecayRate, old.LastAccessed, at, u.count)
+			b.do("HSET", b.place.row(kindFact, ids[i]), "use", u.String(), "prune", s.pruneAt(old.Fact, u))
 		}
 		return nil
 	})
@@ -173,12 +186,10 @@ func indexTerm(t string) string {
 
 // parseFact reads a fact's row.
 func parseFact(fact scope.Scope, f fields) (store.Fact, error) {
+	u := parseUse(f["use"])
 	out := store.Fact{
-		Scope: fact, Strength: f.float("strength"), AccessCount: f.uint("count"), LastAccessed: fromMicros(f.int("used")),
-		VectorPending: f.uint("q") != 0,
+		Scope: fact, Strength: u.strength, AccessCount: u.count, LastAccessed: fromMicros(u.last), VectorPending: f.uint("q") != 0,
 	}
-	if err := json.Unmarshal([]byte(f["b"]), &out.Fact); err != nil {
-		return out, fmt.Errorf("redis: %w: fact: %w", store.ErrDamaged, err)
-	}
-	return out, nil
+	err := decode("fact", f["b"], &out.Fact)
+	return out, err
 }

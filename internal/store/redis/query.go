@@ -54,8 +54,14 @@ func (q *query) text() string { return strings.Join(q.clauses, " ") }
 // of begins a search for rows of one kind.
 func of(kinds ...string) *query { return new(query).tag("k", kinds...) }
 
-// in keeps the rows of one fact scope.
-func (q *query) in(p place) *query { return q.tag("sc", p.tag) }
+// in keeps the rows of fact scopes.
+func (q *query) in(places ...place) *query {
+	tags := make([]string, len(places))
+	for i, p := range places {
+		tags[i] = p.tag
+	}
+	return q.tag("sc", tags...)
+}
 
 // within keeps the rows filed under scopes that sel matches. A row's levels are
 // those of its scope: the full one for episodes, else the fact scope.

@@ -3,7 +3,6 @@ package redis
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,21 +13,22 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// factFields are what a fact is read from; its scope's levels come along.
-var factFields = []string{"b", "strength", "count", "used", "q"}
+// factFields are what a fact is read from; whose it is comes along.
+var factFields = []string{"b", "use", "q"}
 
 var (
-	factReturn  = []any{"b", "strength", "count", "used", "q", "p", "u", "a", "x"}
-	factColumns = []any{"@b", "@strength", "@count", "@used", "@q", "@p", "@u", "@a", "@x"}
+	factReturn  = []any{"b", "use", "q", "okey"}
+	factColumns = []any{"@b", "@use", "@q", "@okey"}
 )
 
 func parseFacts(rows []found) ([]store.Fact, error) {
 	list := make([]store.Fact, 0, len(rows))
+	known := owners{}
 	for _, row := range rows {
 		if row.fields["b"] == "" {
 			continue // gone since it was found
 		}
-		fact, err := owner(row.fields)
+		fact, err := known.of(row.fields["okey"])
 		if err != nil {
 			return nil, err
 		}
@@ -45,7 +45,7 @@ func parseFacts(rows []found) ([]store.Fact, error) {
 func askFacts(p place, ids []string) [][]any {
 	commands := make([][]any, len(ids))
 	for i, id := range ids {
-		commands[i] = []any{"HMGET", p.row(kindFact, id), "b", "strength", "count", "used", "q"}
+		commands[i] = []any{"HMGET", p.row(kindFact, id), "b", "use", "q"}
 	}
 	return commands
 }
@@ -300,8 +300,6 @@ func decodeBodies[T any](rows []found) ([]T, error) {
 }
 
 func decodeBody[T any](text string) (v T, err error) {
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		return v, fmt.Errorf("redis: %w: row: %w", store.ErrDamaged, err)
-	}
-	return v, nil
+	err = decode("row", text, &v)
+	return v, err
 }

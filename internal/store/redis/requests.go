@@ -2,8 +2,6 @@ package redis
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"palimpsest/internal/store"
@@ -30,8 +28,8 @@ func (s *Store) Begin(ctx context.Context, r store.Request) (*store.Request, err
 		return nil, err
 	}
 	var known store.Request
-	if err := json.Unmarshal([]byte(text(reply)), &known); err != nil {
-		return nil, fmt.Errorf("redis: %w: request: %w", store.ErrDamaged, err)
+	if err := decode("request", text(reply), &known); err != nil {
+		return nil, err
 	}
 	if known.BodyHash != r.BodyHash {
 		return nil, store.ErrMismatch

@@ -135,7 +135,7 @@ func (s *Store) EndsAbove(ctx context.Context, fact scope.Scope, from uint64) ([
 	var ends []events.SessionEnd
 	for _, member := range texts(reply) {
 		var e events.SessionEnd
-		if err := json.Unmarshal([]byte(member), &e); err != nil {
+		if err := decode("session end", member, &e); err != nil {
 			return nil, err
 		}
 		ends = append(ends, e)

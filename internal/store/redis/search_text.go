@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
 )
@@ -19,31 +18,28 @@ const maxQueryTerms = 128
 // the scope's own statistics order them.
 const (
 	overFetch    = 2
-	minimumFetch = 32
+	minimumFetch = 20
 )
 
 // SearchText implements [store.Searcher]. The server's BM25 weighs words by the
 // texts of all tenants, so it only chooses the candidates: scores come from what
-// the selector holds. What a hit is made from is read of the best alone.
+// the selector holds.
 func (s *Store) SearchText(ctx context.Context, sel scope.Selector, text string, q store.SearchQuery) ([]store.Hit, error) {
-	find, err := s.finder(sel, q)
-	if err != nil || find == nil {
+	sel, possible, err := narrowed(sel, q)
+	terms := asked(text)
+	if err != nil || !possible || len(terms) == 0 {
 		return nil, err
 	}
-	terms := asked(text)
-	if len(terms) == 0 {
-		return nil, nil
-	}
-	limit := max(overFetch*q.Limit, minimumFetch)
-	options := append([]any{"VERBATIM", "SCORER", "BM25STD", "WITHSCORES"}, returning("t")...)
-	candidates := s.searchArgs(find.anyTerm(terms), limit, options...)
-	corpus := corpus{kind: kindOf(q.Target), sel: withoutSession(sel, q.Target), terms: terms}
-	rank, a, err := s.weigh(ctx, corpus, candidates)
+	c := corpus{kind: kindOf(q.Target), sel: withoutSession(sel, q.Target), terms: terms}
+	rank, a, err := s.weigh(ctx, c, func(in ...place) []any {
+		options := append([]any{"VERBATIM", "SCORER", "BM25STD", "WITHSCORES"}, returning(append([]any{"t"}, hitReturn(q.Target)...)...)...)
+		return s.searchArgs(s.finder(sel, q, in...).anyTerm(terms), max(overFetch*q.Limit, minimumFetch), options...)
+	})
 	if err != nil {
 		return nil, err
 	}
 	rank.order(terms, a.rows)
-	hits, err := s.readHits(ctx, q.Target, a.rows[:min(len(a.rows), q.Limit)])
+	hits, err := parseHits(q.Target, a.rows[:min(len(a.rows), q.Limit)])
 	slices.SortStableFunc(hits, compareHits)
 	return hits, err
 }
@@ -104,30 +100,44 @@ func kindOf(t store.Target) string {
 	return kindEpisode
 }
 
-// finder begins the search that q asks for; find is nil where nothing can match.
-func (s *Store) finder(sel scope.Selector, q store.SearchQuery) (find *query, err error) {
+// narrowed is the selector of the rows that q asks for among those of sel; possible
+// is false where it has none.
+func narrowed(sel scope.Selector, q store.SearchQuery) (_ scope.Selector, possible bool, err error) {
 	if err := checkLimit(q.Limit); err != nil {
-		return nil, err
+		return sel, false, err
 	}
 	if err := sel.Validate(); err != nil {
-		return nil, err
+		return sel, false, err
 	}
-	instant := "et"
-	switch q.Target {
-	case store.Facts:
-		find = of(kindFact).within(s.layout(), sel)
-		narrowFacts(find, q.Session, q.Kinds, q.ValidAt.IsZero(), micros(q.ValidAt), false)
-	case store.Episodes:
-		if q.Session != nil && sel.Session != nil && *sel.Session != *q.Session {
-			return nil, nil //nolint:nilnil // no episode is in two sessions
+	if q.Target != store.Facts && q.Target != store.Episodes {
+		return sel, false, fmt.Errorf("redis: search: target %d is neither facts nor episodes", q.Target)
+	}
+	if q.Target == store.Episodes && q.Session != nil {
+		if sel.Session != nil && *sel.Session != *q.Session {
+			return sel, false, nil // no episode is in two sessions
 		}
-		if q.Session != nil {
-			sel.Session = q.Session
-		}
-		find = of(kindEpisode).within(s.layout(), sel)
-		instant = "ts"
+		sel.Session = q.Session
+	}
+	return sel, true, nil
+}
+
+// finder begins the search that q asks for within a selector that was narrowed. The
+// places, if any, are all fact scopes that hold rows of it.
+func (s *Store) finder(sel scope.Selector, q store.SearchQuery, places ...place) *query {
+	find, instant := new(query), "et" // of facts, which alone are archived or not
+	if q.Target == store.Episodes {
+		find, instant = of(kindEpisode), "ts"
+	}
+	switch {
+	case len(places) == 0:
+		find.within(s.layout(), sel)
+	case q.Target == store.Episodes && sel.Session != nil:
+		find.in(places...).tag("x", levelTag(*sel.Session))
 	default:
-		return nil, fmt.Errorf("redis: search: target %d is neither facts nor episodes", q.Target)
+		find.in(places...)
+	}
+	if q.Target == store.Facts {
+		narrowFacts(find, q.Session, q.Kinds, q.ValidAt.IsZero(), micros(q.ValidAt), false)
 	}
 	if !q.After.IsZero() {
 		find.above(instant, micros(q.After))
@@ -135,52 +145,36 @@ func (s *Store) finder(sel scope.Selector, q store.SearchQuery) (find *query, er
 	if !q.Before.IsZero() {
 		find.below(instant, store.CeilMicros(q.Before))
 	}
-	return find, nil
+	return find
 }
 
-// hitFields are what a hit is made from.
-func hitFields(t store.Target) []string {
+// hitReturn are the fields that a hit is made from.
+func hitReturn(t store.Target) []any {
 	if t == store.Facts {
-		return []string{"b", "strength", "count", "used", "q", "p", "u", "a", "x"}
+		return factReturn
 	}
-	return []string{"b", "c", "ord"}
-}
-
-// readHits reads the rows that were found.
-func (s *Store) readHits(ctx context.Context, t store.Target, rows []found) ([]store.Hit, error) {
-	names := hitFields(t)
-	commands := make([][]any, len(rows))
-	for i, row := range rows {
-		commands[i] = append(make([]any, 0, len(names)+2), "HMGET", row.key)
-		for _, name := range names {
-			commands[i] = append(commands[i], name)
-		}
-	}
-	replies, err := s.pipe(ctx, commands)
-	if err != nil {
-		return nil, err
-	}
-	for i, reply := range replies {
-		rows[i].fields = pick(names, reply)
-	}
-	return parseHits(t, rows)
+	return []any{"b", "c", "ord"}
 }
 
 func parseHits(t store.Target, rows []found) ([]store.Hit, error) {
 	hits := make([]store.Hit, 0, len(rows))
+	known := owners{}
 	for _, row := range rows {
 		if row.fields["b"] == "" {
 			continue // gone since it was found
 		}
 		h := store.Hit{Score: row.score}
 		if t == store.Facts {
-			list, err := parseFacts([]found{row})
+			fact, err := known.of(row.fields["okey"])
 			if err != nil {
 				return nil, err
 			}
-			h.Fact = &list[0]
+			f, err := parseFact(fact, row.fields)
+			if err != nil {
+				return nil, err
+			}
+			h.Fact = &f
 		} else {
-			var e memory.Episode
 			e, err := parseEpisode(row.fields)
 			if err != nil {
 				return nil, err

@@ -13,10 +13,11 @@ import (
 
 // SearchVector implements [store.Searcher].
 func (s *Store) SearchVector(ctx context.Context, sel scope.Selector, vector []float32, q store.SearchQuery) ([]store.Hit, error) {
-	find, err := s.finder(sel, q)
-	if err != nil || find == nil {
+	sel, possible, err := narrowed(sel, q)
+	if err != nil || !possible {
 		return nil, err
 	}
+	find := s.finder(sel, q)
 	switch dimensions := int(s.tenure().dimensions.Load()); {
 	case dimensions == 0:
 		return nil, nil // nothing is embedded so far
@@ -33,7 +34,7 @@ func (s *Store) SearchVector(ctx context.Context, sel scope.Selector, vector []f
 	if s.cfg.Vectors == HNSW && sel.User == nil && sel.Session == nil {
 		policy = ""
 	}
-	args := append([]any{"SORTBY", "distance"}, returningDistance(q.Target)...)
+	args := append([]any{"SORTBY", "distance"}, returning(append([]any{"distance"}, hitReturn(q.Target)...)...)...)
 	k := find.param(q.Limit)
 	text := "(" + find.text() + ")=>[KNN " + k + " @v " + find.param(blob) + policy + " AS distance]"
 	a, err := s.search(ctx, s.searchArgs(&query{clauses: []string{text}, params: find.params}, q.Limit, args...))
@@ -46,13 +47,6 @@ func (s *Store) SearchVector(ctx context.Context, sel scope.Selector, vector []f
 	hits, err := parseHits(q.Target, a.rows)
 	slices.SortStableFunc(hits, compareHits)
 	return hits, err
-}
-
-func returningDistance(t store.Target) []any {
-	if t == store.Facts {
-		return returning(append([]any{"distance"}, factReturn...)...)
-	}
-	return returning("distance", "b", "c", "ord")
 }
 
 // encodeVector is a vector in the server's form; nil for one without a direction,

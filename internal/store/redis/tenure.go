@@ -20,6 +20,7 @@ type tenure struct {
 	// failures is how many rows the index was last seen to have left out.
 	failures atomic.Uint64
 	watched  watchList
+	spans    spans
 }
 
 func (s *Store) tenure() *tenure { return s.held.Load() }

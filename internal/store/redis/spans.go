@@ -1,0 +1,83 @@
+package redis
+
+import (
+	"context"
+	"sync"
+
+	"palimpsest/pkg/scope"
+)
+
+// maxSpans bounds how many selectors are remembered.
+const maxSpans = 4096
+
+// spans remembers which fact scopes a selector spanned, so that they need not be
+// asked for before what they hold. A scope that is there stays there, so a selector
+// spans the same ones as long as it spans as many.
+type spans struct {
+	mu     sync.Mutex
+	scopes map[span][]scope.Scope
+}
+
+// span is a selector by its values.
+type span struct {
+	scope.Scope
+	user, agent, session bool // named, be it as absent
+}
+
+func spanOf(sel scope.Selector) (s span) {
+	s.Project = sel.Project
+	for _, l := range []struct {
+		level *string
+		id    *string
+		named *bool
+	}{{sel.User, &s.User, &s.user}, {sel.Agent, &s.Agent, &s.agent}, {sel.Session, &s.Session, &s.session}} {
+		if *l.named = l.level != nil; *l.named {
+			*l.id = *l.level
+		}
+	}
+	return s
+}
+
+func (m *spans) of(sel scope.Selector) []scope.Scope {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.scopes[spanOf(sel)]
+}
+
+func (m *spans) note(sel scope.Selector, facts []scope.Scope) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.scopes == nil || len(m.scopes) >= maxSpans {
+		m.scopes = map[span][]scope.Scope{}
+	}
+	m.scopes[spanOf(sel)] = facts
+}
+
+func (m *spans) forget(sel scope.Selector) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.scopes, spanOf(sel))
+}
+
+// spanned returns the fact scopes that a selector spans; one more than maxPlaces
+// stands for many. None is not remembered, since nothing would tell of the first.
+func (s *Store) spanned(ctx context.Context, t *tenure, sel scope.Selector) ([]scope.Scope, error) {
+	if facts := t.spans.of(sel); len(facts) > 0 {
+		return facts, nil
+	}
+	a, err := s.search(ctx, s.searchArgs(of(kindState).within(s.layout(), sel), maxPlaces+1, returning("okey")...))
+	if err != nil {
+		return nil, err
+	}
+	facts := make([]scope.Scope, len(a.rows))
+	known := owners{}
+	for i, row := range a.rows {
+		if facts[i], err = known.of(row.fields["okey"]); err != nil {
+			return nil, err
+		}
+	}
+	if len(facts) > 0 {
+		t.spans.note(sel, facts)
+	}
+	return facts, nil
+}
