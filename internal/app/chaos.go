@@ -230,7 +230,8 @@ func (t *trial) conclude() error {
 	if t.kept {
 		out.Dir = t.dir
 	}
-	if err := t.inv.print(out, out.tell); err != nil {
+	inv := t.inv
+	if err := inv.print(out, out.tell); err != nil {
 		return err
 	}
 	if !out.Verdict.OK {

@@ -105,7 +105,9 @@ func rebuild(ctx context.Context, cfg Config, log *slog.Logger, shown *progress,
 	r := &rebuilding{cfg: cfg, log: log, shown: shown, embedder: local.New()}
 	defer func() { err = errors.Join(err, r.close()) }()
 	steps := []func(context.Context) error{r.openStreams, r.openLive, r.begin, r.copy, r.compare}
-	if !check {
+	if check {
+		steps = append(steps, r.drop)
+	} else {
 		steps = append(steps, r.complete, r.replace)
 	}
 	for _, step := range steps {
@@ -259,6 +261,14 @@ func (r *rebuilding) compare(ctx context.Context) (err error) {
 	}
 	r.out.Moved, err = ingest.Moved(ctx, r.live, r.made)
 	return err
+}
+
+// drop removes what was made only to be compared. That takes as long as there is
+// much of it, and is no part of closing.
+func (r *rebuilding) drop(ctx context.Context) error {
+	made := r.made
+	r.made = nil
+	return r.generations.discard(ctx, made)
 }
 
 // complete adds what is no part of the comparison. Without vectors a store works
