@@ -134,11 +134,12 @@ func TestP2KilledAtEachStep(t *testing.T) {
 }
 
 // mortal is a process of that binary which is yet to be launched. It makes no
-// batch wait for more, so that a death among them comes soon.
+// batch wait for more, so that a death among them comes soon, and refuses nobody
+// because of what has been waiting for as long as it keeps dying.
 func mortal(t *testing.T, file string) *process {
 	t.Helper()
 	settings := filepath.Join(t.TempDir(), "palimpsest.yaml")
-	write(t, settings, []byte("consolidator: {access_wait: 100ms, sink_wait: 100ms}\n"))
+	write(t, settings, []byte("consolidator: {access_wait: 100ms, sink_wait: 100ms}\npipeline: {backlog_age: 1h}\n"))
 	i := prepare(t, t.TempDir(), "--config", settings)
 	i.file = file
 	return i
