@@ -24,7 +24,7 @@ import (
 // often; other tests look for races.
 var armed = sync.OnceValues(func() (string, error) {
 	file := filepath.Join(filepath.Dir(program), "armed")
-	if out, err := exec.Command("go", "build", "-tags", "failpoints", "-o", file, "palimpsest/cmd/palimpsest").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-w", "-tags", "failpoints", "-o", file, "palimpsest/cmd/palimpsest").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)
 	}
 	return file, nil

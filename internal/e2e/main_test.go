@@ -54,6 +54,6 @@ func buildAndRun(m *testing.M) int {
 }
 
 func build() (said []byte, err error) {
-	args := append([]string{"build", "-o", program}, buildFlags...)
+	args := append([]string{"build", "-ldflags=-w", "-o", program}, buildFlags...) // nobody debugs it
 	return exec.Command("go", append(args, "palimpsest/cmd/palimpsest")...).CombinedOutput()
 }
