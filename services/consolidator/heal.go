@@ -9,6 +9,7 @@ import (
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/failpoint"
+	"palimpsest/internal/memory"
 	"palimpsest/pkg/scope"
 )
 
@@ -75,14 +76,19 @@ func (h *healing) look(ctx context.Context) error {
 		return err
 	}
 	held := map[scope.Scope]bool{}
-	err = h.tape.Heads(ctx, func(head audit.Head) error {
-		held[head.Scope] = true
-		at, err := h.compare(ctx, head)
-		if logged[head.Scope] <= max(head.Sequence, at) {
+	heads := &together{service: h.service, each: func(head audit.Head, state memory.State) {
+		h.compare(ctx, head, state)
+		if logged[head.Scope] <= max(head.Sequence, state.AuditSeq) {
 			delete(logged, head.Scope)
 		}
-		return err
+	}}
+	err = h.tape.Heads(ctx, func(head audit.Head) error {
+		held[head.Scope] = true
+		return heads.add(ctx, head)
 	})
+	if err == nil {
+		err = heads.rest(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -90,22 +96,25 @@ func (h *healing) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	dropped := &together{service: h.service, each: func(head audit.Head, state memory.State) {
+		h.compare(ctx, head, state)
+		if state.AuditSeq < head.Sequence {
+			h.dropped = append(h.dropped, head.Scope)
+		}
+	}}
 	for fact, sequence := range logged {
 		if sequence >= begin {
 			if !held[fact] {
 				h.found.Scopes++
 			}
 			h.fail(&h.found.Ahead, fmt.Errorf("%w: scope %s is at sequence %d in the audit log", ErrAhead, fact, sequence))
-		} else {
-			at, err := h.compare(ctx, audit.Head{Scope: fact, Sequence: sequence})
-			if err != nil {
-				return err
-			}
-			if at < sequence {
-				h.dropped = append(h.dropped, fact)
-			}
+		} else if err := dropped.add(ctx, audit.Head{Scope: fact, Sequence: sequence}); err != nil {
+			return err
 		}
 		held[fact] = true
+	}
+	if err := dropped.rest(ctx); err != nil {
+		return err
 	}
 	return h.lookStored(ctx, held, begin)
 }
@@ -120,11 +129,17 @@ func (h *healing) lookStored(ctx context.Context, known map[scope.Scope]bool, be
 	if err != nil {
 		return fmt.Errorf("read projects: %w", err)
 	}
+	unknown := &together{service: h.service, each: func(head audit.Head, state memory.State) {
+		if state.AuditSeq > 0 && state.AuditSeq >= begin {
+			h.found.Scopes++
+			h.judge(ctx, head, state.AuditSeq)
+		}
+	}}
 	for _, project := range projects {
 		var failed error
 		err := h.service.deps.Stored.Scopes(ctx, scope.Selector{Project: project}, func(fact scope.Scope) bool {
 			if !known[fact] {
-				failed = h.compareStored(ctx, fact, begin)
+				failed = unknown.add(ctx, audit.Head{Scope: fact})
 			}
 			return failed == nil
 		})
@@ -132,26 +147,11 @@ func (h *healing) lookStored(ctx context.Context, known map[scope.Scope]bool, be
 			return fmt.Errorf("read scopes: %w", err)
 		}
 	}
-	return nil
+	return unknown.rest(ctx)
 }
 
-func (h *healing) compareStored(ctx context.Context, fact scope.Scope, begin uint64) error {
-	state, err := h.service.deps.Applier.State(ctx, fact)
-	if err != nil || state.AuditSeq == 0 || state.AuditSeq < begin {
-		return err
-	}
-	h.found.Scopes++
-	h.judge(ctx, audit.Head{Scope: fact}, state.AuditSeq)
-	return nil
-}
-
-// compare finds what the store lacks up to head, and returns the sequence at
-// which it has the scope.
-func (h *healing) compare(ctx context.Context, head audit.Head) (at uint64, err error) {
-	state, err := h.service.deps.Applier.State(ctx, head.Scope)
-	if err != nil {
-		return 0, fmt.Errorf("read state: %w", err)
-	}
+// compare finds what the store, where the scope stands at state, lacks up to head.
+func (h *healing) compare(ctx context.Context, head audit.Head, state memory.State) {
 	h.found.Scopes++
 	switch {
 	case state.AuditSeq < head.Sequence:
@@ -160,7 +160,6 @@ func (h *healing) compare(ctx context.Context, head audit.Head) (at uint64, err 
 	case state.AuditSeq > head.Sequence:
 		h.judge(ctx, head, state.AuditSeq)
 	}
-	return state.AuditSeq, nil
 }
 
 // judge tells a scope of which AUDIT lost effects from one that was committed to
