@@ -92,8 +92,12 @@ func (t tried) tellKills(w io.Writer) {
 		_, _ = fmt.Fprintf(w, "ready again after %s; %d episodes were left to do at the last kill, and done %.1f s later\n",
 			ready, t.Run.Backlog, t.Run.DrainSeconds)
 	}
-	pinned, moved := figures{}, figures{}
+	pinned, moved, alone := figures{}, figures{}, 0
 	for _, o := range t.Run.TakeOvers {
+		if o.Alone {
+			alone++
+			continue
+		}
 		if o.PinnedMS > 0 {
 			pinned = append(pinned, o.PinnedMS)
 		}
@@ -101,9 +105,9 @@ func (t tried) tellKills(w io.Writer) {
 			moved = append(moved, o.MovedMS)
 		}
 	}
-	if len(pinned) > 0 {
-		_, _ = fmt.Fprintf(w, "%d partitions lost their reader: they had another after %s, which worked on them after %s\n",
-			len(t.Run.TakeOvers), pinned, moved)
+	if len(t.Run.TakeOvers) > 0 {
+		_, _ = fmt.Fprintf(w, "%d partitions lost their reader: another had them after %s, and was done with the oldest after %s; %d more had to wait for a start\n",
+			len(t.Run.TakeOvers)-alone, pinned, moved, alone)
 	}
 }
 
