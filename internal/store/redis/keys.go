@@ -49,7 +49,7 @@ func (l layout) wordsRoot() string {
 	return l.namespace + ":d" + strconv.FormatUint(l.generation, 10) + ":"
 }
 
-func (l layout) index() string { return fmt.Sprintf("%s:g%d", l.namespace, l.generation) }
+func (l layout) index() string { return strings.TrimSuffix(l.root(), ":") }
 
 // alias is the name under which the promoted generation is found.
 func (l layout) alias() string { return l.namespace + ":live" }
@@ -115,11 +115,12 @@ func (p place) episode(session, source, id string) string {
 // token stands for strings of any length in tags and keys. The lengths keep
 // apart what concatenation would bring together.
 func token(parts ...string) string {
-	h := sha256.New()
+	var text []byte
 	for _, part := range parts {
-		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part) // a hash does not fail
+		text = append(append(strconv.AppendInt(text, int64(len(part)), 10), ':'), part...)
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
 }
 
 // ordered is a string that sorts as s does byte by byte, of characters that mean

@@ -185,11 +185,14 @@ func indexTerm(t string) string {
 }
 
 // parseFact reads a fact's row.
-func parseFact(fact scope.Scope, f fields) (store.Fact, error) {
-	u := parseUse(f["use"])
-	out := store.Fact{
-		Scope: fact, Strength: u.strength, AccessCount: u.count, LastAccessed: fromMicros(u.last), VectorPending: f.uint("q") != 0,
-	}
-	err := decode("fact", f["b"], &out.Fact)
+func parseFact(fact scope.Scope, f fields) (out store.Fact, err error) {
+	err = readFact(&out, fact, f)
 	return out, err
+}
+
+func readFact(out *store.Fact, fact scope.Scope, f fields) error {
+	u := parseUse(f["use"])
+	out.Scope, out.Strength, out.AccessCount, out.LastAccessed = fact, u.strength, u.count, fromMicros(u.last)
+	out.VectorPending = f.uint("q") != 0
+	return decode("fact", f["b"], &out.Fact)
 }

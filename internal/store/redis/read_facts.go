@@ -32,11 +32,10 @@ func parseFacts(rows []found) ([]store.Fact, error) {
 		if err != nil {
 			return nil, err
 		}
-		f, err := parseFact(fact, row.fields)
-		if err != nil {
+		list = append(list, store.Fact{})
+		if err := readFact(&list[len(list)-1], fact, row.fields); err != nil {
 			return nil, err
 		}
-		list = append(list, f)
 	}
 	return list, nil
 }

@@ -65,18 +65,21 @@ func parseAnswer(reply any) (answer, error) {
 
 // hashOf reads a hash as a map (protocol 3) or a flat list (from a script).
 func hashOf(reply any) fields {
-	out := fields{}
 	switch m := reply.(type) {
 	case map[any]any:
+		out := make(fields, len(m))
 		for k, v := range m {
 			out[text(k)] = text(v)
 		}
+		return out
 	case []any:
+		out := make(fields, len(m)/2)
 		for i := 0; i+1 < len(m); i += 2 {
 			out[text(m[i])] = text(m[i+1])
 		}
+		return out
 	}
-	return out
+	return fields{}
 }
 
 // pick pairs the names of an HMGET with its reply, leaving out what is absent.

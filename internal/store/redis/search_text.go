@@ -32,7 +32,7 @@ func (s *Store) SearchText(ctx context.Context, sel scope.Selector, text string,
 	}
 	c := corpus{kind: kindOf(q.Target), sel: withoutSession(sel, q.Target), terms: terms}
 	rank, a, err := s.weigh(ctx, c, func(in ...place) []any {
-		options := append([]any{"VERBATIM", "SCORER", "BM25STD", "WITHSCORES"}, returning(append([]any{"t"}, hitReturn(q.Target)...)...)...)
+		options := append([]any{"VERBATIM", "SCORER", "BM25STD"}, returning(append([]any{"t"}, hitReturn(q.Target)...)...)...)
 		return s.searchArgs(s.finder(sel, q, in...).anyTerm(terms), max(overFetch*q.Limit, minimumFetch), options...)
 	})
 	if err != nil {
@@ -157,31 +157,21 @@ func hitReturn(t store.Target) []any {
 }
 
 func parseHits(t store.Target, rows []found) ([]store.Hit, error) {
-	hits := make([]store.Hit, 0, len(rows))
-	known := owners{}
-	for _, row := range rows {
-		if row.fields["b"] == "" {
-			continue // gone since it was found
-		}
-		h := store.Hit{Score: row.score}
-		if t == store.Facts {
-			fact, err := known.of(row.fields["okey"])
-			if err != nil {
-				return nil, err
-			}
-			f, err := parseFact(fact, row.fields)
-			if err != nil {
-				return nil, err
-			}
-			h.Fact = &f
-		} else {
-			e, err := parseEpisode(row.fields)
-			if err != nil {
-				return nil, err
-			}
-			h.Episode = &e
-		}
-		hits = append(hits, h)
+	rows = slices.DeleteFunc(rows, func(row found) bool { return row.fields["b"] == "" }) // gone since they were found
+	hits := make([]store.Hit, len(rows))
+	for i, row := range rows {
+		hits[i].Score = row.score
 	}
-	return hits, nil
+	if t == store.Facts {
+		list, err := parseFacts(rows)
+		for i := range list {
+			hits[i].Fact = &list[i]
+		}
+		return hits, err
+	}
+	list, err := parseEpisodes(rows)
+	for i := range list {
+		hits[i].Episode = &list[i]
+	}
+	return hits, err
 }
