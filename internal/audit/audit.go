@@ -10,8 +10,14 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// ErrConflict: the scope has effects after the sequence that was expected.
-var ErrConflict = errors.New("audit: the scope has newer effects")
+// The sentinel errors of journals.
+var (
+	// ErrConflict: the scope has effects after the sequence that was expected.
+	ErrConflict = errors.New("audit: the scope has newer effects")
+	// ErrOvertaken: AUDIT dropped effects before they were read. The audit log may
+	// have them; what is read goes on behind the last effect that was yielded.
+	ErrOvertaken = errors.New("audit: effects were dropped before they were read")
+)
 
 // Journal is the AUDIT stream, one ordered list of effects per fact scope.
 type Journal interface {
@@ -35,7 +41,9 @@ type Reader interface {
 	// order, up to those committed when it was called.
 	ReadScope(ctx context.Context, fact scope.Scope, after uint64) iter.Seq2[events.Event[events.EffectCommitted], error]
 	// Read yields the effects within sel behind sequence after, in stream order,
-	// up to those committed when it was called.
+	// up to those committed when it was called. Where AUDIT has dropped some of
+	// what stood behind after, or drops some meanwhile, it must yield what comes
+	// before and then [ErrOvertaken].
 	Read(ctx context.Context, sel scope.Selector, after uint64) iter.Seq2[events.Event[events.EffectCommitted], error]
 	// Last returns the sequence of the newest effect of all, 0 for none.
 	Last(ctx context.Context) (uint64, error)
@@ -45,8 +53,7 @@ type Reader interface {
 type Stream interface {
 	Reader
 	// Follow yields what Read yields, and then effects as they are committed,
-	// until ctx ends, whose error is the last it yields. Effects that the reader
-	// was too slow for, so that AUDIT dropped them meanwhile, are left out.
+	// until ctx ends, whose error is the last it yields.
 	Follow(ctx context.Context, sel scope.Selector, after uint64) iter.Seq2[events.Event[events.EffectCommitted], error]
 	// Since returns the sequence behind which stands all that AUDIT took at the
 	// instant at or later, by the clock of the broker.

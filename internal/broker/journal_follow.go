@@ -23,7 +23,7 @@ func (j *Journal) Follow(ctx context.Context, sel scope.Selector, after uint64) 
 		return failed(err)
 	}
 	return func(yield func(events.Event[events.EffectCommitted], error) bool) {
-		r := reader{journal: j, filter: auditFilter(sel), at: after, end: math.MaxUint64, yield: yield, endless: true}
+		r := reader{journal: j, filter: auditFilter(sel), at: after, end: math.MaxUint64, yield: yield, endless: true, watch: &watch{}}
 		if err := r.stream(ctx); !errors.Is(err, errStopped) {
 			yield(events.Event[events.EffectCommitted]{}, fmt.Errorf("follow journal behind %d: %w", r.at, err))
 		}

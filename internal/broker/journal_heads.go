@@ -30,7 +30,7 @@ func (j *Journal) heads(ctx context.Context, yield func(audit.Head) error) error
 		DeliverPolicy:     jetstream.DeliverLastPerSubjectPolicy,
 		HeadersOnly:       true,
 		InactiveThreshold: readPatience * 30,
-	}, func(msg jetstream.Msg, at *jetstream.MsgMetadata) (done bool, err error) {
+	}, func(msg jetstream.Msg, at *jetstream.MsgMetadata, _ jetstream.Consumer) (done bool, err error) {
 		_, fact, err := events.ParseSubject(msg.Subject())
 		if err != nil {
 			return true, err

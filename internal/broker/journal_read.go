@@ -24,6 +24,8 @@ const (
 	// readAheadBytes bounds what the server sends at once, whoever is too slow to
 	// take it; above the largest effect, or nothing would come.
 	readAheadBytes = 8 << 20
+	// followBytes is as much for one who follows: there may be many, and slow ones.
+	followBytes = 2 << 20
 	// readPatience is how long a reader waits for the next message before it
 	// looks whether what it waits for was purged.
 	readPatience = 2 * time.Second
@@ -37,7 +39,7 @@ func (j *Journal) ReadScope(ctx context.Context, fact scope.Scope, after uint64)
 	if err := fact.Validate(); err != nil {
 		return failed(err)
 	}
-	return j.read(ctx, auditFilter(scope.Exactly(fact)), after)
+	return j.read(ctx, auditFilter(scope.Exactly(fact)), after, nil)
 }
 
 // Read implements [audit.Reader].
@@ -45,12 +47,12 @@ func (j *Journal) Read(ctx context.Context, sel scope.Selector, after uint64) ef
 	if err := sel.Validate(); err != nil {
 		return failed(err)
 	}
-	return j.read(ctx, auditFilter(sel), after)
+	return j.read(ctx, auditFilter(sel), after, &watch{})
 }
 
 // All implements [audit.Tail].
 func (j *Journal) All(ctx context.Context, after uint64) effects {
-	return j.read(ctx, allEffects, after)
+	return j.read(ctx, allEffects, after, nil)
 }
 
 // Begin implements [audit.Tape].
@@ -77,9 +79,9 @@ func failed(err error) effects {
 
 // read yields what matches the filter, behind after and up to the message that
 // was the last one when it was called.
-func (j *Journal) read(ctx context.Context, filter string, after uint64) effects {
+func (j *Journal) read(ctx context.Context, filter string, after uint64, w *watch) effects {
 	return func(yield func(events.Event[events.EffectCommitted], error) bool) {
-		r := reader{journal: j, filter: filter, at: after, yield: yield}
+		r := reader{journal: j, filter: filter, at: after, yield: yield, watch: w}
 		if err := r.run(ctx); err != nil && !errors.Is(err, errStopped) {
 			yield(events.Event[events.EffectCommitted]{}, fmt.Errorf("read journal behind %d: %w", r.at, err))
 		}
@@ -96,6 +98,7 @@ type reader struct {
 	at      uint64 // sequence of the last message seen
 	end     uint64 // sequence of the last message to see
 	endless bool   // goes on with what is not there yet
+	watch   *watch // for what is dropped unread; nil where revisions tell
 	yield   func(events.Event[events.EffectCommitted], error) bool
 }
 
@@ -104,15 +107,20 @@ func (r *reader) run(ctx context.Context) error {
 	if r.end, err = r.journal.last(ctx, r.filter); err != nil {
 		return err
 	}
+	last := r.end
 	for range singleReads {
-		if done, err := r.next(ctx); done || err != nil {
+		if done, err := r.next(ctx); err != nil {
+			return err
+		} else if done {
+			return r.whole(ctx, last, nil, nil)
+		}
+	}
+	if r.at < r.end {
+		if err := r.stream(ctx); err != nil {
 			return err
 		}
 	}
-	if r.at >= r.end {
-		return nil
-	}
-	return r.stream(ctx)
+	return r.whole(ctx, last, nil, nil)
 }
 
 // next reads one message by itself.
@@ -133,6 +141,9 @@ func (r *reader) next(ctx context.Context) (done bool, err error) {
 	case msg.Sequence > r.end:
 		return true, nil
 	}
+	if err := r.whole(ctx, msg.Sequence, nil, nil); err != nil {
+		return false, err
+	}
 	return false, r.take(msg.Subject, msg.Header, msg.Data, msg.Sequence, msg.Time)
 }
 
@@ -144,9 +155,12 @@ func (r *reader) stream(ctx context.Context) error {
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
 		OptStartSeq:       r.at + 1,
 		InactiveThreshold: time.Minute,
-	}, func(msg jetstream.Msg, at *jetstream.MsgMetadata) (done bool, err error) {
+	}, func(msg jetstream.Msg, at *jetstream.MsgMetadata, from jetstream.Consumer) (done bool, err error) {
 		if at.Sequence.Stream > r.end {
 			return true, nil
+		}
+		if err := r.whole(ctx, at.Sequence.Stream, at, from); err != nil {
+			return false, err
 		}
 		return false, r.take(msg.Subject(), msg.Headers(), msg.Data(), at.Sequence.Stream, at.Timestamp)
 	})
@@ -156,13 +170,13 @@ func (r *reader) stream(ctx context.Context) error {
 // until take is done or nothing is left. Silence is answered by looking where the end is now.
 func (r *reader) follow(
 	ctx context.Context, ahead int, config jetstream.OrderedConsumerConfig,
-	take func(jetstream.Msg, *jetstream.MsgMetadata) (done bool, err error),
+	take func(jetstream.Msg, *jetstream.MsgMetadata, jetstream.Consumer) (done bool, err error),
 ) error {
 	consumer, err := r.journal.js.OrderedConsumer(ctx, StreamAudit, config)
 	if err != nil {
 		return err
 	}
-	messages, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(ahead, readAheadBytes))
+	messages, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(ahead, r.aheadBytes()))
 	if err != nil {
 		return err
 	}
@@ -170,7 +184,7 @@ func (r *reader) follow(
 	for r.at < r.end {
 		msg, err := await(ctx, messages)
 		if errors.Is(err, context.DeadlineExceeded) {
-			if err := r.reconsider(ctx); err != nil {
+			if err := errors.Join(r.reconsider(ctx), r.pass(ctx, consumer)); err != nil {
 				return err
 			}
 			continue
@@ -182,7 +196,7 @@ func (r *reader) follow(
 		if err != nil {
 			return err
 		}
-		if done, err := take(msg, at); done || err != nil {
+		if done, err := take(msg, at, consumer); done || err != nil {
 			return err
 		}
 		if at.NumPending == 0 && !r.endless {
@@ -190,6 +204,13 @@ func (r *reader) follow(
 		}
 	}
 	return nil
+}
+
+func (r *reader) aheadBytes() int {
+	if r.endless {
+		return followBytes
+	}
+	return readAheadBytes
 }
 
 // await waits for the next message, but not for ever.

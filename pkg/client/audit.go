@@ -104,6 +104,9 @@ func (c *Client) events(ctx context.Context, path string, query url.Values) iter
 				yield(nil, fmt.Errorf("read %s: %w", path, err))
 			case e.kind == "end":
 				return
+			case e.kind == "problem":
+				yield(nil, told(e.data))
+				return
 			case e.kind != "" && e.kind != "message":
 				continue // of a newer server
 			}
@@ -112,6 +115,15 @@ func (c *Client) events(ctx context.Context, path string, query url.Values) iter
 			}
 		}
 	}
+}
+
+// told is the problem that ended a stream.
+func told(text []byte) error {
+	p := new(api.Problem)
+	if err := json.Unmarshal(text, p); err != nil {
+		return fmt.Errorf("read %s: the stream ended with %.256q", auditPath, text)
+	}
+	return p
 }
 
 // heard puts off the end of patience with each byte.

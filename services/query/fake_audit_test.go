@@ -18,6 +18,8 @@ type fakeJournal struct {
 	more chan struct{}
 	// begin is the first sequence that is kept.
 	begin uint64
+	// trimmed is what begin is from then on, by the sequence that was read last.
+	trimmed map[uint64]uint64
 	// failAt is the number of effects after which reading fails; -1 for never.
 	failAt int
 	// handed counts the effects that were read.
@@ -44,7 +46,18 @@ func (f *fakeJournal) Last(context.Context) (uint64, error) {
 	return uint64(len(f.effects)), nil
 }
 
-func (f *fakeJournal) Begin(context.Context) (uint64, error) { return f.begin, nil }
+func (f *fakeJournal) Begin(context.Context) (uint64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.begin, nil
+}
+
+// trim has AUDIT begin at a sequence.
+func (f *fakeJournal) trim(begin uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.begin = begin
+}
 
 func (f *fakeJournal) Since(_ context.Context, at time.Time) (uint64, error) {
 	f.mu.Lock()
@@ -85,11 +98,19 @@ func (f *fakeJournal) read(ctx context.Context, sel scope.Selector, after uint64
 				if failAt >= 0 && n == failAt {
 					break
 				}
-				if e.Sequence <= after || e.Sequence < f.begin || !sel.Match(e.Scope) {
+				if e.Sequence <= after {
+					continue
+				}
+				if begin, _ := f.Begin(ctx); e.Sequence < begin {
+					yield(events.Event[events.EffectCommitted]{}, audit.ErrOvertaken)
+					return
+				}
+				if !sel.Match(e.Scope) {
 					continue
 				}
 				f.mu.Lock()
 				f.handed++
+				f.begin = max(f.begin, f.trimmed[e.Sequence])
 				f.mu.Unlock()
 				if n++; !yield(e, nil) {
 					return

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -22,26 +24,61 @@ const (
 	// eventStream is the media type of server-sent events.
 	eventStream = "text/event-stream"
 	// maxFollowers bounds the clients that follow at a time. One that does not
-	// read holds what was read ahead for it, until it is cut off.
+	// read holds what was read ahead for it, some 6 MiB where effects are as large
+	// as can be, until it is cut off. maxOfOne bounds those of one address: half,
+	// since a proxy lends its own to many.
 	maxFollowers = 64
+	maxOfOne     = maxFollowers / 2
 	// followAhead is how many events are made before they can be sent.
-	followAhead = 8
+	followAhead = 1
 	// retryEvents is what a browser waits before it connects again.
 	retryEvents = 2 * time.Second
 )
 
+// followers has a place for each client that follows AUDIT.
+type followers struct {
+	mu    sync.Mutex
+	count int
+	of    map[string]int // by address
+}
+
+// enter takes a place; leave gives it back. How many follow already is the reason
+// why there is none.
+func (f *followers) enter(remote string) (leave func(), most int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.count >= maxFollowers:
+		return nil, maxFollowers
+	case f.of[remote] >= maxOfOne:
+		return nil, maxOfOne
+	case f.of == nil:
+		f.of = make(map[string]int)
+	}
+	f.count++
+	f.of[remote]++
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.count--
+		if f.of[remote]--; f.of[remote] == 0 {
+			delete(f.of, remote)
+		}
+	}, 0
+}
+
 // sendEvents answers with an event per effect: its id is the sequence, its data
-// the line that a replay has. An event "end" says that nothing follows; an
-// answer that ends without it (the server stops) is to be resumed.
-func (s *Service) sendEvents(effects func(context.Context) iter.Seq2[events.Event[events.EffectCommitted], error]) (*huma.StreamResponse, error) {
-	select {
-	case s.followers <- struct{}{}:
-	default:
+// the line that a replay has. An event "end" says that nothing follows, an event
+// "problem" why nothing more can be sent; an answer that ends without either (the
+// server stops) is to be resumed.
+func (s *Service) sendEvents(remote string, effects func(context.Context) iter.Seq2[events.Event[events.EffectCommitted], error]) (*huma.StreamResponse, error) {
+	leave, most := s.followers.enter(remote)
+	if leave == nil {
 		return nil, huma.ErrorWithHeaders(api.NewProblem(http.StatusTooManyRequests, api.CodeRateLimited, "",
-			"%d clients follow already", maxFollowers), http.Header{"Retry-After": {retryAfter}})
+			"%d clients follow already", most), http.Header{"Retry-After": {retryAfter}})
 	}
 	return &huma.StreamResponse{Body: func(c huma.Context) {
-		defer func() { <-s.followers }()
+		defer leave()
 		c.SetHeader("Content-Type", eventStream)
 		c.SetHeader("Cache-Control", "no-store")
 		c.SetHeader("X-Accel-Buffering", "no") // proxies must not wait for the end
@@ -99,7 +136,7 @@ func (f *follower) send(ctx context.Context, effects func(context.Context) iter.
 			case !more:
 				return f.end()
 			case e.err != nil:
-				return e.err
+				return errors.Join(e.err, f.explain(e.err))
 			}
 			if err := f.write(e.text); err != nil {
 				return err
@@ -120,6 +157,22 @@ func (f *follower) send(ctx context.Context, effects func(context.Context) iter.
 func (f *follower) write(text []byte) error {
 	_, err := f.to.Write(text)
 	return err
+}
+
+// explain sends the problem that an error stands for, if it stands for one.
+func (f *follower) explain(err error) error {
+	p := explained(err)
+	if p == nil {
+		return nil
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(f.to, "event: problem\ndata: %s\n\n", text); err != nil {
+		return err
+	}
+	return f.to.Flush()
 }
 
 func (f *follower) end() error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"palimpsest/internal/audit"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
@@ -96,6 +97,8 @@ func explained(err error) *api.Problem {
 		return fieldProblem("", field)
 	case errors.As(err, &level):
 		return scopeProblem(level)
+	case errors.Is(err, audit.ErrOvertaken):
+		return api.NewProblem(http.StatusGone, api.CodeTrimmed, "after", "AUDIT has dropped what comes next, and the audit log lacks it")
 	case errors.Is(err, store.ErrNotFound):
 		return api.NewProblem(http.StatusNotFound, api.CodeNotFound, "", "there is no such id here")
 	case errors.Is(err, store.ErrFull):

@@ -61,8 +61,7 @@ type Service struct {
 	deps    Deps
 	engine  *retrieval.Engine
 	handler http.Handler
-	// followers has a place for each client that follows AUDIT.
-	followers chan struct{}
+	followers followers
 }
 
 // New returns the service, or an error for settings that cannot answer.
@@ -74,7 +73,7 @@ func New(config Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("query: %w", err)
 	}
-	s := &Service{config: config, deps: deps, engine: engine, followers: make(chan struct{}, maxFollowers)}
+	s := &Service{config: config, deps: deps, engine: engine}
 	if s.handler, err = s.routes(); err != nil {
 		return nil, fmt.Errorf("query: %w", err)
 	}

@@ -1,10 +1,13 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"mime"
+	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -13,6 +16,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"palimpsest/internal/audit"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -33,6 +37,17 @@ type auditInput struct {
 	Limit       int      `query:"limit" doc:"Lines at most; all unless given." minimum:"0"`
 	Accept      string   `header:"Accept" doc:"text/event-stream follows what is committed later, unless until or to bounds it."`
 	LastEventID string   `header:"Last-Event-ID" doc:"As after, which it overrides: what a browser sends to resume."`
+
+	remote string // address of the caller
+}
+
+// Resolve implements [huma.Resolver].
+func (in *auditInput) Resolve(c huma.Context) []error {
+	in.remote = c.RemoteAddr()
+	if host, _, err := net.SplitHostPort(in.remote); err == nil {
+		in.remote = host
+	}
+	return in.SelectorParams.Resolve(c)
 }
 
 func (s *Service) audit(ctx context.Context, in *auditInput) (*huma.StreamResponse, error) {
@@ -46,7 +61,7 @@ func (s *Service) audit(ctx context.Context, in *auditInput) (*huma.StreamRespon
 		return nil, s.problem(err)
 	}
 	if follow {
-		return s.sendEvents(effects)
+		return s.sendEvents(in.remote, effects)
 	}
 	return s.lines(func(ctx context.Context, write func(any) error) error {
 		for e, err := range effects(ctx) {
@@ -156,29 +171,55 @@ func (s *Service) kept(ctx context.Context, after uint64) (uint64, error) {
 }
 
 // read joins what the audit log has up to kept to what AUDIT has behind it. AUDIT
-// may drop more while the log is read.
+// may drop more while either is read: that comes from the log, too.
 func (s *Service) read(ctx context.Context, r replay, kept uint64, follow bool) iter.Seq2[events.Event[events.EffectCommitted], error] {
 	return func(yield func(events.Event[events.EffectCommitted], error) bool) {
-		after := r.after
-		for after < kept {
-			for e, err := range s.deps.Log.Between(ctx, r.sel, after, kept) {
-				if !yield(e, err) || err != nil {
-					return
-				}
-			}
-			var err error
-			after = kept
-			if kept, err = s.kept(ctx, after); err != nil {
-				yield(events.Event[events.EffectCommitted]{}, err)
-				return
-			}
-		}
 		stream := s.deps.Journal.Read
 		if follow {
 			stream = s.deps.Journal.Follow
 		}
-		stream(ctx, r.sel, after)(yield)
+		for after := r.after; ; {
+			var err error
+			for after < kept {
+				for e, err := range s.deps.Log.Between(ctx, r.sel, after, kept) {
+					if !yield(e, err) || err != nil {
+						return
+					}
+				}
+				after = kept
+				if kept, err = s.kept(ctx, after); err != nil {
+					yield(events.Event[events.EffectCommitted]{}, err)
+					return
+				}
+			}
+			at, overtaken := forward(stream(ctx, r.sel, after), after, yield)
+			if overtaken == nil {
+				return
+			}
+			if kept, err = s.kept(ctx, at); err != nil || kept <= after {
+				yield(events.Event[events.EffectCommitted]{}, cmp.Or(err, overtaken))
+				return
+			}
+			after = at
+		}
 	}
+}
+
+// forward yields effects until there are no more, or until AUDIT has dropped the
+// next: then it returns where the last stood, and the error.
+func forward(
+	effects iter.Seq2[events.Event[events.EffectCommitted], error], at uint64, yield func(events.Event[events.EffectCommitted], error) bool,
+) (uint64, error) {
+	for e, err := range effects {
+		if errors.Is(err, audit.ErrOvertaken) {
+			return at, err
+		}
+		if !yield(e, err) || err != nil {
+			break
+		}
+		at = e.Sequence
+	}
+	return at, nil
 }
 
 // narrow leaves out what is not asked for.

@@ -174,7 +174,7 @@ func TestReplayWhileMoreIsTrimmed(t *testing.T) {
 		r.log.effects = append(r.log.effects, committed(i))
 	}
 	r.journal.begin, r.log.last = 21, 60
-	trim := func() { r.journal.begin = 41 }
+	trim := func() { r.journal.trim(41) }
 	r.log.read = trim
 	got, err := r.replayed(t.Context(), client.ReplayAudit{})
 	if diff := cmp.Diff([]uint64{10, 20, 30, 40, 50, 60}, got); diff != "" || err != nil {
@@ -183,6 +183,35 @@ func TestReplayWhileMoreIsTrimmed(t *testing.T) {
 	r.journal.begin, r.log.last = 21, 20
 	if got, err = r.replayed(t.Context(), client.ReplayAudit{}); err == nil || len(got) > 2 {
 		t.Errorf("with a log that lacks some: %v, %v", got, err)
+	}
+}
+
+// TestReplayIsOvertaken: what AUDIT drops in front of a reader comes from the log,
+// and the reader goes on in AUDIT. Where the log lacks it, who follows is told
+// what happened and where to resume, and a replay does not look whole.
+func TestReplayIsOvertaken(t *testing.T) {
+	t.Parallel()
+	for _, follow := range []bool{false, true} {
+		r := newRig(t)
+		for i := 1; i <= 6; i++ {
+			r.journal.commit(committed(i))
+			r.log.effects = append(r.log.effects, committed(i))
+		}
+		r.journal.trimmed, r.log.last = map[uint64]uint64{20: 41}, 60
+		got, err := r.replayed(t.Context(), client.ReplayAudit{Follow: follow, Limit: 6})
+		if diff := cmp.Diff([]uint64{10, 20, 30, 40, 50, 60}, got); diff != "" || err != nil {
+			t.Errorf("follow %v: %v (-want +got):\n%s", follow, err, diff)
+		}
+		r.journal.trim(1)
+		r.log.last = 20
+		got, err = r.replayed(t.Context(), client.ReplayAudit{Follow: follow, Limit: 6})
+		if diff := cmp.Diff([]uint64{10, 20}, got); diff != "" && follow || err == nil {
+			t.Errorf("follow %v, and the log lacks it: %v (-want +got):\n%s", follow, err, diff)
+		}
+		var p *api.Problem
+		if follow && (!errors.As(err, &p) || p.Code != api.CodeTrimmed || !strings.Contains(p.Detail, "after=40")) {
+			t.Errorf("who follows is told %v", err)
+		}
 	}
 }
 
@@ -272,9 +301,22 @@ func TestFollowersAreBounded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	s := r.service
-	for range maxFollowers {
-		s.followers <- struct{}{}
+	full := func(remote string) (leave []func()) {
+		for {
+			l, most := s.followers.enter(remote)
+			if l == nil {
+				if most == 0 {
+					t.Fatal("refused without a reason")
+				}
+				return leave
+			}
+			leave = append(leave, l)
+		}
 	}
+	if n := len(full("one who takes what there is")); n != maxOfOne {
+		t.Fatalf("one address has %d places", n)
+	}
+	others := full("another")
 	a := r.do(http.MethodGet, "/v1/audit", "", "Accept", "text/event-stream")
 	if p := a.problem(t); p.Status != http.StatusTooManyRequests || p.Code != api.CodeRateLimited || a.header.Get("Retry-After") == "" {
 		t.Errorf("%+v", p)
@@ -282,7 +324,7 @@ func TestFollowersAreBounded(t *testing.T) {
 	if a := r.do(http.MethodGet, "/v1/audit", ""); a.status != 200 {
 		t.Errorf("a replay that ends is refused: %d", a.status)
 	}
-	<-s.followers
+	others[0]()
 	for range 3 { // each gives its place back
 		if got, err := r.replayed(t.Context(), client.ReplayAudit{Follow: true, Until: 1}); err != nil || len(got) != 0 {
 			t.Errorf("%v, %v", got, err)
