@@ -16,6 +16,7 @@ import (
 	"palimpsest/internal/config"
 	"palimpsest/internal/embed/local"
 	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 	"palimpsest/services/consolidator"
@@ -201,5 +202,51 @@ func TestLostStreamsAndLogAreNamed(t *testing.T) {
 	found, err := h.healing.ready(t.Context())
 	if !errors.Is(err, consolidator.ErrAhead) || found["ahead_of_audit"] != 2 {
 		t.Errorf("found %v, %v", found, err)
+	}
+}
+
+// scattered is a store whose scopes lie on several servers.
+type scattered struct{ store.Store }
+
+func (scattered) Lost() <-chan struct{}                    { return nil }
+func (scattered) Scattered() bool                          { return true }
+func (scattered) Mend(context.Context, store.Remedy) error { return nil }
+
+// TestP1NodeOfAClusterComesBackWithLess: the newest that each partition settled is
+// there, on the servers that lost nothing. What another one lost is put back.
+func TestP1NodeOfAClusterComesBackWithLess(t *testing.T) {
+	t.Parallel()
+	h, stop := open(t, t.TempDir())
+	defer stop()
+	say(t, h, 1, 3)
+	other := loopback(t.TempDir())
+	if err := os.MkdirAll(other.Data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	less, _, err := openMemory(t.Context(), other, h.embedder.Info(), h.now, h.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer less.Close()
+	nora := scope.Scope{Project: "default", User: "nora"}
+	for _, user := range []string{"nora", "bob"} {
+		newest, err := h.store.EpisodeRange(t.Context(), scope.Scope{Project: "default", User: user}, events.Range{From: 2, To: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := less.PutEpisodes(t.Context(), newest); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct {
+		through store.Store
+		want    uint64
+	}{{less, 1}, {scattered{less}, 3}} { // one server alone cannot have lost what is older
+		if err := h.cure().episodes(t.Context(), tc.through); err != nil {
+			t.Fatal(err)
+		}
+		if state, err := less.State(t.Context(), nora); err != nil || state.LastOrdinal != tc.want {
+			t.Errorf("%T: %+v, %v; want %d", tc.through, state, err, tc.want)
+		}
 	}
 }

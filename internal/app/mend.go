@@ -36,7 +36,13 @@ func (c cure) episodes(ctx context.Context, through store.Store) error {
 	if err != nil {
 		return err
 	}
-	stored, err := said.Recover(ctx, pastOf(c.js), through, func(ctx context.Context) error { return c.count(ctx, said, through) })
+	count := func(ctx context.Context) error { return c.count(ctx, said, through) }
+	var stored int
+	if m, ok := through.(store.Mender); ok && m.Scattered() {
+		stored, err = said.PutBack(ctx, pastOf(c.js), count)
+	} else {
+		stored, err = said.Recover(ctx, pastOf(c.js), through, count)
+	}
 	if err != nil {
 		return fmt.Errorf("recover episodes: %w", err)
 	}

@@ -13,6 +13,9 @@ type Mender interface {
 	// Lost returns a channel that is closed while the store is lost. One that was
 	// closed stays so: after a mend, the next call returns another.
 	Lost() <-chan struct{}
+	// Scattered reports whether scopes lie on several servers, each of which may
+	// lose its own: that what was written last is there says nothing of the rest.
+	Scattered() bool
 	// Mend returns once the store is whole, at once where it is. Meanwhile it has
 	// remedy put back what is its to put back, each part when its turn has come,
 	// and waits for other processes to put back the rest; of all processes one

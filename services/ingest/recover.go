@@ -47,6 +47,13 @@ func (s *Service) Recover(ctx context.Context, past Past, stored store.EpisodeRe
 	if err != nil || !lacks {
 		return 0, err
 	}
+	return s.PutBack(ctx, past, count)
+}
+
+// PutBack is [Service.Recover] for a store that may lack what is older than the
+// newest that a partition settled: one that is spread over servers, of which one
+// lost its own.
+func (s *Service) PutBack(ctx context.Context, past Past, count func(context.Context) error) (int, error) {
 	if err := count(ctx); err != nil {
 		return 0, err
 	}

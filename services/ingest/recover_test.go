@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -19,6 +20,7 @@ type tape struct {
 	raws  []events.Raw
 	floor uint64
 	reads int
+	one   bool // all users are of one partition
 }
 
 func (t *tape) Read(_ context.Context, after uint64, yield func(events.Raw, bool) error) error {
@@ -60,11 +62,15 @@ func (s stored) Episode(_ context.Context, in scope.Scope, source, id string) (m
 	return memory.Episode{}, store.ErrNotFound
 }
 
-// Newest takes a user for a partition.
+// Newest takes a user for a partition, unless all are of one.
 func (t *tape) Newest(_ context.Context, accept func(events.Raw) (bool, error)) error {
 	enough := map[string]bool{}
 	for _, raw := range slices.Backward(t.raws) {
-		if raw.Sequence > t.floor || enough[raw.Subject] {
+		partition := raw.Subject
+		if t.one {
+			partition = ""
+		}
+		if raw.Sequence > t.floor || enough[partition] {
 			continue
 		}
 		t.reads++
@@ -72,7 +78,7 @@ func (t *tape) Newest(_ context.Context, accept func(events.Raw) (bool, error)) 
 		if err != nil {
 			return err
 		}
-		enough[raw.Subject] = ok
+		enough[partition] = ok
 	}
 	return nil
 }
@@ -131,6 +137,30 @@ func TestRecoverRestoredStore(t *testing.T) {
 		if len(f.episodes.ends) != 1 {
 			t.Errorf("%s: %d session ends, want 1", name, len(f.episodes.ends))
 		}
+	}
+}
+
+// TestP1PutBackWhatOneServerLost: of two users in one partition, whose scopes lie
+// on two servers, one lost its newest. The partition's newest is there, and tells
+// nothing.
+func TestP1PutBackWhatOneServerLost(t *testing.T) {
+	t.Parallel()
+	past := &tape{floor: 4, one: true}
+	bob := scope.Scope{Project: "p", User: "bob"}
+	for i, s := range []scope.Scope{alice, bob, alice, bob} {
+		past.put(t, s, fmt.Sprint(i), events.EpisodeRecorded{Scope: s, Role: events.RoleUser, Content: "x", Timestamp: events.Timestamp{Time: noon}})
+	}
+	f := newFixture(t, Config{})
+	for _, at := range []int{0, 1, 3} {
+		if _, err := f.again(t.Context(), past.raws[at]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, err := f.Recover(t.Context(), past, stored{fakeEpisodes: f.episodes}, uncounted); n != 0 || err != nil {
+		t.Fatalf("%d stored, %v: one server alone cannot have lost this", n, err)
+	}
+	if n, err := f.PutBack(t.Context(), past, uncounted); n != 1 || err != nil {
+		t.Errorf("%d stored, %v", n, err)
 	}
 }
 

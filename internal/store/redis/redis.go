@@ -224,6 +224,9 @@ func (s *Store) transactions(calls []scriptCall) (groups [][]int) {
 	return groups
 }
 
+// Scattered implements [store.Mender].
+func (s *Store) Scattered() bool { return s.cluster() }
+
 func (s *Store) cluster() bool {
 	_, ok := s.client.(*goredis.ClusterClient)
 	return ok
