@@ -52,7 +52,11 @@ func (c Config) validateBackends() error {
 	return errors.Join(errs...)
 }
 
-func (c Config) clickHouse() clickhouse.Config { return clickhouse.Config{DSN: c.Audit} }
+func (c Config) clickHouse() clickhouse.Config {
+	out := c.ClickHouse
+	out.DSN = c.Audit
+	return out
+}
 
 func (c Config) redis() redis.Config {
 	out := c.Redis

@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 
+	"palimpsest/internal/audit/clickhouse"
 	"palimpsest/internal/config"
 	"palimpsest/internal/httpserver"
 	"palimpsest/internal/pipeline"
@@ -38,8 +39,10 @@ type Config struct {
 	Audit  string
 	// Redis shapes the memory store where Memory names one.
 	Redis redis.Config
-	HTTP  httpserver.Config
-	Log   Log
+	// ClickHouse shapes the audit log where Audit names one.
+	ClickHouse clickhouse.Config
+	HTTP       httpserver.Config
+	Log        Log
 	// Telemetry is off unless a collector is named.
 	Telemetry telemetry.Config
 

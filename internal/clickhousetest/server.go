@@ -29,7 +29,7 @@ const (
 const user, password = "palimpsest", "test-only"
 
 // config is the engine's, and the list of its users. The statements that start
-// it run as default.
+// it run as default. Of the clusters that it lists no server runs.
 const config = `<clickhouse>
 	<users_config>config.xml</users_config>
 	<users>
@@ -38,6 +38,13 @@ const config = `<clickhouse>
 	</users>
 	<profiles><default/></profiles>
 	<quotas><default/></quotas>
+	<remote_servers>
+		<copies><shard><replica><host>127.0.0.1</host><port>1</port></replica></shard></copies>
+		<divided>
+			<shard><replica><host>127.0.0.1</host><port>1</port></replica></shard>
+			<shard><replica><host>127.0.0.1</host><port>2</port></replica></shard>
+		</divided>
+	</remote_servers>
 </clickhouse>`
 
 // Server is an engine in a process of its own. One that dies is started again
@@ -50,6 +57,8 @@ type Server struct {
 	mu      sync.Mutex
 	process *os.Process
 	input   io.Closer // its end stops the process
+	away    bool      // no process is wanted for now
+	wanted  *sync.Cond
 	ending  bool
 
 	ready chan struct{} // closed once the first process answers
@@ -64,6 +73,7 @@ func NewServer(library string) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{dir: dir, library: library, ready: make(chan struct{}), done: make(chan struct{})}
+	s.wanted = sync.NewCond(&s.mu)
 	if err := s.prepare(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -131,10 +141,14 @@ func (s *Server) supervise() {
 
 func (s *Server) log() string { return filepath.Join(s.dir, "log") }
 
-// launch starts a process, or none if the server is being stopped.
+// launch starts a process once one is wanted, or none if the server is being
+// stopped.
 func (s *Server) launch() (*exec.Cmd, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for s.away {
+		s.wanted.Wait()
+	}
 	if s.ending {
 		return nil, nil
 	}
@@ -220,8 +234,25 @@ func (s *Server) Kill() {
 	_ = s.process.Kill()
 }
 
+// Pause is Kill without another process, until Resume.
+func (s *Server) Pause() {
+	s.mu.Lock()
+	s.away = true
+	s.mu.Unlock()
+	s.Kill()
+}
+
+// Resume lets a paused server start again, and does not wait for it.
+func (s *Server) Resume() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.away = false
+	s.wanted.Broadcast()
+}
+
 // Stop ends the server cleanly and removes its data.
 func (s *Server) Stop() error {
+	s.Resume()
 	s.mu.Lock()
 	s.ending = true
 	_ = s.input.Close()

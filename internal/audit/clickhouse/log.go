@@ -24,14 +24,21 @@ type Config struct {
 	// is missing and the user may: clickhouse://user:password@host:9000/palimpsest
 	// over the native protocol, http:// or https:// over HTTP. With ?secure=true
 	// the connection is encrypted. Further parameters are those of clickhouse-go.
-	DSN string
+	DSN string `yaml:"-"`
+	// Cluster is one of those that the servers list in system.clusters, all of them
+	// replicas of one shard: each keeps a copy of the log. Empty means one server.
+	Cluster string
 	// Retention is how long records are kept after they were applied, in whole
 	// seconds; 0 keeps them for ever. Effects, which a rebuild needs, are kept.
 	Retention time.Duration
 }
 
-// databaseName is what may stand in a statement as it is.
-var databaseName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+// databaseName is what may stand in a statement as it is, clusterName between
+// quotes.
+var (
+	databaseName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	clusterName  = regexp.MustCompile(`^[A-Za-z0-9_.-]{0,128}$`)
+)
 
 // Validate refuses values that cannot work, by name. It does not tell of the
 // DSN's credentials.
@@ -46,6 +53,8 @@ func (c Config) options() (*clickhouse.Options, error) {
 		return nil, errors.New("audit clickhouse: dsn is required")
 	case c.Retention < 0 || c.Retention%time.Second != 0:
 		return nil, fmt.Errorf("audit clickhouse: retention %s is not a whole number of seconds", c.Retention)
+	case !clusterName.MatchString(c.Cluster):
+		return nil, fmt.Errorf("audit clickhouse: cluster %q holds more than letters, digits, _, . and -", c.Cluster)
 	}
 	u, err := url.Parse(c.DSN)
 	if err != nil {
@@ -76,7 +85,8 @@ func (c Config) options() (*clickhouse.Options, error) {
 // share. It is safe for concurrent use. While the server is away its calls
 // return errors; once it is back they work again.
 type Log struct {
-	conn driver.Conn
+	conn  driver.Conn
+	place place
 
 	mu     sync.RWMutex // held for reading by every call, so that Close waits
 	closed bool
@@ -92,26 +102,31 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := ensureDatabase(ctx, *opt); err != nil {
+	to := place{cluster: cfg.Cluster}
+	if err := ensureDatabase(ctx, *opt, to); err != nil {
 		return nil, fmt.Errorf("audit clickhouse: create database %s: %w", opt.Auth.Database, plain(err))
 	}
 	conn, err := clickhouse.Open(opt)
 	if err != nil {
 		return nil, fmt.Errorf("audit clickhouse: open: %w", plain(err))
 	}
-	if err := migrate(ctx, conn, lockLife); err != nil {
+	err = migrate(ctx, conn, to, lockLife)
+	if err == nil {
+		err = to.fits(ctx, conn)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("audit clickhouse: migrate %s: %w", opt.Auth.Database, plain(err)), conn.Close())
 	}
-	if err := retain(ctx, conn, cfg.Retention); err != nil {
+	if err := retain(ctx, conn, to, cfg.Retention); err != nil {
 		return nil, errors.Join(fmt.Errorf("audit clickhouse: set retention: %w", plain(err)), conn.Close())
 	}
-	return &Log{conn: conn}, nil
+	return &Log{conn: conn, place: to}, nil
 }
 
 // ensureDatabase looks first: who may not create databases may use one that is
 // there. The connection names no database, because a server refuses one that
 // names a database it lacks.
-func ensureDatabase(ctx context.Context, opt clickhouse.Options) (err error) {
+func ensureDatabase(ctx context.Context, opt clickhouse.Options, to place) (err error) {
 	name := opt.Auth.Database
 	opt.Auth.Database = ""
 	conn, err := clickhouse.Open(&opt)
@@ -119,6 +134,9 @@ func ensureDatabase(ctx context.Context, opt clickhouse.Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
+	if err := to.check(ctx, conn); err != nil {
+		return err
+	}
 	var n uint64
 	if err := conn.QueryRow(ctx, "SELECT count() FROM system.databases WHERE name = {name:String}", clickhouse.Named("name", name)).Scan(&n); err != nil {
 		return err
@@ -126,7 +144,7 @@ func ensureDatabase(ctx context.Context, opt clickhouse.Options) (err error) {
 	if n > 0 {
 		return nil
 	}
-	return conn.Exec(ctx, "CREATE DATABASE IF NOT EXISTS "+name) // databaseName matched
+	return to.exec(ctx, conn, "CREATE DATABASE IF NOT EXISTS "+name+"{everywhere}") // databaseName matched
 }
 
 // plain leaves out the URL of a request that failed: it holds what was asked.
@@ -161,6 +179,9 @@ func (l *Log) Ping(ctx context.Context) error {
 		if err := l.conn.Exec(ctx, "INSERT INTO "+table+" SELECT * FROM "+table+" WHERE 0"); err != nil {
 			return fmt.Errorf("audit clickhouse: ping: %w", plain(err))
 		}
+	}
+	if err := l.place.writable(ctx, l.conn); err != nil {
+		return fmt.Errorf("audit clickhouse: ping: %w", plain(err))
 	}
 	return nil
 }

@@ -16,9 +16,10 @@ import (
 	"palimpsest/internal/audit"
 )
 
-// migrations are the scripts of the schema. They are numbered from 1 without a
-// gap and only ever add, and each statement (IF NOT EXISTS) may run again:
-// ClickHouse has no transactions, so that a crash may leave half a script.
+// migrations are the scripts of the schema, which a [place] fits to itself. They
+// are numbered from 1 without a gap and only ever add, and each statement (IF NOT
+// EXISTS) may run again: ClickHouse has no transactions, so that a crash may leave
+// half a script.
 //
 //go:embed migrations/*.sql
 var migrations embed.FS
@@ -45,7 +46,7 @@ func hasCode(err error, code int32) bool {
 
 // migrate brings the database to the newest version. One that is there already
 // is only read. A lock older than life counts as left behind.
-func migrate(ctx context.Context, conn driver.Conn, life time.Duration) error {
+func migrate(ctx context.Context, conn driver.Conn, to place, life time.Duration) error {
 	scripts, err := fs.Glob(migrations, "migrations/*.sql")
 	if err != nil {
 		return err
@@ -63,20 +64,21 @@ func migrate(ctx context.Context, conn driver.Conn, life time.Duration) error {
 		case time.Since(started) > lockWait:
 			return fmt.Errorf("wait for another migration: %w", audit.ErrLocked)
 		}
-		if locked, err = lock(ctx, conn, life); err != nil {
+		if locked, err = lock(ctx, conn, to, life); err != nil {
 			return fmt.Errorf("lock: %w", err)
 		}
 	}
-	return errors.Join(run(ctx, conn, scripts), unlock(ctx, conn))
+	return errors.Join(run(ctx, conn, to, scripts), unlock(ctx, conn, to))
 }
 
 // run runs the scripts that the database has not seen; the lock is held.
-func run(ctx context.Context, conn driver.Conn, scripts []string) error {
+func run(ctx context.Context, conn driver.Conn, to place, scripts []string) error {
 	version, err := readVersion(ctx, conn)
 	if err != nil {
 		return fmt.Errorf("read version: %w", err)
 	}
-	if err := conn.Exec(ctx, "CREATE TABLE IF NOT EXISTS migrations (version UInt32, at DateTime DEFAULT now()) ENGINE = MergeTree ORDER BY version"); err != nil {
+	const table = "CREATE TABLE IF NOT EXISTS migrations{everywhere} (version UInt32, at DateTime DEFAULT now()) ENGINE = {MergeTree} ORDER BY version"
+	if err := to.exec(ctx, conn, table); err != nil {
 		return err
 	}
 	for i, name := range scripts {
@@ -88,7 +90,7 @@ func run(ctx context.Context, conn driver.Conn, scripts []string) error {
 			return err
 		}
 		for statement := range strings.SplitSeq(strings.TrimSpace(string(script)), ";\n") {
-			if err := conn.Exec(ctx, strings.TrimSuffix(statement, ";")); err != nil {
+			if err := to.exec(ctx, conn, strings.TrimSuffix(statement, ";")); err != nil {
 				return fmt.Errorf("%s: %w", path.Base(name), err)
 			}
 		}
@@ -112,8 +114,8 @@ func readVersion(ctx context.Context, conn driver.Conn) (int, error) {
 
 // lock makes a table that only one can make. While another has it, it waits a
 // moment and returns false, and takes away what a crash left.
-func lock(ctx context.Context, conn driver.Conn, life time.Duration) (bool, error) {
-	err := conn.Exec(ctx, "CREATE TABLE migrating (nothing UInt8) ENGINE = MergeTree ORDER BY nothing")
+func lock(ctx context.Context, conn driver.Conn, to place, life time.Duration) (bool, error) {
+	err := to.exec(ctx, conn, "CREATE TABLE migrating{everywhere} (nothing UInt8) ENGINE = MergeTree ORDER BY nothing")
 	if !hasCode(err, codeTableExists) {
 		return err == nil, err
 	}
@@ -121,7 +123,7 @@ func lock(ctx context.Context, conn driver.Conn, life time.Duration) (bool, erro
 	err = conn.QueryRow(ctx, `SELECT dateDiff('second', max(metadata_modification_time), now())
 		FROM system.tables WHERE database = currentDatabase() AND name = 'migrating' HAVING count() > 0`).Scan(&age)
 	if err == nil && time.Duration(age)*time.Second > life {
-		return false, unlock(ctx, conn)
+		return false, unlock(ctx, conn, to)
 	}
 	select {
 	case <-ctx.Done():
@@ -132,14 +134,14 @@ func lock(ctx context.Context, conn driver.Conn, life time.Duration) (bool, erro
 }
 
 // unlock also works where the context has ended.
-func unlock(ctx context.Context, conn driver.Conn) error {
+func unlock(ctx context.Context, conn driver.Conn, to place) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lockLife)
 	defer cancel()
-	return conn.Exec(ctx, "DROP TABLE IF EXISTS migrating SYNC")
+	return to.exec(ctx, conn, "DROP TABLE IF EXISTS migrating{everywhere} SYNC")
 }
 
 // retain gives the records the wanted time to live, where they have another.
-func retain(ctx context.Context, conn driver.Conn, keep time.Duration) error {
+func retain(ctx context.Context, conn driver.Conn, to place, keep time.Duration) error {
 	var engine string
 	err := conn.QueryRow(ctx, "SELECT engine_full FROM system.tables WHERE database = currentDatabase() AND name = 'audit'").Scan(&engine)
 	if err != nil {
@@ -149,7 +151,7 @@ func retain(ctx context.Context, conn driver.Conn, keep time.Duration) error {
 		if !strings.Contains(engine, " TTL ") {
 			return nil
 		}
-		return conn.Exec(ctx, "ALTER TABLE audit REMOVE TTL")
+		return to.exec(ctx, conn, "ALTER TABLE audit{everywhere} REMOVE TTL")
 	}
 	// The server writes what it was told in its own words: 10 seconds become
 	// toIntervalSecond(10).
@@ -157,5 +159,5 @@ func retain(ctx context.Context, conn driver.Conn, keep time.Duration) error {
 	if strings.Contains(engine, " TTL "+ttl+" ") || strings.HasSuffix(engine, " TTL "+ttl) {
 		return nil
 	}
-	return conn.Exec(ctx, "ALTER TABLE audit MODIFY TTL "+ttl)
+	return to.exec(ctx, conn, "ALTER TABLE audit{everywhere} MODIFY TTL "+ttl)
 }

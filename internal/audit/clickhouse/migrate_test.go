@@ -107,10 +107,10 @@ func TestMigrationGoesOn(t *testing.T) {
 
 	brief, stop := context.WithTimeout(ctx, 3*lockLook)
 	defer stop()
-	if err := migrate(brief, conn, lockLife); !errors.Is(err, context.DeadlineExceeded) {
+	if err := migrate(brief, conn, place{}, lockLife); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("beside another's migration: %v", err)
 	}
-	if err := migrate(ctx, conn, 0); err != nil {
+	if err := migrate(ctx, conn, place{}, 0); err != nil {
 		t.Fatal(err)
 	}
 	if n := one[uint64](t, conn, "SELECT count() FROM system.tables WHERE database = currentDatabase() AND name = 'daily_deltas_view'"); n != 1 {
@@ -124,7 +124,7 @@ func TestMigrationWaitsForAnother(t *testing.T) {
 	exec(t, conn, "TRUNCATE TABLE migrations SYNC")
 	exec(t, conn, "CREATE TABLE migrating (nothing UInt8) ENGINE = MergeTree ORDER BY nothing")
 	done := make(chan error, 1)
-	go func() { done <- migrate(t.Context(), conn, lockLife) }()
+	go func() { done <- migrate(t.Context(), conn, place{}, lockLife) }()
 	exec(t, conn, fmt.Sprintf("INSERT INTO migrations (version) SELECT %d", newest(t)))
 	select {
 	case err := <-done:

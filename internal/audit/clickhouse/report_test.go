@@ -47,7 +47,7 @@ func (l firstSchema) Write(ctx context.Context, effects []events.Event[events.Ef
 		"ALTER TABLE effects DROP COLUMN user_id, DROP COLUMN session_id, DROP COLUMN agent_id, DROP COLUMN extractor, DROP COLUMN adds",
 	}
 	for _, statement := range append(statements, strings.Split(strings.TrimSpace(string(script)), ";\n")...) {
-		if err := l.conn.Exec(ctx, strings.TrimSuffix(statement, ";")); err != nil {
+		if err := l.place.exec(ctx, l.conn, strings.TrimSuffix(statement, ";")); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,7 @@
 -- Each delta as it was applied. Rows with one key (project, scope, revision,
 -- idx) are equal; the engine keeps one of them in the end, and readers must not
 -- count on it: LIMIT 1 BY the key, or FINAL. Levels that are absent are ''.
-CREATE TABLE IF NOT EXISTS audit (
+CREATE TABLE IF NOT EXISTS audit{everywhere} (
     project           String,
     scope             String COMMENT 'key of the fact scope',
     revision          UInt64 COMMENT 'of the scope, from 1',
@@ -37,14 +37,14 @@ CREATE TABLE IF NOT EXISTS audit (
     INDEX by_fact fact_id TYPE bloom_filter GRANULARITY 1,
     INDEX by_correlation correlation_id TYPE bloom_filter GRANULARITY 1,
     INDEX by_sequence sequence TYPE minmax GRANULARITY 1
-) ENGINE = ReplacingMergeTree
+) ENGINE = {ReplacingMergeTree}
 PARTITION BY toYYYYMM(applied_at)
 ORDER BY (project, scope, revision, idx)
 SETTINGS non_replicated_deduplication_window = 1000;
 
 -- Each effect whole, with what its envelope said and what it settles in the
 -- ledger. Rows with one key (project, scope, revision) are equal.
-CREATE TABLE IF NOT EXISTS effects (
+CREATE TABLE IF NOT EXISTS effects{everywhere} (
     project        String,
     scope          String,
     revision       UInt64,
@@ -63,14 +63,14 @@ CREATE TABLE IF NOT EXISTS effects (
     dropped        UInt32,
     skipped        UInt32,
     effect         String COMMENT 'JSON' CODEC(ZSTD(3))
-) ENGINE = ReplacingMergeTree
+) ENGINE = {ReplacingMergeTree}
 PARTITION BY toYYYYMM(committed_at)
 ORDER BY (project, scope, revision)
 SETTINGS non_replicated_deduplication_window = 1000;
 
 -- Deltas a day, for the reports. A sum would count what is delivered twice
 -- twice; a set of keys does not: uniqExactMerge(deltas).
-CREATE TABLE IF NOT EXISTS daily_deltas (
+CREATE TABLE IF NOT EXISTS daily_deltas{everywhere} (
     project    String,
     day        Date,
     rule       LowCardinality(String),
@@ -78,12 +78,12 @@ CREATE TABLE IF NOT EXISTS daily_deltas (
     reason     LowCardinality(String),
     decided_by LowCardinality(String),
     deltas     AggregateFunction(uniqExact, UInt64)
-) ENGINE = AggregatingMergeTree
+) ENGINE = {AggregatingMergeTree}
 PARTITION BY toYYYYMM(day)
 ORDER BY (project, day, rule, kind, reason, decided_by)
 SETTINGS non_replicated_deduplication_window = 1000;
 
-CREATE MATERIALIZED VIEW IF NOT EXISTS daily_deltas_view TO daily_deltas AS
+CREATE MATERIALIZED VIEW IF NOT EXISTS daily_deltas_view{everywhere} TO daily_deltas AS
 SELECT project, toDate(applied_at) AS day, rule, kind, reason, decided_by,
     uniqExactState(sipHash64(scope, revision, idx)) AS deltas
 FROM audit
