@@ -213,6 +213,9 @@ func (s *transcript) steady(args []string, reply any) any {
 		return sorted(all)
 	case "FT.SEARCH", "FT.AGGREGATE":
 		m, _ := reply.(map[any]any)
+		if slices.Contains(args, "FILTER") {
+			delete(m, "total_results") // before the filter in RediSearch 8.0, behind it in 8.4
+		}
 		rows, _ := m["results"].([]any)
 		for _, r := range rows {
 			row, _ := r.(map[any]any)
