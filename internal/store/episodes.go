@@ -52,10 +52,10 @@ type EpisodeReader interface {
 	// EpisodesByID returns those of the fact scope that exist, by ordinal.
 	EpisodesByID(ctx context.Context, fact scope.Scope, ids []string) ([]memory.Episode, error)
 	// EpisodeRange returns the episodes of a fact scope with ordinals in r, by
-	// ordinal.
+	// ordinal. Of a store that lost some of them it returns [ErrLost].
 	EpisodeRange(ctx context.Context, fact scope.Scope, r events.Range) ([]memory.Episode, error)
 	// EpisodesBefore returns up to n episodes of a session (a full scope) whose
-	// ordinals are below ordinal, the newest n, oldest first.
+	// ordinals are below ordinal, the newest n, oldest first; or [ErrLost].
 	EpisodesBefore(ctx context.Context, session scope.Scope, ordinal uint64, n int) ([]memory.Episode, error)
 	// Recent returns up to limit (1 to 1000) episodes within sel and the time
 	// bounds, newest Timestamp first, ties by Ordinal, highest first.

@@ -8,7 +8,8 @@ import "context"
 // which lacks what came meanwhile. All processes that use the store notice.
 //
 // From then until it is mended, writes that count on what is there change nothing
-// and return [ErrLost], and so does Ping. Reads go on.
+// and return [ErrLost], and so does Ping. Reads go on, but for those of ranges of
+// episodes that must not lack any: what is decided on these is never decided again.
 type Mender interface {
 	// Lost returns a channel that is closed while the store is lost. One that was
 	// closed stays so: after a mend, the next call returns another.

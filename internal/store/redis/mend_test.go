@@ -262,3 +262,40 @@ func TestP1KilledAmongApplies(t *testing.T) {
 		})
 	}
 }
+
+// TestP1ARangeLacksNothing: whoever takes a range of episodes for all that was said
+// is told where some may be gone, also by a store that has noticed nothing so far
+// and finds the index of others there.
+func TestP1ARangeLacksNothing(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig(t)
+	cfg.Pulse = time.Hour // it meets the loss by itself
+	s, other := openNew(t, cfg), openAt(t, cfg)
+	tell(t, s, "1", "hello 1")
+	tell(t, s, "2", "hello 2")
+	read := func(s store.EpisodeReader) (errs [3]error) {
+		_, errs[0] = s.EpisodeRange(t.Context(), ana, events.Range{To: 2})
+		_, errs[1] = s.EpisodeRange(t.Context(), ana, events.Range{To: 3})
+		_, errs[2] = s.EpisodesBefore(t.Context(), spoken("3").Scope, 3, 4)
+		return errs
+	}
+	if errs := read(s); errors.Join(errs[:]...) != nil {
+		t.Errorf("while nothing is lost: %v", errs)
+	}
+	if err := other.client.HSet(t.Context(), s.witnessKey(), "lost", "token").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if errs := read(s); errs[0] != nil || !errors.Is(errs[1], store.ErrLost) || !errors.Is(errs[2], store.ErrLost) {
+		t.Errorf("while others mend: %v", errs)
+	}
+	heal, _ := remedy("1", "2")
+	episodes := heal.Episodes
+	heal.Episodes = func(ctx context.Context, through store.Store) error {
+		errs := read(through)
+		return errors.Join(episodes(ctx, through), errors.Join(errs[:]...))
+	}
+	mend(t, other, heal)
+	if errs := read(s); errors.Join(errs[:]...) != nil {
+		t.Errorf("once it is mended: %v", errs)
+	}
+}

@@ -78,8 +78,23 @@ func (s *Store) EpisodeRange(ctx context.Context, fact scope.Scope, r events.Ran
 	if err := fact.Validate(); err != nil || r.Empty() {
 		return nil, err
 	}
-	q := of(kindEpisode).in(s.place(fact)).between("ord", "("+number(clampOrdinal(r.From)), number(clampOrdinal(r.To)))
-	return s.episodesBy(ctx, q, "ASC", allRows)
+	return s.wholly(ctx, r.To-r.From, func(t *tenure) ([]memory.Episode, error) {
+		q := of(kindEpisode).in(t.place(fact)).between("ord", "("+number(clampOrdinal(r.From)), number(clampOrdinal(r.To)))
+		return s.episodesBy(ctx, q, "ASC", allRows)
+	})
+}
+
+// wholly is a read on which it rests what is taken for said. Where it gives less
+// than could be there, it asks whether something was lost before or meanwhile.
+func (s *Store) wholly(ctx context.Context, most uint64, read func(*tenure) ([]memory.Episode, error)) ([]memory.Episode, error) {
+	return settled(func() ([]memory.Episode, error) {
+		t := s.tenure()
+		list, err := read(t)
+		if err == nil && uint64(len(list)) < most {
+			err = s.unbroken(ctx, t)
+		}
+		return list, err
+	})
 }
 
 // EpisodesBefore implements [store.EpisodeReader].
@@ -87,8 +102,10 @@ func (s *Store) EpisodesBefore(ctx context.Context, session scope.Scope, ordinal
 	if err := session.Validate(); err != nil || n <= 0 {
 		return nil, err
 	}
-	q := of(kindEpisode).in(s.place(session.Fact())).tag("x", levelTag(session.Session)).below("ord", clampOrdinal(ordinal))
-	list, err := s.episodesBy(ctx, q, "DESC", n)
+	list, err := s.wholly(ctx, uint64(n), func(t *tenure) ([]memory.Episode, error) {
+		q := of(kindEpisode).in(t.place(session.Fact())).tag("x", levelTag(session.Session)).below("ord", clampOrdinal(ordinal))
+		return s.episodesBy(ctx, q, "DESC", n)
+	})
 	slices.Reverse(list)
 	return list, err
 }

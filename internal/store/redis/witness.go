@@ -325,6 +325,27 @@ func (s *Store) passed(ctx context.Context, t *tenure) error {
 	return fmt.Errorf("redis: %w", store.ErrLost)
 }
 
+// unbroken is nil if nothing was lost in a tenure by now, so that what was read in
+// it was all there is. A server that was started again is met by the connection
+// that reads from it; one that was emptied, or is being mended, says so in the
+// witness alone.
+func (s *Store) unbroken(ctx context.Context, t *tenure) error {
+	if s.through || t.pass == "" {
+		return nil
+	}
+	reply, err := s.call(ctx, "HMGET", t.witness(), "era", "lost")
+	if err != nil {
+		return err
+	}
+	if f := pick([]string{"era", "lost"}, reply); f["era"] == t.pass && f["lost"] == "" && !s.isLost() && s.tenure() == t {
+		return nil
+	}
+	if err := s.passed(ctx, t); err != nil {
+		return err
+	}
+	return errMoved // it was mended just then
+}
+
 // settled runs a call that makes its keys and its script anew as often as another
 // tenure begins meanwhile.
 func settled[T any](call func() (T, error)) (v T, err error) {
