@@ -136,6 +136,8 @@ type streams interface {
 	// ClientURL is where publishers connect.
 	ClientURL() string
 	Ready(ctx context.Context) error
+	// Away names servers that are away, as Ready last saw it, though enough are left.
+	Away() []string
 	Shutdown(ctx context.Context) error
 }
 

@@ -32,14 +32,19 @@ func (h *house) ready(ctx context.Context) api.Readiness {
 	return out
 }
 
-// natsReady also counts the dead letters. They want an operator's eye and are no
-// reason to send requests elsewhere.
+// natsReady also counts the dead letters, and names the servers of a cluster that
+// are away. They want an operator's eye and are no reason to send requests
+// elsewhere.
 func (h *house) natsReady(ctx context.Context) (map[string]any, error) {
 	if err := h.streams.Ready(ctx); err != nil {
 		return nil, err
 	}
 	letters, err := h.runtime.Letters().Count(ctx)
-	return map[string]any{"dead_letters": letters}, err
+	details := map[string]any{"dead_letters": letters}
+	if away := h.streams.Away(); len(away) > 0 {
+		details["away"] = away
+	}
+	return details, err
 }
 
 func checked(ctx context.Context, ask func(context.Context) (map[string]any, error)) api.Check {

@@ -173,6 +173,9 @@ func (e *Embedded) Ready(context.Context) error {
 	return e.space.Load().check()
 }
 
+// Away is nobody: there is one server.
+func (e *Embedded) Away() []string { return nil }
+
 // InProcessConn implements nats.InProcessConnProvider on the server of the
 // moment, so that a connection finds the one that follows a restart.
 func (e *Embedded) InProcessConn() (net.Conn, error) {

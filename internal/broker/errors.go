@@ -15,6 +15,8 @@ var (
 	ErrNotRunning = errors.New("broker: not running")
 	// ErrNotConnected: the broker does not answer.
 	ErrNotConnected = errors.New("broker: not connected")
+	// ErrNoQuorum: too few servers of a cluster are left for it to elect a leader.
+	ErrNoQuorum = errors.New("broker: no server leads")
 	// ErrTopology: the broker's streams and consumers are not those declared.
 	ErrTopology = errors.New("broker: incompatible topology")
 )

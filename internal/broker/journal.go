@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -72,11 +73,27 @@ func (j *Journal) Append(ctx context.Context, meta events.Meta, effect events.Ef
 	return ack.Sequence, nil
 }
 
+// publish appends a message whose subject must be at a sequence. A replicated
+// stream also refuses while it is not done with the append before, which it has
+// acknowledged perhaps: that says nothing of the sequence, and is over soon.
 func (j *Journal) publish(ctx context.Context, msg *nats.Msg, after uint64) (*jetstream.PubAck, error) {
-	return j.js.PublishMsg(ctx, msg,
-		jetstream.WithExpectStream(StreamAudit),
-		jetstream.WithExpectLastSequencePerSubject(after))
+	for wait := time.Millisecond; ; wait *= 2 {
+		ack, err := j.js.PublishMsg(ctx, msg,
+			jetstream.WithExpectStream(StreamAudit),
+			jetstream.WithExpectLastSequencePerSubject(after))
+		if !refusedAs(err, jetstream.JSErrCodeStreamWrongLastSequenceConstant) || wait > underWay {
+			return ack, err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
+
+// underWay bounds the pause in which an append is waited for that was before.
+const underWay = 500 * time.Millisecond
 
 // trimmed reports whether the stream dropped all that it held of a subject
 // because of its age or size, the effect at sequence after with it: then what
@@ -97,14 +114,16 @@ func (j *Journal) trimmed(ctx context.Context, subject string, after uint64) (bo
 	return info.State.FirstSeq > after, nil
 }
 
-// wrongLast reports whether the subject's last sequence is not the expected
-// one. Replicated streams answer with a code of their own while another append
-// is under way.
+// wrongLast reports whether the subject's last sequence is not the expected one,
+// or is about to be another.
 func wrongLast(err error) bool {
+	return refusedAs(err, jetstream.JSErrCodeStreamWrongLastSequence) ||
+		refusedAs(err, jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+}
+
+func refusedAs(err error, code jetstream.ErrorCode) bool {
 	var refused *jetstream.APIError
-	return errors.As(err, &refused) &&
-		(refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
-			refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+	return errors.As(err, &refused) && refused.ErrorCode == code
 }
 
 // Last implements [audit.Reader].

@@ -199,8 +199,11 @@ func (r *reader) follow(
 		if done, err := take(msg, at, consumer); done || err != nil {
 			return err
 		}
-		if at.NumPending == 0 && !r.endless {
-			return nil
+		// The replica that serves the reader may lag: only the leader knows the end.
+		if at.NumPending == 0 && r.at < r.end {
+			if err := r.reconsider(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

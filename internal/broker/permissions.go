@@ -103,23 +103,13 @@ func (p *Permissions) stream(service string, a arrow, s Stream) {
 		p.allow("$JS.API.STREAM.PURGE.%s", StreamTrials)
 	}
 	if slices.Contains(a.looks, name) {
-		p.look(s)
+		p.allow("$JS.API.STREAM.MSG.GET.%s", name)
 	}
 	if slices.Contains(a.clears, name) {
 		p.allow("$JS.API.STREAM.MSG.DELETE.%s", name)
 	}
 	if slices.Contains(a.reads, name) {
 		p.read(service, s)
-	}
-}
-
-// look allows reading single messages.
-func (p *Permissions) look(s Stream) {
-	name := s.Config.Name
-	p.allow("$JS.API.STREAM.MSG.GET.%s", name)
-	if s.Config.AllowDirect {
-		p.allow("$JS.API.DIRECT.GET.%s", name)
-		p.allow("$JS.API.DIRECT.GET.%s.>", name)
 	}
 }
 

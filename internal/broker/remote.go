@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -19,6 +20,9 @@ const (
 	// ensureAgain is how long after the topology could not be made it is tried
 	// again: a cluster elects its leaders, and others make it at the same time.
 	ensureAgain = 500 * time.Millisecond
+	// ensureWait bounds one try: a cluster that has elected nobody yet drops what it
+	// is asked. What a try has made is there for the next.
+	ensureWait = 5 * time.Second
 	// ensureTries is how often a topology that cannot be used is looked at: in a
 	// cluster, what was just made is not seen everywhere at once.
 	ensureTries = 4
@@ -28,6 +32,7 @@ const (
 type Remote struct {
 	conn *nats.Conn
 	js   jetstream.JetStream
+	away atomic.Pointer[[]string]
 }
 
 // OpenRemote connects and makes sure that the declared streams and consumers are
@@ -57,7 +62,7 @@ func (r *Remote) prepare(ctx context.Context, decl Declaration) error {
 		return fmt.Errorf("%w: the server is version %s, and %s is needed", ErrTopology, have, oldestServer)
 	}
 	for refused := 0; ; {
-		err := Ensure(ctx, r.js, decl)
+		err := r.ensure(ctx, decl)
 		if errors.Is(err, ErrTopology) {
 			refused++
 		}
@@ -72,6 +77,12 @@ func (r *Remote) prepare(ctx context.Context, decl Declaration) error {
 	}
 }
 
+func (r *Remote) ensure(ctx context.Context, decl Declaration) error {
+	ctx, cancel := context.WithTimeout(ctx, ensureWait)
+	defer cancel()
+	return Ensure(ctx, r.js, decl)
+}
+
 // Conn is the process's connection.
 func (r *Remote) Conn() *nats.Conn { return r.conn }
 
@@ -82,15 +93,49 @@ func (r *Remote) JetStream() jetstream.JetStream { return r.js }
 // password; the one it was last connected to while it is to none.
 func (r *Remote) ClientURL() string { return r.conn.ConnectedUrlRedacted() }
 
-// Ready returns nil while the server answers and JetStream runs; else why not.
+// Ready returns nil while the server answers and JetStream takes messages; else
+// why not.
 func (r *Remote) Ready(ctx context.Context) error {
 	if !r.conn.IsConnected() {
 		return errors.Join(ErrNotConnected, r.conn.LastError())
 	}
-	if _, err := r.js.Stream(ctx, StreamAudit); err != nil {
+	audit, err := r.js.Stream(ctx, StreamAudit)
+	if err != nil {
 		return fmt.Errorf("ask JetStream: %w", err)
 	}
+	away, err := quorum(audit.CachedInfo().Cluster)
+	r.away.Store(&away)
+	return err
+}
+
+// Away names the servers of a cluster that [Remote.Ready] found away when it was
+// last called. All goes on while more than half of them are left.
+func (r *Remote) Away() []string {
+	if away := r.away.Load(); away != nil {
+		return *away
+	}
 	return nil
+}
+
+// quorum tells which servers of a stream are away, and is an error where too few
+// are left to take messages: those that are left tell of the stream all the same.
+func quorum(c *jetstream.ClusterInfo) (away []string, err error) {
+	if c == nil { // one server
+		return nil, nil
+	}
+	for _, replica := range c.Replicas {
+		if replica.Offline {
+			away = append(away, replica.Name)
+		}
+	}
+	all := len(c.Replicas) // all but the leader
+	if c.Leader != "" {
+		all++
+	}
+	if c.Leader == "" || 2*len(away) >= all {
+		return away, fmt.Errorf("%w: of %d servers, %d are away %v", ErrNoQuorum, all, len(away), away)
+	}
+	return away, nil
 }
 
 // Shutdown sends what is still buffered and closes the connection.

@@ -128,7 +128,6 @@ func Topology(cfg TopologyConfig) Declaration {
 	episodes := kept(StreamEpisodes, events.NounEpisodes)
 	episodes.Description = "What was said."
 	episodes.Duplicates = shortestWindow
-	episodes.AllowDirect = true
 	episodes.MaxAge, episodes.MaxBytes = cfg.EpisodesMaxAge, unlimited(cfg.EpisodesMaxBytes)
 	episodes.SubjectTransform = &jetstream.SubjectTransformConfig{
 		Source: episodes.Subjects[0],
@@ -153,8 +152,6 @@ func Topology(cfg TopologyConfig) Declaration {
 	commands := queue(StreamCommands, events.NounCommands)
 	commands.Description = "What API callers ask for."
 
-	// Reads of AUDIT must see every commit. Direct gets are answered by any
-	// replica, also by one that lags, and so are not allowed.
 	audit := kept(StreamAudit, events.NounAudit)
 	audit.Description = "The truth: every effect, as it was committed."
 	audit.MaxAge, audit.MaxBytes = cfg.AuditMaxAge, unlimited(cfg.AuditMaxBytes)
@@ -167,7 +164,6 @@ func Topology(cfg TopologyConfig) Declaration {
 	letters.Description = "What was refused, by whom and why."
 	letters.Subjects = []string{"palimpsest." + events.NounDeadLetter + ".*.*.*.*.*"}
 	letters.MaxAge = cfg.DeadLetterMaxAge
-	letters.AllowDirect = true
 
 	trials := kept(StreamTrials, events.NounTrials)
 	trials.Description = "Marks of handling what may kill its handler; no events."
@@ -201,7 +197,9 @@ func Topology(cfg TopologyConfig) Declaration {
 }
 
 // stream is what all streams share: files, a fixed number of subject tokens,
-// and no other bound than those set by the caller.
+// and no other bound than those set by the caller. Direct gets are not allowed:
+// any replica answers them, also one that lags, and says that there is no such
+// message; every read has to see what was acknowledged before.
 func stream(cfg TopologyConfig, name, noun string, retention jetstream.RetentionPolicy) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              name,

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -24,7 +25,8 @@ var services = []string{"ingest", "scheduler", "extractor", "decider", "consolid
 type cluster struct {
 	*instance // through which it is spoken to; no process of its own
 
-	nats       *natsServer
+	nats       *natsServer   // the first of them
+	brokers    []*natsServer // more than one where the streams are replicated
 	clickhouse string
 	config     string
 	members    []*member
@@ -53,7 +55,7 @@ func (on engines) configure(t testing.TB, path, nats string, settings ...string)
 	t.Helper()
 	lines := append([]string{
 		"memory: " + on.redis, "redis:", "  namespace: " + on.namespace, "audit: " + on.clickhouse,
-		"nats:", "  url: " + nats, "http:", "  listen: 127.0.0.1:0",
+		"nats:", "  url: " + nats, "  replicas: " + strconv.Itoa(1+strings.Count(nats, ",")), "http:", "  listen: 127.0.0.1:0",
 	}, settings...)
 	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -63,14 +65,23 @@ func (on engines) configure(t testing.TB, path, nats string, settings ...string)
 // startClusterOn is startCluster on engines of the test's choice.
 func startClusterOn(t testing.TB, on engines, replicas int, settings ...string) *cluster {
 	t.Helper()
-	c := &cluster{nats: startNATS(t), clickhouse: on.clickhouse, config: filepath.Join(t.TempDir(), "palimpsest.yaml")}
-	on.configure(t, c.config, c.nats.url(), settings...)
+	return startClusterOver(t, []*natsServer{startNATS(t)}, on, replicas, settings...)
+}
+
+// startClusterOver is startClusterOn over brokers of the test's choice, each of
+// which has all streams.
+func startClusterOver(t testing.TB, brokers []*natsServer, on engines, replicas int, settings ...string) *cluster {
+	t.Helper()
+	c := &cluster{
+		nats: brokers[0], brokers: brokers, clickhouse: on.clickhouse, config: filepath.Join(t.TempDir(), "palimpsest.yaml"),
+	}
+	on.configure(t, c.config, urls(brokers), settings...)
 	for range replicas {
 		for _, service := range services {
 			c.members = append(c.members, &member{t: t, config: c.config, service: service})
 		}
 	}
-	c.begin(t, c.nats.url())
+	c.begin(t, urls(brokers))
 	return c
 }
 

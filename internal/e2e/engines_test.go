@@ -35,6 +35,7 @@ type natsServer struct {
 	dir     string
 	port    string
 	guards  string // a file of accounts, if it has any, and its variables
+	cluster string // what makes it one of several, if it is
 	environ []string
 	process *exec.Cmd
 	said    *tail
@@ -42,7 +43,13 @@ type natsServer struct {
 
 func startNATS(t testing.TB) *natsServer {
 	t.Helper()
-	n := &natsServer{t: t, dir: t.TempDir(), port: "-1"}
+	return beginNATS(t, "")
+}
+
+// beginNATS starts a server that may be one of a cluster.
+func beginNATS(t testing.TB, cluster string) *natsServer {
+	t.Helper()
+	n := &natsServer{t: t, dir: t.TempDir(), port: "-1", cluster: cluster}
 	n.begin()
 	t.Cleanup(func() {
 		n.kill()
@@ -70,6 +77,7 @@ func (n *natsServer) begin() {
 	if n.guards != "" {
 		text += fmt.Sprintf("include %q\n", n.guards)
 	}
+	text += n.cluster
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		n.t.Fatal(err)
 	}

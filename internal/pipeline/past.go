@@ -71,17 +71,15 @@ type handed struct {
 	upTo, floor uint64
 }
 
-func (p *Past) read(ctx context.Context, after uint64, yield func(events.Raw, bool) error) error {
+// extent is how far each consumer was served, and the farthest of that.
+func (p *Past) extent(ctx context.Context) (b *binding, readers []handed, end uint64, err error) {
 	dir, err := readDirectory(ctx, p.js)
 	if err != nil {
-		return err
+		return nil, nil, 0, err
 	}
-	var readers []handed
-	var b *binding
-	end := uint64(0)
 	for _, name := range p.consumers {
 		if b, err = dir.bind(ctx, name); err != nil {
-			return err
+			return nil, nil, 0, err
 		}
 		info := b.consumer.CachedInfo()
 		readers = append(readers, handed{
@@ -89,15 +87,36 @@ func (p *Past) read(ctx context.Context, after uint64, yield func(events.Raw, bo
 		})
 		end = max(end, info.Delivered.Stream)
 	}
-	if end <= after {
-		return nil
+	return b, readers, end, nil
+}
+
+func (p *Past) read(ctx context.Context, after uint64, yield func(events.Raw, bool) error) error {
+	b, readers, end, err := p.extent(ctx)
+	if err != nil || end <= after {
+		return err
 	}
 	buried, err := buriedBy(ctx, p.js, b.streamID, p.consumers...)
 	if err != nil {
 		return err
 	}
+	return p.follow(ctx, b, after, end, func(in events.Raw) error {
+		for _, r := range readers {
+			if in.Sequence <= r.upTo && !buried[in.Sequence] && strings.HasPrefix(in.Subject, r.prefix) {
+				return yield(in, in.Sequence <= r.floor)
+			}
+		}
+		return nil
+	})
+}
+
+// follow calls yield with each message behind sequence at, up to end.
+func (p *Past) follow(ctx context.Context, b *binding, at, end uint64, yield func(events.Raw) error) error {
+	stream, err := p.js.Stream(ctx, b.stream)
+	if err != nil {
+		return fmt.Errorf("look up stream %s: %w", b.stream, err)
+	}
 	consumer, err := p.js.OrderedConsumer(ctx, b.stream, jetstream.OrderedConsumerConfig{
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1,
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: at + 1,
 	})
 	if err != nil {
 		return err
@@ -107,34 +126,36 @@ func (p *Past) read(ctx context.Context, after uint64, yield func(events.Raw, bo
 		return err
 	}
 	defer p.dismiss(ctx, b.stream, consumer, messages)
-	for {
-		msg, err := p.next(ctx, consumer, messages)
+	for at < end {
+		msg, err := p.next(ctx, stream, at, end, messages)
 		if msg == nil || err != nil {
 			return err
 		}
 		in, err := raw(msg, b.streamID)
+		if err != nil || in.Sequence > end {
+			return err
+		}
+		if err := yield(in); err != nil {
+			return err
+		}
+		at = in.Sequence
+		meta, err := msg.Metadata()
 		if err != nil {
 			return err
 		}
-		if in.Sequence > end {
-			return nil
-		}
-		for _, r := range readers {
-			if in.Sequence <= r.upTo && !buried[in.Sequence] && strings.HasPrefix(in.Subject, r.prefix) {
-				if err := yield(in, in.Sequence <= r.floor); err != nil {
-					return err
-				}
-				break
+		if meta.NumPending == 0 && at < end {
+			if more, err := left(ctx, stream, at, end); err != nil || !more {
+				return err
 			}
 		}
-		if meta, err := msg.Metadata(); err != nil || in.Sequence == end || meta.NumPending == 0 {
-			return err
-		}
 	}
+	return nil
 }
 
 // next waits for a message; nil where none is left.
-func (p *Past) next(ctx context.Context, consumer jetstream.Consumer, messages jetstream.MessagesContext) (jetstream.Msg, error) {
+func (p *Past) next(
+	ctx context.Context, stream jetstream.Stream, at, end uint64, messages jetstream.MessagesContext,
+) (jetstream.Msg, error) {
 	for {
 		wait, cancel := context.WithTimeout(ctx, pastPatience)
 		msg, err := messages.Next(jetstream.NextContext(wait))
@@ -145,11 +166,21 @@ func (p *Past) next(ctx context.Context, consumer jetstream.Consumer, messages j
 		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
 			return nil, err
 		}
-		info, err := consumer.Info(ctx)
-		if err != nil || info.NumPending == 0 && info.NumAckPending == 0 {
+		if more, err := left(ctx, stream, at, end); err != nil || !more {
 			return nil, err
 		}
 	}
+}
+
+// left asks the stream's leader whether it has a message behind sequence at, up to
+// end. The replica that serves a reader may lag behind it, and then says that
+// nothing pends.
+func left(ctx context.Context, stream jetstream.Stream, at, end uint64) (bool, error) {
+	msg, err := stream.GetMsg(ctx, at+1, jetstream.WithGetMsgSubject(">"))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return false, nil
+	}
+	return err == nil && msg.Sequence <= end, err
 }
 
 // dismiss ends the reader now, not when the server finds it abandoned.
