@@ -1,51 +1,86 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
-	"golang.org/x/sync/errgroup"
-
+	"palimpsest/internal/broker"
 	"palimpsest/internal/clickhousetest"
 	"palimpsest/internal/redisservertest"
+	"palimpsest/pkg/api"
 )
+
+// outage takes an engine away and brings it back.
+type outage struct {
+	engine string
+	check  string // that names it on /readyz
+	// refuses: publishers get errors meanwhile.
+	refuses    bool
+	begin, end func()
+}
 
 // TestP7EnginesAreRestarted stops the memory store of six processes, then their
 // audit log, then their streams, while people speak: publishers get their
 // acknowledgement or an error, readiness tells, nothing is lost, and nobody has to
 // do anything once the engines are back.
+//
+// With E2E_FULL each is away for 30 s, while 200 episodes a second are said.
 func TestP7EnginesAreRestarted(t *testing.T) {
 	t.Parallel()
+	away, load := time.Second, 20
+	if full() {
+		away, load = 30*time.Second, 200
+	}
 	redis, house := redisservertest.Launch(t), clickhousetest.Own(t)
 	c := startClusterOn(t, engines{redis.URL(), "pal", house.DSN("native", "palimpsest")}, 1, soon...)
-	const users, turns, part = 4, 40, 10
-	disturbed, calm := scripts(users, turns), scripts(users, turns)
+	people := gather(c, load)
 
-	redis.Kill()
-	tellUpTo(c.instance, disturbed, part, func() {}) // publishers need no memory store
-	c.ready(http.StatusServiceUnavailable)
-	redis.Start()
-	c.ready(http.StatusOK)
-
-	house.Kill()
-	tellUpTo(c.instance, disturbed, 2*part, func() {})
-
-	c.nats.kill()
-	c.ready(http.StatusServiceUnavailable)
-	var told errgroup.Group
-	for _, s := range disturbed {
-		told.Go(func() error { return c.insist(s, 3*part) })
+	for _, o := range []outage{
+		{"the memory store", "memory", false, redis.Kill, redis.Start},
+		{"the audit log", "audit", false, house.Pause, house.Resume},
+		{"NATS", "nats", true, c.nats.kill, c.nats.begin},
+	} {
+		before, errors := people.told()
+		speaking := people.speak()
+		o.begin()
+		c.tells(o.check)
+		<-time.After(away)
+		waits := o.backlog(c)
+		o.end()
+		back := time.Now()
+		speaking.end()
+		all, refused := people.told()
+		c.drained(all)
+		t.Logf("%s away for %v: %d errors%s; done with %d episodes %v after it was back",
+			o.engine, away, refused-errors, waits, all-before, since(back))
+		if o.refuses != (refused > errors) {
+			t.Errorf("without %s publishers got %d errors", o.engine, refused-errors)
+		}
+		c.ready(http.StatusOK)
 	}
-	c.nats.begin()
-	if err := told.Wait(); err != nil {
-		t.Fatal(err)
+	if people.slowest > answerLimit {
+		t.Errorf("a publisher had no answer for %v", people.slowest)
 	}
-	c.ready(http.StatusOK)
-	tellUpTo(c.instance, disturbed, turns, func() {})
-	c.settled(everything("default"), users*turns)
+	all, _ := people.told()
+	c.wantAsOne(people.scripts, people.calm(), all)
+}
 
-	c.wantAsOne(disturbed, calm, users*turns)
+// answerLimit bounds how long a publisher waits for an acknowledgement or an
+// error: its library gives up after five seconds.
+const answerLimit = 10 * time.Second
+
+// since is how long ago something was, as one would tell it.
+func since(at time.Time) time.Duration { return time.Since(at).Round(10 * time.Millisecond) }
+
+// backlog tells what waits in the streams meanwhile, where there are any.
+func (o outage) backlog(c *cluster) string {
+	if o.refuses {
+		return ""
+	}
+	return "," + c.backlog() + " wait"
 }
 
 // insist publishes up to a turn, each message until it is acknowledged.
@@ -66,15 +101,91 @@ func (c *cluster) ready(status int) {
 	c.t.Helper()
 	for _, m := range c.members {
 		eventually(c.t, fmt.Sprintf("status %d of %s", status, m.service), func() error {
-			res, err := http.Get(m.http + "/readyz")
+			have, says, err := m.readiness()
+			if err == nil && have != status {
+				err = fmt.Errorf("status %d: %+v", have, says)
+			}
+			return err
+		})
+	}
+}
+
+// tells waits until every process that needs an engine says that it is the one
+// that is missing.
+func (c *cluster) tells(check string) {
+	c.t.Helper()
+	who := 0
+	for _, m := range c.members {
+		eventually(c.t, fmt.Sprintf("%s says that %s is away", m.service, check), func() error {
+			status, says, err := m.readiness()
 			if err != nil {
 				return err
 			}
-			defer res.Body.Close()
-			if res.StatusCode != status {
-				return fmt.Errorf("status %d", res.StatusCode)
+			named, needed := says.Checks[check]
+			if needed && (named.OK || named.Error == "" || status != http.StatusServiceUnavailable) {
+				return fmt.Errorf("status %d: %+v", status, says)
+			}
+			if needed {
+				who++
 			}
 			return nil
+		})
+	}
+	if who == 0 {
+		c.t.Errorf("nobody needs %s", check)
+	}
+}
+
+// readiness asks a process how it is.
+func (m *member) readiness() (status int, says api.Readiness, err error) {
+	res, err := http.Get(m.http + "/readyz")
+	if err != nil {
+		return 0, says, err
+	}
+	defer res.Body.Close()
+	return res.StatusCode, says, json.NewDecoder(res.Body).Decode(&says)
+}
+
+// backlog counts what waits in the streams for the services, by stream.
+func (c *cluster) backlog() string {
+	c.t.Helper()
+	waits := ""
+	for _, d := range broker.Topology(broker.TopologyConfig{}).Streams {
+		n, err := c.pending(d)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if n > 0 {
+			waits += fmt.Sprintf(" %d in %s", n, d.Config.Name)
+		}
+	}
+	return waits
+}
+
+// pending counts what a stream's consumers have yet to be done with.
+func (c *cluster) pending(of broker.Stream) (n int, err error) {
+	for _, d := range of.Consumers {
+		consumer, err := c.js.Consumer(c.t.Context(), of.Config.Name, d.Durable)
+		if err != nil {
+			return 0, fmt.Errorf("consumer %s: %w", d.Durable, err)
+		}
+		info := consumer.CachedInfo()
+		n += int(info.NumPending) + info.NumAckPending
+	}
+	return n, nil
+}
+
+// drained waits until the services are done with all that was said.
+func (c *cluster) drained(said int) {
+	c.t.Helper()
+	c.settled(everything("default"), said)
+	for _, d := range broker.Topology(broker.TopologyConfig{}).Streams {
+		eventually(c.t, d.Config.Name+" to be drained", func() error {
+			n, err := c.pending(d)
+			if err == nil && n > 0 {
+				err = fmt.Errorf("%d wait", n)
+			}
+			return err
 		})
 	}
 }

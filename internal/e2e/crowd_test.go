@@ -1,0 +1,109 @@
+package e2e
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// pace is how often each of a crowd speaks.
+const pace = time.Second
+
+// crowd is people who speak at their pace, whatever becomes of the engines: who
+// gets an error says it again, and then what is overdue.
+type crowd struct {
+	c       *cluster
+	scripts []*script
+
+	mu           sync.Mutex
+	acknowledged int
+	refused      int           // errors that publishers got
+	slowest      time.Duration // of what they were answered
+}
+
+// gather makes as many people as episodes are to be said a second.
+func gather(c *cluster, load int) *crowd {
+	const longest = 300 // turns: minutes for all outages
+	return &crowd{c: c, scripts: scripts(load, longest)}
+}
+
+// told counts what was acknowledged by now, and the errors.
+func (p *crowd) told() (acknowledged, refused int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.acknowledged, p.refused
+}
+
+// calm is what was said, for others to say.
+func (p *crowd) calm() []*script {
+	calm := make([]*script, len(p.scripts))
+	for n, s := range p.scripts {
+		s.turns = s.turns[:s.next]
+		calm[n] = &script{who: s.who, turns: s.turns}
+	}
+	return calm
+}
+
+// speech is a crowd that speaks.
+type speech struct {
+	*crowd
+	stop context.CancelFunc
+	all  sync.WaitGroup
+}
+
+// speak lets everybody speak until the end of the speech.
+func (p *crowd) speak() *speech {
+	ctx, stop := context.WithCancel(p.c.t.Context())
+	s := &speech{crowd: p, stop: stop}
+	for n, who := range p.scripts {
+		s.all.Go(func() { s.talk(ctx, who, pace*time.Duration(n)/time.Duration(len(p.scripts))) })
+	}
+	return s
+}
+
+// end lets everybody say what is overdue.
+func (s *speech) end() {
+	s.stop()
+	s.all.Wait()
+}
+
+// talk says what is due since it began, the first after a pause.
+func (s *speech) talk(ctx context.Context, who *script, pause time.Duration) {
+	first, began := who.next, time.Now()
+	tick := time.NewTicker(pace)
+	defer tick.Stop()
+	due, over := first, ctx.Done()
+	for {
+		if over != nil {
+			due = min(first+int((time.Since(began)+pace-pause)/pace), len(who.turns))
+		}
+		for who.next < due && s.say(who) {
+		}
+		if over == nil && who.next == due {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-over:
+			over = nil
+		}
+	}
+}
+
+// say publishes the next message, and reports whether it was acknowledged.
+func (s *speech) say(who *script) bool {
+	part := &script{who: who.who, turns: who.turns[:who.next+1], next: who.next}
+	asked := time.Now()
+	err := part.tell(s.c.t.Context(), s.c.instance, nil)
+	took := time.Since(asked)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.slowest = max(s.slowest, took)
+	if err != nil {
+		s.refused++
+		return false
+	}
+	s.acknowledged++
+	who.next++
+	return true
+}
