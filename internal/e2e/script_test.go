@@ -55,7 +55,7 @@ func (s *script) message(n int) (*nats.Msg, error) {
 	})
 	msg := nats.NewMsg(events.EpisodeSubject(s.who))
 	msg.Data = body
-	msg.Header.Set(nats.MsgIdHdr, fmt.Sprintf("%s-%d", s.who.User, n))
+	msg.Header.Set(nats.MsgIdHdr, fmt.Sprintf("%s-%s-%d", s.who.Project, s.who.User, n)) // all tenants share the stream's memory for ids
 	return msg, err
 }
 
