@@ -49,7 +49,7 @@ lint: $(GOLANGCI) ## vet and lint; the vet of go is one of the linters
 	cd deploy/test && $(GO) vet .
 
 $(GOLANGCI):
-	GOBIN=$(CURDIR)/bin CGO_ENABLED=0 $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	GOBIN=$(CURDIR)/bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 
 fuzz: ## fuzz every parser for FUZZTIME each
 	GO=$(GO) FUZZTIME=$(FUZZTIME) .ci/fuzz
