@@ -77,20 +77,6 @@ func short(value string) string {
 	return value
 }
 
-type configCheckCommand struct{}
-
-// Run implements the command.
-func (c *configCheckCommand) Run(inv *invocation) error {
-	cfg, _, err := inv.configuration(nil)
-	if err != nil {
-		return err
-	}
-	if err := writable(cfg.Data); err != nil {
-		return err
-	}
-	return inv.print(map[string]bool{"ok": true}, func(w io.Writer) { _, _ = fmt.Fprintln(w, "ok") })
-}
-
 // writable reports why a data directory cannot be used; one that does not exist
 // yet is created when it is needed.
 func writable(dir string) error {

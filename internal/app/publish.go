@@ -169,8 +169,9 @@ func (inv *invocation) brokerOf(cfg *Config) (*nats.Conn, error) {
 	to := cfg.connection("palimpsest")
 	if cfg.NATS.URL == natsEmbedded {
 		var err error
-		if to, err = broker.Endpoint(cfg.dataPath("nats")); err != nil {
-			return nil, err
+		if to, err = broker.Endpoint(cfg.dataPath(natsDir)); err != nil {
+			return nil, &userError{fmt.Sprintf(
+				"data: no Palimpsest runs on %s: name its directory with --data, or a NATS of your own by nats.url (%v)", cfg.Data, reason(err)), err}
 		}
 	}
 	ctx, cancel := context.WithTimeout(inv.ctx, connectLimit)

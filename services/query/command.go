@@ -34,11 +34,11 @@ func (s *Service) command(ctx context.Context, a attempt, c events.CommandReques
 	}
 	w, err := s.listen(ctx, c.Scope.Project, a.correlation)
 	if err != nil {
-		return nil, s.unpublished("", err)
+		return nil, s.unpublished(ctx, "", err)
 	}
 	defer w.stop()
 	if _, err := s.deps.Publisher.Publish(ctx, meta, c); err != nil {
-		return nil, s.unpublished("", err)
+		return nil, s.unpublished(ctx, "", err)
 	}
 	outcomes, whole := w.wait(ctx, s.config.Wait, settled)
 	if !whole {

@@ -62,15 +62,15 @@ func (s *Service) remember(ctx context.Context, in *rememberInput) (*written, er
 	}
 	project, err := s.project(in.ProjectParam)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	owner := body.In(project)
 	if err := owner.Validate(); err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	candidate, err := s.stated(body)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	out, err := s.once(ctx, project, "POST /v1/facts", in.Key, in.RawBody, func(a attempt) (*written, error) {
 		candidate.ID = events.HashID(a.correlation, "candidate")
@@ -81,7 +81,7 @@ func (s *Service) remember(ctx context.Context, in *rememberInput) (*written, er
 		})
 	})
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	out.Body.Warnings = append(out.Body.Warnings, warnings...)
 	return out, nil
@@ -98,7 +98,7 @@ func (s *Service) correct(ctx context.Context, in *correctInput) (*written, erro
 		return nil, err
 	}
 	if err := s.checkCorrect(body); err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	out, err := s.onFact(ctx, &in.CommandParams, in.RawBody, events.OpCorrect, func(f store.Fact) *events.Candidate {
 		c := corrected(f, body, s.deps.Now())
@@ -130,7 +130,7 @@ func (s *Service) onFact(
 ) (*written, error) {
 	sel, err := s.within(in.FactParam)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	expected, err := in.expected()
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *Service) onFact(
 		}
 		return s.command(ctx, a, c)
 	})
-	return out, s.problem(err)
+	return out, s.problem(ctx, err)
 }
 
 type deleteScopeInput struct {
@@ -169,7 +169,7 @@ type deleteScopeInput struct {
 func (s *Service) deleteScope(ctx context.Context, in *deleteScopeInput) (*written, error) {
 	sel, err := s.selector(in.SelectorParams)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	owner := scope.Scope{Project: sel.Project}
 	for _, l := range []struct{ from, into *string }{{sel.User, &owner.User}, {sel.Agent, &owner.Agent}, {sel.Session, &owner.Session}} {
@@ -178,7 +178,7 @@ func (s *Service) deleteScope(ctx context.Context, in *deleteScopeInput) (*writt
 		}
 	}
 	if err := owner.Validate(); err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	out, err := s.once(ctx, owner.Project, "DELETE /v1/scopes", in.Key, []byte(owner.Tokens()), func(a attempt) (*written, error) {
 		return s.command(ctx, a, events.CommandRequested{
@@ -187,5 +187,5 @@ func (s *Service) deleteScope(ctx context.Context, in *deleteScopeInput) (*writt
 			Session:    owner.Session,
 		})
 	})
-	return out, s.problem(err)
+	return out, s.problem(ctx, err)
 }

@@ -50,7 +50,7 @@ func (s *Service) listLetters(ctx context.Context, in *listLettersInput) (*lette
 	letters, next, err := s.deps.Letters.List(ctx,
 		pipeline.LetterFilter{Service: in.Service, Project: in.Project, User: in.User, Code: in.Code}, in.After, n)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	page := api.DeadLetterPage{Letters: []api.DeadLetter{}, Next: next}
 	for _, l := range letters {
@@ -81,7 +81,7 @@ type deadLetter struct{ Body api.DeadLetter }
 func (s *Service) getLetter(ctx context.Context, in *letterInput) (*deadLetter, error) {
 	l, err := s.letter(ctx, in)
 	if err != nil {
-		return nil, s.letterProblem(err)
+		return nil, s.letterProblem(ctx, err)
 	}
 	return &deadLetter{viewLetter(l)}, nil
 }
@@ -94,7 +94,7 @@ func (s *Service) retryLetter(ctx context.Context, in *letterInput) (*settledLet
 		err = s.deps.Letters.Retry(ctx, in.Sequence)
 	}
 	if err != nil {
-		return nil, s.letterProblem(err)
+		return nil, s.letterProblem(ctx, err)
 	}
 	return &settledLetter{api.Settled{Sequence: in.Sequence, Action: "retried"}}, nil
 }
@@ -105,12 +105,12 @@ func (s *Service) dropLetter(ctx context.Context, in *letterInput) (*settledLett
 		err = s.deps.Letters.Drop(ctx, in.Sequence)
 	}
 	if err != nil {
-		return nil, s.letterProblem(err)
+		return nil, s.letterProblem(ctx, err)
 	}
 	return &settledLetter{api.Settled{Sequence: in.Sequence, Action: "dropped"}}, nil
 }
 
-func (s *Service) letterProblem(err error) error {
+func (s *Service) letterProblem(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, pipeline.ErrNoLetter):
 		err = api.NewProblem(http.StatusNotFound, api.CodeNotFound, "sequence", "there is no such dead letter")
@@ -125,7 +125,7 @@ func (s *Service) letterProblem(err error) error {
 	case errors.Is(err, pipeline.ErrRemembered):
 		err = api.NewProblem(http.StatusServiceUnavailable, api.CodeStreamUnavailable, "", "the stream takes the message for the one refused a moment ago")
 	}
-	return s.problem(err)
+	return s.problem(ctx, err)
 }
 
 func viewLetter(l pipeline.Letter) api.DeadLetter {

@@ -44,17 +44,17 @@ type episodePage struct{ Body api.EpisodePage }
 func (s *Service) recent(ctx context.Context, in *recentInput) (*episodePage, error) {
 	q, sel, err := s.recentQuery(in)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	stale, err := s.fresh(ctx, sel.Project, in.At)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	n := q.Limit
 	q.Limit = oneMore(n)
 	episodes, err := s.deps.Store.Recent(ctx, sel, q)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	episodes, more := page(episodes, n)
 	out := api.EpisodePage{Episodes: []api.Episode{}, Stale: stale}
@@ -101,7 +101,7 @@ func (s *Service) endSession(ctx context.Context, in *endSessionInput) (*written
 	}
 	project, err := s.project(in.ProjectParam)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	if body.Session != "" && body.Session != in.ID {
 		return nil, invalid("session", "differs from the session in the path")
@@ -109,17 +109,17 @@ func (s *Service) endSession(ctx context.Context, in *endSessionInput) (*written
 	body.Session = in.ID
 	ended := events.SessionEnded{Scope: body.In(project), Cause: events.EndCause(body.Cause)}
 	if err := s.checkEnd(&ended); err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	out, err := s.once(ctx, project, "POST /v1/sessions/end "+in.ID, in.Key, in.RawBody, func(a attempt) (*written, error) {
 		meta := events.Meta{ID: events.HashID(a.correlation), Source: source, CorrelationID: a.correlation}
 		if _, err := s.deps.Publisher.Publish(ctx, meta, ended); err != nil {
-			return nil, s.unpublished("", err)
+			return nil, s.unpublished(ctx, "", err)
 		}
 		return &written{Status: http.StatusAccepted, Body: &api.Written{CorrelationID: a.correlation, Status: statusAccepted}}, nil
 	})
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	out.Body.Warnings = append(out.Body.Warnings, warnings...)
 	return out, nil

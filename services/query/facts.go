@@ -42,17 +42,17 @@ type factPage struct{ Body api.FactPage }
 func (s *Service) listFacts(ctx context.Context, in *listFactsInput) (*factPage, error) {
 	sel, q, err := s.factQuery(in)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	stale, err := s.fresh(ctx, sel.Project, in.At)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	n := q.Limit
 	q.Limit = oneMore(n)
 	facts, err := s.deps.Store.Facts(ctx, sel, q)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	facts, more := page(facts, n)
 	out := api.FactPage{Facts: []api.Fact{}, Stale: stale}
@@ -123,22 +123,22 @@ func (s *Service) factAnswer(f store.Fact, stale bool) *fact {
 func (s *Service) getFact(ctx context.Context, in *getFactInput) (*fact, error) {
 	sel, err := s.within(in.FactParam)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	stale, err := s.fresh(ctx, sel.Project, in.At)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	if in.Revision > 0 {
 		f, err := s.deps.Store.Version(ctx, sel, memory.Address{ID: in.ID, Revision: in.Revision})
 		if err != nil {
-			return nil, s.problem(err)
+			return nil, s.problem(ctx, err)
 		}
 		return s.factAnswer(f, stale), nil
 	}
 	f, err := s.known(ctx, sel, in.ID)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	return s.factAnswer(f, stale), nil
 }
@@ -162,15 +162,15 @@ type history struct{ Body api.History }
 func (s *Service) history(ctx context.Context, in *FactParam) (*history, error) {
 	sel, err := s.within(*in)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	f, err := s.deps.Store.Fact(ctx, sel, in.ID)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	changes, err := s.changes(ctx, f)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	return &history{api.History{FactID: in.ID, Changes: changes}}, nil
 }
@@ -183,7 +183,7 @@ func (s *Service) logged(ctx context.Context, f store.Fact) (records []audit.Rec
 		records, err = s.deps.Log.History(ctx, f.Scope.Project, f.ID)
 	}
 	if err != nil {
-		s.failed(err)
+		s.failed(ctx, err)
 		return nil, 0
 	}
 	return records, last
@@ -225,11 +225,11 @@ type explanation struct{ Body api.Explanation }
 func (s *Service) explain(ctx context.Context, in *FactParam) (*explanation, error) {
 	sel, err := s.within(*in)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	f, err := s.deps.Store.Fact(ctx, sel, in.ID)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	now := s.deps.Now()
 	out := api.Explanation{
@@ -237,11 +237,11 @@ func (s *Service) explain(ctx context.Context, in *FactParam) (*explanation, err
 		Episodes: []api.Episode{}, Versions: []api.Fact{}, Entities: []api.Entity{},
 	}
 	if err := s.addSources(ctx, f, &out, now); err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	changes, err := s.changes(ctx, f)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	if n := len(changes); n > 0 {
 		out.Decision = &changes[n-1]

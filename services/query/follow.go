@@ -87,7 +87,7 @@ func (s *Service) sendEvents(remote string, effects func(context.Context) iter.S
 		f := follower{to: newCounted(c), heartbeat: s.config.heartbeat(), stopping: httpserver.Stopping(ctx)}
 		defer f.to.done()
 		if err := f.send(ctx, effects); err != nil {
-			s.failed(err)
+			s.failed(ctx, err)
 			panic(http.ErrAbortHandler)
 		}
 	}}, nil

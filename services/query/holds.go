@@ -32,7 +32,7 @@ type holdPage struct{ Body api.HoldPage }
 func (s *Service) listHolds(ctx context.Context, in *listHoldsInput) (*holdPage, error) {
 	sel, err := s.factSelector(in.SelectorParams)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	n, err := limit(in.Limit, 100)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Service) listHolds(ctx context.Context, in *listHoldsInput) (*holdPage,
 	}
 	holds, err := s.deps.Store.ListHolds(ctx, sel, q)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	holds, more := page(holds, n)
 	out := api.HoldPage{Holds: []api.Hold{}}
@@ -68,7 +68,7 @@ type releaseInput struct {
 func (s *Service) releaseHold(ctx context.Context, in *releaseInput) (*written, error) {
 	project, err := s.project(in.ProjectParam)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	out, err := s.once(ctx, project, "release "+in.ID, in.Key, nil, func(a attempt) (*written, error) {
 		held, err := s.deps.Store.ListHolds(ctx, scope.Selector{Project: project}, store.HoldQuery{ID: in.ID, Limit: 1})
@@ -84,7 +84,7 @@ func (s *Service) releaseHold(ctx context.Context, in *releaseInput) (*written, 
 			HoldID:     in.ID,
 		})
 	})
-	return out, s.problem(err)
+	return out, s.problem(ctx, err)
 }
 
 func viewHold(h store.Hold) api.Hold {

@@ -32,7 +32,7 @@ type ledger struct{ Body api.Ledger }
 func (s *Service) ledger(ctx context.Context, in *ledgerInput) (*ledger, error) {
 	sel, err := s.factSelector(in.SelectorParams)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	var rules []string
 	for _, r := range s.deps.Rules {
@@ -42,7 +42,7 @@ func (s *Service) ledger(ctx context.Context, in *ledgerInput) (*ledger, error) 
 	}
 	accounts, err := s.deps.Store.Accounts(ctx, sel, rules)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	return &ledger{viewLedger(accounts, in.Accounts)}, nil
 }
@@ -89,7 +89,7 @@ func (s *Service) digest(ctx context.Context, in *digestInput) (*digest, error) 
 	}
 	sum, err := store.Digest(ctx, s.deps.Store, mode)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	return &digest{api.Digest{Digest: sum, Content: in.Content}}, nil
 }

@@ -59,13 +59,13 @@ func routerProblem(status int, msg string, errs []error) *api.Problem {
 
 // problem maps an error to what its caller is told. Errors that are nobody's
 // fault but ours keep their text out of the answer.
-func (s *Service) problem(err error) error {
+func (s *Service) problem(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
 	p := explained(err)
 	if p == nil {
-		s.failed(err)
+		s.failed(ctx, err)
 		p = api.NewProblem(http.StatusServiceUnavailable, api.CodeStoreUnavailable, "", "a dependency does not answer; see /readyz")
 	}
 	if p.Status == http.StatusServiceUnavailable || p.Status == http.StatusTooManyRequests {
@@ -76,12 +76,12 @@ func (s *Service) problem(err error) error {
 
 // failed records what the caller is not told. A caller who went away is no
 // failure.
-func (s *Service) failed(err error) {
+func (s *Service) failed(ctx context.Context, err error) {
 	if errors.Is(err, context.Canceled) {
-		s.deps.Logger.Debug("query: caller went away", "error", err)
+		s.deps.Logger.DebugContext(ctx, "query: caller went away", "error", err)
 		return
 	}
-	s.deps.Logger.Warn("query: request failed", "error", err)
+	s.deps.Logger.WarnContext(ctx, "query: request failed", "error", err)
 }
 
 // explained is the problem that an error stands for, nil where it stands for

@@ -13,7 +13,7 @@ import (
 // unpublished says why something was not published: because it never can be, or
 // because the stream does not take it now. field is the part of the body that it
 // was, empty for the whole.
-func (s *Service) unpublished(field string, err error) error {
+func (s *Service) unpublished(ctx context.Context, field string, err error) error {
 	var refused *events.FieldError
 	switch {
 	case errors.As(err, &refused):
@@ -24,7 +24,7 @@ func (s *Service) unpublished(field string, err error) error {
 	case pipeline.IsReject(err):
 		return api.NewProblem(http.StatusRequestEntityTooLarge, api.CodeBodyTooLarge, either(field, "body"), "is more than the stream takes")
 	}
-	s.failed(err)
+	s.failed(ctx, err)
 	if errors.Is(err, pipeline.ErrBacklog) {
 		return api.NewProblem(http.StatusTooManyRequests, api.CodeRateLimited, field, "too much of what was said waits to be stored")
 	}

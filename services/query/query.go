@@ -57,10 +57,10 @@ type AuditLog interface {
 
 // Service answers over HTTP.
 type Service struct {
-	config  Config
-	deps    Deps
-	engine  *retrieval.Engine
-	handler http.Handler
+	config    Config
+	deps      Deps
+	engine    *retrieval.Engine
+	handler   http.Handler
 	followers followers
 }
 

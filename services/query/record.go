@@ -41,7 +41,7 @@ func (s *Service) record(ctx context.Context, in *recordInput) (*written, error)
 	}
 	project, err := s.project(in.ProjectParam)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	most, err := s.patience(body.Timeout)
 	if err != nil {
@@ -49,14 +49,14 @@ func (s *Service) record(ctx context.Context, in *recordInput) (*written, error)
 	}
 	said, err := s.recorded(body, body.In(project))
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	said.wait, said.most = body.Wait || in.Wait, most
 	out, err := s.once(ctx, project, "POST /v1/episodes", in.Key, in.RawBody, func(a attempt) (*written, error) {
 		return s.publishRecord(ctx, a.correlation, said)
 	})
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	out.Body.Warnings = append(out.Body.Warnings, warnings...)
 	return out, nil
@@ -202,7 +202,7 @@ func (s *Service) publishRecord(ctx context.Context, correlation string, r said)
 	if r.wait && len(rules) > 0 {
 		var err error
 		if w, err = s.listen(ctx, r.owner.Project, correlation); err != nil {
-			return nil, s.unpublished("", err)
+			return nil, s.unpublished(ctx, "", err)
 		}
 		defer w.stop()
 	}
@@ -211,7 +211,7 @@ func (s *Service) publishRecord(ctx context.Context, correlation string, r said)
 		ids[i] = either(r.ids[i], events.HashID(correlation, strconv.Itoa(i)))
 		receipt, err := s.deps.Publisher.Publish(ctx, events.Meta{ID: ids[i], Source: source, CorrelationID: correlation}, p)
 		if err != nil {
-			return nil, s.unpublished(fmt.Sprintf("messages[%d]", i), err)
+			return nil, s.unpublished(ctx, fmt.Sprintf("messages[%d]", i), err)
 		}
 		answer.Episodes = append(answer.Episodes, api.Accepted{ID: ids[i], Sequence: receipt.Sequence})
 		answer.At = seal(token{Scope: r.owner.Tokens(), Source: source, Episode: ids[i]})

@@ -64,7 +64,7 @@ func (s *Service) report(ctx context.Context, in *reportInput) (*huma.StreamResp
 		q.Limit = 1000
 	}
 	if q.Selector, err = s.factSelector(in.SelectorParams); err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	if q.From, err = instant("from", in.From); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (s *Service) report(ctx context.Context, in *reportInput) (*huma.StreamResp
 	}
 	rows, err := r.rows(ctx, s.deps.Log, q)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	if in.Format == "csv" {
 		return csvOf(r.columns, rows), nil

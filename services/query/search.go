@@ -35,19 +35,19 @@ func (s *Service) search(ctx context.Context, in *searchInput) (*found, error) {
 	}
 	project, err := s.project(in.ProjectParam)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	q, err := s.question(project, body)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	stale, err := s.fresh(ctx, project, body.At)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	results, err := s.engine.Search(ctx, q)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	s.returned(ctx, results)
 	out := s.viewFound(results, body.Explain)

@@ -41,10 +41,10 @@ type exportInput struct {
 	Content bool `query:"content" doc:"Leave out wall-clock fields, to compare two installations."`
 }
 
-func (s *Service) export(_ context.Context, in *exportInput) (*huma.StreamResponse, error) {
+func (s *Service) export(ctx context.Context, in *exportInput) (*huma.StreamResponse, error) {
 	sel, err := s.factSelector(in.SelectorParams)
 	if err != nil {
-		return nil, s.problem(err)
+		return nil, s.problem(ctx, err)
 	}
 	mode := memory.ExportFull
 	if in.Content {
@@ -102,7 +102,7 @@ func (s *Service) lines(produce func(ctx context.Context, write func(any) error)
 			return
 		}
 		if sent.bytes > 0 || c.Context().Err() != nil {
-			s.failed(err)
+			s.failed(c.Context(), err)
 			panic(http.ErrAbortHandler)
 		}
 		s.tell(c, err)
@@ -111,7 +111,7 @@ func (s *Service) lines(produce func(ctx context.Context, write func(any) error)
 
 // tell answers with the problem that err stands for.
 func (s *Service) tell(c huma.Context, err error) {
-	err = s.problem(err)
+	err = s.problem(c.Context(), err)
 	var more huma.HeadersError
 	if errors.As(err, &more) {
 		for name, values := range more.GetHeaders() {

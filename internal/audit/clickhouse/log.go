@@ -123,6 +123,22 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 	return &Log{conn: conn, place: to}, nil
 }
 
+// Reach returns nil if the server answers and lets us in. It changes nothing there,
+// and the database may be missing yet.
+func Reach(ctx context.Context, cfg Config) (err error) {
+	opt, err := cfg.options()
+	if err != nil {
+		return err
+	}
+	opt.Auth.Database = ""
+	conn, err := clickhouse.Open(opt)
+	if err != nil {
+		return plain(err)
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	return plain(conn.Ping(ctx))
+}
+
 // ensureDatabase looks first: who may not create databases may use one that is
 // there. The connection names no database, because a server refuses one that
 // names a database it lacks.

@@ -60,6 +60,20 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return s, nil
 }
 
+// Reach returns nil if the server answers and lets us in. It changes nothing there.
+func Reach(ctx context.Context, cfg Config) (err error) {
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	logging.Disable()
+	client, err := connect(cfg.withDefaults().URL, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	return explain(client.Ping(ctx).Err())
+}
+
 func (s *Store) open(ctx context.Context) error {
 	s.checkServer(ctx)
 	choose := s.chooseInUse

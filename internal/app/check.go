@@ -1,0 +1,112 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"palimpsest/internal/audit/clickhouse"
+	"palimpsest/internal/broker"
+	"palimpsest/internal/config"
+	"palimpsest/internal/store/redis"
+)
+
+// checkLimit is how long a server has to answer a check.
+const checkLimit = 5 * time.Second
+
+type configCheckCommand struct {
+	Offline bool `help:"Leave out whether the servers that it names can be reached."`
+}
+
+// Run implements the command. It changes nothing anywhere.
+func (c *configCheckCommand) Run(inv *invocation) error {
+	cfg, settings, err := inv.configuration(nil)
+	if err != nil {
+		return err
+	}
+	if err := writable(cfg.Data); err != nil {
+		return err
+	}
+	if !c.Offline {
+		if err := reachAll(inv.ctx, *cfg, settings); err != nil {
+			return err
+		}
+	}
+	return inv.print(map[string]bool{"ok": true}, func(w io.Writer) { _, _ = fmt.Fprintln(w, "ok") })
+}
+
+// server is one that the configuration names.
+type server struct {
+	key, url string
+	reach    func(context.Context) error
+}
+
+func (c Config) servers() (all []server) {
+	if c.NATS.URL != natsEmbedded {
+		all = append(all, server{"nats.url", c.NATS.URL, func(ctx context.Context) error {
+			if err := dialOne(ctx, c.NATS.URL); err != nil {
+				return err
+			}
+			conn, err := broker.Connect(ctx, c.connection("palimpsest-check"))
+			if err == nil {
+				conn.Close()
+			}
+			return err
+		}})
+	}
+	if c.Memory != backendFile {
+		all = append(all, server{"memory", c.Memory, func(ctx context.Context) error { return redis.Reach(ctx, c.redis()) }})
+	}
+	if c.Audit != backendFile {
+		all = append(all, server{"audit", c.Audit, func(ctx context.Context) error { return clickhouse.Reach(ctx, c.clickHouse()) }})
+	}
+	return all
+}
+
+// dialOne returns nil if one of the servers of a cluster takes a connection. The
+// client would try again until the check ends, and not say why.
+func dialOne(ctx context.Context, urls string) (err error) {
+	for address := range strings.SplitSeq(urls, ",") {
+		u, parsed := url.Parse(strings.TrimSpace(address))
+		if parsed != nil {
+			continue // the client is to say what it thinks of it
+		}
+		var dialer net.Dialer
+		conn, failed := dialer.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "4222")))
+		if failed == nil {
+			return conn.Close()
+		}
+		err = failed
+	}
+	return err
+}
+
+// reachAll names each server that cannot be reached, with where its setting
+// stands.
+func reachAll(ctx context.Context, cfg Config, settings *config.Settings) error {
+	ctx, cancel := context.WithTimeout(ctx, checkLimit)
+	defer cancel()
+	origins := map[string]config.Origin{}
+	for _, s := range settings.All() {
+		origins[s.Key] = s.Origin
+	}
+	servers := cfg.servers()
+	errs := make([]error, len(servers))
+	var asked sync.WaitGroup
+	for i, s := range servers {
+		asked.Go(func() {
+			if err := s.reach(ctx); err != nil {
+				errs[i] = fmt.Errorf("%s: %s: %s cannot be reached: %w", origins[s.key], s.key, config.MaskURL(s.url), reason(err))
+			}
+		})
+	}
+	asked.Wait()
+	return errors.Join(errs...)
+}
