@@ -19,6 +19,10 @@ type Deps struct {
 	Log      audit.Writer
 	// Kept has the effects that AUDIT dropped; nil where nothing has.
 	Kept audit.Keeper
+	// End and Tail are for a Log that may be restored from an older copy while it
+	// is written to: where it goes, and what it lacks. Nil for one that cannot.
+	End  LogEnd
+	Tail audit.Tail
 	// Stored names the scopes that the store holds, for [Service.Heal]; nil
 	// compares only those that AUDIT or the audit log holds.
 	Stored store.Exporter
@@ -33,6 +37,7 @@ type Service struct {
 	cfg  Config
 	deps Deps
 	own  own
+	end  end
 }
 
 // New returns the service, or an error that names what is wrong.
@@ -62,6 +67,7 @@ func (s *Service) Stages() []pipeline.Stage {
 		pipeline.Consume("consolidator-projector", pipeline.On(s.project)),
 		pipeline.ConsumeBatch("consolidator-auditlog", s.cfg.SinkSize, s.cfg.SinkWait, s.sink),
 		pipeline.ConsumeBatch("consolidator-access", s.cfg.AccessSize, s.cfg.AccessWait, s.access),
+		pipeline.Clock("consolidator-logend", endInterval, nil, s.watchEnd),
 	}
 }
 

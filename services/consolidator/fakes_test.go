@@ -279,6 +279,13 @@ type memoryLog struct {
 	records map[[2]uint64]audit.Record
 }
 
+func (l *memoryLog) LastSequence(context.Context) (last uint64, err error) {
+	for _, r := range l.records {
+		last = max(last, r.Sequence)
+	}
+	return last, nil
+}
+
 func (l *memoryLog) Write(_ context.Context, effects []events.Event[events.EffectCommitted]) error {
 	for _, e := range effects {
 		for _, r := range audit.Records(e) {

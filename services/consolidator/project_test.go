@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -123,6 +124,37 @@ func TestLogCatchesUp(t *testing.T) {
 	}
 }
 
+// TestP7FaultAuditLogIsRestoredWhileItIsWritten: a log that comes back with less
+// gets it back before anything newer hides the hole, and while nothing is written.
+func TestP7FaultAuditLogIsRestoredWhileItIsWritten(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.deps.End, b.deps.Tail = b.log, b.journal
+	commit := func(n uint64) {
+		t.Helper()
+		b.mustCommit(t, turn(t, n+1, n, fmt.Sprintf("f%d", n)))
+	}
+	restore := func(kept uint64) {
+		maps.DeleteFunc(b.log.records, func(at [2]uint64, _ audit.Record) bool { return at[0] > kept })
+		b.end.due = time.Time{} // long after the last look
+	}
+	for n := range uint64(5) {
+		commit(n)
+	}
+	if err := b.sink(t.Context(), b.journal.effects); err != nil || len(b.log.records) != 5 {
+		t.Fatalf("%d records, %v", len(b.log.records), err)
+	}
+	restore(2)
+	commit(5)
+	if err := b.sink(t.Context(), b.journal.effects[5:]); err != nil || len(b.log.records) != 6 {
+		t.Errorf("written to: %d records, %v", len(b.log.records), err)
+	}
+	restore(0)
+	if _, err := b.watchEnd(t.Context(), noon); err != nil || len(b.log.records) != 6 {
+		t.Errorf("left alone: %d records, %v", len(b.log.records), err)
+	}
+}
+
 // otherHistory is a log that has one revision of another history.
 type otherHistory struct {
 	*memoryLog
@@ -186,7 +218,7 @@ func TestConfig(t *testing.T) {
 	if _, err := New(Config{}, Deps{}); err == nil {
 		t.Error("no dependencies pass")
 	}
-	if n := len(newBench(t).Stages()); n != 4 {
+	if n := len(newBench(t).Stages()); n != 5 {
 		t.Errorf("%d stages", n)
 	}
 }

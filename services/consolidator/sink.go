@@ -15,6 +15,17 @@ import (
 // another history than the log's can never be written: it becomes a dead letter,
 // and keeps no other scope's from the log.
 func (s *Service) sink(ctx context.Context, in []events.Event[events.EffectCommitted]) error {
+	if err := s.refill(ctx); err != nil {
+		return err
+	}
+	if err := s.log(ctx, in); err != nil {
+		return err
+	}
+	s.wrote(in)
+	return nil
+}
+
+func (s *Service) log(ctx context.Context, in []events.Event[events.EffectCommitted]) error {
 	err := s.deps.Log.Write(ctx, in)
 	if errors.Is(err, audit.ErrOtherHistory) {
 		return pipeline.Reject(events.CodeIDConflict, "revision", fmt.Errorf("write audit log: %w", err))
@@ -67,7 +78,7 @@ func (s *Service) CopyOne(ctx context.Context, from audit.Tail, sequence uint64)
 		if e.Sequence != sequence {
 			break
 		}
-		return true, s.sink(ctx, []events.Event[events.EffectCommitted]{e})
+		return true, s.log(ctx, []events.Event[events.EffectCommitted]{e})
 	}
 	return false, nil
 }
@@ -78,7 +89,7 @@ func (s *Service) copyBatch(ctx context.Context, batch []events.Event[events.Eff
 	if len(batch) == 0 {
 		return 0, nil
 	}
-	err = s.sink(ctx, batch)
+	err = s.log(ctx, batch)
 	switch {
 	case err == nil:
 		return len(batch), nil
@@ -86,7 +97,7 @@ func (s *Service) copyBatch(ctx context.Context, batch []events.Event[events.Eff
 		return 0, err
 	}
 	for i := range batch {
-		switch one := s.sink(ctx, batch[i:i+1]); {
+		switch one := s.log(ctx, batch[i:i+1]); {
 		case one == nil:
 			copied++
 		case !pipeline.IsReject(one):
