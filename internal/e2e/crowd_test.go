@@ -6,8 +6,13 @@ import (
 	"time"
 )
 
-// pace is how often each of a crowd speaks.
-const pace = time.Second
+const (
+	// pace is how often each of a crowd speaks.
+	pace = 2 * time.Second
+	// longest is how many turns one has at most. Of the hundredth the rule sleep
+	// makes a range that ends wherever the others are by then.
+	longest = 99
+)
 
 // crowd is people who speak at their pace, whatever becomes of the engines: who
 // gets an error says it again, and then what is overdue.
@@ -21,10 +26,9 @@ type crowd struct {
 	slowest      time.Duration // of what they were answered
 }
 
-// gather makes as many people as episodes are to be said a second.
+// gather makes a crowd that says so many episodes a second.
 func gather(c *cluster, load int) *crowd {
-	const longest = 300 // turns: minutes for all outages
-	return &crowd{c: c, scripts: scripts(load, longest)}
+	return &crowd{c: c, scripts: scripts(load*int(pace/time.Second), longest)}
 }
 
 // told counts what was acknowledged by now, and the errors.
