@@ -213,3 +213,19 @@ func TestValidate(t *testing.T) {
 		}
 	}
 }
+
+// TestReach: a server that is there lets us in, also where its database is yet to
+// be made, and one that is not does not.
+func TestReach(t *testing.T) {
+	t.Parallel()
+	clickhousetest.Each(t, func(t *testing.T, dsn func(testing.TB) string) {
+		way, relayed := through(t, dsn(t), nil, "")
+		if err := clickhouse.Reach(t.Context(), clickhouse.Config{DSN: relayed}); err != nil {
+			t.Error(err)
+		}
+		way.cut()
+		if err := clickhouse.Reach(t.Context(), clickhouse.Config{DSN: relayed}); err == nil {
+			t.Error("reached a server that is away")
+		}
+	})
+}

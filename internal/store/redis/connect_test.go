@@ -173,3 +173,20 @@ func pass(to, from net.Conn) {
 	_ = to.Close()
 	_ = from.Close()
 }
+
+// TestReach: a server that is there lets us in, and keeps nothing of it.
+func TestReach(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig(t)
+	if err := Reach(t.Context(), cfg); err != nil {
+		t.Error(err)
+	}
+	client, err := connect(cfg.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if n, err := client.Exists(t.Context(), cfg.Namespace+":witness").Result(); err != nil || n != 0 {
+		t.Errorf("%d witnesses, %v", n, err)
+	}
+}
