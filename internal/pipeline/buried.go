@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -35,6 +37,18 @@ func (k *keeper) markBuried(ctx context.Context, c conclusion) error {
 	return err
 }
 
+// marks are those of one consumer, as they were a moment ago: whoever takes over
+// asks about all that the last replica held.
+type marks struct {
+	mu    sync.Mutex
+	known map[uint64]bool
+	asked time.Time
+}
+
+// marksFor is how long marks are trusted. What is marked and not ended comes again
+// when its ack wait ends, and that is longer.
+const marksFor = time.Second
+
 // wasBuried reports whether the process that marked a message died before it
 // ended it. Handled now, it would be taken, and missing wherever its stream is
 // read again.
@@ -42,10 +56,18 @@ func (k *keeper) wasBuried(ctx context.Context, sequence uint64, deliveries int)
 	if !k.binding.pinned || deliveries <= 1 {
 		return false, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, k.rt.cfg.PublishTimeout)
-	defer cancel()
-	marks, err := marksOf(ctx, k.rt.js, k.buriedSubject(sequence))
-	return len(marks) > 0, err
+	k.marks.mu.Lock()
+	defer k.marks.mu.Unlock()
+	if began := time.Now(); began.Sub(k.marks.asked) > marksFor {
+		ctx, cancel := context.WithTimeout(ctx, k.rt.cfg.PublishTimeout)
+		defer cancel()
+		known, err := buriedBy(ctx, k.rt.js, k.binding.streamID, k.binding.name)
+		if err != nil {
+			return false, err
+		}
+		k.marks.known, k.marks.asked = known, began
+	}
+	return k.marks.known[sequence], nil
 }
 
 func (k *keeper) buriedSubject(sequence uint64) string {

@@ -25,6 +25,7 @@ type keeper struct {
 	point   string // stage of the failpoints
 	binding *binding
 	lanes   *lanes
+	marks   marks
 	meter   *meter
 	log     *slog.Logger
 	// handlers ends when handlers must.
