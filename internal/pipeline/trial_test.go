@@ -20,7 +20,16 @@ func (b *bench) outlived(n int) {
 	if err != nil {
 		b.tb.Fatal(err)
 	}
-	waiting := int(consumer.CachedInfo().NumPending)
+	stream, err := b.js.Stream(b.context(), "EPISODES")
+	if err != nil {
+		b.tb.Fatal(err)
+	}
+	// The stream acknowledges a message before it tells its consumers of it.
+	waiting := int(stream.CachedInfo().State.Msgs)
+	b.eventually("the consumer knows of all", func() bool {
+		info, err := consumer.Info(b.context())
+		return err == nil && int(info.NumPending) == waiting
+	})
 	for range n {
 		batch, err := consumer.Fetch(waiting, jetstream.FetchMaxWait(patience))
 		if err != nil {
