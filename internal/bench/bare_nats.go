@@ -50,7 +50,7 @@ func declareBare(ctx context.Context, url string) error {
 	}
 	_, err = js.CreateStream(ctx, jetstream.StreamConfig{
 		Name: "EPISODES", Subjects: []string{"palimpsest.episodes.*.*.*.*"}, Retention: jetstream.LimitsPolicy,
-		Storage: jetstream.FileStorage, Replicas: 1, Duplicates: 100 * time.Millisecond, AllowDirect: true,
+		Storage: jetstream.FileStorage, Replicas: 1, Duplicates: 100 * time.Millisecond,
 	})
 	if err != nil {
 		return fmt.Errorf("create stream: %w", err)

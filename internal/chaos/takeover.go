@@ -55,8 +55,8 @@ func (t TakeOver) late(limit time.Duration) bool {
 	return t.Never || !t.Alone && t.PinnedMS > limit.Milliseconds()
 }
 
-// takeOvers follows all partitions when a reader is killed. Which of them it had
-// nobody tells: those whose pin is given to another one. Where a second reader is
+// takeOvers follows all partitions when a reader is killed. Nobody tells which
+// it had: they are those whose pin another one gets. Where a second reader is
 // killed meanwhile, all begins anew.
 type takeOvers struct {
 	js jetstream.JetStream

@@ -54,7 +54,7 @@ func (w *watch) String() string {
 	return w.waiting
 }
 
-// errNobody: no process can be asked, since they start.
+// errNobody: no process can be asked, while all of them start.
 var errNobody = errors.New("nobody can be asked")
 
 // ledger asks the process that answers at an address.

@@ -153,7 +153,7 @@ func (i *process) dieAt(d death, stories []*story) {
 	}
 }
 
-// diesAt is [instance.dieAt] for a point that may not be met: the program is
+// diesAt is [process.dieAt] for a point that may not be met: the program is
 // killed when the time is over.
 func (i *process) diesAt(d death, stories []*story, within time.Duration) bool {
 	i.t.Helper()

@@ -40,8 +40,8 @@ type Point struct{ Stage, Step string }
 // String returns "stage/step".
 func (p Point) String() string { return p.Stage + "/" + p.Step }
 
-// Points lists every point there is, stages in the order in which data meets
-// them. Stages that are not services' are named after their consumer or clock.
+// Points lists every point there is but that of consolidator-logend, which
+// publishes nothing, stages in the order in which data meets them. Stages that are not services' are named after their consumer or clock.
 func Points() []Point {
 	var out []Point
 	add := func(stage string, steps ...string) {

@@ -81,7 +81,7 @@ func (b *bench) context() context.Context {
 func (b *bench) stream(name string, retention jetstream.RetentionPolicy, subjects ...string) jetstream.Stream {
 	b.tb.Helper()
 	cfg := jetstream.StreamConfig{
-		Name: name, Subjects: subjects, Retention: retention, Duplicates: 100 * time.Millisecond, AllowDirect: true,
+		Name: name, Subjects: subjects, Retention: retention, Duplicates: 100 * time.Millisecond,
 	}
 	if name == "EPISODES" {
 		cfg.SubjectTransform = &jetstream.SubjectTransformConfig{

@@ -34,8 +34,8 @@ type owed struct {
 	since    time.Time
 }
 
-// maxOwed is how long. What the streams do not take for longer is met again by
-// whoever looks for what is overdue.
+// maxOwed is how long an outage is short. What the streams do not take for longer
+// is met again by whoever looks for what is overdue.
 const maxOwed = time.Minute
 
 func newTicker(rt *Runtime, service string, stage Stage) *ticker {

@@ -35,7 +35,7 @@ type state int
 const (
 	queued   state = iota
 	gated          // held, and not let through
-	running        // its handler is
+	running        // its handler runs
 	settling       // its handler has answered, and the broker is told
 	parked         // to be tried again when its timer fires
 )

@@ -6,7 +6,7 @@
 // Keys, scripts and transactions are miniredis's. The search commands are this
 // package's: queries are parsed, and evaluated exactly, over the hashes in
 // memory. testdata holds what Redis 8.0.2 with RediSearch 8.0 answered to the
-// same commands, and 8.4.10 answers it too; record it anew with
+// same commands, and RediSearch 8.4.10 answers the same; record it anew with
 //
 //	TEST_REDIS_URL=redis://… go test ./internal/redistest -update
 //

@@ -9,7 +9,7 @@
 // append means that the row is behind: it is rolled forward from AUDIT and the
 // batch judged again. Whatever is delivered twice finds its watermark moved or
 // its outcome known. A projector tails AUDIT and rolls any scope forward that
-// is behind; a sink copies AUDIT into the audit log; accesses are coalesced
+// is behind; a sink copies AUDIT into the audit log, and again what the log had and lost; accesses are coalesced
 // into the store's statistics.
 //
 // It may not decide, extract, call a model or generate anything at random: an

@@ -19,8 +19,8 @@ type LogEnd interface {
 
 const (
 	// endInterval is how often the end of the audit log is looked at while
-	// nothing is written, and endRest at least, in checks, the time between two:
-	// the larger a log, the longer it takes to say.
+	// nothing is written. Between two looks lies at least endRest times what the
+	// last one took: the larger a log, the longer it takes.
 	endInterval = 10 * time.Second
 	endRest     = 100
 )
@@ -34,8 +34,9 @@ type end struct {
 
 // refill copies into the audit log what it had and lost: it was restored from an
 // older copy while it was written to. That shows only until something newer is
-// written, so it is looked at before. A hole stays where whoever fills it dies in
-// the midst of it while another, who saw nothing of what was lost, writes on.
+// written, so it is looked at before. One that is over within the pause between
+// two looks is not seen. A hole stays where whoever fills it dies in the midst of
+// it while another, who saw nothing of what was lost, writes on.
 func (s *Service) refill(ctx context.Context) error {
 	if s.deps.End == nil || s.deps.Tail == nil {
 		return nil

@@ -84,8 +84,8 @@ func (s *Store) EpisodeRange(ctx context.Context, fact scope.Scope, r events.Ran
 	})
 }
 
-// wholly is a read on which it rests what is taken for said. Where it gives less
-// than could be there, it asks whether something was lost before or meanwhile.
+// wholly is a read whose answer is taken for all that was said. Where it gives
+// less than could be there, it asks whether something was lost before or meanwhile.
 func (s *Store) wholly(ctx context.Context, most uint64, read func(*tenure) ([]memory.Episode, error)) ([]memory.Episode, error) {
 	return settled(func() ([]memory.Episode, error) {
 		t := s.tenure()
