@@ -20,7 +20,7 @@ func (s *Store) Apply(ctx context.Context, effect events.EffectCommitted, auditS
 	if err := effect.Validate(); err != nil {
 		return err
 	}
-	rows, err := s.prepareRows(effect)
+	rows, err := prepareRows(effect)
 	if err != nil {
 		return err
 	}
@@ -66,6 +66,7 @@ func (s *Store) Advance(ctx context.Context, fact scope.Scope) error {
 
 // body is a row of the projection in its stored form.
 type body struct {
+	kind   string
 	member string // its key within the scope
 	text   string
 	fields []any // beside the body; nil for a row that is no hash
@@ -97,8 +98,7 @@ func decode(what, text string, v any) error {
 	return nil
 }
 
-func (s *Store) prepareRows(effect events.EffectCommitted) (r rows, err error) {
-	p := s.place(effect.Scope)
+func prepareRows(effect events.EffectCommitted) (r rows, err error) {
 	r.ends = effect.SessionEnds
 	for _, fact := range effect.Facts {
 		f, err := prepareFact(fact)
@@ -112,8 +112,7 @@ func (s *Store) prepareRows(effect events.EffectCommitted) (r rows, err error) {
 		if err != nil {
 			return r, err
 		}
-		own := append(p.scopeFields(kindVersion, p.fact), f.identity()...)
-		r.versions = append(r.versions, body{member(kindVersion, v.ID, strconv.FormatUint(v.Revision, 10)), f.body, own})
+		r.versions = append(r.versions, body{kindVersion, member(kindVersion, v.ID, strconv.FormatUint(v.Revision, 10)), f.body, f.identity()})
 	}
 	for _, e := range effect.Entities {
 		text, err := encode("entity", e)
@@ -124,8 +123,8 @@ func (s *Store) prepareRows(effect events.EffectCommitted) (r rows, err error) {
 		for _, name := range append([]string{e.CanonicalName}, e.Aliases...) {
 			names = append(names, token(memory.EntityKey(name)))
 		}
-		own := append(p.scopeFields(kindEntity, p.fact), "id", token(e.ID), "name", strings.Join(names, ","))
-		r.others = append(r.others, body{member(kindEntity, e.ID), text, own})
+		own := []any{"id", token(e.ID), "name", strings.Join(names, ",")}
+		r.others = append(r.others, body{kindEntity, member(kindEntity, e.ID), text, own})
 	}
 	for _, h := range effect.Holds {
 		text, err := encode("hold", h)
@@ -136,16 +135,15 @@ func (s *Store) prepareRows(effect events.EffectCommitted) (r rows, err error) {
 		if h.Due != nil {
 			due = store.CeilMicros(*h.Due)
 		}
-		own := append(p.scopeFields(kindHold, p.fact), "id", token(h.ID), "oid", ordered(h.ID), "fact", token(h.FactID),
-			"held", micros(h.HeldAt), "due", due)
-		r.others = append(r.others, body{member(kindHold, h.ID), text, own})
+		own := []any{"id", token(h.ID), "oid", ordered(h.ID), "fact", token(h.FactID), "held", micros(h.HeldAt), "due", due}
+		r.others = append(r.others, body{kindHold, member(kindHold, h.ID), text, own})
 	}
 	for _, e := range effect.Edges {
 		text, err := encode("edge", e)
 		if err != nil {
 			return r, err
 		}
-		r.others = append(r.others, body{member(kindEdge, e.ID), text, nil})
+		r.others = append(r.others, body{kindEdge, member(kindEdge, e.ID), text, nil})
 	}
 	for _, o := range effect.Outcomes {
 		text, err := encode("outcome", o)
@@ -167,7 +165,7 @@ func (r rows) put(b *batch, known known) {
 		if known.versions[i] {
 			continue // a version stays as it was
 		}
-		b.do("HSET", b.place.base+v.member, append(v.fields, "b", v.text)...)
+		b.row(b.place.base+v.member, v.kind, append(v.fields, "b", v.text)...)
 		joined = append(joined, v.member)
 	}
 	for _, o := range r.others {
@@ -175,7 +173,7 @@ func (r rows) put(b *batch, known known) {
 		if o.fields == nil {
 			b.do("SET", key, o.text)
 		} else {
-			b.do("HSET", key, append(o.fields, "b", o.text)...)
+			b.row(key, o.kind, append(o.fields, "b", o.text)...)
 		}
 		joined = append(joined, o.member)
 	}
@@ -220,8 +218,7 @@ func (s *Store) putOutcomes(b *batch, effect events.EffectCommitted, texts []str
 	}
 	for i, o := range effect.Outcomes {
 		key := b.place.row(kindOutcome, strconv.FormatUint(effect.Revision, 10), strconv.Itoa(i))
-		own := append(b.place.scopeFields(kindOutcome, b.place.fact), "corr", token(o.CorrelationID), "rev", effect.Revision, "ord", i)
-		b.do("HSET", key, append(own, "b", texts[i])...)
+		b.row(key, kindOutcome, "corr", token(o.CorrelationID), "rev", effect.Revision, "ord", i, "b", texts[i])
 		b.do("PEXPIREAT", key, expires.UnixMilli())
 	}
 }

@@ -23,6 +23,7 @@ type batch struct {
 	keys     []string
 	index    map[string]int
 	guards   []any
+	own      []any // fields that rows of the scope have in common
 	commands []any
 	n, held  int
 	state    []any // fields of the state to set
@@ -56,6 +57,16 @@ func (b *batch) guard(key, field, was string) {
 func (b *batch) do(name, key string, args ...any) {
 	b.n++
 	b.commands = append(append(b.commands, name, b.key(key), len(args)), args...)
+}
+
+// row adds the writing of a row of the scope, whose fields that it has in common
+// with others are sent once.
+func (b *batch) row(key, kind string, args ...any) {
+	if b.own == nil {
+		b.own = b.place.levels(b.place.fact)
+	}
+	b.n++
+	b.commands = append(append(b.commands, "ROW", b.key(key), len(args)+2, "k", kind), args...)
 }
 
 // count changes in how many facts each word is.
@@ -147,8 +158,9 @@ func (s *Store) write(ctx context.Context, fact scope.Scope, asks func(place) []
 func (s *Store) commit(ctx context.Context, b *batch) (bool, error) {
 	counts, t := b.counts(), b.place.tenure
 	watched := t.watched.args()
-	args := make([]any, 0, len(b.guards)+len(b.commands)+len(counts)+len(b.state)+len(watched)+3)
+	args := make([]any, 0, len(b.guards)+len(b.own)+len(b.commands)+len(counts)+len(b.state)+len(watched)+4)
 	args = append(append(args, b.held), b.guards...)
+	args = append(append(args, len(b.own)), b.own...)
 	args = append(append(args, b.n), b.commands...)
 	args = append(append(append(args, counts...), len(b.state)), b.state...)
 	done, err := s.guarded(ctx, t, commitScript, b.keys, append(args, watched...)...)

@@ -161,8 +161,12 @@ func levelTag(id string) string {
 
 // scopeFields are what every indexed row says of whose it is.
 func (p place) scopeFields(kind string, s scope.Scope) []any {
+	return append([]any{"k", kind}, p.levels(s)...)
+}
+
+func (p place) levels(s scope.Scope) []any {
 	return []any{
-		"k", kind, "sc", p.tag, "p", scope.Encode(s.Project), "u", levelTag(s.User), "a", levelTag(s.Agent),
+		"sc", p.tag, "p", scope.Encode(s.Project), "u", levelTag(s.User), "a", levelTag(s.Agent),
 		"x", levelTag(s.Session), "okey", orderOf(p.fact),
 	}
 }

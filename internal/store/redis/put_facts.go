@@ -103,7 +103,7 @@ func (s *Store) putFacts(b *batch, state fields, facts []newFact, known known) {
 		if !fresh && decode("fact", old["b"], &was) != nil {
 			fresh = true // unreadable, so written over
 		}
-		own := append(b.place.scopeFields(kindFact, b.place.fact), f.fields()...)
+		own := f.fields()
 		use := use{last: micros(f.CreatedAt), strength: f.Confidence}
 		if fresh {
 			docs++
@@ -120,7 +120,7 @@ func (s *Store) putFacts(b *batch, state fields, facts []newFact, known known) {
 				b.do("HDEL", key, "v")
 			}
 		}
-		b.do("HSET", key, append(own, "use", use.String(), "prune", s.pruneAt(f.Fact, use))...)
+		b.row(key, kindFact, append(own, "use", use.String(), "prune", s.pruneAt(f.Fact, use))...)
 		seen[key] = fields{"b": f.body, "t": strings.Join(f.terms, " "), "use": use.String()}
 	}
 	if len(facts) > 0 {

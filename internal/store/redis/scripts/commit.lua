@@ -1,6 +1,7 @@
 -- Runs a list of commands over keys of one scope if every guard holds: a field
 -- of a row, or its absence as the empty string, is still what the caller read.
--- Then come the counts of words: their key, the words, and by how much each changes
+-- ROW is HSET of a row with the fields that all rows of the scope have in common,
+-- which come before the commands. Then come the counts of words: their key, the words, and by how much each changes
 -- (nothing for 1 each); then the fields of the state.
 local lost = refused(take())
 if lost then return lost end
@@ -8,9 +9,14 @@ for _ = 1, tonumber(take()) do
   local key, field, want = KEYS[tonumber(take())], take(), take()
   if (call('HGET', key, field) or '') ~= want then return 0 end
 end
+local a, b, c, d, e, f, g, h, i, j, k, l = unpack(argv, span())
 for _ = 1, tonumber(take()) do
   local name, key = take(), KEYS[tonumber(take())]
-  call(name, key, unpack(argv, span()))
+  if name == 'ROW' then
+    call('HSET', key, a, b, c, d, e, f, g, h, i, j, k, l, unpack(argv, span()))
+  else
+    call(name, key, unpack(argv, span()))
+  end
 end
 local words = tonumber(take())
 if words > 0 then
