@@ -20,9 +20,10 @@ const (
 	// ensureAgain is how long after the topology could not be made it is tried
 	// again: a cluster elects its leaders, and others make it at the same time.
 	ensureAgain = 500 * time.Millisecond
-	// ensureWait bounds one try: a cluster that has elected nobody yet drops what it
-	// is asked. What a try has made is there for the next.
-	ensureWait = 5 * time.Second
+	// ensureWait bounds the first try, and each further one twice as long: a cluster
+	// that has elected nobody yet drops what it is asked. What a try has made is
+	// there for the next.
+	ensureWait = time.Second
 	// ensureTries is how often a topology that cannot be used is looked at: in a
 	// cluster, what was just made is not seen everywhere at once.
 	ensureTries = 4
@@ -61,8 +62,9 @@ func (r *Remote) prepare(ctx context.Context, decl Declaration) error {
 	if have := r.conn.ConnectedServerVersion(); older(have, oldestServer) {
 		return fmt.Errorf("%w: the server is version %s, and %s is needed", ErrTopology, have, oldestServer)
 	}
-	for refused := 0; ; {
-		err := r.ensure(ctx, decl)
+	refused := 0
+	for wait := ensureWait; ; wait *= 2 {
+		err := r.ensure(ctx, decl, wait)
 		if errors.Is(err, ErrTopology) {
 			refused++
 		}
@@ -77,8 +79,8 @@ func (r *Remote) prepare(ctx context.Context, decl Declaration) error {
 	}
 }
 
-func (r *Remote) ensure(ctx context.Context, decl Declaration) error {
-	ctx, cancel := context.WithTimeout(ctx, ensureWait)
+func (r *Remote) ensure(ctx context.Context, decl Declaration, wait time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	return Ensure(ctx, r.js, decl)
 }
