@@ -29,6 +29,10 @@ const (
 	// readPatience is how long a reader waits for the next message before it
 	// looks whether what it waits for was purged.
 	readPatience = 2 * time.Second
+	// readBeat is how often a server says meanwhile that it serves the reader. The
+	// library asks anew after two of them, which must be less than readPatience: a
+	// request that got lost in a cluster would be waited for without end.
+	readBeat = 900 * time.Millisecond
 )
 
 // effects is a sequence of effects or the error that ended it.
@@ -176,7 +180,7 @@ func (r *reader) follow(
 	if err != nil {
 		return err
 	}
-	messages, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(ahead, r.aheadBytes()))
+	messages, err := consumer.Messages(jetstream.PullMaxMessagesWithBytesLimit(ahead, r.aheadBytes()), jetstream.PullHeartbeat(readBeat))
 	if err != nil {
 		return err
 	}

@@ -63,6 +63,9 @@ const (
 	// pastPatience is how long the next message is waited for before what there
 	// is to read is looked at again.
 	pastPatience = 2 * time.Second
+	// pastBeat is how often the broker says meanwhile that it serves the reader;
+	// twice that is less than pastPatience, or a lost request is never asked anew.
+	pastBeat = 900 * time.Millisecond
 )
 
 // handed is how far a consumer was served.
@@ -121,7 +124,7 @@ func (p *Past) follow(ctx context.Context, b *binding, at, end uint64, yield fun
 	if err != nil {
 		return err
 	}
-	messages, err := consumer.Messages(jetstream.PullMaxMessages(pastAhead))
+	messages, err := consumer.Messages(jetstream.PullMaxMessages(pastAhead), jetstream.PullHeartbeat(pastBeat))
 	if err != nil {
 		return err
 	}
