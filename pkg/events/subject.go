@@ -83,7 +83,7 @@ func DeadLetterSubject(service string, s scope.Scope) string {
 //
 //	palimpsest.trials.{consumer}.{stream}.{sequence}
 func TrialSubject(consumer, stream string, sequence uint64) string {
-	return subjectRoot + NounTrials + "." + subjectToken(consumer) + "." + subjectToken(stream) + "." + strconv.FormatUint(sequence, 10)
+	return markSubject(NounTrials, consumer, stream, sequence)
 }
 
 // BuriedSubject is where the runtime marks that a consumer buried a message of a
@@ -91,7 +91,11 @@ func TrialSubject(consumer, stream string, sequence uint64) string {
 //
 //	palimpsest.buried.{consumer}.{stream id}.{sequence}
 func BuriedSubject(consumer, streamID string, sequence uint64) string {
-	return subjectRoot + NounBuried + "." + subjectToken(consumer) + "." + subjectToken(streamID) + "." + strconv.FormatUint(sequence, 10)
+	return markSubject(NounBuried, consumer, streamID, sequence)
+}
+
+func markSubject(noun, consumer, stream string, sequence uint64) string {
+	return subjectRoot + noun + "." + subjectToken(consumer) + "." + subjectToken(stream) + "." + strconv.FormatUint(sequence, 10)
 }
 
 // subjectToken makes one token of any text; what is too long for a token is

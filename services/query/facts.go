@@ -157,14 +157,18 @@ func (s *Service) within(in FactParam) (scope.Selector, error) {
 	return scope.Selector{Project: project}, err
 }
 
+func (s *Service) factOf(ctx context.Context, in FactParam) (store.Fact, error) {
+	sel, err := s.within(in)
+	if err != nil {
+		return store.Fact{}, err
+	}
+	return s.deps.Store.Fact(ctx, sel, in.ID)
+}
+
 type history struct{ Body api.History }
 
 func (s *Service) history(ctx context.Context, in *FactParam) (*history, error) {
-	sel, err := s.within(*in)
-	if err != nil {
-		return nil, s.problem(ctx, err)
-	}
-	f, err := s.deps.Store.Fact(ctx, sel, in.ID)
+	f, err := s.factOf(ctx, *in)
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
@@ -223,11 +227,7 @@ func (s *Service) changes(ctx context.Context, f store.Fact) ([]api.Change, erro
 type explanation struct{ Body api.Explanation }
 
 func (s *Service) explain(ctx context.Context, in *FactParam) (*explanation, error) {
-	sel, err := s.within(*in)
-	if err != nil {
-		return nil, s.problem(ctx, err)
-	}
-	f, err := s.deps.Store.Fact(ctx, sel, in.ID)
+	f, err := s.factOf(ctx, *in)
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
