@@ -40,7 +40,7 @@ type Config struct {
 	// Redis shapes the memory store where Memory names one.
 	Redis redis.Config
 	// ClickHouse shapes the audit log where Audit names one.
-	ClickHouse clickhouse.Config
+	ClickHouse clickhouse.Config `yaml:"clickhouse"`
 	HTTP       httpserver.Config
 	Log        Log
 	// Telemetry is off unless a collector is named.
