@@ -27,14 +27,17 @@ func cluster(t *testing.T) (urls string, servers []*server.Server) {
 	t.Helper()
 	var routes []*url.URL
 	var ports []int
+	var taken []net.Listener
 	for range 3 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.Close()
+		taken = append(taken, l)
 		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 		routes = append(routes, &url.URL{Scheme: "nats", Host: l.Addr().String()})
+	}
+	for _, l := range taken { // all at once, so that no port is drawn twice
 		_ = l.Close()
 	}
 	all := make([]string, len(routes))

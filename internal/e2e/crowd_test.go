@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -36,6 +37,19 @@ func (p *crowd) told() (acknowledged, refused int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.acknowledged, p.refused
+}
+
+// hear waits until publishers have had so many more answers.
+func (p *crowd) hear(answers int) {
+	p.c.t.Helper()
+	acknowledged, refused := p.told()
+	before := acknowledged + refused
+	eventually(p.c.t, "publishers are answered", func() error {
+		if acknowledged, refused := p.told(); acknowledged+refused < before+answers {
+			return fmt.Errorf("%d of %d answers", acknowledged+refused-before, answers)
+		}
+		return nil
+	})
 }
 
 // calm is what was said, for others to say.

@@ -39,6 +39,9 @@ type natsServer struct {
 	environ []string
 	process *exec.Cmd
 	said    *tail
+
+	mu      sync.Mutex
+	refused []string // what it says of those who may not do something, since it runs
 }
 
 func startNATS(t testing.TB) *natsServer {
@@ -50,14 +53,20 @@ func startNATS(t testing.TB) *natsServer {
 func beginNATS(t testing.TB, cluster string) *natsServer {
 	t.Helper()
 	n := &natsServer{t: t, dir: t.TempDir(), port: "-1", cluster: cluster}
+	n.run()
+	return n
+}
+
+// run runs the server until the end of the test.
+func (n *natsServer) run() {
+	n.t.Helper()
 	n.begin()
-	t.Cleanup(func() {
+	n.t.Cleanup(func() {
 		n.kill()
-		if t.Failed() {
-			t.Logf("nats-server said:\n%s", n.said)
+		if n.t.Failed() {
+			n.t.Logf("nats-server said:\n%s", n.said)
 		}
 	})
-	return n
 }
 
 func (n *natsServer) url() string { return "nats://127.0.0.1:" + n.port }
@@ -95,6 +104,11 @@ func (n *natsServer) begin() {
 	go func() {
 		for s := bufio.NewScanner(out); s.Scan(); {
 			_, _ = n.said.Write(append(s.Bytes(), '\n'))
+			if strings.Contains(s.Text(), "Violation") {
+				n.mu.Lock()
+				n.refused = append(n.refused, s.Text())
+				n.mu.Unlock()
+			}
 			if m := listening.FindStringSubmatch(s.Text()); m != nil {
 				n.port = m[1]
 			}

@@ -38,10 +38,10 @@ func TestP1RedisForgetsUnderTwelveProcesses(t *testing.T) {
 		{"nothing", func(func()) { server.Do("FLUSHALL") }},
 	} {
 		speaking := people.speak()
-		<-time.After(age)
+		people.hear(load * int(age/time.Second))
 		restore := server.Copy()
 		copied, _ := people.told()
-		<-time.After(age)
+		people.hear(load * int(age/time.Second))
 		said, _ := people.told()
 		loss.back(restore)
 		back := time.Now()

@@ -52,8 +52,7 @@ func startGuardedNATS(t *testing.T) *natsServer {
 	for _, user := range append([]string{"operator", "publisher"}, services...) {
 		server.environ = append(server.environ, "NATS_PASSWORD_"+strings.ToUpper(user)+"=secret-"+user)
 	}
-	server.begin()
-	t.Cleanup(server.kill)
+	server.run()
 	return server
 }
 
@@ -71,9 +70,9 @@ func (c *cluster) wantPermitted() {
 		return err
 	})
 	c.together((*member).launch)
-	for line := range strings.Lines(c.nats.said.String()) {
-		if strings.Contains(line, "Violation") {
-			c.members[0].t.Errorf("refused: %s", line)
-		}
+	c.nats.mu.Lock()
+	defer c.nats.mu.Unlock()
+	for _, line := range c.nats.refused {
+		c.members[0].t.Errorf("refused: %s", line)
 	}
 }

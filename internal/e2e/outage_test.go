@@ -47,7 +47,7 @@ func TestP7EnginesAreRestarted(t *testing.T) {
 		speaking := people.speak()
 		o.begin()
 		c.tells(o.check)
-		<-time.After(away)
+		<-time.After(away) // which is the outage, whatever happens in it
 		waits := o.backlog(c)
 		o.end()
 		back := time.Now()
