@@ -83,7 +83,8 @@ func (h *house) wireDecider() (pipeline.Service, error) {
 func (h *house) wireConsolidator() (_ pipeline.Service, err error) {
 	h.consolidator, err = consolidator.New(h.cfg.Consolidator, consolidator.Deps{
 		Applier: h.timed.store, Facts: h.timed.store, Outcomes: h.timed.store, Journal: h.metrics.Journal(broker.NewJournal(h.streams.JetStream())),
-		Log: h.timed.log, Kept: h.auditLog, Stored: h.store, End: h.auditLog, Tail: broker.NewJournal(h.streams.JetStream()), Logger: h.log, Observe: h.metrics.Committed,
+		Log: h.timed.log, Kept: h.auditLog, Stored: h.store, End: h.auditLog, Tail: broker.NewJournal(h.streams.JetStream()),
+		Acknowledged: h.runtime.Acknowledged, Logger: h.log, Observe: h.metrics.Committed,
 	})
 	return h.consolidator, err
 }

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -49,6 +50,24 @@ func (rt *Runtime) Backlog(ctx context.Context) ([]Backlog, error) {
 		return nil, err
 	}
 	return out, nil
+}
+
+// Acknowledged is the stream sequence up to which all that a consumer is to read
+// was handled, by any replica, or dropped by the stream. The runtime must read it.
+func (rt *Runtime) Acknowledged(ctx context.Context, consumer string) (uint64, error) {
+	rt.mu.Lock()
+	at := slices.IndexFunc(rt.bindings, func(b *binding) bool { return b.name == consumer })
+	if at < 0 {
+		rt.mu.Unlock()
+		return 0, fmt.Errorf("pipeline: nobody reads consumer %s", consumer)
+	}
+	b := rt.bindings[at]
+	rt.mu.Unlock()
+	info, err := b.consumer.Info(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("pipeline: ask what of %s is acknowledged: %w", consumer, err)
+	}
+	return info.AckFloor.Stream, nil
 }
 
 // Streams asks the broker for the size of each stream.

@@ -1,6 +1,7 @@
 package consolidator
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 
@@ -23,6 +24,9 @@ type Deps struct {
 	// is written to: where it goes, and what it lacks. Nil for one that cannot.
 	End  LogEnd
 	Tail audit.Tail
+	// Acknowledged is the sequence up to which any process has handled what a
+	// consumer is to read; nil where there is no other process to ask about.
+	Acknowledged func(ctx context.Context, consumer string) (uint64, error)
 	// Stored names the scopes that the store holds, for [Service.Heal]; nil
 	// compares only those that AUDIT or the audit log holds.
 	Stored store.Exporter
@@ -57,6 +61,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	return &Service{cfg: cfg.WithDefaults(), deps: deps}, nil
 }
 
+// logConsumer is the consumer that fills the audit log.
+const logConsumer = "consolidator-auditlog"
+
 // Name implements [pipeline.Service].
 func (*Service) Name() string { return "consolidator" }
 
@@ -65,7 +72,7 @@ func (s *Service) Stages() []pipeline.Stage {
 	return []pipeline.Stage{
 		pipeline.Consume("consolidator-deltas", pipeline.On(s.commit)),
 		pipeline.Consume("consolidator-projector", pipeline.On(s.project)),
-		pipeline.ConsumeBatch("consolidator-auditlog", s.cfg.SinkSize, s.cfg.SinkWait, s.sink),
+		pipeline.ConsumeBatch(logConsumer, s.cfg.SinkSize, s.cfg.SinkWait, s.sink),
 		pipeline.ConsumeBatch("consolidator-access", s.cfg.AccessSize, s.cfg.AccessWait, s.access),
 		pipeline.Clock("consolidator-logend", endInterval, nil, s.watchEnd),
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"testing"
 	"time"
@@ -153,6 +154,45 @@ func TestP7FaultAuditLogIsRestoredWhileItIsWritten(t *testing.T) {
 	if _, err := b.watchEnd(t.Context(), noon); err != nil || len(b.log.records) != 6 {
 		t.Errorf("left alone: %d records, %v", len(b.log.records), err)
 	}
+}
+
+// TestP7FaultAuditLogIsRestoredBehindAnother: what another process wrote, and what
+// could not be filled at once, is missed all the same.
+func TestP7FaultAuditLogIsRestoredBehindAnother(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for n := range uint64(4) {
+		b.mustCommit(t, turn(t, n+1, n, fmt.Sprintf("f%d", n)))
+	}
+	tail := &failingTail{Tail: b.journal, left: 1}
+	b.deps.End, b.deps.Tail = b.log, tail
+	b.deps.Acknowledged = func(_ context.Context, consumer string) (uint64, error) {
+		if consumer != logConsumer {
+			t.Errorf("asked for %s", consumer)
+		}
+		return b.journal.effects[2].Sequence, nil // the other one wrote three, and the log lost them
+	}
+	if err := b.sink(t.Context(), b.journal.effects[3:]); err == nil || len(b.log.records) != 0 {
+		t.Fatalf("AUDIT could not be read: %d records, %v", len(b.log.records), err)
+	}
+	if err := b.sink(t.Context(), b.journal.effects[3:]); err != nil || len(b.log.records) != 4 {
+		t.Errorf("asked again at once: %d records, %v", len(b.log.records), err)
+	}
+}
+
+// failingTail cannot be read so many times.
+type failingTail struct {
+	audit.Tail
+	left int
+}
+
+func (f *failingTail) All(ctx context.Context, after uint64) iter.Seq2[events.Event[events.EffectCommitted], error] {
+	if f.left--; f.left >= 0 {
+		return func(yield func(events.Event[events.EffectCommitted], error) bool) {
+			yield(events.Event[events.EffectCommitted]{}, errCrash)
+		}
+	}
+	return f.Tail.All(ctx, after)
 }
 
 // otherHistory is a log that has one revision of another history.

@@ -25,18 +25,21 @@ const (
 	endRest     = 100
 )
 
-// end is the highest sequence that the audit log was seen to have.
+// end is what was seen of the end of the audit log.
 type end struct {
 	mu   sync.Mutex
-	seen uint64
+	seen uint64 // the highest sequence that this process wrote or found
 	due  time.Time
+	// whole is up to where the log was filled once more, and left where it ended
+	// then: what lies between, it refuses.
+	whole, left uint64
 }
 
 // refill copies into the audit log what it had and lost: it was restored from an
-// older copy while it was written to. That shows only until something newer is
-// written, so it is looked at before. One that is over within the pause between
-// two looks is not seen. A hole stays where whoever fills it dies in the midst of
-// it while another, who saw nothing of what was lost, writes on.
+// older copy while it was written to, or a replica took over that lagged. What
+// any process wrote and acknowledged, it must have. A loss shows only until
+// something newer is written, so it is looked for before; one that is over within
+// the pause between two looks is not seen.
 func (s *Service) refill(ctx context.Context) error {
 	if s.deps.End == nil || s.deps.Tail == nil {
 		return nil
@@ -47,19 +50,47 @@ func (s *Service) refill(ctx context.Context) error {
 	if began.Before(s.end.due) {
 		return nil
 	}
-	last, err := s.deps.End.LastSequence(ctx)
+	had, last, err := s.compareEnds(ctx)
 	if err != nil {
-		return fmt.Errorf("look for the end of the audit log: %w", err)
+		return err
 	}
-	s.end.due = began.Add(endRest * time.Since(began))
-	if last < s.end.seen {
-		copied, err := s.CatchUp(ctx, s.deps.Tail, last)
-		if err != nil && !pipeline.IsReject(err) {
+	pause := endRest * time.Since(began)
+	if last < had && (last != s.end.left || had > s.end.whole) {
+		if err := s.copyBehind(ctx, last, had); err != nil {
 			return err
 		}
-		s.deps.Logger.WarnContext(ctx, "the audit log lost what it had", "from", last, "to", s.end.seen, "copied", copied, "error", err)
 	}
-	s.end.seen = last // or what was copied, with the next look
+	s.end.seen, s.end.due = max(s.end.seen, last), time.Now().Add(pause)
+	return nil
+}
+
+// compareEnds returns how far the audit log went, and how far it goes. They are
+// asked in this order: what is acknowledged is written before.
+func (s *Service) compareEnds(ctx context.Context) (had, last uint64, err error) {
+	had = s.end.seen
+	if s.deps.Acknowledged != nil {
+		acknowledged, err := s.deps.Acknowledged(ctx, logConsumer)
+		if err != nil {
+			return 0, 0, fmt.Errorf("look how far the audit log was written: %w", err)
+		}
+		had = max(had, acknowledged)
+	}
+	if last, err = s.deps.End.LastSequence(ctx); err != nil {
+		return 0, 0, fmt.Errorf("look for the end of the audit log: %w", err)
+	}
+	return had, last, nil
+}
+
+func (s *Service) copyBehind(ctx context.Context, last, had uint64) error {
+	copied, err := s.CatchUp(ctx, s.deps.Tail, last)
+	if err != nil && !pipeline.IsReject(err) {
+		return err
+	}
+	s.deps.Logger.WarnContext(ctx, "the audit log lost what it had", "from", last, "to", had, "copied", copied, "error", err)
+	if last, err = s.deps.End.LastSequence(ctx); err != nil {
+		return fmt.Errorf("look for the end of the audit log: %w", err)
+	}
+	s.end.whole, s.end.left = had, last
 	return nil
 }
 
@@ -70,6 +101,14 @@ func (s *Service) wrote(effects []events.Event[events.EffectCommitted]) {
 	for _, e := range effects {
 		s.end.seen = max(s.end.seen, e.Sequence)
 	}
+}
+
+// unwritten has the end looked at before the next write: what the log did not
+// take, another server may be asked to take that has less.
+func (s *Service) unwritten() {
+	s.end.mu.Lock()
+	defer s.end.mu.Unlock()
+	s.end.due = time.Time{}
 }
 
 // watchEnd refills while nothing is written.

@@ -19,6 +19,7 @@ func (s *Service) sink(ctx context.Context, in []events.Event[events.EffectCommi
 		return err
 	}
 	if err := s.log(ctx, in); err != nil {
+		s.unwritten()
 		return err
 	}
 	s.wrote(in)
