@@ -116,7 +116,7 @@ func (r *reader) run(ctx context.Context) error {
 		if done, err := r.next(ctx); err != nil {
 			return err
 		} else if done {
-			return r.whole(ctx, last, nil, nil)
+			return r.wholeUpTo(ctx, last)
 		}
 	}
 	if r.at < r.end {
@@ -124,7 +124,7 @@ func (r *reader) run(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.whole(ctx, last, nil, nil)
+	return r.wholeUpTo(ctx, last)
 }
 
 // next reads one message by itself.

@@ -56,6 +56,15 @@ func (r *reader) whole(ctx context.Context, sequence uint64, at *jetstream.MsgMe
 	return nil
 }
 
+// wholeUpTo is whole for the message that was to be the last, and was not seen if
+// AUDIT dropped it meanwhile.
+func (r *reader) wholeUpTo(ctx context.Context, last uint64) error {
+	if r.watch == nil || r.at >= last {
+		return nil
+	}
+	return r.unbroken(ctx)
+}
+
 // unbroken: AUDIT still holds all that stands behind what was seen.
 func (r *reader) unbroken(ctx context.Context) error {
 	begin, err := r.journal.Begin(ctx)

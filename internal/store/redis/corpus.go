@@ -54,6 +54,10 @@ func (c corpus) counts(p place) []any {
 // term, in place of each scope's own counts.
 const maxPlaces = 16
 
+// maxWeighings is how often the scopes that a selector spans are asked for while
+// they become more.
+const maxWeighings = 3
+
 // weigh searches for candidates, in places or all that the selector names, and
 // reads what they are weighed by: in one round trip where it is known which scopes
 // the selector spans.
@@ -63,7 +67,7 @@ func (s *Store) weigh(ctx context.Context, c corpus, candidates func(in ...place
 		return rank, a, err
 	}
 	t := s.tenure()
-	for {
+	for range maxWeighings {
 		facts, err := s.spanned(ctx, t, c.sel)
 		switch {
 		case err != nil || len(facts) == 0:
@@ -77,6 +81,7 @@ func (s *Store) weigh(ctx context.Context, c corpus, candidates func(in ...place
 		}
 		t.spans.forget(c.sel) // there is another by now
 	}
+	return s.weighMany(ctx, c, candidates())
 }
 
 // states finds the rows of the scopes that a corpus is of.

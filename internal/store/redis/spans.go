@@ -12,7 +12,8 @@ const maxSpans = 4096
 
 // spans remembers which fact scopes a selector spanned, so that they need not be
 // asked for before what they hold. A scope that is there stays there, so a selector
-// spans the same ones as long as it spans as many.
+// spans the same ones as long as it spans as many: whoever lets one go must have
+// them forgotten.
 type spans struct {
 	mu     sync.Mutex
 	scopes map[span][]scope.Scope
