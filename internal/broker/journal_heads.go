@@ -20,17 +20,38 @@ func (j *Journal) Heads(ctx context.Context, yield func(audit.Head) error) error
 }
 
 func (j *Journal) heads(ctx context.Context, yield func(audit.Head) error) error {
-	end, err := j.last(ctx, allEffects)
-	if err != nil || end == 0 {
-		return err
+	r := &reader{journal: j, filter: allEffects}
+	for again := true; again; {
+		var err error
+		if r.end, err = j.last(ctx, allEffects); err != nil || r.end <= r.at {
+			return err
+		}
+		if again, err = r.heads(ctx, yield); err != nil {
+			return err
+		}
 	}
-	r := &reader{journal: j, filter: allEffects, end: end}
-	return r.follow(ctx, headsAhead, jetstream.OrderedConsumerConfig{
+	return nil
+}
+
+// heads yields what stands behind r.at. Where the library replaces the consumer,
+// say after a reconnect, the next one delivers every effect that is left and not
+// the newest of each subject: then heads must be called again.
+func (r *reader) heads(ctx context.Context, yield func(audit.Head) error) (again bool, err error) {
+	from := ""
+	err = r.follow(ctx, headsAhead, jetstream.OrderedConsumerConfig{
 		FilterSubjects:    []string{allEffects},
 		DeliverPolicy:     jetstream.DeliverLastPerSubjectPolicy,
 		HeadersOnly:       true,
 		InactiveThreshold: readPatience * 30,
 	}, func(msg jetstream.Msg, at *jetstream.MsgMetadata, _ jetstream.Consumer) (done bool, err error) {
+		if from != "" && from != at.Consumer {
+			again = true
+			return true, nil
+		}
+		from = at.Consumer
+		if at.Sequence.Stream <= r.at {
+			return false, nil // those before were told of it
+		}
 		_, fact, err := events.ParseSubject(msg.Subject())
 		if err != nil {
 			return true, err
@@ -38,6 +59,7 @@ func (j *Journal) heads(ctx context.Context, yield func(audit.Head) error) error
 		r.at = at.Sequence.Stream
 		return false, yield(audit.Head{Scope: fact, Sequence: r.at})
 	})
+	return again, err
 }
 
 // headsAhead bounds the messages under way to a reader of heads, some hundred

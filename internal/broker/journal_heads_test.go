@@ -2,9 +2,11 @@ package broker_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/audit"
@@ -44,6 +46,56 @@ func TestHeadsAreTheNewestOfEachScope(t *testing.T) {
 	enough := errors.New("enough")
 	if err := j.Heads(bounded(t), func(audit.Head) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("err = %v, want that of yield", err)
+	}
+}
+
+// A reader whose consumer is replaced goes on with the newest of each scope, not
+// with all that is left.
+func TestHeadsStayHeadsBehindAReconnect(t *testing.T) {
+	t.Parallel()
+	env := brokertest.Start(t)
+	writer := broker.NewJournal(env.JS)
+	want := map[scope.Scope]uint64{}
+	for n := range 60 {
+		s := scope.Scope{Project: "default", User: fmt.Sprintf("%02d", n)}
+		for revision := uint64(1); revision <= 4; revision++ {
+			want[s] = appendEffect(t, writer, s, revision, want[s])
+		}
+	}
+	made, err := env.Conn.SubscribeSync("$JS.EVENT.ADVISORY.CONSUMER.CREATED." + broker.StreamAudit + ".>")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := env.Connect(t)
+	js, err := jetstream.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	connected := conn.StatusChanged(nats.CONNECTED)
+	got, told := map[scope.Scope]uint64{}, 0
+	err = broker.NewJournal(js).Heads(bounded(t), func(h audit.Head) error {
+		got[h.Scope] = h.Sequence
+		if told++; told == 3 {
+			if err := conn.ForceReconnect(); err != nil {
+				return err
+			}
+			select {
+			case <-connected:
+			case <-bounded(t).Done():
+			}
+		}
+		return conn.FlushWithContext(bounded(t)) // the reader learns of it meanwhile
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" || told != len(want) {
+		t.Errorf("%d heads of %d scopes (-want +got):\n%s", told, len(want), diff)
+	}
+	for range 2 {
+		if _, err := made.NextMsgWithContext(bounded(t)); err != nil {
+			t.Fatalf("the consumer was not replaced: %v", err)
+		}
 	}
 }
 
