@@ -37,7 +37,7 @@ type waiting struct {
 }
 
 // join puts a scope at the end of a line, unless it waits there already. It
-// reports whether the scope stands there now.
+// reports whether it had to, and found room.
 func (a *agenda) join(l line, fact scope.Scope) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -52,13 +52,13 @@ func (a *agenda) join(l line, fact scope.Scope) bool {
 	}
 	switch {
 	case w.known[fact]:
+		return false
 	case w.leftOut || len(w.facts) >= a.most:
 		w.leftOut = true
 		return false
-	default:
-		w.facts = append(w.facts, fact)
-		w.known[fact] = true
 	}
+	w.facts = append(w.facts, fact)
+	w.known[fact] = true
 	return true
 }
 

@@ -42,7 +42,7 @@ type Service struct {
 	lagging   lagging
 	resumed   resumed
 	handed    handed
-	swept     map[string]int // by rule, of the scopes that the sweep alone finds: where it begins
+	swept     map[line]scope.Scope // the last one that a sweep put in each
 	announced announced
 
 	sweepAgain  chan struct{}
@@ -74,7 +74,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		rules:       rules,
 		began:       deps.Now(),
 		agenda:      agenda{most: maxLine},
-		swept:       make(map[string]int),
+		swept:       make(map[line]scope.Scope),
 		slots:       slots{most: cfg.Slots, rules: idsOf(rules), count: deps.Schedule.ClaimsUnderWay},
 		sweepAgain:  make(chan struct{}, 1),
 		agendaReady: make(chan struct{}, 1),

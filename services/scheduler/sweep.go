@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"palimpsest/internal/memory"
@@ -53,7 +54,6 @@ func (s *Service) sweepRule(ctx context.Context, r rule, now time.Time, v visit,
 	if err != nil {
 		return nil, err
 	}
-	states = s.turnTo(r.ID, states)
 	var out []events.Payload
 	var failed []error
 	for _, state := range states {
@@ -64,7 +64,7 @@ func (s *Service) sweepRule(ctx context.Context, r rule, now time.Time, v visit,
 		switch {
 		case errors.Is(err, errFull):
 			if s.await(ctx, r, state) {
-				s.swept[r.ID]++
+				s.swept[line{state.Scope.Project, r.ID}] = state.Scope
 			}
 		case err != nil:
 			failed = append(failed, fmt.Errorf("%s: %w", state.Scope, err))
@@ -77,19 +77,26 @@ func (s *Service) sweepRule(ctx context.Context, r rule, now time.Time, v visit,
 	return out, s.closeFire(ctx, r, now)
 }
 
-// turnTo lets the sweep begin behind those that the last ones found room for in
-// a line: where there are more than a line holds, each has its turn.
+// turnTo lets the sweep begin behind the last one of a project that it put in a
+// line: where there are more than a line holds, each has its turn.
 func (s *Service) turnTo(rule string, states []memory.State) []memory.State {
-	if len(states) <= s.agenda.most {
-		s.swept[rule] = 0
+	l := line{states[0].Scope.Project, rule}
+	last, swept := s.swept[l]
+	if !swept || len(states) <= s.agenda.most {
+		delete(s.swept, l)
 		return states
 	}
-	at := s.swept[rule] % len(states)
-	s.swept[rule] = at
+	at, found := slices.BinarySearchFunc(states, last.Key(), func(state memory.State, key string) int {
+		return strings.Compare(state.Scope.Key(), key)
+	})
+	if found {
+		at++
+	}
 	return slices.Concat(states[at:], states[:at])
 }
 
-// pending lists the scopes above a rule's watermark, projects in turns.
+// pending lists the scopes above a rule's watermark, projects in turns, in each
+// of them those first whose turn it is.
 func (s *Service) pending(ctx context.Context, r rule) ([]memory.State, error) {
 	var projects [][]memory.State
 	err := s.deps.Schedule.Pending(ctx, r.ID, func(state memory.State) bool {
@@ -108,6 +115,9 @@ func (s *Service) pending(ctx context.Context, r rule) ([]memory.State, error) {
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list pending scopes of rule %s: %w", r.ID, err)
+	}
+	for i, states := range projects {
+		projects[i] = s.turnTo(r.ID, states)
 	}
 	return inTurns(projects), nil
 }

@@ -330,3 +330,36 @@ func TestNobodyIsLeftOutForEver(t *testing.T) {
 		t.Errorf("%d of %d were served: %v", len(served), users, served)
 	}
 }
+
+// TestSweepsDuringAFullLineLeaveNobodyOut: while a line that had to leave somebody
+// out is served, sweeps find it closed, and the first one behind it goes on with
+// those left out.
+func TestSweepsDuringAFullLineLeaveNobodyOut(t *testing.T) {
+	t.Parallel()
+	const users, room = 23, 4
+	w := newWorld()
+	s := w.service(t, Config{Rules: []memory.Rule{turn}, Slots: 1})
+	s.agenda.most = room
+	var want, got []string
+	for n := range users {
+		want = append(want, fmt.Sprintf("%02d", n))
+		w.say(user("p", want[n]), 1)
+	}
+	var underWay []events.TickIssued
+	for len(got) < users {
+		for range 3 {
+			out, err := s.sweep(t.Context(), w.clock())
+			underWay = append(underWay, ticksOf(t, out, err)...)
+		}
+		tick := underWay[0]
+		got = append(got, tick.Scope.User)
+		c, _ := w.apply(tick, false)
+		w.say(tick.Scope, 1) // its wake-up is lost, so the sweep alone finds it
+		out, err := s.committed(t.Context(), c)
+		underWay = append(underWay[1:], ticksOf(t, out, err)...)
+		w.pass(time.Second)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("served (-want +got):\n%s", diff)
+	}
+}

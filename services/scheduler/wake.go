@@ -58,14 +58,15 @@ func (s *Service) ticks(ctx context.Context, state memory.State, rules []rule, v
 }
 
 // await puts a scope on the agenda until a slot is free. It had to stand behind
-// others if one is free already. It reports whether there was room for it.
-func (s *Service) await(ctx context.Context, r rule, state memory.State) (room bool) {
+// others if one is free already. It reports whether it did not wait yet, and
+// there was room for it.
+func (s *Service) await(ctx context.Context, r rule, state memory.State) (joined bool) {
 	project := state.Scope.Project
-	room = s.agenda.join(line{project, r.ID}, state.Scope)
+	joined = s.agenda.join(line{project, r.ID}, state.Scope)
 	if n, err := s.slots.free(ctx, project, r.ID, s.deps.Now()); err != nil || n > 0 {
 		nudge(s.agendaReady)
 	}
-	return room
+	return joined
 }
 
 // maxWakeAge is how old a commit may be to wake anybody: a consumer that begins
