@@ -55,11 +55,13 @@ const (
 	ackPending = 4096
 
 	// A message that kills its handler is tried within minutes; one that still
-	// waits for its next trial after a week is as good as new. A mark is a
-	// subject without a body.
+	// waits for its next trial after a week is as good as new.
 	trialsKept = 7 * 24 * time.Hour
-	trialsHeld = 100_000
-	markSize   = 1024
+
+	// A mark is a subject without a body, of which a server keeps some 300 B in
+	// memory. Whoever may publish makes marks, so they are bounded.
+	marksHeld = 100_000
+	markSize  = 1024
 )
 
 // TopologyConfig is what an operator may choose about the streams. Its zero
@@ -168,14 +170,16 @@ func Topology(cfg TopologyConfig) Declaration {
 	trials := kept(StreamTrials, events.NounTrials)
 	trials.Description = "Marks of handling what may kill its handler; no events."
 	trials.Subjects = []string{"palimpsest." + events.NounTrials + ".*.*.*"}
-	trials.MaxAge, trials.MaxMsgs, trials.MaxMsgSize = trialsKept, trialsHeld, markSize
+	trials.MaxAge, trials.MaxMsgs, trials.MaxMsgSize = trialsKept, marksHeld, markSize
 
 	// A mark must last as long as the message that it is about, longer than a
-	// letter does.
+	// letter does. What is dropped beyond the bound are the oldest, whose messages
+	// EPISODES drops first too; where it has not, a start judges them again.
 	buried := kept(StreamBuried, events.NounBuried)
 	buried.Description = "Marks of what EPISODES keeps though it was buried; no events."
 	buried.Subjects = []string{"palimpsest." + events.NounBuried + ".*.*.*"}
-	buried.MaxAge, buried.MaxMsgSize, buried.Duplicates = cfg.EpisodesMaxAge, markSize, shortestWindow
+	buried.MaxAge, buried.MaxMsgs, buried.MaxMsgSize = cfg.EpisodesMaxAge, marksHeld, markSize
+	buried.Duplicates = shortestWindow
 
 	return Declaration{Streams: []Stream{
 		{episodes, ingestConsumers()},

@@ -88,6 +88,23 @@ func TestSubjectsReachTheirStreams(t *testing.T) {
 	}
 }
 
+// TestMarksAreBounded: whoever may publish makes marks, and each is a subject that
+// a server holds in memory. The oldest go first; what is new is never refused.
+func TestMarksAreBounded(t *testing.T) {
+	t.Parallel()
+	for name, cfg := range map[string]broker.TopologyConfig{"kept": {}, "trimmed by size": {EpisodesMaxBytes: 1 << 30}, "trimmed by age": {EpisodesMaxAge: time.Hour}} {
+		for _, s := range broker.Topology(cfg).Streams {
+			c := s.Config
+			if c.Name != broker.StreamTrials && c.Name != broker.StreamBuried {
+				continue
+			}
+			if c.MaxMsgs < 1 || c.MaxMsgs > 100_000 || c.Discard != jetstream.DiscardOld {
+				t.Errorf("%s: %s holds %d messages, discards %v", name, c.Name, c.MaxMsgs, c.Discard)
+			}
+		}
+	}
+}
+
 func TestApplyIsIdempotent(t *testing.T) {
 	t.Parallel()
 	env := brokertest.Start(t)
