@@ -70,6 +70,9 @@ func TestBuriedEffectsAreCopiedAgain(t *testing.T) {
 	if err != nil || len(letters) != 2 || letters[0].MessageBuried.Sequence != whole[0] || letters[1].MessageBuried.Sequence != 1000 {
 		t.Errorf("letters left: %+v, %v", letters, err)
 	}
+	if ever, err := lettersEver(t.Context(), h.streams.JetStream()); err != nil || ever != 3 {
+		t.Errorf("%d letters were ever written, %v; want 3", ever, err)
+	}
 }
 
 // buryEffect makes the letter of the effect at a sequence of AUDIT, or of another

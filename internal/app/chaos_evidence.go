@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"palimpsest/internal/audit"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/chaos"
@@ -97,14 +99,24 @@ func (t *trial) examine(ctx context.Context, record chaos.Record, workload *chao
 
 // judge holds the engines against the record.
 func (e *engines) judge(ctx context.Context, record chaos.Record, workload *chaos.Workload) (chaos.Verdict, error) {
-	letters, err := e.streams.JetStream().Stream(ctx, broker.StreamDeadLetter)
+	letters, err := lettersEver(ctx, e.streams.JetStream())
 	if err != nil {
-		return chaos.Verdict{}, fmt.Errorf("count dead letters: %w", err)
+		return chaos.Verdict{}, err
 	}
 	return chaos.Judge(ctx, record, workload, chaos.Evidence{
 		Said: pastOf(e.streams.JetStream()), Journal: broker.NewJournal(e.streams.JetStream()), Log: e.auditLog, Store: e.memory,
-		Letters: letters.CachedInfo().State.Msgs,
+		Letters: letters,
 	})
+}
+
+// lettersEver counts the dead letters that were written since the stream was
+// made, which a run finds or makes empty: a start drops what it mends.
+func lettersEver(ctx context.Context, js jetstream.JetStream) (uint64, error) {
+	stream, err := js.Stream(ctx, broker.StreamDeadLetter)
+	if err != nil {
+		return 0, fmt.Errorf("count dead letters: %w", err)
+	}
+	return stream.CachedInfo().State.LastSeq, nil
 }
 
 // compare holds what several processes know against what one knows that was told

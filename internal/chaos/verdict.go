@@ -25,8 +25,8 @@ type Evidence struct {
 		store.Ledger
 		store.Exporter
 	}
-	// Letters is how many dead letters there are. Nothing that is said here
-	// deserves one.
+	// Letters is how many dead letters were ever written, dropped ones too. Nothing
+	// that is said here deserves one.
 	Letters uint64
 }
 
