@@ -21,18 +21,23 @@ type TakeOver struct {
 	// Alone: no other reader was ready, so that the partition waited for a start.
 	Alone bool `json:"alone,omitempty"`
 	// PinnedMS is after how many milliseconds another reader had it, MovedMS after
-	// how many the oldest of it was done, or nothing waited in it. 0 is never: a
-	// reader was killed again before, or [takeOverLimit] had passed.
+	// how many the oldest of it was done, or nothing waited in it. They count from
+	// the kill, or from when something came to wait, and are 0 where that was not
+	// seen.
 	PinnedMS int64 `json:"pinned_ms"`
 	MovedMS  int64 `json:"moved_ms"`
-	// Never: the limit had passed.
+	// CutMS is after how many another reader was killed, or the run ended, before
+	// more was seen; 0 where neither was.
+	CutMS int64 `json:"cut_ms,omitempty"`
+	// Never: [takeOverLimit] had passed.
 	Never bool `json:"never,omitempty"`
 }
 
 const (
 	// takeOverLook is how often a partition is looked at after a kill.
 	takeOverLook = 100 * time.Millisecond
-	// takeOverLimit is how long it is looked at.
+	// takeOverLimit is how long something may wait in it until nobody is taken to
+	// work on it.
 	takeOverLimit = 30 * time.Second
 	// afterlife is how long the broker may work on what a process said before it
 	// died. No pin moves so soon: each is good for 3 s, and renewed each second.
@@ -41,9 +46,19 @@ const (
 
 // String says how it went.
 func (t TakeOver) String() string {
-	text := fmt.Sprintf("after kill %d another reader had it in %d ms, and was done with the oldest in %d ms", t.Kill+1, t.PinnedMS, t.MovedMS)
-	if t.Never {
-		text += fmt.Sprintf("; nobody was within %v", takeOverLimit)
+	text := fmt.Sprintf("after kill %d ", t.Kill+1)
+	if t.PinnedMS > 0 {
+		text += fmt.Sprintf("another reader had it in %d ms", t.PinnedMS)
+	} else {
+		text += "no other reader was seen to have it"
+	}
+	switch {
+	case t.MovedMS > 0:
+		text += fmt.Sprintf(", and was done with the oldest in %d ms", t.MovedMS)
+	case t.Never:
+		text += fmt.Sprintf(", and nobody worked on it within %v", takeOverLimit)
+	case t.CutMS > 0:
+		text += fmt.Sprintf(", moved: not seen in %d ms, until the next kill or the end", t.CutMS)
 	}
 	return text
 }
@@ -52,17 +67,24 @@ func (t TakeOver) String() string {
 // that was there. When that one is done with what comes back to it is a matter of
 // the engines and the machine too.
 func (t TakeOver) late(limit time.Duration) bool {
-	return t.Never || !t.Alone && t.PinnedMS > limit.Milliseconds()
+	waited := t.PinnedMS
+	if waited == 0 {
+		waited = t.CutMS
+	}
+	return t.Never || !t.Alone && waited > limit.Milliseconds()
 }
+
+// measured reports whether it says how soon a reader that was there took over.
+func (t TakeOver) measured() bool { return !t.Alone && t.PinnedMS > 0 }
 
 // takeOvers follows all partitions when a reader is killed. Nobody tells which
 // it had: they are those whose pin another one gets. Where a second reader is
-// killed meanwhile, all begins anew.
+// killed meanwhile, all begins anew, and what is half seen is watched to its end.
 type takeOvers struct {
 	js jetstream.JetStream
 
 	mu     sync.Mutex
-	again  context.CancelFunc // ends what the last kill began
+	again  context.CancelFunc // says that one more was killed
 	ended  []TakeOver
 	follow sync.WaitGroup
 }
@@ -75,7 +97,8 @@ func newTakeOvers(js jetstream.JetStream) *takeOvers {
 func (t *takeOvers) killed(ctx context.Context, kill int, alone bool, at time.Time) {
 	t.mu.Lock()
 	t.again()
-	ctx, t.again = context.WithCancel(ctx)
+	alive, again := context.WithCancel(ctx)
+	t.again = again
 	t.mu.Unlock()
 	for _, stream := range broker.Topology(broker.TopologyConfig{}).Streams {
 		for _, c := range stream.Consumers {
@@ -84,7 +107,7 @@ func (t *takeOvers) killed(ctx context.Context, kill int, alone bool, at time.Ti
 			}
 			t.follow.Go(func() {
 				p := partition{js: t.js, stream: stream.Config.Name, consumer: c.Durable, ttl: c.PinnedTTL, at: at}
-				came, ok := p.watch(ctx)
+				came, ok := p.watch(ctx, alive.Done())
 				if !ok {
 					return
 				}
@@ -120,26 +143,35 @@ type partition struct {
 	// where it was done.
 	pin   string
 	floor uint64
-	// waited: something was to be done.
-	waited bool
-	came   TakeOver
+	// idle is how long after the kill nothing waited in it for the last time, as
+	// far as its reader may be dead; 0 where something always did.
+	idle time.Duration
+	// now and waits are what was seen last: who has it, and that something waits.
+	now   string
+	waits bool
+	// heir is who took it over.
+	heir string
+	// crowded: one more reader was killed since.
+	crowded bool
+	came    TakeOver
 }
 
 // watch looks at a partition until it is clear what became of it. It reports
 // false for one that a living process had all the time, or nobody needed.
-func (p *partition) watch(ctx context.Context) (came TakeOver, ok bool) {
+func (p *partition) watch(ctx context.Context, again <-chan struct{}) (came TakeOver, ok bool) {
 	ticker := time.NewTicker(takeOverLook)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return p.came, p.came.PinnedMS > 0
+			return p.came, p.cut(time.Since(p.at))
+		case <-again:
+			again = nil
+			if over, ok := p.crowd(time.Since(p.at)); over {
+				return p.came, ok
+			}
+			continue
 		case <-ticker.C:
-		}
-		took := time.Since(p.at)
-		if took > takeOverLimit {
-			p.came.Never = true
-			return p.came, p.waited
 		}
 		c, err := p.js.Consumer(ctx, p.stream, p.consumer)
 		if err != nil {
@@ -153,28 +185,78 @@ func (p *partition) watch(ctx context.Context) (came TakeOver, ok bool) {
 
 // look judges what the broker says of the partition, so long after the kill.
 func (p *partition) look(info *jetstream.ConsumerInfo, took time.Duration) (over, ok bool) {
-	pin, floor := "", info.AckFloor.Consumer
+	p.now, p.waits = "", info.NumPending > 0 || info.NumAckPending > 0
 	for _, g := range info.PriorityGroups {
-		pin = g.PinnedClientID
+		p.now = g.PinnedClientID
 	}
-	waits := info.NumPending > 0 || info.NumAckPending > 0
-	p.waited = p.waited || waits
+	floor := info.AckFloor.Consumer
 	switch {
-	case !p.seen || took < afterlife && pin == p.pin:
-		p.seen, p.pin, p.floor = true, pin, floor
-	case pin == "":
-	case pin == p.pin:
-		// Its reader lives if it works, or has outlived what a dead one's pin does.
-		alive := floor > p.floor || took > p.ttl+afterlife
-		return alive, false
-	default:
-		if p.came.PinnedMS == 0 {
-			p.came.PinnedMS, p.floor = took.Milliseconds(), floor
+	case !p.seen || took < afterlife && p.now == p.pin:
+		p.seen, p.pin, p.floor = true, p.now, floor
+	case p.heir != "":
+		if over := p.inherited(floor, took); over {
+			return true, true
 		}
-		if floor > p.floor || !waits {
-			p.came.MovedMS = took.Milliseconds()
+	case p.now != "" && p.now == p.pin && floor > p.floor:
+		return true, false // its reader lives
+	case p.now != p.pin && p.crowded:
+		return true, false // the reader killed last may have had it
+	case p.now != "" && p.now != p.pin:
+		p.came.PinnedMS, p.heir, p.floor = p.waited(took), p.now, floor
+		if over := p.inherited(floor, took); over {
 			return true, true
 		}
 	}
-	return false, false
+	return p.expire(took)
+}
+
+// inherited reports whether it is clear how far the heir came.
+func (p *partition) inherited(floor uint64, took time.Duration) (over bool) {
+	switch {
+	case floor > p.floor || !p.waits:
+		p.came.MovedMS = p.waited(took)
+		return true
+	case p.now != p.heir && p.crowded:
+		return p.cut(took) // the heir was killed too
+	case p.now != "":
+		p.heir = p.now
+	}
+	return false
+}
+
+// expire gives up where the limit has passed. A pin that stays is no sign of life:
+// whoever has it works, or nothing waits.
+func (p *partition) expire(took time.Duration) (over, ok bool) {
+	if p.heir == "" && !p.waits {
+		p.idle = took
+		return took > takeOverLimit, false
+	}
+	p.came.Never = took-p.idle > takeOverLimit
+	return p.came.Never, p.came.Never
+}
+
+// crowd notes that one more reader was killed: only who has the partition is
+// watched on, for the next one may have been about to get it.
+func (p *partition) crowd(took time.Duration) (over, ok bool) {
+	p.crowded = true
+	if p.heir != "" || p.now != "" && p.waits {
+		return false, false
+	}
+	return true, p.cut(took)
+}
+
+// cut ends the look before all was seen. It reports false where nobody was known
+// to be missing.
+func (p *partition) cut(took time.Duration) (ok bool) {
+	if p.heir == "" && (p.now != "" || !p.waits) {
+		return false
+	}
+	p.came.CutMS = p.waited(took)
+	return true
+}
+
+// waited is for how many milliseconds something waits; 0 would say that it was
+// not seen.
+func (p *partition) waited(took time.Duration) int64 {
+	return max(1, (took - p.idle).Milliseconds())
 }
