@@ -63,6 +63,19 @@ type Killed struct {
 	Acknowledged int    `json:"acknowledged"`
 	Consolidated int    `json:"consolidated"`
 	ReadyMS      int64  `json:"ready_ms"`
+	// Heirs: it could have partitions, and another one was ready to take them over.
+	Heirs bool `json:"heirs,omitempty"`
+}
+
+// ReadersKilled is how often a process was killed whose partitions another one
+// was ready to take over.
+func (f Figures) ReadersKilled() (n int) {
+	for _, k := range f.Kills {
+		if k.Heirs {
+			n++
+		}
+	}
+	return n
 }
 
 func since(begin time.Time) float64 { return time.Since(begin).Round(time.Millisecond).Seconds() }

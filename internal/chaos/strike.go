@@ -35,7 +35,10 @@ func (r *run) strike(ctx context.Context, counter Counter, count int) error {
 func (r *run) kill(ctx context.Context, kill Kill) error {
 	now := r.course.now(r.publishers)
 	victim := r.crew.life(kill.Process)
-	killed := Killed{Kill: kill, Name: victim.of.Name, Acknowledged: now.Acknowledged, Consolidated: now.Consolidated}
+	killed := Killed{
+		Kill: kill, Name: victim.of.Name, Acknowledged: now.Acknowledged, Consolidated: now.Consolidated,
+		Heirs: victim.of.Pins && r.crew.others(kill.Process),
+	}
 	at := time.Now()
 	victim.kill()
 	if !r.cfg.Plan.shared() {
@@ -49,7 +52,7 @@ func (r *run) kill(ctx context.Context, kill Kill) error {
 	r.course.struck(killed, next, at)
 	if r.cfg.Plan.shared() {
 		if victim.of.Pins {
-			r.takeOvers.killed(ctx, now.Kills, !r.crew.others(kill.Process), at)
+			r.takeOvers.killed(ctx, now.Kills, !killed.Heirs, at)
 		}
 		return nil
 	}

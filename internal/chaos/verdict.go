@@ -53,8 +53,11 @@ type Verdict struct {
 	RevisionGaps int `json:"revision_gaps"`
 	// Late are partitions that waited too long for another reader after theirs was
 	// killed.
-	Late    int     `json:"late"`
-	Digests Digests `json:"digests"`
+	Late int `json:"late"`
+	// Unmeasured is 1 where readers were killed often enough, others being ready,
+	// and no take-over was seen: then no partition was late because none was.
+	Unmeasured int     `json:"unmeasured"`
+	Digests    Digests `json:"digests"`
 	// Shapes is set where two shapes were told the same.
 	Shapes *Shapes `json:"shapes,omitempty"`
 
@@ -71,6 +74,8 @@ type Checked struct {
 	Effects   int `json:"effects"`
 	Deltas    int `json:"deltas"`
 	AuditRows int `json:"audit_rows"`
+	// TakeOvers are partitions that another reader was seen to take over.
+	TakeOvers int `json:"take_overs"`
 }
 
 // Finding is one thing that is not as it must be.
@@ -100,11 +105,7 @@ func Judge(ctx context.Context, r Record, w *Workload, e Evidence) (Verdict, err
 	if r.Run.Stuck != "" {
 		j.count(&j.verdict.Lost, "progress", "the run", "%s", r.Run.Stuck)
 	}
-	for _, t := range r.Run.TakeOvers {
-		if t.late(r.TakeOver) {
-			j.count(&j.verdict.Late, "take-over", t.Consumer, "%s", t)
-		}
-	}
+	j.takeOvers()
 	if e.Letters > 0 {
 		j.count(&j.verdict.Lost, "dead letters", "DEADLETTER", "%d messages were refused", e.Letters)
 	}
@@ -114,6 +115,27 @@ func Judge(ctx context.Context, r Record, w *Workload, e Evidence) (Verdict, err
 		}
 	}
 	return j.verdict, nil
+}
+
+// takeOversDue is how many kills of readers, others being ready, must show a
+// take-over. One that was just started has no partition, so that of two readers
+// each kill may well hit that one: 8 in vain are 1 in 256.
+const takeOversDue = 8
+
+// takeOvers checks how long the partitions of dead readers waited.
+func (j *judge) takeOvers() {
+	v, run := &j.verdict, j.record.Run
+	for _, t := range run.TakeOvers {
+		if t.late(j.record.TakeOver) {
+			j.count(&v.Late, "take-over", t.Consumer, "%s", t)
+		}
+		if t.measured() {
+			v.Checked.TakeOvers++
+		}
+	}
+	if killed := run.ReadersKilled(); v.Checked.TakeOvers == 0 && killed >= takeOversDue {
+		j.count(&v.Unmeasured, "take-over", "the run", "not measured: %d readers were killed while another was ready", killed)
+	}
 }
 
 // count adds one to a figure and says why.
