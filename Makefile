@@ -3,6 +3,7 @@ GO       ?= go
 GOLANGCI  = bin/golangci-lint
 GOLANGCI_VERSION = v2.15.0
 FUZZTIME ?= 30s
+FUZZ     ?= .
 
 # The race detector is written in C: without a C compiler the tests run without
 # it, and say so. The product itself never uses cgo.
@@ -51,8 +52,8 @@ lint: $(GOLANGCI) ## vet and lint; the vet of go is one of the linters
 $(GOLANGCI):
 	GOBIN=$(CURDIR)/bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 
-fuzz: ## fuzz every parser for FUZZTIME each
-	GO=$(GO) FUZZTIME=$(FUZZTIME) .ci/fuzz
+fuzz: ## fuzz every parser below FUZZ for FUZZTIME each
+	GO=$(GO) FUZZ="$(FUZZ)" FUZZTIME=$(FUZZTIME) .ci/fuzz
 
 bench: build ## measure the product against the bare engines
 	bin/palimpsest bench $(BENCH)
