@@ -114,7 +114,7 @@ func (c *chaosCommand) judge(inv *invocation, program string) error {
 	if err != nil {
 		return err
 	}
-	t := &trial{inv: inv, program: program, dir: c.Judge, kept: true}
+	t := &trial{inv: inv, program: program, dir: c.Judge, begun: true, kept: true}
 	if err := t.choose(record.Processes / len(parts)); err != nil {
 		return err
 	}
@@ -162,6 +162,7 @@ type trial struct {
 	inv     *invocation
 	program string
 	dir     string
+	begun   bool // the directory holds what a run left
 	kept    bool // the directory stays
 
 	cfg  Config // of the engines that are judged
@@ -198,6 +199,7 @@ func (t *trial) run(dir string, size chaos.Size, plan chaos.Plan, takeOver time.
 	}
 	line, end := progressLine(t.inv.term.Err)
 	defer end()
+	t.begun = true
 	_, err := chaos.Run(t.inv.ctx, chaos.Config{
 		Size: size, Plan: plan, Program: t.program, Dir: dir, Rules: rules, Each: memory.RuleTurn, TakeOver: takeOver, Progress: line,
 	})
@@ -208,6 +210,9 @@ func (t *trial) run(dir string, size chaos.Size, plan chaos.Plan, takeOver time.
 func (t *trial) keep(err error) error {
 	if err == nil || errors.Is(err, errChaos) || t.inv.ctx.Err() != nil || errors.As(err, new(*userError)) {
 		return err
+	}
+	if !t.begun {
+		return fmt.Errorf("chaos: %w", err)
 	}
 	t.kept = true
 	return fmt.Errorf("chaos: %w (kept in %s)", err, t.dir)

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -59,6 +60,9 @@ func (r *reader) heads(ctx context.Context, yield func(audit.Head) error) (again
 		r.at = at.Sequence.Stream
 		return false, yield(audit.Head{Scope: fact, Sequence: r.at})
 	})
+	if errors.Is(err, errUnserved) {
+		return true, nil
+	}
 	return again, err
 }
 

@@ -151,9 +151,18 @@ func (r *reader) next(ctx context.Context) (done bool, err error) {
 	return false, r.take(msg.Subject, msg.Header, msg.Data, msg.Sequence, msg.Time)
 }
 
-// stream reads the rest through a consumer that keeps the order and follows the
-// stream through restarts.
+// stream reads the rest, through another consumer where one has come to nothing.
 func (r *reader) stream(ctx context.Context) error {
+	for {
+		if err := r.consume(ctx); !errors.Is(err, errUnserved) {
+			return err
+		}
+	}
+}
+
+// consume reads through a consumer that keeps the order and follows the stream
+// through restarts.
+func (r *reader) consume(ctx context.Context) error {
 	return r.follow(ctx, readAhead, jetstream.OrderedConsumerConfig{
 		FilterSubjects:    []string{r.filter},
 		DeliverPolicy:     jetstream.DeliverByStartSequencePolicy,
@@ -170,8 +179,12 @@ func (r *reader) stream(ctx context.Context) error {
 	})
 }
 
+// errUnserved: there is more to read, and the consumer sends none of it.
+var errUnserved = errors.New("the consumer sends nothing of what is there")
+
 // follow hands messages to take, which advances r.at, until the end of the read,
-// until take is done or nothing is left. Silence is answered by looking where the end is now.
+// until take is done or nothing is left. Silence is answered by looking what is
+// left to come.
 func (r *reader) follow(
 	ctx context.Context, ahead int, config jetstream.OrderedConsumerConfig,
 	take func(jetstream.Msg, *jetstream.MsgMetadata, jetstream.Consumer) (done bool, err error),
@@ -188,7 +201,7 @@ func (r *reader) follow(
 	for r.at < r.end {
 		msg, err := await(ctx, messages)
 		if errors.Is(err, context.DeadlineExceeded) {
-			if err := errors.Join(r.reconsider(ctx), r.pass(ctx, consumer)); err != nil {
+			if err := r.missing(ctx, consumer); err != nil {
 				return err
 			}
 			continue
@@ -227,10 +240,27 @@ func await(ctx context.Context, messages jetstream.MessagesContext) (jetstream.M
 	return messages.Next(jetstream.NextContext(ctx))
 }
 
+// missing looks, in a silence, for what should have come. The library drops what
+// finds its buffer full, and misses it with the next message: the last one would be
+// waited for without end.
+func (r *reader) missing(ctx context.Context, consumer jetstream.Consumer) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if r.endless {
+		return r.pass(ctx, consumer)
+	}
+	err := r.reconsider(ctx)
+	if err == nil && r.at < r.end {
+		err = errUnserved
+	}
+	return err
+}
+
 // reconsider moves the end down to what is still there.
 func (r *reader) reconsider(ctx context.Context) error {
-	if err := ctx.Err(); err != nil || r.endless {
-		return err
+	if r.endless {
+		return nil
 	}
 	last, err := r.journal.last(ctx, r.filter)
 	if err != nil {

@@ -75,21 +75,22 @@ func (r *reader) unbroken(ctx context.Context) error {
 }
 
 // pass notes, in a silence, how far the consumer has looked: what does not match
-// the filter may be dropped unseen.
+// the filter may be dropped unseen. What it delivered and was not seen got lost.
 func (r *reader) pass(ctx context.Context, consumer jetstream.Consumer) error {
-	if r.watch == nil || !r.endless {
-		return nil
-	}
 	info, err := consumer.Info(ctx)
 	if err != nil {
-		return nil //nolint:nilerr // it is for false alarms alone; the reader goes on by itself
+		return nil //nolint:nilerr // the reader goes on by itself, and looks again in the next silence
 	}
 	if err := r.unbroken(ctx); err != nil {
 		return err
 	}
-	begun := info.Delivered.Consumer == 0 || info.Name == r.watch.from && info.Delivered.Consumer == r.watch.number
-	if begun && info.NumPending == 0 {
-		r.watch.passed = max(r.watch.passed, info.Delivered.Stream)
+	seen := uint64(0)
+	if info.Name == r.watch.from {
+		seen = r.watch.number
 	}
+	if info.Delivered.Consumer != seen || info.NumPending > 0 {
+		return errUnserved // or it came just now, and is read again
+	}
+	r.watch.passed = max(r.watch.passed, info.Delivered.Stream)
 	return nil
 }

@@ -112,67 +112,82 @@ func (p *Past) read(ctx context.Context, after uint64, yield func(events.Raw, bo
 	})
 }
 
-// follow calls yield with each message behind sequence at, up to end.
+// errUnserved: there is more to read, and the reader's consumer sends none of it. The
+// library drops what finds its buffer full, and misses it with the next message: the
+// last one would be waited for without end.
+var errUnserved = errors.New("the consumer sends nothing of what is there")
+
+// follow calls yield with each message behind sequence at, up to end, through another
+// consumer where one has come to nothing.
 func (p *Past) follow(ctx context.Context, b *binding, at, end uint64, yield func(events.Raw) error) error {
 	stream, err := p.js.Stream(ctx, b.stream)
 	if err != nil {
 		return fmt.Errorf("look up stream %s: %w", b.stream, err)
 	}
+	for {
+		at, err = p.consume(ctx, b, stream, at, end, yield)
+		if !errors.Is(err, errUnserved) {
+			return err
+		}
+	}
+}
+
+// consume does so through one consumer, and returns how far it came.
+func (p *Past) consume(
+	ctx context.Context, b *binding, stream jetstream.Stream, at, end uint64, yield func(events.Raw) error,
+) (uint64, error) {
 	consumer, err := p.js.OrderedConsumer(ctx, b.stream, jetstream.OrderedConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: at + 1,
 	})
 	if err != nil {
-		return err
+		return at, err
 	}
 	messages, err := consumer.Messages(jetstream.PullMaxMessages(pastAhead), jetstream.PullHeartbeat(pastBeat))
 	if err != nil {
-		return err
+		return at, err
 	}
 	defer p.dismiss(ctx, b.stream, consumer, messages)
 	for at < end {
 		msg, err := p.next(ctx, stream, at, end, messages)
 		if msg == nil || err != nil {
-			return err
+			return at, err
 		}
 		in, err := raw(msg, b.streamID)
 		if err != nil || in.Sequence > end {
-			return err
+			return at, err
 		}
 		if err := yield(in); err != nil {
-			return err
+			return at, err
 		}
 		at = in.Sequence
 		meta, err := msg.Metadata()
 		if err != nil {
-			return err
+			return at, err
 		}
 		if meta.NumPending == 0 && at < end {
 			if more, err := left(ctx, stream, at, end); err != nil || !more {
-				return err
+				return at, err
 			}
 		}
 	}
-	return nil
+	return at, nil
 }
 
 // next waits for a message; nil where none is left.
 func (p *Past) next(
 	ctx context.Context, stream jetstream.Stream, at, end uint64, messages jetstream.MessagesContext,
 ) (jetstream.Msg, error) {
-	for {
-		wait, cancel := context.WithTimeout(ctx, pastPatience)
-		msg, err := messages.Next(jetstream.NextContext(wait))
-		cancel()
-		if err == nil {
-			return msg, nil
-		}
-		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
-			return nil, err
-		}
-		if more, err := left(ctx, stream, at, end); err != nil || !more {
-			return nil, err
-		}
+	wait, cancel := context.WithTimeout(ctx, pastPatience)
+	defer cancel()
+	msg, err := messages.Next(jetstream.NextContext(wait))
+	if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+		return msg, err
 	}
+	more, err := left(ctx, stream, at, end)
+	if err == nil && more {
+		err = errUnserved
+	}
+	return nil, err
 }
 
 // left asks the stream's leader whether it has a message behind sequence at, up to

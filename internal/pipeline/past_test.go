@@ -3,11 +3,13 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"palimpsest/internal/broker/brokertest"
 	"palimpsest/pkg/events"
 )
 
@@ -66,6 +68,30 @@ func TestPastIsWhatWasHandedOut(t *testing.T) {
 	enough := errors.New("enough")
 	if err := past.Read(b.context(), 0, func(events.Raw, bool) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("err = %v, want that of yield", err)
+	}
+}
+
+// TestPastReadsWhatGotLostOnTheWay: nothing that comes later tells a reader that the
+// last message never came.
+func TestPastReadsWhatGotLostOnTheWay(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.standard(pinned)
+	_, stop := b.start(quickConfig(), onEpisode(func(context.Context, episode) ([]events.Payload, error) { return nil, nil }))
+	for i := range pastAhead + 3 {
+		b.say(user("ann"), fmt.Sprint(i))
+	}
+	b.settled("EPISODES", "episodes")
+	stop()
+	read := 0
+	err := NewPast(b.js, "episodes").Read(b.context(), 0, func(events.Raw, bool) error {
+		if read++; read == 1 { // by now it has asked for pastAhead of them
+			brokertest.Steal(t, b.js, "EPISODES", 3)
+		}
+		return nil
+	})
+	if err != nil || read != pastAhead+3 {
+		t.Errorf("read %d of %d: %v", read, pastAhead+3, err)
 	}
 }
 
