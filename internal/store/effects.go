@@ -108,8 +108,7 @@ type Fact struct {
 	Strength    float64
 	AccessCount uint64
 	// LastAccessed starts as CreatedAt.
-	LastAccessed  time.Time
-	VectorPending bool
+	LastAccessed time.Time
 }
 
 // FactQuery narrows a list of facts.

@@ -110,14 +110,9 @@ func (s *Store) weighFew(ctx context.Context, c corpus, facts []scope.Scope, can
 		rank.add(c, size.float("docs"), size.float("length"), replies[2+2*i])
 	}
 	if len(count) > 0 {
-		now, err := parseAnswer(replies[len(replies)-1])
-		if err != nil {
-			return rank, a, 0, err
-		}
-		still = int(now.total)
+		still = int(answerOf(replies[len(replies)-1]).total)
 	}
-	a, err = parseAnswer(replies[0])
-	return rank, a, still, err
+	return rank, answerOf(replies[0]), still, nil
 }
 
 // weighMany has the index count.
@@ -136,9 +131,7 @@ func (s *Store) weighMany(ctx context.Context, c corpus, candidates []any) (bm25
 	}
 	answers := make([]answer, len(replies))
 	for i, reply := range replies {
-		if answers[i], err = parseAnswer(reply); err != nil {
-			return rank, answer{}, err
-		}
+		answers[i] = answerOf(reply)
 	}
 	if sums := answers[1].rows; len(sums) > 0 {
 		rank.docs, rank.length = sums[0].float("docs"), sums[0].float("length")

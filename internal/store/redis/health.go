@@ -48,11 +48,7 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 		return st, err
 	}
 	for i, c := range counts {
-		a, err := parseAnswer(replies[i])
-		if err != nil {
-			return st, err
-		}
-		*c.into = a.total
+		*c.into = answerOf(replies[i]).total
 	}
 	for line := range strings.Lines(text(replies[len(counts)])) {
 		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "used_memory:"); ok {

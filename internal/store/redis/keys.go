@@ -133,6 +133,14 @@ func orderOf(fact scope.Scope) string { return ordered(fact.Project) + " " + fac
 // owners are fact scopes by their orderOf. Most rows of an answer share one.
 type owners map[string]scope.Scope
 
+// ownersOf knows whose rows without an owner are, if the selector says it.
+func ownersOf(sel scope.Selector) owners {
+	if fact, ok := sel.Fact(); ok {
+		return owners{"": fact}
+	}
+	return owners{}
+}
+
 // of decodes what is ours, so that an error means that the store is damaged.
 func (o owners) of(okey string) (fact scope.Scope, err error) {
 	fact, known := o[okey]

@@ -2,9 +2,11 @@ package redis
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"palimpsest/internal/store"
@@ -49,17 +51,70 @@ func TestErrorsAreTheContracts(t *testing.T) {
 	}
 }
 
-func TestAWarningIsAnError(t *testing.T) {
-	t.Parallel()
-	row := map[any]any{"id": "x", "extra_attributes": map[any]any{"b": "{}"}}
-	reply := map[any]any{"total_results": int64(3), "results": []any{row}, "warning": []any{}}
-	if a, err := parseAnswer(reply); err != nil || a.total != 3 || a.rows[0].fields["b"] != "{}" {
-		t.Errorf("%+v, %v", a, err)
+// replied is a reply of protocol 3: strings, lists and maps (of pairs) of such.
+func replied(v any) string {
+	switch v := v.(type) {
+	case string:
+		return fmt.Sprintf("$%d\r\n%s\r\n", len(v), v)
+	case int:
+		return fmt.Sprintf(":%d\r\n", v)
+	case []any:
+		out := fmt.Sprintf("*%d\r\n", len(v))
+		for _, item := range v {
+			out += replied(item)
+		}
+		return out
+	case [][2]any:
+		out := fmt.Sprintf("%%%d\r\n", len(v))
+		for _, pair := range v {
+			out += replied(pair[0]) + replied(pair[1])
+		}
+		return out
 	}
-	reply["warning"] = []any{"Timeout limit was reached"}
-	if _, err := parseAnswer(reply); !errors.Is(err, errPartial) {
+	return "_\r\n"
+}
+
+// repliedSearch is the reply of a search with one row and perhaps warnings.
+func repliedSearch(warnings ...any) string {
+	row := [][2]any{{"id", "x"}, {"extra_attributes", [][2]any{{"b", "{\r\n}"}, {"gone", nil}}}, {"values", []any{}}}
+	return replied([][2]any{{"attributes", []any{}}, {"total_results", 3}, {"format", "STRING"}, {"results", []any{row}}, {"warning", warnings}})
+}
+
+func TestAnswer(t *testing.T) {
+	t.Parallel()
+	want := answer{total: 3, rows: []found{{key: "x", fields: fields{"b": "{\r\n}", "gone": ""}}}}
+	for name, reply := range map[string]string{
+		"plain": repliedSearch(), "behind an attribute": "|1\r\n" + replied("ttl") + replied(3600) + repliedSearch(),
+	} {
+		a, err := parseAnswer(reply)
+		if diff := cmp.Diff(want, a, cmp.AllowUnexported(answer{}, found{})); diff != "" || err != nil {
+			t.Errorf("%s: %v, (-want +got):\n%s", name, err, diff)
+		}
+	}
+	if _, err := parseAnswer(repliedSearch("Timeout limit was reached")); !errors.Is(err, errPartial) {
 		t.Errorf("with a warning: %v", err)
 	}
+	_, err := parseAnswer("-LOADING Redis is loading the dataset in memory\r\n")
+	if !errors.Is(explain(err), store.ErrAway) {
+		t.Errorf("refused: %v", err)
+	}
+}
+
+// FuzzAnswer: a reply that is torn anywhere is an error, and none makes us panic.
+func FuzzAnswer(f *testing.F) {
+	f.Add(repliedSearch(), 7)
+	f.Add(repliedSearch("late"), 40)
+	f.Add("*1000000000\r\n", 3)
+	f.Add("%1\r\n|2\r\n*1\r\n", 0)
+	f.Fuzz(func(t *testing.T, reply string, cut int) {
+		_, _ = parseAnswer(reply)
+		whole := repliedSearch()
+		if cut > 0 && cut < len(whole) {
+			if _, err := parseAnswer(whole[:cut]); err == nil {
+				t.Errorf("%q is taken for whole", whole[:cut])
+			}
+		}
+	})
 }
 
 // TestKeys: one slot a scope, whatever its identifiers hold, and no two rows

@@ -193,6 +193,5 @@ func parseFact(fact scope.Scope, f fields) (out store.Fact, err error) {
 func readFact(out *store.Fact, fact scope.Scope, f fields) error {
 	u := parseUse(f["use"])
 	out.Scope, out.Strength, out.AccessCount, out.LastAccessed = fact, u.strength, u.count, fromMicros(u.last)
-	out.VectorPending = f.uint("q") != 0
 	return decode("fact", f["b"], &out.Fact)
 }

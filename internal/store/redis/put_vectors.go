@@ -28,7 +28,7 @@ func (s *Store) PendingVectors(ctx context.Context, limit int) ([]store.PendingV
 		if row.fields["k"] == kindFact {
 			target = store.Facts
 		}
-		hits, err := parseHits(target, []found{row})
+		hits, err := parseHits(target, []found{row}, owners{})
 		if err != nil {
 			return nil, err
 		}

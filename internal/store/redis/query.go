@@ -85,15 +85,21 @@ func (q *query) within(l layout, sel scope.Selector) *query {
 // allRows is more rows than any answer has: without a limit the server gives ten.
 const allRows = 1_000_000
 
+// The commands that search.
+const (
+	searchCommand    = "FT.SEARCH"
+	aggregateCommand = "FT.AGGREGATE"
+)
+
 // searchArgs is FT.SEARCH; options come before the parameters.
 func (s *Store) searchArgs(q *query, limit int, options ...any) []any {
-	args := append([]any{"FT.SEARCH", s.layout().index(), q.text()}, options...)
+	args := append([]any{searchCommand, s.layout().index(), q.text()}, options...)
 	return s.close(append(args, "LIMIT", 0, limit), q)
 }
 
 // aggregateArgs is FT.AGGREGATE, whose steps take effect in their order.
 func (s *Store) aggregateArgs(q *query, steps ...any) []any {
-	return s.close(append([]any{"FT.AGGREGATE", s.layout().index(), q.text()}, steps...), q)
+	return s.close(append([]any{aggregateCommand, s.layout().index(), q.text()}, steps...), q)
 }
 
 func (s *Store) close(args []any, q *query) []any {
@@ -106,10 +112,7 @@ func (s *Store) close(args []any, q *query) []any {
 
 func (s *Store) search(ctx context.Context, args []any) (answer, error) {
 	reply, err := s.call(ctx, args...)
-	if err != nil {
-		return answer{}, err
-	}
-	return parseAnswer(reply)
+	return answerOf(reply), err
 }
 
 // returning names the fields that a search brings along.

@@ -13,17 +13,17 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// factFields are what a fact is read from; whose it is comes along.
-var factFields = []string{"b", "use", "q"}
+// factFields are what a fact is read from; whose it is comes along where that is not
+// known already.
+var factFields = []string{"b", "use"}
 
 var (
-	factReturn  = []any{"b", "use", "q", "okey"}
-	factColumns = []any{"@b", "@use", "@q", "@okey"}
+	factReturn  = []any{"b", "use", "okey"}
+	factColumns = []any{"@b", "@use", "@okey"}
 )
 
-func parseFacts(rows []found) ([]store.Fact, error) {
+func parseFacts(rows []found, known owners) ([]store.Fact, error) {
 	list := make([]store.Fact, 0, len(rows))
-	known := owners{}
 	for _, row := range rows {
 		if row.fields["b"] == "" {
 			continue // gone since it was found
@@ -44,7 +44,7 @@ func parseFacts(rows []found) ([]store.Fact, error) {
 func askFacts(p place, ids []string) [][]any {
 	commands := make([][]any, len(ids))
 	for i, id := range ids {
-		commands[i] = []any{"HMGET", p.row(kindFact, id), "b", "use", "q"}
+		commands[i] = []any{"HMGET", p.row(kindFact, id), "b", "use"}
 	}
 	return commands
 }
@@ -72,7 +72,7 @@ func (s *Store) firstFact(ctx context.Context, q *query) (store.Fact, error) {
 	if err != nil {
 		return store.Fact{}, err
 	}
-	list, err := parseFacts(rows)
+	list, err := parseFacts(rows, owners{})
 	if err != nil {
 		return store.Fact{}, err
 	}
@@ -114,7 +114,7 @@ func (s *Store) Versions(ctx context.Context, sel scope.Selector, id string) ([]
 	if err != nil {
 		return nil, err
 	}
-	list, err := parseFacts(a.rows)
+	list, err := parseFacts(a.rows, owners{})
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (s *Store) Facts(ctx context.Context, sel scope.Selector, q store.FactQuery
 	if err != nil {
 		return nil, err
 	}
-	return parseFacts(rows)
+	return parseFacts(rows, owners{})
 }
 
 // narrowFacts adds the filters of facts. All instants are whole microseconds, so

@@ -149,20 +149,17 @@ func (s *Store) Close() error {
 	return explain(s.client.Close())
 }
 
-// call runs one command; a missing value is nil.
+// call runs one command; a missing value is nil, and a search gives an [answer].
 func (s *Store) call(ctx context.Context, args ...any) (any, error) {
-	if err := s.begin(ctx); err != nil {
+	replies, err := s.pipe(ctx, [][]any{args})
+	if err != nil {
 		return nil, err
 	}
-	defer s.end()
-	v, err := s.client.Do(ctx, args...).Result()
-	if err := explain(err); err != nil {
-		return nil, err
-	}
-	return v, nil
+	return replies[0], nil
 }
 
-// pipe runs commands in one round trip and returns their replies in order.
+// pipe runs commands in one round trip and returns their replies in order, as call
+// does. With a search go none that write: they may be sent twice.
 func (s *Store) pipe(ctx context.Context, commands [][]any) ([]any, error) {
 	if len(commands) == 0 {
 		return nil, nil
@@ -171,21 +168,36 @@ func (s *Store) pipe(ctx context.Context, commands [][]any) ([]any, error) {
 		return nil, err
 	}
 	defer s.end()
-	p := s.client.Pipeline()
-	replies := make([]*goredis.Cmd, len(commands))
-	for i, c := range commands {
-		replies[i] = p.Do(ctx, c...)
+	sent := s.send(ctx, commands, false)
+	if broken(ctx, sent) {
+		sent = s.send(ctx, commands, true)
 	}
-	_, _ = p.Exec(ctx) // each command has its own error
-	out := make([]any, len(commands))
-	for i, r := range replies {
-		v, err := r.Result()
-		if err := explain(err); err != nil {
+	replies := make([]any, len(sent))
+	for i, c := range sent {
+		var err error
+		if replies[i], err = replyOf(c); err != nil {
 			return nil, err
 		}
-		out[i] = v
 	}
-	return out, nil
+	return replies, nil
+}
+
+// send waits for the replies; each command has its own error.
+func (s *Store) send(ctx context.Context, commands [][]any, again bool) []goredis.Cmder {
+	sent := make([]goredis.Cmder, len(commands))
+	for i, args := range commands {
+		sent[i] = command(ctx, args, again)
+	}
+	if len(sent) == 1 {
+		_ = s.client.Process(ctx, sent[0])
+		return sent
+	}
+	p := s.client.Pipeline()
+	for _, c := range sent {
+		_ = p.Process(ctx, c)
+	}
+	_, _ = p.Exec(ctx)
+	return sent
 }
 
 // scriptCall is one call of a script.

@@ -3,6 +3,7 @@ package redis
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
 )
@@ -38,29 +39,59 @@ type answer struct {
 	rows  []found
 }
 
+// answerOf is the reply of a search.
+func answerOf(reply any) answer {
+	a, _ := reply.(answer)
+	return a
+}
+
+// rejection is a search that the server refused.
+type rejection string
+
+func (r rejection) Error() string { return string(r) }
+
+// RedisError makes it an error of the server to the driver.
+func (r rejection) RedisError() {}
+
 // parseAnswer reads the reply of FT.SEARCH and FT.AGGREGATE in protocol 3. A
 // warning means that rows are missing.
-func parseAnswer(reply any) (answer, error) {
-	m, ok := reply.(map[any]any)
-	if !ok {
-		return answer{}, fmt.Errorf("redis: search answered with %T", reply)
+func parseAnswer(reply string) (a answer, err error) {
+	if strings.HasPrefix(reply, "-") {
+		line, _, _ := strings.Cut(reply[1:], "\r\n")
+		return a, rejection(line)
 	}
-	if warnings, _ := m["warning"].([]any); len(warnings) > 0 {
-		return answer{}, fmt.Errorf("redis: %w: %v", errPartial, warnings[0])
-	}
-	total, _ := m["total_results"].(int64)
-	a := answer{total: uint64(max(total, 0))}
-	rows, _ := m["results"].([]any)
-	for _, r := range rows {
-		row, ok := r.(map[any]any)
-		if !ok {
-			continue
+	w := &wire{rest: reply}
+	w.table(func(key string) {
+		switch key {
+		case "total_results":
+			a.total, _ = strconv.ParseUint(w.word(), 10, 64) // never below 0
+		case "results":
+			w.list(func() { a.rows = append(a.rows, parseRow(w)) })
+		case "warning":
+			w.list(func() { err = fmt.Errorf("%w: %s", errPartial, w.word()) })
+		default:
+			w.skip()
 		}
-		f := found{key: text(row["id"]), fields: hashOf(row["extra_attributes"])}
-		f.score, _ = row["score"].(float64)
-		a.rows = append(a.rows, f)
+	})
+	if w.err != nil {
+		return answer{}, w.err
 	}
-	return a, nil
+	return a, err
+}
+
+func parseRow(w *wire) (f found) {
+	w.table(func(key string) {
+		switch key {
+		case "id":
+			f.key = w.word()
+		case "extra_attributes":
+			f.fields = make(fields, 8)
+			w.table(func(name string) { f.fields[name] = w.word() })
+		default:
+			w.skip()
+		}
+	})
+	return f
 }
 
 // hashOf reads a hash as a map (protocol 3) or a flat list (from a script).

@@ -31,15 +31,16 @@ func (s *Store) SearchText(ctx context.Context, sel scope.Selector, text string,
 		return nil, err
 	}
 	c := corpus{kind: kindOf(q.Target), sel: withoutSession(sel, q.Target), terms: terms}
+	whose := ownersOf(sel)
 	rank, a, err := s.weigh(ctx, c, func(in ...place) []any {
-		options := append([]any{"VERBATIM", "SCORER", "BM25STD"}, returning(append([]any{"t"}, hitReturn(q.Target)...)...)...)
+		options := append([]any{"VERBATIM", "SCORER", "BM25STD"}, returning(append([]any{"t"}, hitReturn(q.Target, whose)...)...)...)
 		return s.searchArgs(s.finder(sel, q, in...).anyTerm(terms), max(overFetch*q.Limit, minimumFetch), options...)
 	})
 	if err != nil {
 		return nil, err
 	}
 	rank.order(terms, a.rows)
-	hits, err := parseHits(q.Target, a.rows[:min(len(a.rows), q.Limit)])
+	hits, err := parseHits(q.Target, a.rows[:min(len(a.rows), q.Limit)], whose)
 	slices.SortStableFunc(hits, compareHits)
 	return hits, err
 }
@@ -149,21 +150,24 @@ func (s *Store) finder(sel scope.Selector, q store.SearchQuery, places ...place)
 }
 
 // hitReturn are the fields that a hit is made from.
-func hitReturn(t store.Target) []any {
-	if t == store.Facts {
-		return factReturn
+func hitReturn(t store.Target, known owners) []any {
+	switch {
+	case t == store.Episodes:
+		return []any{"b", "c", "ord"}
+	case len(known) > 0:
+		return []any{"b", "use"}
 	}
-	return []any{"b", "c", "ord"}
+	return factReturn
 }
 
-func parseHits(t store.Target, rows []found) ([]store.Hit, error) {
+func parseHits(t store.Target, rows []found, known owners) ([]store.Hit, error) {
 	rows = slices.DeleteFunc(rows, func(row found) bool { return row.fields["b"] == "" }) // gone since they were found
 	hits := make([]store.Hit, len(rows))
 	for i, row := range rows {
 		hits[i].Score = row.score
 	}
 	if t == store.Facts {
-		list, err := parseFacts(rows)
+		list, err := parseFacts(rows, known)
 		for i := range list {
 			hits[i].Fact = &list[i]
 		}

@@ -17,14 +17,14 @@ import (
 )
 
 const selectFact = `SELECT s.project, s.user, s.agent, s.session, f.strength, f.access_count, f.last_accessed,
-  EXISTS (SELECT 1 FROM vector_queue q WHERE q.target = 1 AND q.row = f.row), f.body, f.row
+  f.body, f.row
   FROM facts f CROSS JOIN scopes s ON s.id = f.scope_id`
 
 func scanFact(row scanner) (f store.Fact, id int64, err error) {
 	var accessed int64
 	var body rawText
 	err = row.Scan(&f.Scope.Project, &f.Scope.User, &f.Scope.Agent, &f.Scope.Session, &f.Strength, &f.AccessCount, &accessed,
-		&f.VectorPending, &body, &id)
+		&body, &id)
 	if err != nil {
 		return f, 0, err
 	}

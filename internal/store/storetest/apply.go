@@ -78,7 +78,7 @@ func testApply(t *testing.T, s suite) {
 		apply(t, st, whole)
 		ctx := t.Context()
 		got := must(st.Fact(ctx, exact, "f1"))(t)
-		want := store.Fact{Fact: f, Scope: ana, Strength: 0.8, LastAccessed: f.CreatedAt, VectorPending: true}
+		want := store.Fact{Fact: f, Scope: ana, Strength: 0.8, LastAccessed: f.CreatedAt}
 		equal(t, "fact", want, got)
 		for _, name := range []string{"ana lópez", "ANITA", "  Ana   López "} {
 			equal(t, "entity "+name, whole.Entities, must(st.Entities(ctx, ana, []string{name, "nobody"}))(t))

@@ -13,7 +13,6 @@ import (
 func testVectors(t *testing.T, s suite) {
 	n := s.opts.dimensions()
 	ana := user("ana", "")
-	exact := scope.Exactly(ana)
 	queue := func(t *testing.T, st store.Store) (ids []string) {
 		t.Helper()
 		for _, p := range must(st.PendingVectors(t.Context(), 100))(t) {
@@ -50,9 +49,6 @@ func testVectors(t *testing.T, s suite) {
 		equal(t, "episodes", []string{"e1", "e3"}, slices.Sorted(slices.Values(search(t, st, store.Episodes, axis(n, 3)))))
 		equal(t, "nearest first", "e3", search(t, st, store.Episodes, axis(n, 4))[0])
 		equal(t, "facts", []string{"f1"}, search(t, st, store.Facts, axis(n, 5)))
-		if must(st.Fact(t.Context(), exact, "f1"))(t).VectorPending {
-			t.Error("the fact is still flagged")
-		}
 	})
 	t.Run("the text changed while it was embedded", func(t *testing.T) {
 		t.Parallel()
