@@ -46,7 +46,7 @@ var commands = map[string]command{
 
 	"DEL": {writes: every}, "UNLINK": {writes: every}, "EXISTS": {}, "TYPE": {}, "SCAN": {},
 	"PEXPIRE": {writes: first}, "PEXPIREAT": {writes: first},
-	"GET": {}, "SET": {writes: first},
+	"GET": {}, "SET": {writes: first}, "INCR": {writes: first},
 	"HGET": {}, "HMGET": {}, "HGETALL": {}, "HSET": {writes: first}, "HDEL": {writes: first}, "HINCRBY": {writes: first},
 	"SADD": {}, "SREM": {}, "SMEMBERS": {},
 	"ZADD": {}, "ZCOUNT": {}, "ZRANGE": {},

@@ -1,11 +1,13 @@
 package redis
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
@@ -91,8 +93,14 @@ func encode(what string, v any) (string, error) {
 }
 
 // decode reads what encode wrote. Whatever else is there is damage.
+var scratch = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
 func decode(what, text string, v any) error {
-	if err := jsonv2.Unmarshal([]byte(text), v); err != nil {
+	b, _ := scratch.Get().(*bytes.Buffer)
+	defer scratch.Put(b)
+	b.Reset()
+	b.WriteString(text)
+	if err := jsonv2.Unmarshal(b.Bytes(), v); err != nil {
 		return fmt.Errorf("redis: %w: %s: %w", store.ErrDamaged, what, err)
 	}
 	return nil

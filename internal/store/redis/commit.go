@@ -143,16 +143,25 @@ func (s *Store) write(ctx context.Context, fact scope.Scope, asks func(place) []
 		if b.n == 0 && len(b.state) == 0 {
 			return nil
 		}
-		if f["k"] == "" {
-			b.state = append(b.state, p.scopeFields(kindState, fact)...)
-		}
 		b.set(f, "ver", version)
-		done, err := s.commit(ctx, b)
+		done, err := s.commitOpen(ctx, f, b)
 		if err != nil && !errors.Is(err, errMoved) || done {
 			return err
 		}
 	}
 	return errContended
+}
+
+// commitOpen commits what is written to a scope, which it opens where that was not
+// done: its ver stays what it was.
+func (s *Store) commitOpen(ctx context.Context, state fields, b *batch) (bool, error) {
+	if state[fieldOpen] == "" {
+		if err := s.openScope(ctx, b.place); err != nil {
+			return false, err
+		}
+		b.state = append(b.state, fieldOpen, 1)
+	}
+	return s.commit(ctx, b)
 }
 
 func (s *Store) commit(ctx context.Context, b *batch) (bool, error) {

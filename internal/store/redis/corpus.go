@@ -68,15 +68,15 @@ func (s *Store) weigh(ctx context.Context, c corpus, candidates func(in ...place
 	}
 	t := s.tenure()
 	for range maxWeighings {
-		facts, err := s.spanned(ctx, t, c.sel)
+		found, err := s.spanned(ctx, t, c.sel)
 		switch {
-		case err != nil || len(facts) == 0:
+		case err != nil || len(found.facts) == 0:
 			return bm25{frequency: map[string]float64{}}, answer{}, err
-		case len(facts) > maxPlaces:
+		case len(found.facts) > maxPlaces:
 			return s.weighMany(ctx, c, candidates())
 		}
-		rank, a, still, err := s.weighFew(ctx, c, facts, candidates, s.searchArgs(c.states(s.layout()), 0)...)
-		if err != nil || still == len(facts) {
+		rank, a, openings, err := s.weighFew(ctx, c, found.facts, candidates, t.countOf(c.sel)...)
+		if err != nil || openings == found.openings {
 			return rank, a, err
 		}
 		t.spans.forget(c.sel) // there is another by now
@@ -87,9 +87,11 @@ func (s *Store) weigh(ctx context.Context, c corpus, candidates func(in ...place
 // states finds the rows of the scopes that a corpus is of.
 func (c corpus) states(l layout) *query { return of(kindState).within(l, c.sel) }
 
-// weighFew sums the counts of some scopes. count, if any, asks how many there are
+// weighFew sums the counts of some scopes. count, if any, asks how many were opened
 // by now.
-func (s *Store) weighFew(ctx context.Context, c corpus, facts []scope.Scope, candidates func(in ...place) []any, count ...any) (rank bm25, a answer, still int, err error) {
+func (s *Store) weighFew(
+	ctx context.Context, c corpus, facts []scope.Scope, candidates func(in ...place) []any, count ...any,
+) (rank bm25, a answer, openings string, err error) {
 	places := make([]place, len(facts))
 	commands := make([][]any, 1, 2*len(facts)+2)
 	for i, fact := range facts {
@@ -102,7 +104,7 @@ func (s *Store) weighFew(ctx context.Context, c corpus, facts []scope.Scope, can
 	}
 	replies, err := s.pipe(ctx, commands)
 	if err != nil {
-		return rank, a, 0, err
+		return rank, a, "", err
 	}
 	rank.frequency = map[string]float64{}
 	for i := range facts {
@@ -110,9 +112,9 @@ func (s *Store) weighFew(ctx context.Context, c corpus, facts []scope.Scope, can
 		rank.add(c, size.float("docs"), size.float("length"), replies[2+2*i])
 	}
 	if len(count) > 0 {
-		still = int(answerOf(replies[len(replies)-1]).total)
+		openings = text(replies[len(replies)-1])
 	}
-	return rank, answerOf(replies[0]), still, nil
+	return rank, answerOf(replies[0]), openings, nil
 }
 
 // weighMany has the index count.

@@ -130,15 +130,27 @@ func ordered(s string) string { return hex.EncodeToString([]byte(s)) }
 // orderOf sorts fact scopes by (project, key).
 func orderOf(fact scope.Scope) string { return ordered(fact.Project) + " " + fact.Key() }
 
-// owners are fact scopes by their orderOf. Most rows of an answer share one.
+// owners are fact scopes by their orderOf, or by the tag in the keys of their rows.
+// Most rows of an answer share one.
 type owners map[string]scope.Scope
 
-// ownersOf knows whose rows without an owner are, if the selector says it.
-func ownersOf(sel scope.Selector) owners {
-	if fact, ok := sel.Fact(); ok {
-		return owners{"": fact}
+// ownersOf knows whose rows are that are in one of the places, by their keys.
+func ownersOf(places ...place) owners {
+	known := owners{}
+	for _, p := range places {
+		known[p.tag] = p.fact
 	}
-	return owners{}
+	return known
+}
+
+// whose is the scope of a row, which tells it unless its key does.
+func (o owners) whose(row found) (scope.Scope, error) {
+	_, tag, _ := strings.Cut(row.key, "{")
+	tag, _, _ = strings.Cut(tag, "}")
+	if fact, known := o[tag]; known {
+		return fact, nil
+	}
+	return o.of(row.fields["okey"])
 }
 
 // of decodes what is ours, so that an error means that the store is damaged.

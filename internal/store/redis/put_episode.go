@@ -63,6 +63,9 @@ func (s *Store) PutEpisodes(ctx context.Context, es []memory.Episode) ([]store.P
 	}
 	replies, err := settled(func() ([]any, error) {
 		t := s.tenure()
+		if err := s.openFor(ctx, t, es); err != nil {
+			return nil, err
+		}
 		calls := make([]scriptCall, len(es))
 		for i, e := range es {
 			calls[i] = t.putting(e, bodies[i])
@@ -92,7 +95,7 @@ func (t *tenure) putting(e memory.Episode, body []byte) scriptCall {
 	}
 	row := append(p.scopeFields(kindEpisode, e.Scope), "b", body, "c", e.Content, "id", token(e.ID), "oid", ordered(e.ID),
 		"src", token(e.Source), "ts", micros(e.Timestamp), "t", strings.Join(terms, " "))
-	for _, list := range [][]any{row, p.scopeFields(kindState, p.fact), p.scopeFields(kindSession, e.Scope)} {
+	for _, list := range [][]any{row, append(p.scopeFields(kindState, p.fact), fieldOpen, 1), p.scopeFields(kindSession, e.Scope)} {
 		args = append(append(args, len(list)), list...)
 	}
 	words := distinct(terms)

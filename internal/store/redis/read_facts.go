@@ -28,7 +28,7 @@ func parseFacts(rows []found, known owners) ([]store.Fact, error) {
 		if row.fields["b"] == "" {
 			continue // gone since it was found
 		}
-		fact, err := known.of(row.fields["okey"])
+		fact, err := known.whose(row)
 		if err != nil {
 			return nil, err
 		}

@@ -31,16 +31,17 @@ func (s *Store) SearchText(ctx context.Context, sel scope.Selector, text string,
 		return nil, err
 	}
 	c := corpus{kind: kindOf(q.Target), sel: withoutSession(sel, q.Target), terms: terms}
-	whose := ownersOf(sel)
+	known := owners{}
 	rank, a, err := s.weigh(ctx, c, func(in ...place) []any {
-		options := append([]any{"VERBATIM", "SCORER", "BM25STD"}, returning(append([]any{"t"}, hitReturn(q.Target, whose)...)...)...)
+		known = ownersOf(in...)
+		options := append([]any{"VERBATIM", "SCORER", "BM25STD"}, returning(append([]any{"t"}, hitReturn(q.Target, known)...)...)...)
 		return s.searchArgs(s.finder(sel, q, in...).anyTerm(terms), max(overFetch*q.Limit, minimumFetch), options...)
 	})
 	if err != nil {
 		return nil, err
 	}
 	rank.order(terms, a.rows)
-	hits, err := parseHits(q.Target, a.rows[:min(len(a.rows), q.Limit)], whose)
+	hits, err := parseHits(q.Target, a.rows[:min(len(a.rows), q.Limit)], known)
 	slices.SortStableFunc(hits, compareHits)
 	return hits, err
 }

@@ -34,8 +34,11 @@ func (s *Store) SearchVector(ctx context.Context, sel scope.Selector, vector []f
 	if s.cfg.Vectors == HNSW && sel.User == nil && sel.Session == nil {
 		policy = ""
 	}
-	whose := ownersOf(sel)
-	args := append([]any{"SORTBY", "distance"}, returning(append([]any{"distance"}, hitReturn(q.Target, whose)...)...)...)
+	known := owners{}
+	if fact, ok := sel.Fact(); ok {
+		known = ownersOf(s.place(fact))
+	}
+	args := append([]any{"SORTBY", "distance"}, returning(append([]any{"distance"}, hitReturn(q.Target, known)...)...)...)
 	k := find.param(q.Limit)
 	text := "(" + find.text() + ")=>[KNN " + k + " @v " + find.param(blob) + policy + " AS distance]"
 	a, err := s.search(ctx, s.searchArgs(&query{clauses: []string{text}, params: find.params}, q.Limit, args...))
@@ -45,7 +48,7 @@ func (s *Store) SearchVector(ctx context.Context, sel scope.Selector, vector []f
 	for i, row := range a.rows {
 		a.rows[i].score = 1 - row.float("distance") // a distance, in words
 	}
-	hits, err := parseHits(q.Target, a.rows, whose)
+	hits, err := parseHits(q.Target, a.rows, known)
 	slices.SortStableFunc(hits, compareHits)
 	return hits, err
 }

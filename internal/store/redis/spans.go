@@ -11,12 +11,18 @@ import (
 const maxSpans = 4096
 
 // spans remembers which fact scopes a selector spanned, so that they need not be
-// asked for before what they hold. A scope that is there stays there, so a selector
-// spans the same ones as long as it spans as many: whoever lets one go must have
-// them forgotten.
+// asked for before what they hold. A scope that is there stays there, and another is
+// counted before it holds anything: whoever lets one go must have them forgotten.
 type spans struct {
 	mu     sync.Mutex
-	scopes map[span][]scope.Scope
+	scopes map[span]spanned
+}
+
+// spanned are the fact scopes of a selector when so many had been opened; one more
+// than maxPlaces stands for many.
+type spanned struct {
+	facts    []scope.Scope
+	openings string
 }
 
 // span is a selector by its values.
@@ -39,19 +45,19 @@ func spanOf(sel scope.Selector) (s span) {
 	return s
 }
 
-func (m *spans) of(sel scope.Selector) []scope.Scope {
+func (m *spans) of(sel scope.Selector) spanned {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.scopes[spanOf(sel)]
 }
 
-func (m *spans) note(sel scope.Selector, facts []scope.Scope) {
+func (m *spans) note(sel scope.Selector, found spanned) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.scopes == nil || len(m.scopes) >= maxSpans {
-		m.scopes = map[span][]scope.Scope{}
+		m.scopes = map[span]spanned{}
 	}
-	m.scopes[spanOf(sel)] = facts
+	m.scopes[spanOf(sel)] = found
 }
 
 func (m *spans) forget(sel scope.Selector) {
@@ -60,25 +66,34 @@ func (m *spans) forget(sel scope.Selector) {
 	delete(m.scopes, spanOf(sel))
 }
 
-// spanned returns the fact scopes that a selector spans; one more than maxPlaces
-// stands for many. None is not remembered, since nothing would tell of the first.
-func (s *Store) spanned(ctx context.Context, t *tenure, sel scope.Selector) ([]scope.Scope, error) {
-	if facts := t.spans.of(sel); len(facts) > 0 {
-		return facts, nil
+// spanned returns the fact scopes that a selector spans. None is not remembered: what
+// would be asked then is as much as looking again.
+func (s *Store) spanned(ctx context.Context, t *tenure, sel scope.Selector) (found spanned, err error) {
+	if found = t.spans.of(sel); len(found.facts) > 0 {
+		return found, nil
 	}
-	a, err := s.search(ctx, s.searchArgs(of(kindState).within(s.layout(), sel), maxPlaces+1, returning("okey")...))
+	count, err := s.call(ctx, t.countOf(sel)...) // before what it is to vouch for
 	if err != nil {
-		return nil, err
+		return found, err
 	}
-	facts := make([]scope.Scope, len(a.rows))
+	a, err := s.search(ctx, s.searchArgs(of(kindState).within(t.layout, sel), maxPlaces+1, returning("okey")...))
+	if err != nil {
+		return found, err
+	}
+	found = spanned{make([]scope.Scope, len(a.rows)), text(count)}
 	known := owners{}
 	for i, row := range a.rows {
-		if facts[i], err = known.of(row.fields["okey"]); err != nil {
-			return nil, err
+		if found.facts[i], err = known.of(row.fields["okey"]); err != nil {
+			return found, err
 		}
 	}
-	if len(facts) > 0 {
-		t.spans.note(sel, facts)
+	if len(found.facts) > 0 {
+		t.spans.note(sel, found)
 	}
-	return facts, nil
+	return found, nil
+}
+
+// countOf asks how many scopes were opened among those of a selector, or more.
+func (l layout) countOf(sel scope.Selector) []any {
+	return []any{"GET", l.openings(sel.Project, sel.User)}
 }

@@ -21,6 +21,7 @@ type tenure struct {
 	failures atomic.Uint64
 	watched  watchList
 	spans    spans
+	opened   opened
 }
 
 func (s *Store) tenure() *tenure { return s.held.Load() }

@@ -1,0 +1,103 @@
+package redis
+
+import (
+	"context"
+	"sync"
+
+	"palimpsest/internal/memory"
+	"palimpsest/pkg/scope"
+)
+
+// A scope is opened before anything is written to it: first its state is there, then
+// the count of openings grows, and only then comes the first write, with which the
+// state says that it is open. Whoever finds one that is not, since another died in
+// between, begins anew. So who knows the scopes of a selector, and as of which count,
+// knows by the count alone whether there may be more that hold something; see [spans].
+
+// fieldOpen of a state says that its scope was opened. (The field open is a session's.)
+const fieldOpen = "born"
+
+// maxOpened bounds how many scopes a process remembers as open.
+const maxOpened = 1 << 16
+
+// opened remembers scopes that were found open, or opened: they stay so for a tenure.
+type opened struct {
+	mu   sync.Mutex
+	tags map[string]struct{}
+}
+
+func (o *opened) has(p place) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, ok := o.tags[p.tag]
+	return ok
+}
+
+func (o *opened) note(p place) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.tags == nil || len(o.tags) >= maxOpened {
+		o.tags = map[string]struct{}{}
+	}
+	o.tags[p.tag] = struct{}{}
+}
+
+// openings counts how often a scope of a user (be it the absent one), or of a whole
+// project, was opened.
+func (l layout) openings(project string, user *string) string {
+	if user == nil {
+		return l.shared(keyOpenings, token(project))
+	}
+	return l.shared(keyOpenings, token(project, *user))
+}
+
+// count is how another scope is counted.
+func (l layout) count(fact scope.Scope) [][]any {
+	return [][]any{{"INCR", l.openings(fact.Project, nil)}, {"INCR", l.openings(fact.Project, &fact.User)}}
+}
+
+// openScope does all that comes before the first write. Twice does no harm, but that
+// readers look again.
+func (s *Store) openScope(ctx context.Context, p place) error {
+	b := newBatch(p)
+	b.state = p.scopeFields(kindState, p.fact)
+	if _, err := s.commit(ctx, b); err != nil {
+		return err
+	}
+	if _, err := s.pipe(ctx, p.tenure.count(p.fact)); err != nil {
+		return err
+	}
+	p.tenure.opened.note(p)
+	return nil
+}
+
+// openFor opens the scopes that episodes are of, where that was not done.
+func (s *Store) openFor(ctx context.Context, t *tenure, es []memory.Episode) error {
+	var unknown []place
+	asks := map[scope.Scope][]any{}
+	for _, e := range es {
+		fact := e.Scope.Fact()
+		p := t.place(fact)
+		if _, asked := asks[fact]; asked || t.opened.has(p) {
+			continue
+		}
+		asks[fact] = []any{"HGET", p.state(), fieldOpen}
+		unknown = append(unknown, p)
+	}
+	commands := make([][]any, len(unknown))
+	for i, p := range unknown {
+		commands[i] = asks[p.fact]
+	}
+	replies, err := s.pipe(ctx, commands)
+	if err != nil {
+		return err
+	}
+	for i, p := range unknown {
+		if replies[i] != nil {
+			t.opened.note(p)
+		} else if err := s.openScope(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
