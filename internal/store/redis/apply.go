@@ -1,13 +1,11 @@
 package redis
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
@@ -93,14 +91,8 @@ func encode(what string, v any) (string, error) {
 }
 
 // decode reads what encode wrote. Whatever else is there is damage.
-var scratch = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-func decode(what, text string, v any) error {
-	b, _ := scratch.Get().(*bytes.Buffer)
-	defer scratch.Put(b)
-	b.Reset()
-	b.WriteString(text)
-	if err := jsonv2.Unmarshal(b.Bytes(), v); err != nil {
+func decode(what string, body []byte, v any) error {
+	if err := jsonv2.Unmarshal(body, v); err != nil {
 		return fmt.Errorf("redis: %w: %s: %w", store.ErrDamaged, what, err)
 	}
 	return nil

@@ -3,6 +3,7 @@ package redis
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync"
@@ -227,6 +228,7 @@ func BenchmarkSearch(b *testing.B) {
 }
 
 func compareSearches(b *testing.B, s *Store, ours, bare func() error) {
+	defer debug.SetGCPercent(debug.SetGCPercent(200)) // as the program has it
 	var times [2][]time.Duration
 	var costs [2]cost
 	for b.Loop() {

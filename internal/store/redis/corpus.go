@@ -1,11 +1,11 @@
 package redis
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"math"
 	"slices"
-	"strings"
 
 	"palimpsest/pkg/scope"
 )
@@ -136,7 +136,7 @@ func (s *Store) weighMany(ctx context.Context, c corpus, candidates []any) (bm25
 		answers[i] = answerOf(reply)
 	}
 	if sums := answers[1].rows; len(sums) > 0 {
-		rank.docs, rank.length = sums[0].float("docs"), sums[0].float("length")
+		rank.docs, rank.length = toFloat(sums[0].get("docs")), toFloat(sums[0].get("length"))
 	}
 	for i, term := range c.terms {
 		rank.frequency[term] = float64(answers[2+i].total)
@@ -163,9 +163,9 @@ func (r bm25) order(terms []string, rows []found) {
 	for n := range rows {
 		clear(counts)
 		length := 0.0
-		for term := range strings.FieldsSeq(rows[n].fields["t"]) {
+		for term := range bytes.FieldsSeq(rows[n].view("t")) {
 			length++
-			if i, asked := at[term]; asked {
+			if i, asked := at[string(term)]; asked {
 				counts[i]++
 			}
 		}

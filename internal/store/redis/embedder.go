@@ -21,7 +21,7 @@ func (s *Store) readMeta(ctx context.Context, l layout) (m meta, known bool, err
 	if err != nil || reply == nil {
 		return m, false, err
 	}
-	if err := decode("meta", text(reply), &m); err != nil {
+	if err := decode("meta", []byte(text(reply)), &m); err != nil {
 		return m, false, err
 	}
 	if m.Schema > schemaVersion {
@@ -105,7 +105,7 @@ func (s *Store) vectorKeys(ctx context.Context, limit int) ([]string, error) {
 	}
 	keys := make([]string, len(a.rows))
 	for i, r := range a.rows {
-		keys[i] = r.key
+		keys[i] = string(r.key)
 	}
 	return keys, err
 }

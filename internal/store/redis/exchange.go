@@ -27,16 +27,14 @@ func newSearching(ctx context.Context, args []any) searching {
 	return searching{goredis.NewRawWriteToCmd(ctx, reply, args...), reply}
 }
 
-// answer is called once.
+// answer stands in the buffer.
 func (s searching) answer() (answer, error) {
-	text := s.reply.String()
-	if s.reply.Cap() <= maxKept {
-		buffers.Put(s.reply)
-	}
 	if err := s.Err(); err != nil {
 		return answer{}, err
 	}
-	return parseAnswer(text)
+	a, err := parseAnswer(s.reply.Bytes())
+	a.reply = s.reply
+	return a, err
 }
 
 // isSearch: the command is FT.SEARCH or FT.AGGREGATE.
@@ -61,7 +59,7 @@ func replyOf(c goredis.Cmder) (reply any, err error) {
 	case *goredis.RawCmd:
 		var raw []byte
 		if raw, err = c.Result(); err == nil {
-			reply, err = parseAnswer(string(raw))
+			reply, err = parseAnswer(raw)
 		}
 	case *goredis.Cmd:
 		reply, err = c.Result()

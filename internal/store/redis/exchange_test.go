@@ -1,14 +1,19 @@
 package redis
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"sync/atomic"
 	"testing"
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
+	"palimpsest/pkg/scope"
 )
 
 // cutOff has the first commands sent get no answer.
@@ -65,6 +70,50 @@ func TestSearchIsRepeatedWhereAConnectionBroke(t *testing.T) {
 		}
 		if hook.times.Load() < 2 {
 			t.Errorf("%s: nothing was cut off", name)
+		}
+	}
+}
+
+// TestHitsOutliveTheirAnswer: what a search returns is no part of the memory that the
+// next ones read their replies into.
+func TestHitsOutliveTheirAnswer(t *testing.T) {
+	t.Parallel()
+	s := openNew(t, testConfig(t))
+	for revision := range uint64(2) {
+		if err := s.Apply(t.Context(), benchEffect("ana", revision+1), revision+1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	full := ana
+	full.Session = "s"
+	for i := range 20 {
+		_, err := s.PutEpisode(t.Context(), memory.Episode{
+			ID: fmt.Sprint(i), Scope: full, Content: fmt.Sprintf("note %d", i), Timestamp: said0, Metadata: map[string]any{"n": fmt.Sprint(i)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	sel := scope.Under(scope.Scope{Project: ana.Project, User: "ana"})
+	search := func(target store.Target, text string) []store.Hit {
+		hits, err := s.SearchText(t.Context(), sel, text, store.SearchQuery{Target: target, Limit: 10})
+		if err != nil || len(hits) == 0 {
+			t.Fatalf("%d hits, %v", len(hits), err)
+		}
+		return hits
+	}
+	for _, target := range []store.Target{store.Facts, store.Episodes} {
+		hits := search(target, "note")
+		before, err := json.Marshal(hits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 20 {
+			search(store.Facts, fmt.Sprintf("drawer%d note", i%7))
+			search(store.Episodes, fmt.Sprintf("%d note", i))
+		}
+		if after, err := json.Marshal(hits); err != nil || !bytes.Equal(before, after) {
+			t.Errorf("target %d: %v\n%s\nwere\n%s", target, err, after, before)
 		}
 	}
 }

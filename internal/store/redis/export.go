@@ -23,7 +23,7 @@ func (s *Store) Projects(ctx context.Context) ([]string, error) {
 	}
 	var list []string
 	for _, row := range a.rows {
-		project, err := scope.Decode(row.fields["p"])
+		project, err := scope.Decode(row.get("p"))
 		if err != nil {
 			return nil, fmt.Errorf("redis: %w: project: %w", store.ErrDamaged, err)
 		}
@@ -45,7 +45,7 @@ func (s *Store) Scopes(ctx context.Context, sel scope.Selector, yield func(scope
 			return err
 		}
 		for _, row := range rows {
-			fact, err := owner(row.fields)
+			fact, err := owner(row)
 			if err != nil {
 				return err
 			}
@@ -56,7 +56,7 @@ func (s *Store) Scopes(ctx context.Context, sel scope.Selector, yield func(scope
 		if len(rows) < pageSize {
 			return nil
 		}
-		after = rows[len(rows)-1].fields["okey"]
+		after = rows[len(rows)-1].get("okey")
 	}
 }
 
@@ -133,7 +133,7 @@ func addRow(snap *store.Snapshot, member, text string) (err error) {
 }
 
 func addTo[T any](list *[]T, text string) error {
-	v, err := decodeBody[T](text)
+	v, err := decodeBody[T]([]byte(text))
 	*list = append(*list, v)
 	return err
 }

@@ -54,11 +54,11 @@ func (s *Store) ListHolds(ctx context.Context, sel scope.Selector, q store.HoldQ
 	}
 	var list []store.Hold
 	for _, row := range rows {
-		h, err := decodeBody[events.Hold](row.fields["b"])
+		h, err := decodeBody[events.Hold](row.view("b"))
 		if err != nil {
 			return nil, err
 		}
-		fact, err := owner(row.fields)
+		fact, err := owner(row)
 		if err != nil {
 			return nil, err
 		}
@@ -89,7 +89,7 @@ func (s *Store) DueHolds(ctx context.Context, at time.Time, yield func(store.Due
 		if len(rows) < pageSize {
 			return nil
 		}
-		f := rows[len(rows)-1].fields
+		f := rows[len(rows)-1]
 		filter = behindThree("due", "okey", "oid", f)
 	}
 }
@@ -98,11 +98,11 @@ func (s *Store) dueHolds(ctx context.Context, rows []found) ([]store.DueHold, er
 	var list []store.DueHold
 	var facts []scope.Scope
 	for _, row := range rows {
-		h, err := decodeBody[events.Hold](row.fields["b"])
+		h, err := decodeBody[events.Hold](row.view("b"))
 		if err != nil {
 			return nil, err
 		}
-		fact, err := owner(row.fields)
+		fact, err := owner(row)
 		if err != nil {
 			return nil, err
 		}
@@ -122,7 +122,7 @@ func (s *Store) dueHolds(ctx context.Context, rows []found) ([]store.DueHold, er
 
 // behindThree is a filter for what comes after a row in the order of a number
 // and two fields of our own encoding.
-func behindThree(n, first, second string, f fields) string {
+func behindThree(n, first, second string, r record) string {
 	return fmt.Sprintf("@%[1]s>%[2]s || (@%[1]s==%[2]s && (@%[3]s>'%[4]s' || (@%[3]s=='%[4]s' && @%[5]s>'%[6]s')))",
-		n, f[n], first, f[first], second, f[second])
+		n, r.get(n), first, r.get(first), second, r.get(second))
 }

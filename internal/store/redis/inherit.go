@@ -74,14 +74,14 @@ func (s *Store) inheritAccesses(ctx context.Context, from *Store, fact scope.Sco
 	old, mine := from.place(fact).base, s.place(fact).base
 	var calls []scriptCall
 	for _, row := range a.rows {
-		if parseUse(row.fields["use"]).count == 0 {
+		if parseUse(row.get("use")).count == 0 {
 			continue
 		}
-		args := []any{row.fields["rev"]}
+		args := []any{row.get("rev")}
 		for _, name := range accessFields {
-			args = append(args, name, row.fields[text(name)])
+			args = append(args, name, row.get(text(name)))
 		}
-		calls = append(calls, scriptCall{[]string{mine + strings.TrimPrefix(row.key, old)}, args})
+		calls = append(calls, scriptCall{[]string{mine + strings.TrimPrefix(string(row.key), old)}, args})
 	}
 	if len(calls) == 0 {
 		return nil

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -145,12 +146,12 @@ func ownersOf(places ...place) owners {
 
 // whose is the scope of a row, which tells it unless its key does.
 func (o owners) whose(row found) (scope.Scope, error) {
-	_, tag, _ := strings.Cut(row.key, "{")
-	tag, _, _ = strings.Cut(tag, "}")
-	if fact, known := o[tag]; known {
+	_, tag, _ := bytes.Cut(row.key, []byte("{"))
+	tag, _, _ = bytes.Cut(tag, []byte("}"))
+	if fact, known := o[string(tag)]; known {
 		return fact, nil
 	}
-	return o.of(row.fields["okey"])
+	return o.of(row.get("okey"))
 }
 
 // of decodes what is ours, so that an error means that the store is damaged.

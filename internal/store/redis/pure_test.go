@@ -82,19 +82,19 @@ func repliedSearch(warnings ...any) string {
 
 func TestAnswer(t *testing.T) {
 	t.Parallel()
-	want := answer{total: 3, rows: []found{{key: "x", fields: fields{"b": "{\r\n}", "gone": ""}}}}
+	want := answer{total: 3, rows: []found{{key: []byte("x"), cells: []cell{{[]byte("b"), []byte("{\r\n}")}, {[]byte("gone"), nil}}}}}
 	for name, reply := range map[string]string{
 		"plain": repliedSearch(), "behind an attribute": "|1\r\n" + replied("ttl") + replied(3600) + repliedSearch(),
 	} {
-		a, err := parseAnswer(reply)
-		if diff := cmp.Diff(want, a, cmp.AllowUnexported(answer{}, found{})); diff != "" || err != nil {
+		a, err := parseAnswer([]byte(reply))
+		if diff := cmp.Diff(want, a, cmp.AllowUnexported(answer{}, found{}, cell{})); diff != "" || err != nil {
 			t.Errorf("%s: %v, (-want +got):\n%s", name, err, diff)
 		}
 	}
-	if _, err := parseAnswer(repliedSearch("Timeout limit was reached")); !errors.Is(err, errPartial) {
+	if _, err := parseAnswer([]byte(repliedSearch("Timeout limit was reached"))); !errors.Is(err, errPartial) {
 		t.Errorf("with a warning: %v", err)
 	}
-	_, err := parseAnswer("-LOADING Redis is loading the dataset in memory\r\n")
+	_, err := parseAnswer([]byte("-LOADING Redis is loading the dataset in memory\r\n"))
 	if !errors.Is(explain(err), store.ErrAway) {
 		t.Errorf("refused: %v", err)
 	}
@@ -107,10 +107,10 @@ func FuzzAnswer(f *testing.F) {
 	f.Add("*1000000000\r\n", 3)
 	f.Add("%1\r\n|2\r\n*1\r\n", 0)
 	f.Fuzz(func(t *testing.T, reply string, cut int) {
-		_, _ = parseAnswer(reply)
+		_, _ = parseAnswer([]byte(reply))
 		whole := repliedSearch()
 		if cut > 0 && cut < len(whole) {
-			if _, err := parseAnswer(whole[:cut]); err == nil {
+			if _, err := parseAnswer([]byte(whole[:cut])); err == nil {
 				t.Errorf("%q is taken for whole", whole[:cut])
 			}
 		}

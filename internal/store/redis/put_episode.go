@@ -166,19 +166,19 @@ func (s *Store) prepareEpisode(e *memory.Episode) ([]byte, error) {
 // episodeFields are what an episode is read from.
 var episodeFields = []string{"b", "c", "ord"}
 
-func parseEpisode(f fields) (memory.Episode, error) {
+func parseEpisode(r record) (memory.Episode, error) {
 	var b said
-	if err := decode("episode", f["b"], &b); err != nil {
+	if err := decode("episode", r.view("b"), &b); err != nil {
 		return memory.Episode{}, err
 	}
 	e := memory.Episode{
-		ID: b.ID, Source: b.Source, Scope: b.Scope, Role: b.Role, Content: f["c"], Timestamp: store.InOffset(b.Timestamp, b.Offset),
+		ID: b.ID, Source: b.Source, Scope: b.Scope, Role: b.Role, Content: r.get("c"), Timestamp: store.InOffset(b.Timestamp, b.Offset),
 		Clamped: b.Clamped, ArrivedAt: fromMicros(b.Arrived), SourceNode: b.SourceNode, Mode: b.Mode, Seq: b.Seq,
-		Ordinal: f.uint("ord"), CorrelationID: b.Correlation, Request: b.Request, Prompt: b.Prompt, Verbatim: b.Verbatim,
+		Ordinal: toUint(r.get("ord")), CorrelationID: b.Correlation, Request: b.Request, Prompt: b.Prompt, Verbatim: b.Verbatim,
 		Traceparent: b.Trace,
 	}
 	if len(b.Metadata) > 0 {
-		if err := decode("metadata of episode "+e.ID, string(b.Metadata), &e.Metadata); err != nil {
+		if err := decode("metadata of episode "+e.ID, b.Metadata, &e.Metadata); err != nil {
 			return e, err
 		}
 	}

@@ -89,7 +89,7 @@ func (u use) String() string {
 }
 
 func (s *Store) putFacts(b *batch, state fields, facts []newFact, known known) {
-	docs, length := state.int("fd"), state.int("fl")
+	docs, length := toInt(state["fd"]), toInt(state["fl"])
 	queue := s.cfg.Now().UnixMicro()
 	seen := map[string]fields{}
 	for i, f := range facts {
@@ -100,7 +100,7 @@ func (s *Store) putFacts(b *batch, state fields, facts []newFact, known known) {
 		}
 		var was events.Fact
 		fresh := old["b"] == ""
-		if !fresh && decode("fact", old["b"], &was) != nil {
+		if !fresh && decode("fact", old.view("b"), &was) != nil {
 			fresh = true // unreadable, so written over
 		}
 		own := f.fields()
@@ -185,13 +185,13 @@ func indexTerm(t string) string {
 }
 
 // parseFact reads a fact's row.
-func parseFact(fact scope.Scope, f fields) (out store.Fact, err error) {
-	err = readFact(&out, fact, f)
+func parseFact(fact scope.Scope, r record) (out store.Fact, err error) {
+	err = readFact(&out, fact, r)
 	return out, err
 }
 
-func readFact(out *store.Fact, fact scope.Scope, f fields) error {
-	u := parseUse(f["use"])
+func readFact(out *store.Fact, fact scope.Scope, r record) error {
+	u := parseUse(r.get("use"))
 	out.Scope, out.Strength, out.AccessCount, out.LastAccessed = fact, u.strength, u.count, fromMicros(u.last)
-	return decode("fact", f["b"], &out.Fact)
+	return decode("fact", r.view("b"), &out.Fact)
 }

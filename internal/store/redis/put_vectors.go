@@ -25,7 +25,7 @@ func (s *Store) PendingVectors(ctx context.Context, limit int) ([]store.PendingV
 	var list []store.PendingVector
 	for _, row := range a.rows {
 		target := store.Episodes
-		if row.fields["k"] == kindFact {
+		if row.get("k") == kindFact {
 			target = store.Facts
 		}
 		hits, err := parseHits(target, []found{row}, owners{})

@@ -16,10 +16,10 @@ var episodeColumns = []any{"@b", "@c", "@ord"}
 func parseEpisodes(rows []found) ([]memory.Episode, error) {
 	list := make([]memory.Episode, 0, len(rows))
 	for _, row := range rows {
-		if row.fields["b"] == "" {
+		if row.empty() {
 			continue // gone since it was found
 		}
-		e, err := parseEpisode(row.fields)
+		e, err := parseEpisode(row)
 		if err != nil {
 			return nil, err
 		}
@@ -149,7 +149,7 @@ func (s *Store) NewestSequence(ctx context.Context) (uint64, error) {
 	if err != nil || len(rows) == 0 {
 		return 0, err
 	}
-	return uint64(rows[0].float("seq")), nil
+	return uint64(toFloat(rows[0].get("seq"))), nil
 }
 
 func checkLimit(limit int) error {

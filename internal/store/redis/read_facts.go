@@ -25,7 +25,7 @@ var (
 func parseFacts(rows []found, known owners) ([]store.Fact, error) {
 	list := make([]store.Fact, 0, len(rows))
 	for _, row := range rows {
-		if row.fields["b"] == "" {
+		if row.empty() {
 			continue // gone since it was found
 		}
 		fact, err := known.whose(row)
@@ -33,7 +33,7 @@ func parseFacts(rows []found, known owners) ([]store.Fact, error) {
 			return nil, err
 		}
 		list = append(list, store.Fact{})
-		if err := readFact(&list[len(list)-1], fact, row.fields); err != nil {
+		if err := readFact(&list[len(list)-1], fact, row); err != nil {
 			return nil, err
 		}
 	}
@@ -231,14 +231,14 @@ func (s *Store) allVersions(ctx context.Context, fact scope.Scope, field string,
 	}
 	var list []store.Fact
 	for _, row := range a.rows {
-		if row.fields["b"] == "" {
+		if row.empty() {
 			continue
 		}
-		f, err := parseFact(fact, row.fields)
+		f, err := parseFact(fact, row)
 		if err != nil {
 			return nil, err
 		}
-		if row.fields["k"] == kindVersion {
+		if row.get("k") == kindVersion {
 			f = history(f)
 		}
 		list = append(list, f)
@@ -286,10 +286,10 @@ func bodies[T any](ctx context.Context, s *Store, q *query) ([]T, error) {
 func decodeBodies[T any](rows []found) ([]T, error) {
 	var list []T
 	for _, row := range rows {
-		if row.fields["b"] == "" {
+		if row.empty() {
 			continue // expired since it was found
 		}
-		v, err := decodeBody[T](row.fields["b"])
+		v, err := decodeBody[T](row.view("b"))
 		if err != nil {
 			return nil, err
 		}
@@ -298,7 +298,7 @@ func decodeBodies[T any](rows []found) ([]T, error) {
 	return list, nil
 }
 
-func decodeBody[T any](text string) (v T, err error) {
-	err = decode("row", text, &v)
+func decodeBody[T any](body []byte) (v T, err error) {
+	err = decode("row", body, &v)
 	return v, err
 }

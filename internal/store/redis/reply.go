@@ -1,42 +1,79 @@
 package redis
 
 import (
+	"bytes"
 	"fmt"
 	"strconv"
-	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
 )
 
+// record is a hash, or what was asked for of one. What is absent is empty.
+type record interface {
+	get(name string) string
+	// view may be of a buffer that is used again, once the answer is freed.
+	view(name string) []byte
+}
+
 // fields are those of a hash.
 type fields map[string]string
 
-func (f fields) uint(name string) uint64 {
-	n, _ := strconv.ParseUint(f[name], 10, 64) // absent is 0
+func (f fields) get(name string) string    { return f[name] }
+func (f fields) view(name string) []byte   { return []byte(f[name]) }
+func (f fields) uint(name string) uint64   { return toUint(f[name]) }
+func (f fields) float(name string) float64 { return toFloat(f[name]) }
+
+func toUint(text string) uint64 {
+	n, _ := strconv.ParseUint(text, 10, 64) // absent is 0
 	return n
 }
 
-func (f fields) int(name string) int64 {
-	n, _ := strconv.ParseInt(f[name], 10, 64) // absent is 0
+func toInt(text string) int64 {
+	n, _ := strconv.ParseInt(text, 10, 64) // absent is 0
 	return n
 }
 
-func (f fields) float(name string) float64 {
-	x, _ := strconv.ParseFloat(f[name], 64) // absent is 0
+func toFloat(text string) float64 {
+	x, _ := strconv.ParseFloat(text, 64) // absent is 0
 	return x
 }
 
-// found is one row of an answer.
+// found is one row of an answer, as it stands in the reply.
 type found struct {
-	key   string
 	score float64
-	fields
+	key   []byte
+	cells []cell
 }
+
+type cell struct{ name, value []byte }
+
+func (f found) view(name string) []byte {
+	for _, c := range f.cells {
+		if string(c.name) == name {
+			return c.value
+		}
+	}
+	return nil
+}
+
+func (f found) get(name string) string { return string(f.view(name)) }
+
+// empty: the row is gone since it was found.
+func (f found) empty() bool { return len(f.view("b")) == 0 }
 
 // answer is what a search gave.
 type answer struct {
 	total uint64
 	rows  []found
+	reply *bytes.Buffer
+}
+
+// free lets the next search have the memory. Nothing of the rows may be looked at any
+// more; strings that came from them are copies.
+func (a answer) free() {
+	if a.reply != nil && a.reply.Cap() <= maxKept {
+		buffers.Put(a.reply)
+	}
 }
 
 // answerOf is the reply of a search.
@@ -55,20 +92,20 @@ func (r rejection) RedisError() {}
 
 // parseAnswer reads the reply of FT.SEARCH and FT.AGGREGATE in protocol 3. A
 // warning means that rows are missing.
-func parseAnswer(reply string) (a answer, err error) {
-	if strings.HasPrefix(reply, "-") {
-		line, _, _ := strings.Cut(reply[1:], "\r\n")
+func parseAnswer(reply []byte) (a answer, err error) {
+	if line, refused := bytes.CutPrefix(reply, []byte("-")); refused {
+		line, _, _ = bytes.Cut(line, lineEnd)
 		return a, rejection(line)
 	}
 	w := &wire{rest: reply}
-	w.table(func(key string) {
-		switch key {
+	w.table(func(key []byte) {
+		switch string(key) {
 		case "total_results":
-			a.total, _ = strconv.ParseUint(w.word(), 10, 64) // never below 0
+			a.total = toUint(string(w.word()))
 		case "results":
-			w.list(func() { a.rows = append(a.rows, parseRow(w)) })
+			w.list(func(n int) { a.rows = make([]found, 0, n) }, func() { a.rows = append(a.rows, parseRow(w)) })
 		case "warning":
-			w.list(func() { err = fmt.Errorf("%w: %s", errPartial, w.word()) })
+			w.list(nil, func() { err = fmt.Errorf("%w: %s", errPartial, w.word()) })
 		default:
 			w.skip()
 		}
@@ -80,13 +117,13 @@ func parseAnswer(reply string) (a answer, err error) {
 }
 
 func parseRow(w *wire) (f found) {
-	w.table(func(key string) {
-		switch key {
+	w.table(func(key []byte) {
+		switch string(key) {
 		case "id":
 			f.key = w.word()
 		case "extra_attributes":
-			f.fields = make(fields, 8)
-			w.table(func(name string) { f.fields[name] = w.word() })
+			f.cells = make([]cell, 0, 4)
+			w.table(func(name []byte) { f.cells = append(f.cells, cell{name, w.word()}) })
 		default:
 			w.skip()
 		}

@@ -28,7 +28,7 @@ func (s *Store) Begin(ctx context.Context, r store.Request) (*store.Request, err
 		return nil, err
 	}
 	var known store.Request
-	if err := decode("request", text(reply), &known); err != nil {
+	if err := decode("request", []byte(text(reply)), &known); err != nil {
 		return nil, err
 	}
 	if known.BodyHash != r.BodyHash {

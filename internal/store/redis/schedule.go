@@ -54,7 +54,7 @@ func (s *Store) ClaimsUnderWay(ctx context.Context, project string) (map[string]
 	}
 	byRule := map[string]int{}
 	for _, row := range a.rows {
-		for tag := range strings.SplitSeq(row.fields["claimed"], ",") {
+		for tag := range strings.SplitSeq(row.get("claimed"), ",") {
 			if rule, err := scope.Decode(tag); err == nil {
 				byRule[rule]++
 			}
@@ -135,7 +135,7 @@ func (s *Store) EndsAbove(ctx context.Context, fact scope.Scope, from uint64) ([
 	var ends []events.SessionEnd
 	for _, member := range texts(reply) {
 		var e events.SessionEnd
-		if err := decode("session end", member, &e); err != nil {
+		if err := decode("session end", []byte(member), &e); err != nil {
 			return nil, err
 		}
 		ends = append(ends, e)
@@ -145,14 +145,14 @@ func (s *Store) EndsAbove(ctx context.Context, fact scope.Scope, from uint64) ([
 
 var sessionColumns = []any{"p", "u", "a", "x", "first", "seen", "last", "live", "ended", "cause"}
 
-func parseSession(f fields) (memory.Session, error) {
-	full, err := owner(f)
+func parseSession(r record) (memory.Session, error) {
+	full, err := owner(r)
 	m := memory.Session{
-		Scope: full, FirstSeen: fromMicros(f.int("first")), LastSeen: fromMicros(f.int("seen")), LastOrdinal: f.uint("last"),
-		EndCause: events.EndCause(f["cause"]), Live: f["live"] == "1",
+		Scope: full, FirstSeen: fromMicros(toInt(r.get("first"))), LastSeen: fromMicros(toInt(r.get("seen"))), LastOrdinal: toUint(r.get("last")),
+		EndCause: events.EndCause(r.get("cause")), Live: r.get("live") == "1",
 	}
-	if f["ended"] != "" {
-		m.EndedAt = fromMicros(f.int("ended"))
+	if r.get("ended") != "" {
+		m.EndedAt = fromMicros(toInt(r.get("ended")))
 	}
 	return m, err
 }
@@ -169,7 +169,7 @@ func (s *Store) OpenSessions(ctx context.Context, fact scope.Scope) ([]memory.Se
 	}
 	var list []memory.Session
 	for _, row := range a.rows {
-		m, err := parseSession(row.fields)
+		m, err := parseSession(row)
 		if err != nil {
 			return nil, err
 		}
@@ -191,7 +191,7 @@ func (s *Store) IdleSessions(ctx context.Context, at time.Time, yield func(memor
 			return err
 		}
 		for _, row := range rows {
-			m, err := parseSession(row.fields)
+			m, err := parseSession(row)
 			if err != nil {
 				return err
 			}
@@ -202,7 +202,7 @@ func (s *Store) IdleSessions(ctx context.Context, at time.Time, yield func(memor
 		if len(rows) < pageSize {
 			return nil
 		}
-		filter = behindThree("seen", "okey", "x", rows[len(rows)-1].fields)
+		filter = behindThree("seen", "okey", "x", rows[len(rows)-1])
 	}
 }
 

@@ -43,6 +43,7 @@ func (s *Store) SearchText(ctx context.Context, sel scope.Selector, text string,
 	rank.order(terms, a.rows)
 	hits, err := parseHits(q.Target, a.rows[:min(len(a.rows), q.Limit)], known)
 	slices.SortStableFunc(hits, compareHits)
+	a.free()
 	return hits, err
 }
 
@@ -162,7 +163,7 @@ func hitReturn(t store.Target, known owners) []any {
 }
 
 func parseHits(t store.Target, rows []found, known owners) ([]store.Hit, error) {
-	rows = slices.DeleteFunc(rows, func(row found) bool { return row.fields["b"] == "" }) // gone since they were found
+	rows = slices.DeleteFunc(rows, func(row found) bool { return row.empty() }) // gone since they were found
 	hits := make([]store.Hit, len(rows))
 	for i, row := range rows {
 		hits[i].Score = row.score

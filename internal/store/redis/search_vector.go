@@ -46,10 +46,11 @@ func (s *Store) SearchVector(ctx context.Context, sel scope.Selector, vector []f
 		return nil, err
 	}
 	for i, row := range a.rows {
-		a.rows[i].score = 1 - row.float("distance") // a distance, in words
+		a.rows[i].score = 1 - toFloat(row.get("distance")) // a distance, in words
 	}
 	hits, err := parseHits(q.Target, a.rows, known)
 	slices.SortStableFunc(hits, compareHits)
+	a.free()
 	return hits, err
 }
 

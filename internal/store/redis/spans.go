@@ -83,7 +83,7 @@ func (s *Store) spanned(ctx context.Context, t *tenure, sel scope.Selector) (fou
 	found = spanned{make([]scope.Scope, len(a.rows)), text(count)}
 	known := owners{}
 	for i, row := range a.rows {
-		if found.facts[i], err = known.of(row.fields["okey"]); err != nil {
+		if found.facts[i], err = known.of(row.get("okey")); err != nil {
 			return found, err
 		}
 	}

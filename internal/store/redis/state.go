@@ -66,12 +66,12 @@ func (s *Store) states(ctx context.Context, facts []scope.Scope) ([]fields, erro
 
 // owner decodes whose an indexed row is from its levels' tags. They are ours, so
 // that an error means that the store is damaged.
-func owner(f fields) (scope.Scope, error) {
+func owner(r record) (scope.Scope, error) {
 	var s scope.Scope
 	for _, level := range []struct {
 		into *string
 		tag  string
-	}{{&s.Project, f["p"]}, {&s.User, f["u"]}, {&s.Agent, f["a"]}, {&s.Session, f["x"]}} {
+	}{{&s.Project, r.get("p")}, {&s.User, r.get("u")}, {&s.Agent, r.get("a")}, {&s.Session, r.get("x")}} {
 		if level.tag == absentLevel {
 			continue
 		}

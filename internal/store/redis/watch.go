@@ -76,7 +76,7 @@ func (s *Store) watchRule(ctx context.Context, rule string) error {
 
 // settle has a state settled under the list as it is now.
 func (s *Store) settle(ctx context.Context, t *tenure, row found) error {
-	fact, err := owner(row.fields)
+	fact, err := owner(row)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (s *Store) Pending(ctx context.Context, rule string, yield func(memory.Stat
 		}
 		facts := make([]scope.Scope, len(rows))
 		for i, row := range rows {
-			if facts[i], err = owner(row.fields); err != nil {
+			if facts[i], err = owner(row); err != nil {
 				return err
 			}
 		}
@@ -113,7 +113,7 @@ func (s *Store) Pending(ctx context.Context, rule string, yield func(memory.Stat
 		if len(rows) < pageSize {
 			return nil
 		}
-		after = rows[len(rows)-1].fields["okey"]
+		after = rows[len(rows)-1].get("okey")
 	}
 }
 

@@ -1,45 +1,48 @@
 package redis
 
 import (
+	"bytes"
 	"errors"
 	"strconv"
-	"strings"
 )
 
 var errWire = errors.New("redis: the reply is not of protocol 3")
 
+var lineEnd = []byte("\r\n")
+
 // wire reads a reply of protocol 3 from its front. What it gives are parts of the
-// one string. After an error there is nothing left to read.
+// reply. After an error there is nothing left to read.
 type wire struct {
-	rest string
+	rest []byte
 	err  error
 }
 
 // fail drops what is left.
-func (w *wire) fail() { w.rest, w.err = "", errWire }
+func (w *wire) fail() { w.rest, w.err = nil, errWire }
 
 // head takes the first line of the next value: its type, and what stands behind it.
 // Attributes, which may precede any value, are passed over.
-func (w *wire) head() (kind byte, rest string) {
-	line, after, ok := strings.Cut(w.rest, "\r\n")
-	if !ok || line == "" {
-		w.fail()
-		return 0, ""
+func (w *wire) head() (kind byte, rest []byte) {
+	for {
+		line, after, ok := bytes.Cut(w.rest, lineEnd)
+		if !ok || len(line) == 0 {
+			w.fail()
+			return 0, nil
+		}
+		w.rest = after
+		if line[0] != '|' {
+			return line[0], line[1:]
+		}
+		for range w.count(line[1:], 2) {
+			w.skip()
+		}
 	}
-	w.rest = after
-	if line[0] != '|' {
-		return line[0], line[1:]
-	}
-	for range w.count(line[1:], 2) {
-		w.skip()
-	}
-	return w.head()
 }
 
 // count reads how many values follow, each of the given width. There cannot be more
 // than bytes, which bounds what a torn reply makes us do.
-func (w *wire) count(digits string, width int) int {
-	n, err := strconv.Atoi(digits)
+func (w *wire) count(digits []byte, width int) int {
+	n, err := strconv.Atoi(string(digits))
 	if err != nil || n < 0 || n > len(w.rest)/width {
 		w.fail()
 		return 0
@@ -48,35 +51,46 @@ func (w *wire) count(digits string, width int) int {
 }
 
 // word is a value that holds no others; none is empty.
-func (w *wire) word() string {
+func (w *wire) word() []byte {
 	kind, rest := w.head()
 	switch kind {
 	case '+', ':', ',', '#', '(':
 		return rest
 	case '_':
-		return ""
+		return nil
 	case '$', '=':
 		n := w.count(rest, 1)
-		if n+2 > len(w.rest) || w.rest[n:n+2] != "\r\n" {
-			w.fail()
-			return ""
+		if text, after, ok := cutAt(w.rest, n); ok {
+			w.rest = after
+			return text
 		}
-		text := w.rest[:n]
-		w.rest = w.rest[n+2:]
-		return text
 	}
 	w.fail()
-	return ""
+	return nil
 }
 
-// list takes a list, each item of which the function must take.
-func (w *wire) list(item func()) {
+// cutAt takes n bytes and the end of a line.
+func cutAt(b []byte, n int) (text, after []byte, ok bool) {
+	if len(b) < n {
+		return nil, nil, false
+	}
+	after, ok = bytes.CutPrefix(b[n:], lineEnd)
+	return b[:n], after, ok
+}
+
+// list takes a list, each item of which the function must take; begin, if any, is
+// told of how many.
+func (w *wire) list(begin func(n int), item func()) {
 	kind, rest := w.head()
 	if kind != '*' && kind != '~' {
 		w.fail()
 		return
 	}
-	for range w.count(rest, 1) {
+	n := w.count(rest, 1)
+	if begin != nil {
+		begin(n)
+	}
+	for range n {
 		if w.err == nil {
 			item()
 		}
@@ -84,7 +98,7 @@ func (w *wire) list(item func()) {
 }
 
 // table takes a map, each value of which the function must take.
-func (w *wire) table(value func(key string)) {
+func (w *wire) table(value func(key []byte)) {
 	kind, rest := w.head()
 	if kind != '%' {
 		w.fail()
@@ -99,15 +113,15 @@ func (w *wire) table(value func(key string)) {
 
 // skip takes the next value, whatever it is.
 func (w *wire) skip() {
-	if w.err != nil || w.rest == "" {
+	if w.err != nil || len(w.rest) == 0 {
 		w.fail()
 		return
 	}
 	switch w.rest[0] {
 	case '*', '~':
-		w.list(w.skip)
+		w.list(nil, w.skip)
 	case '%':
-		w.table(func(string) { w.skip() })
+		w.table(func([]byte) { w.skip() })
 	default:
 		w.word()
 	}
