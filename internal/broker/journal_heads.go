@@ -23,6 +23,7 @@ func (j *Journal) Heads(ctx context.Context, yield func(audit.Head) error) error
 func (j *Journal) heads(ctx context.Context, yield func(audit.Head) error) error {
 	r := &reader{journal: j, filter: allEffects}
 	for again := true; again; {
+		at := r.at
 		var err error
 		if r.end, err = j.last(ctx, allEffects); err != nil || r.end <= r.at {
 			return err
@@ -30,6 +31,7 @@ func (j *Journal) heads(ctx context.Context, yield func(audit.Head) error) error
 		if again, err = r.heads(ctx, yield); err != nil {
 			return err
 		}
+		r.doubt(at)
 	}
 	return nil
 }

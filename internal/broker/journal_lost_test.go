@@ -2,8 +2,10 @@ package broker_test
 
 import (
 	"context"
+	"strconv"
 	"testing"
 
+	"palimpsest/internal/audit"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/broker/brokertest"
 	"palimpsest/pkg/scope"
@@ -30,21 +32,28 @@ func TestJournalReadsWhatGotLostOnTheWay(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if seen = e.Data.Revision; seen == prefetch/2 {
+				if seen++; seen != e.Data.Revision {
+					t.Fatalf("revision %d is number %d", e.Data.Revision, seen)
+				}
+				if seen == prefetch/2 {
 					brokertest.Steal(t, env.JS, broker.StreamAudit, int(last-prefetch))
 				}
 			}
 			return seen
 		},
 		"follow": func(ctx context.Context) (seen uint64) {
-			for e, err := range j.Follow(ctx, scope.Exactly(s), 8) {
+			seen = prefetch - 64
+			for e, err := range j.Follow(ctx, scope.Exactly(s), seen) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if e.Data.Revision == prefetch/2 {
+				if seen++; seen != e.Data.Revision {
+					t.Fatalf("revision %d is number %d", e.Data.Revision, seen)
+				}
+				if seen == prefetch/2 {
 					brokertest.Steal(t, env.JS, broker.StreamAudit, int(last-prefetch))
 				}
-				if seen = e.Data.Revision; seen == last {
+				if seen == last {
 					break
 				}
 			}
@@ -54,5 +63,29 @@ func TestJournalReadsWhatGotLostOnTheWay(t *testing.T) {
 		if seen := read(bounded(t)); seen != last {
 			t.Errorf("%s: %d effects, want %d", name, seen, last)
 		}
+	}
+}
+
+// TestHeadsReadWhatGotLostOnTheWay: the same of the newest effects of scopes.
+func TestHeadsReadWhatGotLostOnTheWay(t *testing.T) {
+	t.Parallel()
+	const ahead, lost = 4096, 3
+	env := brokertest.Start(t)
+	j := broker.NewJournal(env.JS)
+	for i := range ahead + lost {
+		appendEffect(t, j, scope.Scope{Project: "default", User: strconv.Itoa(i)}, 1, 0)
+	}
+	seen := map[scope.Scope]bool{}
+	err := j.Heads(bounded(t), func(h audit.Head) error {
+		if seen[h.Scope] {
+			t.Errorf("%v comes twice", h.Scope)
+		}
+		if seen[h.Scope] = true; len(seen) == ahead/4 {
+			brokertest.Steal(t, env.JS, broker.StreamAudit, lost)
+		}
+		return nil
+	})
+	if err != nil || len(seen) != ahead+lost {
+		t.Errorf("%d heads, %v; want %d", len(seen), err, ahead+lost)
 	}
 }

@@ -29,6 +29,9 @@ const (
 	// readPatience is how long a reader waits for the next message before it
 	// looks whether what it waits for was purged.
 	readPatience = 2 * time.Second
+	// maxPatience bounds how long a consumer may be silent though there is more, before
+	// the next one is tried: twice as long as the one before.
+	maxPatience = time.Minute
 	// readBeat is how often a server says meanwhile that it serves the reader. The
 	// library asks anew after two of them, which must be less than readPatience: a
 	// request that got lost in a cluster would be waited for without end.
@@ -102,8 +105,10 @@ type reader struct {
 	at      uint64 // sequence of the last message seen
 	end     uint64 // sequence of the last message to see
 	endless bool   // goes on with what is not there yet
-	watch   *watch // for what is dropped unread; nil where revisions tell
-	yield   func(events.Event[events.EffectCommitted], error) bool
+	// patience is how long a consumer may be silent though there is more.
+	patience time.Duration
+	watch    *watch // for what is dropped unread; nil where revisions tell
+	yield    func(events.Event[events.EffectCommitted], error) bool
 }
 
 func (r *reader) run(ctx context.Context) error {
@@ -154,9 +159,20 @@ func (r *reader) next(ctx context.Context) (done bool, err error) {
 // stream reads the rest, through another consumer where one has come to nothing.
 func (r *reader) stream(ctx context.Context) error {
 	for {
+		at := r.at
 		if err := r.consume(ctx); !errors.Is(err, errUnserved) {
 			return err
 		}
+		r.doubt(at)
+	}
+}
+
+// doubt grants the next consumer more time, if the one behind sequence at has brought
+// nothing: on a busy server the first message may take its time.
+func (r *reader) doubt(at uint64) {
+	r.patience = min(2*max(r.patience, readPatience), maxPatience)
+	if r.at != at {
+		r.patience = readPatience
 	}
 }
 
@@ -198,10 +214,12 @@ func (r *reader) follow(
 		return err
 	}
 	defer r.dismiss(ctx, consumer, messages)
+	silence := time.Duration(0)
 	for r.at < r.end {
 		msg, err := await(ctx, messages)
 		if errors.Is(err, context.DeadlineExceeded) {
-			if err := r.missing(ctx, consumer); err != nil {
+			silence += readPatience
+			if err := r.missing(ctx, consumer); err != nil && (silence >= r.patience || !errors.Is(err, errUnserved)) {
 				return err
 			}
 			continue
@@ -209,6 +227,7 @@ func (r *reader) follow(
 		if err != nil {
 			return err
 		}
+		silence = 0
 		at, err := msg.Metadata()
 		if err != nil {
 			return err

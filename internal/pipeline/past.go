@@ -63,6 +63,9 @@ const (
 	// pastPatience is how long the next message is waited for before what there
 	// is to read is looked at again.
 	pastPatience = 2 * time.Second
+	// maxPastPatience bounds how long a reader may be silent though there is more,
+	// before the next one is tried: twice as long as the one before.
+	maxPastPatience = time.Minute
 	// pastBeat is how often the broker says meanwhile that it serves the reader;
 	// twice that is less than pastPatience, or a lost request is never asked anew.
 	pastBeat = 900 * time.Millisecond
@@ -124,17 +127,21 @@ func (p *Past) follow(ctx context.Context, b *binding, at, end uint64, yield fun
 	if err != nil {
 		return fmt.Errorf("look up stream %s: %w", b.stream, err)
 	}
-	for {
-		at, err = p.consume(ctx, b, stream, at, end, yield)
-		if !errors.Is(err, errUnserved) {
+	for patience := pastPatience; ; {
+		begun := at
+		if at, err = p.consume(ctx, b, stream, at, end, patience, yield); !errors.Is(err, errUnserved) {
 			return err
+		}
+		patience = min(2*patience, maxPastPatience) // on a busy server the first message may take its time
+		if at != begun {
+			patience = pastPatience
 		}
 	}
 }
 
 // consume does so through one consumer, and returns how far it came.
 func (p *Past) consume(
-	ctx context.Context, b *binding, stream jetstream.Stream, at, end uint64, yield func(events.Raw) error,
+	ctx context.Context, b *binding, stream jetstream.Stream, at, end uint64, patience time.Duration, yield func(events.Raw) error,
 ) (uint64, error) {
 	consumer, err := p.js.OrderedConsumer(ctx, b.stream, jetstream.OrderedConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: at + 1,
@@ -148,7 +155,7 @@ func (p *Past) consume(
 	}
 	defer p.dismiss(ctx, b.stream, consumer, messages)
 	for at < end {
-		msg, err := p.next(ctx, stream, at, end, messages)
+		msg, err := p.next(ctx, stream, at, end, patience, messages)
 		if msg == nil || err != nil {
 			return at, err
 		}
@@ -175,19 +182,22 @@ func (p *Past) consume(
 
 // next waits for a message; nil where none is left.
 func (p *Past) next(
-	ctx context.Context, stream jetstream.Stream, at, end uint64, messages jetstream.MessagesContext,
+	ctx context.Context, stream jetstream.Stream, at, end uint64, patience time.Duration, messages jetstream.MessagesContext,
 ) (jetstream.Msg, error) {
-	wait, cancel := context.WithTimeout(ctx, pastPatience)
-	defer cancel()
-	msg, err := messages.Next(jetstream.NextContext(wait))
-	if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
-		return msg, err
+	for silence := pastPatience; ; silence += pastPatience {
+		wait, cancel := context.WithTimeout(ctx, pastPatience)
+		msg, err := messages.Next(jetstream.NextContext(wait))
+		cancel()
+		if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return msg, err
+		}
+		if more, err := left(ctx, stream, at, end); err != nil || !more {
+			return nil, err
+		}
+		if silence >= patience {
+			return nil, errUnserved
+		}
 	}
-	more, err := left(ctx, stream, at, end)
-	if err == nil && more {
-		err = errUnserved
-	}
-	return nil, err
 }
 
 // left asks the stream's leader whether it has a message behind sequence at, up to
