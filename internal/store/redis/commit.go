@@ -155,9 +155,11 @@ func (s *Store) write(ctx context.Context, fact scope.Scope, asks func(place) []
 // commitOpen commits what is written to a scope, which it opens where that was not
 // done: its ver stays what it was.
 func (s *Store) commitOpen(ctx context.Context, state fields, b *batch) (bool, error) {
-	if state[fieldOpen] == "" {
-		if err := s.openScope(ctx, b.place); err != nil {
-			return false, err
+	if p := b.place; state[fieldOpen] == "" {
+		if !p.tenure.opened.has(p) {
+			if err := s.openScopes(ctx, p.tenure, p); err != nil {
+				return false, err
+			}
 		}
 		b.state = append(b.state, fieldOpen, 1)
 	}
@@ -165,16 +167,21 @@ func (s *Store) commitOpen(ctx context.Context, state fields, b *batch) (bool, e
 }
 
 func (s *Store) commit(ctx context.Context, b *batch) (bool, error) {
-	counts, t := b.counts(), b.place.tenure
-	watched := t.watched.args()
+	c := b.call()
+	done, err := s.guarded(ctx, b.place.tenure, commitScript, c.keys, c.args...)
+	if err != nil {
+		return false, fmt.Errorf("commit: %w", err)
+	}
+	return done == int64(1), nil
+}
+
+// call is that of the script that commits it.
+func (b *batch) call() scriptCall {
+	counts, watched := b.counts(), b.place.tenure.watched.args()
 	args := make([]any, 0, len(b.guards)+len(b.own)+len(b.commands)+len(counts)+len(b.state)+len(watched)+4)
 	args = append(append(args, b.held), b.guards...)
 	args = append(append(args, len(b.own)), b.own...)
 	args = append(append(args, b.n), b.commands...)
 	args = append(append(append(args, counts...), len(b.state)), b.state...)
-	done, err := s.guarded(ctx, t, commitScript, b.keys, append(args, watched...)...)
-	if err != nil {
-		return false, fmt.Errorf("commit: %w", err)
-	}
-	return done == int64(1), nil
+	return scriptCall{b.keys, append(args, watched...)}
 }

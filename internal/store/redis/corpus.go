@@ -67,7 +67,7 @@ func (s *Store) weigh(ctx context.Context, c corpus, candidates func(in ...place
 		return rank, a, err
 	}
 	t := s.tenure()
-	for range maxWeighings {
+	for attempt := range maxWeighings {
 		found, err := s.spanned(ctx, t, c.sel)
 		switch {
 		case err != nil || len(found.facts) == 0:
@@ -75,8 +75,12 @@ func (s *Store) weigh(ctx context.Context, c corpus, candidates func(in ...place
 		case len(found.facts) > maxPlaces:
 			return s.weighMany(ctx, c, candidates())
 		}
-		rank, a, openings, err := s.weighFew(ctx, c, found.facts, candidates, t.countOf(c.sel)...)
-		if err != nil || openings == found.openings {
+		count := t.countOf(c.sel)
+		if attempt > 0 { // others are opened all the while: how many are there of these
+			count = s.searchArgs(c.states(t.layout), 0)
+		}
+		rank, a, counted, err := s.weighFew(ctx, c, found.facts, candidates, count...)
+		if err != nil || s.spansStill(found, counted) {
 			return rank, a, err
 		}
 		t.spans.forget(c.sel) // there is another by now
@@ -87,11 +91,20 @@ func (s *Store) weigh(ctx context.Context, c corpus, candidates func(in ...place
 // states finds the rows of the scopes that a corpus is of.
 func (c corpus) states(l layout) *query { return of(kindState).within(l, c.sel) }
 
-// weighFew sums the counts of some scopes. count, if any, asks how many were opened
+// spansStill: by what was counted, there is no other scope than those that were found.
+// A server that lost something may have counted before and not know it any more.
+func (s *Store) spansStill(found spanned, counted any) bool {
+	if a, ok := counted.(answer); ok {
+		return a.total == uint64(len(found.facts))
+	}
+	return text(counted) == found.openings && !s.isLost()
+}
+
+// weighFew sums the counts of some scopes. count, if any, asks whether there are more
 // by now.
 func (s *Store) weighFew(
 	ctx context.Context, c corpus, facts []scope.Scope, candidates func(in ...place) []any, count ...any,
-) (rank bm25, a answer, openings string, err error) {
+) (rank bm25, a answer, counted any, err error) {
 	places := make([]place, len(facts))
 	commands := make([][]any, 1, 2*len(facts)+2)
 	for i, fact := range facts {
@@ -104,7 +117,7 @@ func (s *Store) weighFew(
 	}
 	replies, err := s.pipe(ctx, commands)
 	if err != nil {
-		return rank, a, "", err
+		return rank, a, nil, err
 	}
 	rank.frequency = map[string]float64{}
 	for i := range facts {
@@ -112,9 +125,9 @@ func (s *Store) weighFew(
 		rank.add(c, size.float("docs"), size.float("length"), replies[2+2*i])
 	}
 	if len(count) > 0 {
-		openings = text(replies[len(replies)-1])
+		counted = replies[len(replies)-1]
 	}
-	return rank, answerOf(replies[0]), openings, nil
+	return rank, answerOf(replies[0]), counted, nil
 }
 
 // weighMany has the index count.

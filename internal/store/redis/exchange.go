@@ -4,9 +4,15 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
+	"net"
+	"slices"
 	"sync"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"palimpsest/internal/store"
 )
 
 // searching is a command whose reply the driver hands over unread: it would make
@@ -40,27 +46,17 @@ func (s searching) answer() (answer, error) {
 // isSearch: the command is FT.SEARCH or FT.AGGREGATE.
 func isSearch(args []any) bool { return args[0] == searchCommand || args[0] == aggregateCommand }
 
-// command is what the driver is given. It sends a search once, so that where a
-// connection broke it is sent again as one that the driver repeats as it does others.
-func command(ctx context.Context, args []any, again bool) goredis.Cmder {
-	switch {
-	case !isSearch(args):
-		return goredis.NewCmd(ctx, args...)
-	case again:
-		return goredis.NewRawCmd(ctx, args...)
+func command(ctx context.Context, args []any) goredis.Cmder {
+	if isSearch(args) {
+		return newSearching(ctx, args)
 	}
-	return newSearching(ctx, args)
+	return goredis.NewCmd(ctx, args...)
 }
 
 func replyOf(c goredis.Cmder) (reply any, err error) {
 	switch c := c.(type) {
 	case searching:
 		reply, err = c.answer()
-	case *goredis.RawCmd:
-		var raw []byte
-		if raw, err = c.Result(); err == nil {
-			reply, err = parseAnswer(raw)
-		}
 	case *goredis.Cmd:
 		reply, err = c.Result()
 	}
@@ -70,12 +66,35 @@ func replyOf(c goredis.Cmder) (reply any, err error) {
 	return reply, nil
 }
 
-// broken: a search got no answer, not even that of an error.
-func broken(ctx context.Context, sent []goredis.Cmder) bool {
-	for _, c := range sent {
-		if _, ok := c.(searching); ok && c.Err() != nil {
-			return ctx.Err() == nil && !errors.As(c.Err(), new(goredis.Error))
-		}
+// The driver neither repeats what holds a search, whose reply it cannot take back, nor
+// sees what the server says in it. Here it is repeated as often as the driver does
+// that, and after as long.
+const (
+	maxRepeats  = 3
+	firstRepeat = 8 * time.Millisecond
+)
+
+// repeats tells whether commands that failed are worth another attempt: the server was
+// away, or the connection broke behind them. One that could not be made was the
+// driver's to repeat.
+func repeats(ctx context.Context, commands [][]any, err error) bool {
+	if err == nil || ctx.Err() != nil || !slices.ContainsFunc(commands, isSearch) {
+		return false
 	}
-	return false
+	if errors.Is(err, store.ErrAway) {
+		return true
+	}
+	var dial *net.OpError
+	if errors.As(err, &dial) && dial.Op == "dial" {
+		return false
+	}
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || dial != nil
+}
+
+// pause waits before an attempt, longer before each.
+func pause(ctx context.Context, attempt int) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(firstRepeat << attempt):
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
@@ -16,60 +17,87 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// cutOff has the first commands sent get no answer.
-type cutOff struct{ times atomic.Int32 }
+// fails has the first attempts at a search come to nothing.
+type fails struct {
+	attempts atomic.Int32
+	first    int32
+	how      func(cmds []goredis.Cmder)
+}
 
-func (c *cutOff) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+func (f *fails) DialHook(next goredis.DialHook) goredis.DialHook { return next }
 
-func (c *cutOff) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+func (f *fails) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	return func(ctx context.Context, cmd goredis.Cmder) error {
-		if isSearch(cmd.Args()) && c.times.Add(1) == 1 {
-			cmd.SetErr(io.EOF)
-			return io.EOF
+		if !isSearch(cmd.Args()) || f.attempts.Add(1) > f.first {
+			return next(ctx, cmd)
 		}
-		return next(ctx, cmd)
+		f.how([]goredis.Cmder{cmd})
+		return cmd.Err()
 	}
 }
 
-func (c *cutOff) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+func (f *fails) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []goredis.Cmder) error {
-		if isSearch(cmds[0].Args()) && c.times.Add(1) == 1 {
-			for _, cmd := range cmds {
-				cmd.SetErr(io.EOF)
-			}
-			return io.EOF
+		if !isSearch(cmds[0].Args()) || f.attempts.Add(1) > f.first {
+			return next(ctx, cmds)
 		}
-		return next(ctx, cmds)
+		f.how(cmds)
+		return cmds[0].Err()
 	}
 }
 
-// TestSearchIsRepeatedWhereAConnectionBroke: the driver repeats no command whose
-// reply it hands over unread.
-func TestSearchIsRepeatedWhereAConnectionBroke(t *testing.T) {
+func say(cmd goredis.Cmder, reply string) {
+	if c, ok := cmd.(searching); ok {
+		c.reply.WriteString(reply)
+	}
+}
+
+// TestSearchIsRepeated: the driver repeats no command whose reply it hands over unread,
+// and does not see what the server says in it.
+func TestSearchIsRepeated(t *testing.T) {
 	t.Parallel()
 	s := openNew(t, testConfig(t))
 	if err := s.Apply(t.Context(), benchEffect("ana", 1), 1); err != nil {
 		t.Fatal(err)
 	}
-	hook := new(cutOff)
+	hook := &fails{first: 0}
 	s.client.AddHook(hook)
-	q := store.SearchQuery{Target: store.Facts, Limit: 3}
-	for name, search := range map[string]func() (int, error){
+	searches := map[string]func() (int, error){
 		"alone": func() (int, error) {
 			list, err := s.Facts(t.Context(), selAna(), store.FactQuery{Limit: 3})
 			return len(list), err
 		},
 		"with others": func() (int, error) {
-			hits, err := s.SearchText(t.Context(), selAna(), "note", q)
+			sel := scope.Exactly(ana)
+			hits, err := s.SearchText(t.Context(), sel, "note", store.SearchQuery{Target: store.Facts, Limit: 3})
 			return len(hits), err
 		},
+	}
+	for name, how := range map[string]func(cmds []goredis.Cmder){
+		"no answer": func(cmds []goredis.Cmder) {
+			for _, cmd := range cmds {
+				cmd.SetErr(io.EOF)
+			}
+		},
+		"cut off behind it": func(cmds []goredis.Cmder) {
+			say(cmds[0], repliedSearch())
+			cmds[len(cmds)-1].SetErr(io.ErrUnexpectedEOF)
+		},
+		"loading": func(cmds []goredis.Cmder) { say(cmds[0], "-LOADING Redis is loading the dataset in memory\r\n") },
 	} {
-		hook.times.Store(0)
-		if n, err := search(); err != nil || n != 3 {
-			t.Errorf("%s: %d rows, %v", name, n, err)
+		hook.how, hook.first = how, maxRepeats
+		for with, search := range searches {
+			hook.attempts.Store(0)
+			if n, err := search(); err != nil || n != 3 {
+				t.Errorf("%s, %s: %d rows, %v", name, with, n, err)
+			}
 		}
-		if hook.times.Load() < 2 {
-			t.Errorf("%s: nothing was cut off", name)
+	}
+	hook.first = maxRepeats + 1
+	for with, search := range searches {
+		hook.attempts.Store(0)
+		if _, err := search(); !errors.Is(err, store.ErrAway) && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("%s, again and again: %v", with, err)
 		}
 	}
 }

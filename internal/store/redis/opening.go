@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"palimpsest/internal/memory"
@@ -56,48 +57,58 @@ func (l layout) count(fact scope.Scope) [][]any {
 	return [][]any{{"INCR", l.openings(fact.Project, nil)}, {"INCR", l.openings(fact.Project, &fact.User)}}
 }
 
-// openScope does all that comes before the first write. Twice does no harm, but that
+// openScopes does all that comes before the first write. Twice does no harm, but that
 // readers look again.
-func (s *Store) openScope(ctx context.Context, p place) error {
-	b := newBatch(p)
-	b.state = p.scopeFields(kindState, p.fact)
-	if _, err := s.commit(ctx, b); err != nil {
-		return err
+func (s *Store) openScopes(ctx context.Context, t *tenure, places ...place) error {
+	var counts [][]any
+	states := make([]scriptCall, len(places))
+	for i, p := range places {
+		b := newBatch(p)
+		b.state = p.scopeFields(kindState, p.fact)
+		states[i] = b.call()
+		counts = append(counts, t.count(p.fact)...)
 	}
-	if _, err := s.pipe(ctx, p.tenure.count(p.fact)); err != nil {
-		return err
+	if len(places) == 0 {
+		return nil
 	}
-	p.tenure.opened.note(p)
+	if _, err := s.guardedAll(ctx, t, commitScript, states); err != nil {
+		return fmt.Errorf("open scopes: %w", err)
+	}
+	if _, err := s.pipe(ctx, counts); err != nil {
+		return fmt.Errorf("open scopes: %w", err)
+	}
+	for _, p := range places {
+		t.opened.note(p)
+	}
 	return nil
 }
 
 // openFor opens the scopes that episodes are of, where that was not done.
 func (s *Store) openFor(ctx context.Context, t *tenure, es []memory.Episode) error {
 	var unknown []place
-	asks := map[scope.Scope][]any{}
+	var asks [][]any
+	seen := map[scope.Scope]bool{}
 	for _, e := range es {
 		fact := e.Scope.Fact()
 		p := t.place(fact)
-		if _, asked := asks[fact]; asked || t.opened.has(p) {
+		if seen[fact] || t.opened.has(p) {
 			continue
 		}
-		asks[fact] = []any{"HGET", p.state(), fieldOpen}
+		seen[fact] = true
 		unknown = append(unknown, p)
+		asks = append(asks, []any{"HGET", p.state(), fieldOpen})
 	}
-	commands := make([][]any, len(unknown))
-	for i, p := range unknown {
-		commands[i] = asks[p.fact]
-	}
-	replies, err := s.pipe(ctx, commands)
+	replies, err := s.pipe(ctx, asks)
 	if err != nil {
 		return err
 	}
+	var shut []place
 	for i, p := range unknown {
-		if replies[i] != nil {
+		if replies[i] == nil {
+			shut = append(shut, p)
+		} else {
 			t.opened.note(p)
-		} else if err := s.openScope(ctx, p); err != nil {
-			return err
 		}
 	}
-	return nil
+	return s.openScopes(ctx, t, shut...)
 }

@@ -89,3 +89,19 @@ func TestHalfOpenedScopeIsOpenedAnew(t *testing.T) {
 		})
 	}
 }
+
+// TestCountThatWentBack: a counter may be lost while what was counted is still there.
+func TestCountThatWentBack(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig(t)
+	writer, reader := openNew(t, cfg), searcher{t, openAt(t, cfg)}
+	remember(t, writer, agentOf(0), 1)
+	reader.finds("before", 1)
+	remember(t, writer, agentOf(1), 1)
+	counter := writer.layout().openings(ana.Project, &ana.User)
+	if _, err := writer.call(t.Context(), "SET", counter, 1); err != nil {
+		t.Fatal(err)
+	}
+	reader.s.lose() // as a new connection tells it
+	reader.finds("after", 2)
+}

@@ -94,6 +94,10 @@ func TestAnswer(t *testing.T) {
 	if _, err := parseAnswer([]byte(repliedSearch("Timeout limit was reached"))); !errors.Is(err, errPartial) {
 		t.Errorf("with a warning: %v", err)
 	}
+	gone := replied([][2]any{{"results", []any{[][2]any{{"id", "x"}, {"extra_attributes", nil}}}}, {"warning", nil}})
+	if a, err := parseAnswer([]byte(gone)); err != nil || len(a.rows) != 1 || !a.rows[0].empty() {
+		t.Errorf("a row that is gone: %+v, %v", a, err)
+	}
 	_, err := parseAnswer([]byte("-LOADING Redis is loading the dataset in memory\r\n"))
 	if !errors.Is(explain(err), store.ErrAway) {
 		t.Errorf("refused: %v", err)

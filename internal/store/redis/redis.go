@@ -159,8 +159,8 @@ func (s *Store) call(ctx context.Context, args ...any) (any, error) {
 }
 
 // pipe runs commands in one round trip and returns their replies in order, as call
-// does. With a search go none that write: they may be sent twice.
-func (s *Store) pipe(ctx context.Context, commands [][]any) ([]any, error) {
+// does. With a search go none that write: they may be sent more than once.
+func (s *Store) pipe(ctx context.Context, commands [][]any) (replies []any, err error) {
 	if len(commands) == 0 {
 		return nil, nil
 	}
@@ -168,9 +168,28 @@ func (s *Store) pipe(ctx context.Context, commands [][]any) ([]any, error) {
 		return nil, err
 	}
 	defer s.end()
-	sent := s.send(ctx, commands, false)
-	if broken(ctx, sent) {
-		sent = s.send(ctx, commands, true)
+	for attempt := range maxRepeats + 1 {
+		if replies, err = s.send(ctx, commands); !repeats(ctx, commands, err) {
+			break
+		}
+		pause(ctx, attempt)
+	}
+	return replies, err
+}
+
+func (s *Store) send(ctx context.Context, commands [][]any) ([]any, error) {
+	sent := make([]goredis.Cmder, len(commands))
+	for i, args := range commands {
+		sent[i] = command(ctx, args)
+	}
+	if len(sent) == 1 {
+		_ = s.client.Process(ctx, sent[0]) // which is its own error
+	} else {
+		p := s.client.Pipeline()
+		for _, c := range sent {
+			_ = p.Process(ctx, c)
+		}
+		_, _ = p.Exec(ctx) // each command has its own error
 	}
 	replies := make([]any, len(sent))
 	for i, c := range sent {
@@ -180,24 +199,6 @@ func (s *Store) pipe(ctx context.Context, commands [][]any) ([]any, error) {
 		}
 	}
 	return replies, nil
-}
-
-// send waits for the replies; each command has its own error.
-func (s *Store) send(ctx context.Context, commands [][]any, again bool) []goredis.Cmder {
-	sent := make([]goredis.Cmder, len(commands))
-	for i, args := range commands {
-		sent[i] = command(ctx, args, again)
-	}
-	if len(sent) == 1 {
-		_ = s.client.Process(ctx, sent[0])
-		return sent
-	}
-	p := s.client.Pipeline()
-	for _, c := range sent {
-		_ = p.Process(ctx, c)
-	}
-	_, _ = p.Exec(ctx)
-	return sent
 }
 
 // scriptCall is one call of a script.

@@ -87,17 +87,16 @@ type rejection string
 
 func (r rejection) Error() string { return string(r) }
 
-// RedisError makes it an error of the server to the driver.
+// RedisError makes it what the driver would call it: a [goredis.Error].
 func (r rejection) RedisError() {}
 
 // parseAnswer reads the reply of FT.SEARCH and FT.AGGREGATE in protocol 3. A
 // warning means that rows are missing.
 func parseAnswer(reply []byte) (a answer, err error) {
-	if line, refused := bytes.CutPrefix(reply, []byte("-")); refused {
-		line, _, _ = bytes.Cut(line, lineEnd)
-		return a, rejection(line)
-	}
 	w := &wire{rest: reply}
+	if bytes.HasPrefix(reply, []byte("-")) {
+		return a, rejection(w.word())
+	}
 	w.table(func(key []byte) {
 		switch string(key) {
 		case "total_results":

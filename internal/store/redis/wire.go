@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-var errWire = errors.New("redis: the reply is not of protocol 3")
+var errWire = errors.New("the reply is not of protocol 3")
 
 var lineEnd = []byte("\r\n")
 
@@ -33,9 +33,7 @@ func (w *wire) head() (kind byte, rest []byte) {
 		if line[0] != '|' {
 			return line[0], line[1:]
 		}
-		for range w.count(line[1:], 2) {
-			w.skip()
-		}
+		w.skipAll(w.count(line[1:], 2))
 	}
 }
 
@@ -51,16 +49,16 @@ func (w *wire) count(digits []byte, width int) int {
 }
 
 // word is a value that holds no others; none is empty.
-func (w *wire) word() []byte {
-	kind, rest := w.head()
+func (w *wire) word() []byte { return w.scalar(w.head()) }
+
+func (w *wire) scalar(kind byte, rest []byte) []byte {
 	switch kind {
-	case '+', ':', ',', '#', '(':
+	case '+', ':', ',', '#', '(', '-':
 		return rest
 	case '_':
 		return nil
-	case '$', '=':
-		n := w.count(rest, 1)
-		if text, after, ok := cutAt(w.rest, n); ok {
+	case '$', '=', '!':
+		if text, after, ok := cutAt(w.rest, w.count(rest, 1)); ok {
 			w.rest = after
 			return text
 		}
@@ -79,50 +77,56 @@ func cutAt(b []byte, n int) (text, after []byte, ok bool) {
 }
 
 // list takes a list, each item of which the function must take; begin, if any, is
-// told of how many.
+// told of how many. None is empty.
 func (w *wire) list(begin func(n int), item func()) {
-	kind, rest := w.head()
-	if kind != '*' && kind != '~' {
-		w.fail()
-		return
-	}
-	n := w.count(rest, 1)
-	if begin != nil {
-		begin(n)
-	}
-	for range n {
-		if w.err == nil {
-			item()
+	switch kind, rest := w.head(); kind {
+	case '*', '~':
+		n := w.count(rest, 1)
+		if begin != nil {
+			begin(n)
 		}
+		for range n {
+			if w.err == nil {
+				item()
+			}
+		}
+	case '_':
+	default:
+		w.fail()
 	}
 }
 
-// table takes a map, each value of which the function must take.
+// table takes a map, each value of which the function must take. None is empty.
 func (w *wire) table(value func(key []byte)) {
-	kind, rest := w.head()
-	if kind != '%' {
-		w.fail()
-		return
-	}
-	for range w.count(rest, 2) / 2 {
-		if key := w.word(); w.err == nil {
-			value(key)
+	switch kind, rest := w.head(); kind {
+	case '%':
+		for range w.count(rest, 2) / 2 {
+			if key := w.word(); w.err == nil {
+				value(key)
+			}
 		}
+	case '_':
+	default:
+		w.fail()
 	}
 }
 
 // skip takes the next value, whatever it is.
 func (w *wire) skip() {
-	if w.err != nil || len(w.rest) == 0 {
-		w.fail()
-		return
-	}
-	switch w.rest[0] {
+	switch kind, rest := w.head(); kind {
 	case '*', '~':
-		w.list(nil, w.skip)
+		w.skipAll(w.count(rest, 1))
 	case '%':
-		w.table(func([]byte) { w.skip() })
+		w.skipAll(w.count(rest, 2))
 	default:
-		w.word()
+		w.scalar(kind, rest)
+	}
+}
+
+func (w *wire) skipAll(n int) {
+	for range n {
+		if w.err == nil {
+			w.skip()
+		}
 	}
 }

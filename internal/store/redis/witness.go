@@ -83,8 +83,8 @@ func (s *Store) greet(ctx context.Context, cn *goredis.Conn) error {
 		return nil
 	}
 	w, err := s.askWitness(ctx, cn, nil, id)
-	if err == nil && w.lost != "" && s.tenure() != nil {
-		s.lose()
+	if t := s.tenure(); err == nil && t != nil && (w.lost != "" || t.pass != "" && t.pass != w.era) {
+		s.lose() // be it that another mended it meanwhile, which the next look tells
 	}
 	return err
 }
