@@ -84,11 +84,11 @@ func repeats(ctx context.Context, commands [][]any, err error) bool {
 	if errors.Is(err, store.ErrAway) {
 		return true
 	}
-	var dial *net.OpError
-	if errors.As(err, &dial) && dial.Op == "dial" {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" {
 		return false
 	}
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || dial != nil
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || op != nil
 }
 
 // pause waits before an attempt, longer before each.
