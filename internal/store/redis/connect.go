@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -112,6 +113,11 @@ func (t target) secure() error {
 	return nil
 }
 
+// poolSize is how many calls of a process may be under way, unless the URL says
+// otherwise (pool_size). The server serves its connections in turn, while the driver
+// gives a free one to anybody: on a busy server a few would be left waiting.
+const poolSize = 128
+
 // connect takes the replies of protocol 3: only they tell of a search that was
 // cut short.
 func connect(address string, greet greeting) (goredis.UniversalClient, error) {
@@ -125,11 +131,14 @@ func connect(address string, greet greeting) (goredis.UniversalClient, error) {
 	switch {
 	case t.sentinel != nil:
 		t.sentinel.Protocol, t.sentinel.ContextTimeoutEnabled, t.sentinel.OnConnect = 3, true, greet
+		t.sentinel.PoolSize = cmp.Or(t.sentinel.PoolSize, poolSize)
 		return goredis.NewFailoverClient(t.sentinel), nil
 	case t.cluster != nil:
 		t.cluster.Protocol, t.cluster.ContextTimeoutEnabled, t.cluster.OnConnect = 3, true, greet
+		t.cluster.PoolSize = cmp.Or(t.cluster.PoolSize, poolSize)
 		return goredis.NewClusterClient(t.cluster), nil
 	}
 	t.server.Protocol, t.server.ContextTimeoutEnabled, t.server.OnConnect = 3, true, greet
+	t.server.PoolSize = cmp.Or(t.server.PoolSize, poolSize)
 	return goredis.NewClient(t.server), nil
 }

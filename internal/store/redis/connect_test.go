@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"palimpsest/internal/redisservertest"
 	"palimpsest/internal/store"
 )
@@ -188,5 +190,37 @@ func TestReach(t *testing.T) {
 	defer client.Close()
 	if n, err := client.Exists(t.Context(), cfg.Namespace+":witness").Result(); err != nil || n != 0 {
 		t.Errorf("%d witnesses, %v", n, err)
+	}
+}
+
+// TestPool: a process has many calls under way, unless its URL says how many.
+func TestPool(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]int{
+		"redis://127.0.0.1:1/0":                                poolSize,
+		"redis://127.0.0.1:1/0?pool_size=7":                    7,
+		"redis://127.0.0.1:1/0?master_name=m&pool_size=7":      7,
+		"redis://127.0.0.1:1?addr=127.0.0.1:2":                 poolSize,
+		"redis://127.0.0.1:1?addr=127.0.0.1:2&pool_size=7":     7,
+		"redis://127.0.0.1:1/0?master_name=m&addr=127.0.0.1:2": poolSize,
+	} {
+		client, err := connect(address, nil)
+		if err != nil {
+			t.Errorf("%s: %v", address, err)
+			continue
+		}
+		got := 0
+		switch c := client.(type) {
+		case *goredis.Client:
+			got = c.Options().PoolSize
+		case *goredis.ClusterClient:
+			got = c.Options().PoolSize
+		}
+		if got != want {
+			t.Errorf("%s: %d connections, want %d", address, got, want)
+		}
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
