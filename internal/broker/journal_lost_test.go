@@ -2,12 +2,14 @@ package broker_test
 
 import (
 	"context"
+	"iter"
 	"strconv"
 	"testing"
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/broker/brokertest"
+	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
 
@@ -26,41 +28,35 @@ func TestJournalReadsWhatGotLostOnTheWay(t *testing.T) {
 	for revision := uint64(1); revision <= last; revision++ {
 		after = appendEffect(t, j, s, revision, after)
 	}
-	for name, read := range map[string]func(context.Context) uint64{
-		"read": func(ctx context.Context) (seen uint64) {
-			for e, err := range j.ReadScope(ctx, s, 0) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				if seen++; seen != e.Data.Revision {
-					t.Fatalf("revision %d is number %d", e.Data.Revision, seen)
-				}
-				if seen == prefetch/2 {
-					brokertest.Steal(t, env.JS, broker.StreamAudit, int(last-prefetch))
-				}
-			}
-			return seen
-		},
-		"follow": func(ctx context.Context) (seen uint64) {
-			seen = prefetch - 64
-			for e, err := range j.Follow(ctx, scope.Exactly(s), seen) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				if seen++; seen != e.Data.Revision {
-					t.Fatalf("revision %d is number %d", e.Data.Revision, seen)
-				}
-				if seen == prefetch/2 {
-					brokertest.Steal(t, env.JS, broker.StreamAudit, int(last-prefetch))
-				}
-				if seen == last {
-					break
-				}
-			}
-			return seen
-		},
+	type effects = iter.Seq2[events.Event[events.EffectCommitted], error]
+	for name, read := range map[string]struct {
+		after   uint64
+		effects func(context.Context) effects
+		endless bool
+	}{
+		"read": {0, func(ctx context.Context) effects {
+			return j.ReadScope(ctx, s, 0)
+		}, false},
+		"follow": {prefetch - 64, func(ctx context.Context) effects {
+			return j.Follow(ctx, scope.Exactly(s), prefetch-64)
+		}, true},
 	} {
-		if seen := read(bounded(t)); seen != last {
+		seen := read.after
+		for e, err := range read.effects(bounded(t)) {
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if seen++; seen != e.Data.Revision {
+				t.Fatalf("%s: revision %d is number %d", name, e.Data.Revision, seen)
+			}
+			if seen == prefetch/2 {
+				brokertest.Steal(t, env.JS, broker.StreamAudit, int(last-prefetch))
+			}
+			if read.endless && seen == last {
+				break
+			}
+		}
+		if seen != last {
 			t.Errorf("%s: %d effects, want %d", name, seen, last)
 		}
 	}

@@ -60,6 +60,9 @@ func (l layout) count(fact scope.Scope) [][]any {
 // openScopes does all that comes before the first write. Twice does no harm, but that
 // readers look again.
 func (s *Store) openScopes(ctx context.Context, t *tenure, places ...place) error {
+	if len(places) == 0 {
+		return nil
+	}
 	var counts [][]any
 	states := make([]scriptCall, len(places))
 	for i, p := range places {
@@ -67,9 +70,6 @@ func (s *Store) openScopes(ctx context.Context, t *tenure, places ...place) erro
 		b.state = p.scopeFields(kindState, p.fact)
 		states[i] = b.call()
 		counts = append(counts, t.count(p.fact)...)
-	}
-	if len(places) == 0 {
-		return nil
 	}
 	if _, err := s.guardedAll(ctx, t, commitScript, states); err != nil {
 		return fmt.Errorf("open scopes: %w", err)
@@ -90,11 +90,14 @@ func (s *Store) openFor(ctx context.Context, t *tenure, es []memory.Episode) err
 	seen := map[scope.Scope]bool{}
 	for _, e := range es {
 		fact := e.Scope.Fact()
-		p := t.place(fact)
-		if seen[fact] || t.opened.has(p) {
+		if seen[fact] {
 			continue
 		}
 		seen[fact] = true
+		p := t.place(fact)
+		if t.opened.has(p) {
+			continue
+		}
 		unknown = append(unknown, p)
 		asks = append(asks, []any{"HGET", p.state(), fieldOpen})
 	}
