@@ -22,6 +22,7 @@ import (
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/redis"
 	"palimpsest/internal/store/sqlite"
+	"palimpsest/internal/topology"
 )
 
 // validateBackends names the backends that cannot be used.
@@ -64,8 +65,8 @@ func (c Config) redis() redis.Config {
 	return out
 }
 
-func (c Config) topology() broker.TopologyConfig {
-	return broker.TopologyConfig{Replicas: c.NATS.Replicas}
+func (c Config) topology() topology.Config {
+	return topology.Config{Replicas: c.NATS.Replicas}
 }
 
 // connection is how to reach a broker of others; name is how it lists us.
@@ -149,7 +150,7 @@ func openStreams(ctx context.Context, cfg Config, name string, log *slog.Logger)
 		to.Logger = log
 		ctx, cancel := context.WithTimeout(ctx, awayLimit)
 		defer cancel()
-		remote, err := broker.OpenRemote(ctx, to, broker.Topology(cfg.topology()))
+		remote, err := broker.OpenRemote(ctx, to, topology.Declare(cfg.topology()))
 		if err != nil {
 			return nil, fmt.Errorf("nats.url: %s: %w", config.MaskURL(cfg.NATS.URL), err)
 		}

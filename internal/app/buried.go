@@ -6,6 +6,7 @@ import (
 
 	"palimpsest/internal/broker"
 	"palimpsest/internal/pipeline"
+	"palimpsest/internal/topology"
 	"palimpsest/pkg/events"
 )
 
@@ -54,7 +55,7 @@ func (h *house) unbury(ctx context.Context, before uint64) (copied int, err erro
 // AUDIT does not hold that effect, or the log refuses it, the letter is all that
 // there is to say.
 func (h *house) copyAgain(ctx context.Context, letters *pipeline.Letters, journal *broker.Journal, l pipeline.Letter) (whole bool, err error) {
-	if l.MessageKind != events.KindEffectCommitted || l.Stream != broker.StreamAudit {
+	if l.MessageKind != events.KindEffectCommitted || l.Stream != topology.StreamAudit {
 		return false, nil
 	}
 	if stands, err := letters.Stands(ctx, l); err != nil || !stands {

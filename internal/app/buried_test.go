@@ -11,6 +11,7 @@ import (
 
 	"palimpsest/internal/broker"
 	"palimpsest/internal/pipeline"
+	"palimpsest/internal/topology"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -80,7 +81,7 @@ func TestBuriedEffectsAreCopiedAgain(t *testing.T) {
 func buryEffect(t *testing.T, h *house, fact scope.Scope, sequence uint64, body string) {
 	t.Helper()
 	if body == "" {
-		stream, err := h.streams.JetStream().Stream(t.Context(), broker.StreamAudit)
+		stream, err := h.streams.JetStream().Stream(t.Context(), topology.StreamAudit)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +93,7 @@ func buryEffect(t *testing.T, h *house, fact scope.Scope, sequence uint64, body 
 	}
 	sum := sha256.Sum256([]byte(body))
 	_, err := h.runtime.Publisher().Publish(t.Context(), events.Meta{Source: "test"}, events.MessageBuried{
-		Scope: fact, Service: h.consolidator.Name(), Stream: broker.StreamAudit, Sequence: sequence,
+		Scope: fact, Service: h.consolidator.Name(), Stream: topology.StreamAudit, Sequence: sequence,
 		Subject: "palimpsest.audit.default.nora._._", MessageKind: events.KindEffectCommitted,
 		Code: events.CodePoison, Reason: "the log did not take it", Attempts: 20, BuriedAt: time.Now(),
 		Data: []byte(body), Size: len(body), SHA256: hex.EncodeToString(sum[:]),

@@ -13,6 +13,7 @@ import (
 	"palimpsest/internal/broker"
 	"palimpsest/internal/chaos"
 	"palimpsest/internal/store"
+	"palimpsest/internal/topology"
 )
 
 // engines are what processes keep their work in, open to be looked at.
@@ -112,7 +113,7 @@ func (e *engines) judge(ctx context.Context, record chaos.Record, workload *chao
 // lettersEver counts the dead letters that were written since the stream was
 // made, which a run finds or makes empty: a start drops what it mends.
 func lettersEver(ctx context.Context, js jetstream.JetStream) (uint64, error) {
-	stream, err := js.Stream(ctx, broker.StreamDeadLetter)
+	stream, err := js.Stream(ctx, topology.StreamDeadLetter)
 	if err != nil {
 		return 0, fmt.Errorf("count dead letters: %w", err)
 	}

@@ -7,11 +7,11 @@ import (
 	"log/slog"
 	"time"
 
-	"palimpsest/internal/broker"
 	"palimpsest/internal/chaos"
 	"palimpsest/internal/config"
 	"palimpsest/internal/embed/local"
 	"palimpsest/internal/store"
+	"palimpsest/internal/topology"
 )
 
 // deployment is the configuration of several processes, and the plan to run so
@@ -71,7 +71,7 @@ func taken(setting, url, what string) error {
 var errTaken = errors.New("the engine is in use")
 
 func (e *engines) vacantStreams(ctx context.Context) error {
-	for _, s := range broker.Topology(e.cfg.topology()).Streams {
+	for _, s := range topology.Declare(e.cfg.topology()).Streams {
 		stream, err := e.streams.JetStream().Stream(ctx, s.Config.Name)
 		if err != nil {
 			return fmt.Errorf("look at stream %s: %w", s.Config.Name, err)

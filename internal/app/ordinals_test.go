@@ -12,6 +12,7 @@ import (
 
 	"palimpsest/internal/broker"
 	"palimpsest/internal/memory"
+	"palimpsest/internal/topology"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -45,7 +46,7 @@ func TestNothingLeftCountsAsSeenUnseen(t *testing.T) {
 				}
 				return err
 			})
-			stream, err := h.streams.JetStream().Stream(t.Context(), broker.StreamEpisodes)
+			stream, err := h.streams.JetStream().Stream(t.Context(), topology.StreamEpisodes)
 			if err == nil {
 				err = stream.Purge(t.Context(), jetstream.WithPurgeSequence(all-left+1))
 			}
@@ -140,7 +141,7 @@ func TestWhatIsGoneKeepsItsPlaces(t *testing.T) {
 	}
 	h, stop = open(t, dir)
 	say(h, copied+1, all)
-	stream, err := h.streams.JetStream().Stream(t.Context(), broker.StreamEpisodes)
+	stream, err := h.streams.JetStream().Stream(t.Context(), topology.StreamEpisodes)
 	if err == nil {
 		err = stream.Purge(t.Context(), jetstream.WithPurgeSequence(gone+1))
 	}

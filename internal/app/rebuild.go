@@ -14,6 +14,7 @@ import (
 	"palimpsest/internal/embed/local"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
+	"palimpsest/internal/topology"
 	"palimpsest/services/consolidator"
 	"palimpsest/services/ingest"
 )
@@ -205,7 +206,7 @@ func (r *rebuilding) copy(ctx context.Context) error {
 	if err := r.copySaid(ctx); err != nil {
 		return err
 	}
-	step, end := r.shown.part("effects", r.messages(ctx, broker.StreamAudit))
+	step, end := r.shown.part("effects", r.messages(ctx, topology.StreamAudit))
 	applied, err := r.commits.Rebuild(ctx, r.journal, func() { step(1) })
 	end()
 	r.out.Effects, r.out.Scopes = applied.Effects, applied.Scopes
@@ -223,7 +224,7 @@ func (r *rebuilding) copySaid(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	step, end := r.shown.part("episodes", r.messages(ctx, broker.StreamEpisodes))
+	step, end := r.shown.part("episodes", r.messages(ctx, topology.StreamEpisodes))
 	defer end()
 	if begin > 1 {
 		if err := r.resume(ctx, begin); err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"palimpsest/internal/broker"
+	"palimpsest/internal/topology"
 )
 
 type topologyCommand struct {
@@ -26,7 +26,7 @@ type topologyShowCommand struct{}
 
 // Run implements the command.
 func (c *topologyShowCommand) Run(inv *invocation) error {
-	decl := broker.Topology(broker.TopologyConfig{})
+	decl := topology.Declare(topology.Config{})
 	return inv.print(decl, func(w io.Writer) {
 		for _, s := range decl.Streams {
 			_, _ = fmt.Fprintf(w, "%s  %v  %s\n", s.Config.Name, s.Config.Subjects, s.Config.Retention)
@@ -45,16 +45,16 @@ type topologyPermissionsCommand struct{}
 
 // Run implements the command.
 func (c *topologyPermissionsCommand) Run(inv *invocation) error {
-	all := broker.Topology(broker.TopologyConfig{}).ServicePermissions()
-	return inv.print(all, func(w io.Writer) { _, _ = io.WriteString(w, broker.ServerText(all)) })
+	all := topology.Declare(topology.Config{}).ServicePermissions()
+	return inv.print(all, func(w io.Writer) { _, _ = io.WriteString(w, topology.ServerText(all)) })
 }
 
 type topologyApplyCommand struct{}
 
 // Run implements the command.
 func (c *topologyApplyCommand) Run(inv *invocation) error {
-	return inv.withBroker(func(js jetstream.JetStream, decl broker.Declaration) error {
-		if err := broker.Apply(inv.ctx, js, decl); err != nil {
+	return inv.withBroker(func(js jetstream.JetStream, decl topology.Declaration) error {
+		if err := topology.Apply(inv.ctx, js, decl); err != nil {
 			return err
 		}
 		return inv.print(map[string]bool{"applied": true}, func(w io.Writer) { _, _ = fmt.Fprintln(w, "applied") })
@@ -65,8 +65,8 @@ type topologyDiffCommand struct{}
 
 // Run implements the command. A difference is an error.
 func (c *topologyDiffCommand) Run(inv *invocation) error {
-	return inv.withBroker(func(js jetstream.JetStream, decl broker.Declaration) error {
-		differences, err := broker.Diff(inv.ctx, js, decl)
+	return inv.withBroker(func(js jetstream.JetStream, decl topology.Declaration) error {
+		differences, err := topology.Diff(inv.ctx, js, decl)
 		if err != nil {
 			return err
 		}
@@ -87,7 +87,7 @@ func (c *topologyDiffCommand) Run(inv *invocation) error {
 
 // withBroker hands over the broker that is configured, and the topology that it
 // should have.
-func (inv *invocation) withBroker(do func(jetstream.JetStream, broker.Declaration) error) error {
+func (inv *invocation) withBroker(do func(jetstream.JetStream, topology.Declaration) error) error {
 	cfg, _, err := inv.configuration(map[string]string{"data": inv.line.Topology.Data})
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (inv *invocation) withBroker(do func(jetstream.JetStream, broker.Declaratio
 	if err != nil {
 		return err
 	}
-	return do(js, broker.Topology(cfg.topology()))
+	return do(js, topology.Declare(cfg.topology()))
 }
 
 func (c *Config) dataPath(name string) string { return filepath.Join(c.Data, name) }

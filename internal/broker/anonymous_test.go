@@ -12,6 +12,7 @@ import (
 
 	"palimpsest/internal/broker"
 	"palimpsest/internal/broker/brokertest"
+	"palimpsest/internal/topology"
 )
 
 // violation runs do on a connection without a credential and returns the
@@ -44,11 +45,11 @@ func TestAnonymousPublishesEpisodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	ack := publish(t, js, episodes, "through JetStream")
-	if ack.Stream != broker.StreamEpisodes || ack.Sequence != 1 {
+	if ack.Stream != topology.StreamEpisodes || ack.Sequence != 1 {
 		t.Errorf("acknowledged as %+v", ack)
 	}
 	reply, err := conn.RequestWithContext(bounded(t), episodes, []byte("through a request"))
-	if err != nil || !strings.Contains(string(reply.Data), broker.StreamEpisodes) {
+	if err != nil || !strings.Contains(string(reply.Data), topology.StreamEpisodes) {
 		t.Errorf("request: %v", err)
 	}
 	if err := conn.Publish(episodes, []byte("without waiting")); err != nil {
@@ -57,7 +58,7 @@ func TestAnonymousPublishesEpisodes(t *testing.T) {
 	if err := conn.FlushWithContext(bounded(t)); err != nil {
 		t.Error(err)
 	}
-	stream, err := env.JS.Stream(bounded(t), broker.StreamEpisodes)
+	stream, err := env.JS.Stream(bounded(t), topology.StreamEpisodes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +127,7 @@ func TestAnonymousReplyStaysOutside(t *testing.T) {
 	if _, err := conn.RequestWithContext(bounded(t), episodes, []byte("last")); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]uint64{broker.StreamEpisodes: 6, broker.StreamAudit: 0, broker.StreamCommands: 0} {
+	for name, want := range map[string]uint64{topology.StreamEpisodes: 6, topology.StreamAudit: 0, topology.StreamCommands: 0} {
 		stream, err := env.JS.Stream(bounded(t), name)
 		if err != nil {
 			t.Fatal(err)
@@ -179,14 +180,14 @@ func TestAnonymousHeadersReachNothingElse(t *testing.T) {
 	if _, err := conn.RequestWithContext(bounded(t), episodes, []byte("last")); err != nil {
 		t.Fatal(err)
 	}
-	stream, err := env.JS.Stream(bounded(t), broker.StreamEpisodes)
+	stream, err := env.JS.Stream(bounded(t), topology.StreamEpisodes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if first, err := stream.GetMsg(bounded(t), 1); err != nil || string(first.Data) != "said before" {
 		t.Errorf("the first episode: %v", err)
 	}
-	audit, err := env.JS.Stream(bounded(t), broker.StreamAudit)
+	audit, err := env.JS.Stream(bounded(t), topology.StreamAudit)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,11 +16,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"palimpsest/internal/broker"
+	"palimpsest/internal/broker/brokertest"
+	"palimpsest/internal/topology"
 	"palimpsest/pkg/scope"
 )
 
 // replicated is the topology on a cluster of three.
-var replicated = broker.Topology(broker.TopologyConfig{Replicas: 3})
+var replicated = topology.Declare(topology.Config{Replicas: 3})
 
 // cluster runs three servers that know nothing of Palimpsest.
 func cluster(t *testing.T) (urls string, servers []*server.Server) {
@@ -42,7 +44,7 @@ func cluster(t *testing.T) (urls string, servers []*server.Server) {
 	}
 	all := make([]string, len(routes))
 	for n := range all {
-		srv := serve(t, &server.Options{
+		srv := brokertest.Serve(t, &server.Options{
 			ServerName: fmt.Sprintf("broker-%d", n), Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true,
 			JetStream: true, StoreDir: t.TempDir(), Routes: routes,
 			Cluster: server.ClusterOpts{Name: "brokers", Host: "127.0.0.1", Port: ports[n]},
@@ -73,7 +75,7 @@ func TestClusterOfThree(t *testing.T) {
 		defer r.Shutdown(context.Background())
 	}
 	js := remotes[0].JetStream()
-	if found, err := broker.Diff(bounded(t), js, replicated); err != nil || len(found) > 0 {
+	if found, err := topology.Diff(bounded(t), js, replicated); err != nil || len(found) > 0 {
 		t.Errorf("%v, %v", found, err)
 	}
 	for _, s := range replicated.Streams {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"palimpsest/internal/topology"
 )
 
 // ConnectConfig says how to reach a broker. URL is required; zero values of the
@@ -147,7 +149,7 @@ func (c ConnectConfig) options() ([]nats.Option, error) {
 		}),
 	}
 	if c.Name != "" {
-		options = append(options, nats.CustomInboxPrefix(inboxOf(c.Name)))
+		options = append(options, nats.CustomInboxPrefix(topology.Inbox(c.Name)))
 	}
 	if c.inProcess != nil {
 		options = append(options, nats.InProcessServer(c.inProcess), nats.ReconnectWait(50*time.Millisecond),

@@ -17,6 +17,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"palimpsest/internal/topology"
 )
 
 // Sync says when a stored message is forced to disk.
@@ -53,7 +55,7 @@ type EmbeddedConfig struct {
 	Sync         Sync
 	SyncInterval time.Duration
 	// Topology is applied before any client is let in.
-	Topology TopologyConfig
+	Topology topology.Config
 	// Logger receives the server's log; nil drops it.
 	Logger *slog.Logger
 	// SpaceInterval is how often free space is looked at; 0 means 1 s.
@@ -124,7 +126,7 @@ type running struct {
 
 // StartEmbedded runs a broker on a data directory. When it returns, JetStream
 // is recovered, the topology applied, and clients are let in. The error wraps
-// [ErrPort], [ErrDirectory], [ErrInUse] or [ErrTopology].
+// [ErrPort], [ErrDirectory], [ErrInUse] or [topology.ErrIncompatible].
 func StartEmbedded(cfg EmbeddedConfig) (*Embedded, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure broker: %w", err)

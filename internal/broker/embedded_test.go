@@ -14,6 +14,7 @@ import (
 
 	"palimpsest/internal/broker"
 	"palimpsest/internal/broker/brokertest"
+	"palimpsest/internal/topology"
 )
 
 const episodes = "palimpsest.episodes.default.alice._._"
@@ -79,7 +80,7 @@ func TestSecondProcessOpensWhatTheFirstLeft(t *testing.T) {
 		t.Errorf("Restart after Shutdown = %v", err)
 	}
 	env := brokertest.StartWith(t, broker.EmbeddedConfig{Dir: dir})
-	stream, err := env.JS.Stream(bounded(t), broker.StreamEpisodes)
+	stream, err := env.JS.Stream(bounded(t), topology.StreamEpisodes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,8 +140,8 @@ func TestConfigIsValidated(t *testing.T) {
 		"no directory": {},
 		"port":         {Dir: "x", Port: 70000},
 		"sync":         {Dir: "x", Sync: "sometimes"},
-		"replicas":     {Dir: "x", Topology: broker.TopologyConfig{Replicas: 6}},
-		"age":          {Dir: "x", Topology: broker.TopologyConfig{AuditMaxAge: time.Second}},
+		"replicas":     {Dir: "x", Topology: topology.Config{Replicas: 6}},
+		"age":          {Dir: "x", Topology: topology.Config{AuditMaxAge: time.Second}},
 	} {
 		if err := cfg.Validate(); err == nil {
 			t.Errorf("%s: accepted", name)
@@ -205,7 +206,7 @@ func TestPrivateListensNowhere(t *testing.T) {
 	if err := env.Broker.Ready(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if _, err := env.JS.Stream(bounded(t), broker.StreamEpisodes); err != nil {
+	if _, err := env.JS.Stream(bounded(t), topology.StreamEpisodes); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(filepath.Join(env.Dir, broker.URLFile)); !os.IsNotExist(err) {

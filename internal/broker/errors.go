@@ -17,6 +17,4 @@ var (
 	ErrNotConnected = errors.New("broker: not connected")
 	// ErrNoQuorum: too few servers of a cluster are left for it to elect a leader.
 	ErrNoQuorum = errors.New("broker: no server leads")
-	// ErrTopology: the broker's streams and consumers are not those declared.
-	ErrTopology = errors.New("broker: incompatible topology")
 )

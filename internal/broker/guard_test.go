@@ -13,6 +13,7 @@ import (
 
 	"palimpsest/internal/broker"
 	"palimpsest/internal/broker/brokertest"
+	"palimpsest/internal/topology"
 )
 
 // disk is a file system whose free space the test decides.
@@ -65,7 +66,7 @@ func TestFullDiskRefusesEpisodesUntilThereIsRoom(t *testing.T) {
 	if err := env.Broker.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "disk is full") {
 		t.Errorf("Ready = %v", err)
 	}
-	stream, err := env.JS.Stream(bounded(t), broker.StreamEpisodes)
+	stream, err := env.JS.Stream(bounded(t), topology.StreamEpisodes)
 	if err != nil {
 		t.Fatalf("reads do not go on: %v", err)
 	}
@@ -106,7 +107,7 @@ func TestFullDiskAtStartLosesNothing(t *testing.T) {
 	d.free.Store(50 << 30)
 	cfg := broker.EmbeddedConfig{
 		Dir: t.TempDir(), Space: d.measure, SpaceInterval: 5 * time.Millisecond,
-		Topology: broker.TopologyConfig{EpisodesMaxBytes: 40 << 30, AuditMaxBytes: 5 << 30},
+		Topology: topology.Config{EpisodesMaxBytes: 40 << 30, AuditMaxBytes: 5 << 30},
 	}
 	env := brokertest.StartWith(t, cfg)
 	if err := tryPublish(t, env); err != nil {
@@ -117,7 +118,7 @@ func TestFullDiskAtStartLosesNothing(t *testing.T) {
 	if err := tryPublish(t, env); err == nil {
 		t.Error("an episode was taken before the disk was looked at")
 	}
-	stream, err := env.JS.Stream(bounded(t), broker.StreamEpisodes)
+	stream, err := env.JS.Stream(bounded(t), topology.StreamEpisodes)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/audit"
+	"palimpsest/internal/topology"
 	"palimpsest/pkg/events"
 )
 
@@ -79,7 +80,7 @@ func (j *Journal) Append(ctx context.Context, meta events.Meta, effect events.Ef
 func (j *Journal) publish(ctx context.Context, msg *nats.Msg, after uint64) (*jetstream.PubAck, error) {
 	for wait := time.Millisecond; ; wait *= 2 {
 		ack, err := j.js.PublishMsg(ctx, msg,
-			jetstream.WithExpectStream(StreamAudit),
+			jetstream.WithExpectStream(topology.StreamAudit),
 			jetstream.WithExpectLastSequencePerSubject(after))
 		if !refusedAs(err, jetstream.JSErrCodeStreamWrongLastSequenceConstant) || wait > underWay {
 			return ack, err
@@ -157,12 +158,12 @@ func (j *Journal) bind(ctx context.Context) (jetstream.Stream, error) {
 	if j.stream != nil {
 		return j.stream, nil
 	}
-	stream, err := j.js.Stream(ctx, StreamAudit)
+	stream, err := j.js.Stream(ctx, topology.StreamAudit)
 	if err != nil {
 		return nil, err
 	}
 	if stream.CachedInfo().Config.AllowDirect {
-		return nil, fmt.Errorf("%w: %s allows direct gets, which may miss commits", ErrTopology, StreamAudit)
+		return nil, fmt.Errorf("%w: %s allows direct gets, which may miss commits", topology.ErrIncompatible, topology.StreamAudit)
 	}
 	j.stream = stream
 	return stream, nil

@@ -13,6 +13,7 @@ import (
 	"palimpsest/internal/audit/audittest"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/broker/brokertest"
+	"palimpsest/internal/topology"
 	"palimpsest/pkg/scope"
 )
 
@@ -62,7 +63,7 @@ func TestHeadsStayHeadsBehindAReconnect(t *testing.T) {
 			want[s] = appendEffect(t, writer, s, revision, want[s])
 		}
 	}
-	made, err := env.Conn.SubscribeSync("$JS.EVENT.ADVISORY.CONSUMER.CREATED." + broker.StreamAudit + ".>")
+	made, err := env.Conn.SubscribeSync("$JS.EVENT.ADVISORY.CONSUMER.CREATED." + topology.StreamAudit + ".>")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +109,7 @@ func TestAppendBehindWhatWasTrimmed(t *testing.T) {
 	j := broker.NewJournal(env.JS)
 	after := appendEffect(t, j, alice, 1, 0)
 	last := appendEffect(t, j, bob, 1, 0)
-	stream, err := env.JS.Stream(bounded(t), broker.StreamAudit)
+	stream, err := env.JS.Stream(bounded(t), topology.StreamAudit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +162,7 @@ func TestTapeIsTheWholeStream(t *testing.T) {
 	if diff := cmp.Diff(want[11:], all(want[10])); diff != "" {
 		t.Errorf("all behind %d (-want +got):\n%s", want[10], diff)
 	}
-	stream, err := env.JS.Stream(bounded(t), broker.StreamAudit)
+	stream, err := env.JS.Stream(bounded(t), topology.StreamAudit)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"palimpsest/internal/audit"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/broker/brokertest"
+	"palimpsest/internal/topology"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -50,7 +51,7 @@ func TestJournalReadsWhatGotLostOnTheWay(t *testing.T) {
 				t.Fatalf("%s: revision %d is number %d", name, e.Data.Revision, seen)
 			}
 			if seen == prefetch/2 {
-				brokertest.Steal(t, env.JS, broker.StreamAudit, int(last-prefetch))
+				brokertest.Steal(t, env.JS, topology.StreamAudit, int(last-prefetch))
 			}
 			if read.endless && seen == last {
 				break
@@ -77,7 +78,7 @@ func TestHeadsReadWhatGotLostOnTheWay(t *testing.T) {
 			t.Errorf("%v comes twice", h.Scope)
 		}
 		if seen[h.Scope] = true; len(seen) == ahead/4 {
-			brokertest.Steal(t, env.JS, broker.StreamAudit, lost)
+			brokertest.Steal(t, env.JS, topology.StreamAudit, lost)
 		}
 		return nil
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"palimpsest/internal/topology"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -205,7 +206,7 @@ func (r *reader) follow(
 	ctx context.Context, ahead int, config jetstream.OrderedConsumerConfig,
 	take func(jetstream.Msg, *jetstream.MsgMetadata, jetstream.Consumer) (done bool, err error),
 ) error {
-	consumer, err := r.journal.js.OrderedConsumer(ctx, StreamAudit, config)
+	consumer, err := r.journal.js.OrderedConsumer(ctx, topology.StreamAudit, config)
 	if err != nil {
 		return err
 	}
@@ -298,14 +299,14 @@ func (r *reader) dismiss(ctx context.Context, consumer jetstream.Consumer, messa
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readPatience)
 	defer cancel()
-	_ = r.journal.js.DeleteConsumer(ctx, StreamAudit, info.Name)
+	_ = r.journal.js.DeleteConsumer(ctx, topology.StreamAudit, info.Name)
 }
 
 // take decodes a message and hands it over if it is an effect: AUDIT keeps
 // other events, too.
 func (r *reader) take(subject string, header nats.Header, body []byte, sequence uint64, at time.Time) error {
 	meta, data, err := events.Decode(events.Raw{
-		Subject: subject, Header: header, Body: body, Stream: StreamAudit, Sequence: sequence, Time: at,
+		Subject: subject, Header: header, Body: body, Stream: topology.StreamAudit, Sequence: sequence, Time: at,
 	})
 	if err != nil {
 		return fmt.Errorf("decode effect %d: %w", sequence, err)

@@ -12,6 +12,7 @@ import (
 	"palimpsest/internal/audit/audittest"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/broker/brokertest"
+	"palimpsest/internal/topology"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -126,7 +127,7 @@ func TestJournalReadEndsWhenTheRestIsPurged(t *testing.T) {
 	for revision := uint64(1); revision <= 200; revision++ {
 		after = appendEffect(t, j, s, revision, after)
 	}
-	stream, err := env.JS.Stream(bounded(t), broker.StreamAudit)
+	stream, err := env.JS.Stream(bounded(t), topology.StreamAudit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +156,7 @@ func TestJournalLeavesNoConsumer(t *testing.T) {
 	for revision := uint64(1); revision <= 20; revision++ {
 		after = appendEffect(t, j, s, revision, after)
 	}
-	stream, err := env.JS.Stream(bounded(t), broker.StreamAudit)
+	stream, err := env.JS.Stream(bounded(t), topology.StreamAudit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,12 +209,12 @@ func TestJournalNamesWhatItCannotRead(t *testing.T) {
 func TestJournalRefusesToReadStale(t *testing.T) {
 	t.Parallel()
 	env := brokertest.Start(t)
-	cfg := broker.Topology(broker.TopologyConfig{}).Streams[6].Config
+	cfg := topology.Declare(topology.Config{}).Streams[6].Config
 	cfg.AllowDirect = true
 	if _, err := env.JS.UpdateStream(bounded(t), cfg); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := broker.NewJournal(env.JS).Last(bounded(t)); !errors.Is(err, broker.ErrTopology) {
+	if _, err := broker.NewJournal(env.JS).Last(bounded(t)); !errors.Is(err, topology.ErrIncompatible) {
 		t.Errorf("got %v", err)
 	}
 }

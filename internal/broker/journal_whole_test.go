@@ -11,6 +11,7 @@ import (
 	"palimpsest/internal/audit"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/broker/brokertest"
+	"palimpsest/internal/topology"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -38,7 +39,7 @@ func TestP5OvertakenReaderSaysSo(t *testing.T) {
 			for revision := uint64(1); revision <= each; revision++ {
 				a, b = appendEffect(t, j, alice, revision, a), appendEffect(t, j, bob, revision, b)
 			}
-			stream, err := env.JS.Stream(bounded(t), broker.StreamAudit)
+			stream, err := env.JS.Stream(bounded(t), topology.StreamAudit)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,6 +11,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"palimpsest/internal/topology"
 )
 
 // start brings a server up in the order in which nothing can be lost: recover
@@ -32,7 +34,7 @@ func (e *Embedded) start(ctx context.Context) error {
 	if err := e.connect(ctx); err != nil {
 		return err
 	}
-	if err := Apply(ctx, e.js, Topology(e.cfg.Topology)); err != nil {
+	if err := topology.Apply(ctx, e.js, topology.Declare(e.cfg.Topology)); err != nil {
 		return err
 	}
 	if e.cfg.Private {

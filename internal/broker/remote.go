@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"palimpsest/internal/topology"
 )
 
 const (
@@ -38,8 +40,8 @@ type Remote struct {
 
 // OpenRemote connects and makes sure that the declared streams and consumers are
 // there, as [Ensure] does. It tries until ctx ends, for a broker that is not
-// there yet. The error wraps [ErrTopology] where what is there cannot be used.
-func OpenRemote(ctx context.Context, cfg ConnectConfig, decl Declaration) (*Remote, error) {
+// there yet. The error wraps [topology.ErrIncompatible] where what is there cannot be used.
+func OpenRemote(ctx context.Context, cfg ConnectConfig, decl topology.Declaration) (*Remote, error) {
 	conn, err := Connect(ctx, cfg)
 	if err != nil {
 		return nil, err
@@ -58,14 +60,14 @@ func OpenRemote(ctx context.Context, cfg ConnectConfig, decl Declaration) (*Remo
 	return r, nil
 }
 
-func (r *Remote) prepare(ctx context.Context, decl Declaration) error {
+func (r *Remote) prepare(ctx context.Context, decl topology.Declaration) error {
 	if have := r.conn.ConnectedServerVersion(); older(have, oldestServer) {
-		return fmt.Errorf("%w: the server is version %s, and %s is needed", ErrTopology, have, oldestServer)
+		return fmt.Errorf("%w: the server is version %s, and %s is needed", topology.ErrIncompatible, have, oldestServer)
 	}
 	refused := 0
 	for wait := ensureWait; ; wait *= 2 {
 		err := r.ensure(ctx, decl, wait)
-		if errors.Is(err, ErrTopology) {
+		if errors.Is(err, topology.ErrIncompatible) {
 			refused++
 		}
 		if err == nil || refused == ensureTries {
@@ -79,10 +81,10 @@ func (r *Remote) prepare(ctx context.Context, decl Declaration) error {
 	}
 }
 
-func (r *Remote) ensure(ctx context.Context, decl Declaration, wait time.Duration) error {
+func (r *Remote) ensure(ctx context.Context, decl topology.Declaration, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	return Ensure(ctx, r.js, decl)
+	return topology.Ensure(ctx, r.js, decl)
 }
 
 // Conn is the process's connection.
@@ -101,7 +103,7 @@ func (r *Remote) Ready(ctx context.Context) error {
 	if !r.conn.IsConnected() {
 		return errors.Join(ErrNotConnected, r.conn.LastError())
 	}
-	audit, err := r.js.Stream(ctx, StreamAudit)
+	audit, err := r.js.Stream(ctx, topology.StreamAudit)
 	if err != nil {
 		return fmt.Errorf("ask JetStream: %w", err)
 	}

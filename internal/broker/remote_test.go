@@ -3,40 +3,37 @@ package broker_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
 	"palimpsest/internal/broker"
+	"palimpsest/internal/broker/brokertest"
+	"palimpsest/internal/topology"
 )
+
+var declared = topology.Declare(topology.Config{})
+
+func streamOf(t *testing.T, name string) jetstream.StreamConfig {
+	t.Helper()
+	i := slices.IndexFunc(declared.Streams, func(s topology.Stream) bool { return s.Config.Name == name })
+	if i < 0 {
+		t.Fatalf("no stream %s", name)
+	}
+	return declared.Streams[i].Config
+}
 
 // others runs a server that knows nothing of Palimpsest.
 func others(t *testing.T) *server.Server {
 	t.Helper()
-	return serve(t, &server.Options{
+	return brokertest.Serve(t, &server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(),
 	})
-}
-
-// serve runs a bare server until the test ends.
-func serve(t *testing.T, opts *server.Options) *server.Server {
-	t.Helper()
-	srv, err := server.NewServer(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv.Start()
-	t.Cleanup(func() {
-		srv.Shutdown()
-		srv.WaitForShutdown()
-	})
-	if !srv.ReadyForConnections(30 * time.Second) {
-		t.Fatal("the server does not listen")
-	}
-	return srv
 }
 
 func remote(t *testing.T, srv *server.Server) *broker.Remote {
@@ -72,7 +69,7 @@ func TestManyMakeTheTopologyAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := remote(t, srv)
-	if found, err := broker.Diff(t.Context(), r.JetStream(), declared); err != nil || len(found) > 0 {
+	if found, err := topology.Diff(t.Context(), r.JetStream(), declared); err != nil || len(found) > 0 {
 		t.Errorf("%v, %v", found, err)
 	}
 	if err := r.Ready(t.Context()); err != nil {
@@ -86,26 +83,26 @@ func TestStartChangesNoTopology(t *testing.T) {
 	t.Parallel()
 	srv := others(t)
 	js := remote(t, srv).JetStream()
-	chosen := find(t, declared, broker.StreamAccess).Config
+	chosen := streamOf(t, topology.StreamAccess)
 	chosen.MaxAge = time.Hour
 	if _, err := js.UpdateStream(t.Context(), chosen); err != nil {
 		t.Fatal(err)
 	}
-	if err := js.DeleteConsumer(t.Context(), broker.StreamTicks, "extractor-ticks"); err != nil {
+	if err := js.DeleteConsumer(t.Context(), topology.StreamTicks, "extractor-ticks"); err != nil {
 		t.Fatal(err)
 	}
 	remote(t, srv)
-	found, err := broker.Diff(t.Context(), js, declared)
+	found, err := topology.Diff(t.Context(), js, declared)
 	if err != nil || len(found) != 1 || found[0].Field != "age" || found[0].Incompatible {
 		t.Errorf("%v, %v", found, err)
 	}
-	wrong := find(t, declared, broker.StreamCommands).Config
+	wrong := streamOf(t, topology.StreamCommands)
 	wrong.MaxMsgsPerSubject = 1
 	if _, err := js.UpdateStream(t.Context(), wrong); err != nil {
 		t.Fatal(err)
 	}
 	_, err = broker.OpenRemote(t.Context(), broker.ConnectConfig{URL: srv.ClientURL()}, declared)
-	if !errors.Is(err, broker.ErrTopology) || !strings.Contains(err.Error(), "COMMANDS messages per subject: want unlimited, have 1") {
+	if !errors.Is(err, topology.ErrIncompatible) || !strings.Contains(err.Error(), "COMMANDS messages per subject: want unlimited, have 1") {
 		t.Errorf("%v", err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"palimpsest/internal/broker"
+	"palimpsest/internal/topology"
 )
 
 // TakeOver is what became of a partition whose reader was killed.
@@ -100,7 +100,7 @@ func (t *takeOvers) killed(ctx context.Context, kill int, alone bool, at time.Ti
 	alive, again := context.WithCancel(ctx)
 	t.again = again
 	t.mu.Unlock()
-	for _, stream := range broker.Topology(broker.TopologyConfig{}).Streams {
+	for _, stream := range topology.Declare(topology.Config{}).Streams {
 		for _, c := range stream.Consumers {
 			if c.PriorityPolicy != jetstream.PriorityPolicyPinned {
 				continue

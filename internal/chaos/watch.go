@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/broker"
+	"palimpsest/internal/topology"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/client"
 	"palimpsest/pkg/scope"
@@ -92,7 +93,7 @@ func (w *watch) quiet(ctx context.Context, ledger api.Ledger, rules []string, ep
 	}
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	for _, stream := range broker.Topology(broker.TopologyConfig{}).Streams {
+	for _, stream := range topology.Declare(topology.Config{}).Streams {
 		for _, c := range stream.Consumers {
 			consumer, err := w.js.Consumer(ctx, stream.Config.Name, c.Durable)
 			if err != nil {

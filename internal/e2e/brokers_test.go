@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
-	"palimpsest/internal/broker"
+	"palimpsest/internal/topology"
 )
 
 // fullEnv asks for the whole of a test of which only a part fits into the time
@@ -80,7 +80,7 @@ func TestP1BrokersOfAClusterAreKilled(t *testing.T) {
 
 	tellUpTo(c.instance, disturbed, part, func() {})
 	for n := range kills {
-		away := c.leader(broker.StreamEpisodes)
+		away := c.leader(topology.StreamEpisodes)
 		c.insistUpTo(disturbed, (n+2)*part, away.kill)
 		c.ready(http.StatusOK) // two of three are enough
 		away.begin()
@@ -139,7 +139,7 @@ func (c *cluster) leader(stream string) (found *natsServer) {
 // and consumer.
 func (c *cluster) replicated() {
 	c.t.Helper()
-	declared := broker.Topology(broker.TopologyConfig{Replicas: len(c.brokers)})
+	declared := topology.Declare(topology.Config{Replicas: len(c.brokers)})
 	eventually(c.t, "each stream on each broker", func() error {
 		for _, d := range declared.Streams {
 			s, err := c.js.Stream(c.t.Context(), d.Config.Name)

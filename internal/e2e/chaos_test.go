@@ -21,6 +21,7 @@ import (
 	"palimpsest/internal/broker"
 	"palimpsest/internal/chaos"
 	"palimpsest/internal/clickhousetest"
+	"palimpsest/internal/topology"
 )
 
 // chaosLimit bounds a run of chaos: work that a killed process held waits half a
@@ -68,9 +69,9 @@ func wrong(v chaos.Verdict) int      { return v.Wrong }
 
 var thefts = []theft{
 	{"an episode of the store", inFile("memory.db", `DELETE FROM episodes WHERE row = (SELECT max(row) / 2 FROM episodes)`), lost},
-	{"a message of EPISODES", fromStream(broker.StreamEpisodes, acknowledged), lost},
-	{"an effect of AUDIT", fromStream(broker.StreamAudit, half), gaps},
-	{"the newest effect of AUDIT", fromStream(broker.StreamAudit, newest), gaps},
+	{"a message of EPISODES", fromStream(topology.StreamEpisodes, acknowledged), lost},
+	{"an effect of AUDIT", fromStream(topology.StreamAudit, half), gaps},
+	{"the newest effect of AUDIT", fromStream(topology.StreamAudit, newest), gaps},
 	{"a row of the audit log", inFile("audit.db", `DELETE FROM records WHERE sequence = (SELECT max(sequence) FROM records) AND idx = 0`), auditOff},
 	{"an effect of the audit log", inFile("audit.db", `DELETE FROM effects WHERE sequence = (SELECT max(sequence) / 2 FROM effects)`), auditOff},
 	{"a fact", inFile("memory.db", `DELETE FROM facts WHERE row = (SELECT max(row) FROM facts WHERE predicate = 'likes' AND valid_until IS NULL)`), lost},

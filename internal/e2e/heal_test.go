@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/broker"
+	"palimpsest/internal/topology"
 )
 
 // files are those of the memory store.
@@ -160,7 +161,7 @@ func (i *process) trim(name string, n uint64) {
 	if err != nil {
 		i.t.Fatal(err)
 	}
-	last := i.lastOf(js, broker.StreamAudit)
+	last := i.lastOf(js, topology.StreamAudit)
 	eventually(i.t, "the audit log has every effect", func() error {
 		if got := i.loggedUpTo(); got != last {
 			return fmt.Errorf("it has %d of %d", got, last)
@@ -221,7 +222,7 @@ func TestP5TheLogStandsInForATrimmedStream(t *testing.T) {
 		i.say(ann, turn("I moved to "+city+"."))
 		i.settled(of(ann), n+2)
 	}
-	i.trim(broker.StreamAudit, 2)
+	i.trim(topology.StreamAudit, 2)
 	want := i.remains()
 	i.kill()
 
@@ -273,7 +274,7 @@ func TestP5OrdinalsOutliveATrimmedStream(t *testing.T) {
 		i.say(ann, turn("I moved to "+city+"."))
 		i.settled(of(ann), n+1)
 	}
-	i.trim(broker.StreamEpisodes, 3)
+	i.trim(topology.StreamEpisodes, 3)
 	want := i.remains()
 	i.kill()
 	out := rebuild(t, i.data, 0)

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"palimpsest/internal/broker"
 	"palimpsest/internal/clickhousetest"
 	"palimpsest/internal/redisservertest"
+	"palimpsest/internal/topology"
 	"palimpsest/pkg/api"
 )
 
@@ -150,7 +150,7 @@ func (m *member) readiness() (status int, says api.Readiness, err error) {
 func (c *cluster) backlog() string {
 	c.t.Helper()
 	waits := ""
-	for _, d := range broker.Topology(broker.TopologyConfig{}).Streams {
+	for _, d := range topology.Declare(topology.Config{}).Streams {
 		n, err := c.pending(d)
 		if err != nil {
 			c.t.Fatal(err)
@@ -163,7 +163,7 @@ func (c *cluster) backlog() string {
 }
 
 // pending counts what a stream's consumers have yet to be done with.
-func (c *cluster) pending(of broker.Stream) (n int, err error) {
+func (c *cluster) pending(of topology.Stream) (n int, err error) {
 	for _, d := range of.Consumers {
 		consumer, err := c.js.Consumer(c.t.Context(), of.Config.Name, d.Durable)
 		if err != nil {
@@ -179,7 +179,7 @@ func (c *cluster) pending(of broker.Stream) (n int, err error) {
 func (c *cluster) drained(said int) {
 	c.t.Helper()
 	c.settled(everything("default"), said)
-	for _, d := range broker.Topology(broker.TopologyConfig{}).Streams {
+	for _, d := range topology.Declare(topology.Config{}).Streams {
 		eventually(c.t, d.Config.Name+" to be drained", func() error {
 			n, err := c.pending(d)
 			if err == nil && n > 0 {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"palimpsest/internal/broker"
+	"palimpsest/internal/topology"
 	"palimpsest/pkg/client"
 	"palimpsest/pkg/events"
 )
@@ -98,7 +98,7 @@ func TestReplayOfATrimmedStream(t *testing.T) {
 	}
 	want := i.effects(of(who))
 	i.allLogged(everything("default"))
-	i.trim(broker.StreamAudit, 2)
+	i.trim(topology.StreamAudit, 2)
 	before, err := json.Marshal(want)
 	if err != nil {
 		t.Fatal(err)

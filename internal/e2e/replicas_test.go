@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 
-	"palimpsest/internal/broker"
+	"palimpsest/internal/topology"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/scope"
 )
@@ -110,7 +110,7 @@ func TestP7DrainAnswersWhoWaits(t *testing.T) {
 		}()
 		commands++
 		eventually(t, "a command under way", func() error {
-			stream, err := c.js.Stream(t.Context(), broker.StreamCommands)
+			stream, err := c.js.Stream(t.Context(), topology.StreamCommands)
 			if err == nil && stream.CachedInfo().State.Msgs != commands {
 				err = errors.New("not yet")
 			}

@@ -1,4 +1,4 @@
-package broker
+package topology
 
 import (
 	"context"
@@ -28,7 +28,7 @@ func Apply(ctx context.Context, js jetstream.JetStream, decl Declaration) error 
 // Ensure creates the declared streams and consumers that are missing and leaves
 // those that are there as they are: that they differ in what services can live
 // with is an operator's choice, and the rest wants [Apply], by hand. It may run
-// in several processes at once. The error wraps [ErrTopology] where what is there
+// in several processes at once. The error wraps [ErrIncompatible] where what is there
 // cannot be used.
 func Ensure(ctx context.Context, js jetstream.JetStream, decl Declaration) error {
 	if err := decl.Validate(); err != nil {
@@ -72,7 +72,7 @@ func (d Declaration) Validate() error {
 	var all []error
 	for _, s := range d.Streams {
 		for _, fault := range s.Faults() {
-			all = append(all, fmt.Errorf("%w: declared %s", ErrTopology, fault))
+			all = append(all, fmt.Errorf("%w: declared %s", ErrIncompatible, fault))
 		}
 	}
 	return errors.Join(all...)

@@ -1,4 +1,4 @@
-package broker_test
+package topology_test
 
 import (
 	"context"
@@ -10,17 +10,17 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"palimpsest/internal/broker"
 	"palimpsest/internal/broker/brokertest"
+	"palimpsest/internal/topology"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 
 	"pgregory.net/rapid"
 )
 
-var declared = broker.Topology(broker.TopologyConfig{})
+var declared = topology.Declare(topology.Config{})
 
-func find(t testing.TB, decl broker.Declaration, name string) *broker.Stream {
+func find(t testing.TB, decl topology.Declaration, name string) *topology.Stream {
 	t.Helper()
 	for i := range decl.Streams {
 		if decl.Streams[i].Config.Name == name {
@@ -70,17 +70,17 @@ func TestSubjectsReachTheirStreams(t *testing.T) {
 	env := brokertest.Start(t)
 	s := scope.Scope{Project: "default", User: "alice"}
 	for stream, subject := range map[string]string{
-		broker.StreamEpisodes:   events.EpisodeSubject(s),
-		broker.StreamDeadLetter: events.DeadLetterSubject("ingest", s),
-		broker.StreamAudit:      events.Subject(events.EffectCommitted{Header: events.Header{Scope: s}}),
-		broker.StreamStored:     events.Subject(events.EpisodeStored{Header: events.Header{Scope: s}}),
-		broker.StreamTicks:      events.Subject(events.TickIssued{Batch: events.Batch{Header: events.Header{Scope: s}}}),
-		broker.StreamCandidates: events.Subject(events.CandidatesExtracted{Batch: events.Batch{Header: events.Header{Scope: s}}}),
-		broker.StreamDeltas:     events.Subject(events.DeltasDecided{Batch: events.Batch{Header: events.Header{Scope: s}}}),
-		broker.StreamCommands:   events.Subject(events.CommandRequested{Header: events.Header{Scope: s}}),
-		broker.StreamTrials:     events.TrialSubject("ingest-00", broker.StreamEpisodes, 7),
-		broker.StreamBuried:     events.BuriedSubject("ingest-00", "EPISODES@2026-03-01T12:00:00Z", 7),
-		broker.StreamAccess:     events.Subject(events.FactReturned{Header: events.Header{Scope: s}}),
+		topology.StreamEpisodes:   events.EpisodeSubject(s),
+		topology.StreamDeadLetter: events.DeadLetterSubject("ingest", s),
+		topology.StreamAudit:      events.Subject(events.EffectCommitted{Header: events.Header{Scope: s}}),
+		topology.StreamStored:     events.Subject(events.EpisodeStored{Header: events.Header{Scope: s}}),
+		topology.StreamTicks:      events.Subject(events.TickIssued{Batch: events.Batch{Header: events.Header{Scope: s}}}),
+		topology.StreamCandidates: events.Subject(events.CandidatesExtracted{Batch: events.Batch{Header: events.Header{Scope: s}}}),
+		topology.StreamDeltas:     events.Subject(events.DeltasDecided{Batch: events.Batch{Header: events.Header{Scope: s}}}),
+		topology.StreamCommands:   events.Subject(events.CommandRequested{Header: events.Header{Scope: s}}),
+		topology.StreamTrials:     events.TrialSubject("ingest-00", topology.StreamEpisodes, 7),
+		topology.StreamBuried:     events.BuriedSubject("ingest-00", "EPISODES@2026-03-01T12:00:00Z", 7),
+		topology.StreamAccess:     events.Subject(events.FactReturned{Header: events.Header{Scope: s}}),
 	} {
 		if ack := publish(t, env.JS, subject, "x"); ack.Stream != stream {
 			t.Errorf("%s went to %s, want %s", subject, ack.Stream, stream)
@@ -92,10 +92,10 @@ func TestSubjectsReachTheirStreams(t *testing.T) {
 // a server holds in memory. The oldest go first; what is new is never refused.
 func TestMarksAreBounded(t *testing.T) {
 	t.Parallel()
-	for name, cfg := range map[string]broker.TopologyConfig{"kept": {}, "trimmed by size": {EpisodesMaxBytes: 1 << 30}, "trimmed by age": {EpisodesMaxAge: time.Hour}} {
-		for _, s := range broker.Topology(cfg).Streams {
+	for name, cfg := range map[string]topology.Config{"kept": {}, "trimmed by size": {EpisodesMaxBytes: 1 << 30}, "trimmed by age": {EpisodesMaxAge: time.Hour}} {
+		for _, s := range topology.Declare(cfg).Streams {
 			c := s.Config
-			if c.Name != broker.StreamTrials && c.Name != broker.StreamBuried {
+			if c.Name != topology.StreamTrials && c.Name != topology.StreamBuried {
 				continue
 			}
 			if c.MaxMsgs < 1 || c.MaxMsgs > 100_000 || c.Discard != jetstream.DiscardOld {
@@ -128,7 +128,7 @@ func TestApplyIsIdempotent(t *testing.T) {
 	}
 	before := created()
 	for range 2 {
-		if err := broker.Apply(bounded(t), env.JS, declared); err != nil {
+		if err := topology.Apply(bounded(t), env.JS, declared); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -137,10 +137,10 @@ func TestApplyIsIdempotent(t *testing.T) {
 			t.Errorf("%s was made again", name)
 		}
 	}
-	if differences, err := broker.Diff(bounded(t), env.JS, declared); err != nil || len(differences) != 0 {
+	if differences, err := topology.Diff(bounded(t), env.JS, declared); err != nil || len(differences) != 0 {
 		t.Errorf("Diff = %v, %v", differences, err)
 	}
-	if err := broker.Check(bounded(t), env.JS, declared); err != nil {
+	if err := topology.Check(bounded(t), env.JS, declared); err != nil {
 		t.Error(err)
 	}
 }
@@ -149,21 +149,21 @@ func TestApplyCarriesChangesOut(t *testing.T) {
 	t.Parallel()
 	env := brokertest.Start(t)
 	publish(t, env.JS, episodes, "kept")
-	changed := broker.Topology(broker.TopologyConfig{EpisodesMaxAge: time.Hour, AuditMaxBytes: 1 << 30, DeadLetterMaxAge: time.Hour})
-	differences, err := broker.Diff(bounded(t), env.JS, changed)
+	changed := topology.Declare(topology.Config{EpisodesMaxAge: time.Hour, AuditMaxBytes: 1 << 30, DeadLetterMaxAge: time.Hour})
+	differences, err := topology.Diff(bounded(t), env.JS, changed)
 	if err != nil || len(differences) != 4 { // marks last as long as episodes
 		t.Fatalf("Diff = %v, %v; want 4", differences, err)
 	}
-	if err := broker.Check(bounded(t), env.JS, changed); err != nil {
+	if err := topology.Check(bounded(t), env.JS, changed); err != nil {
 		t.Errorf("an operator's choice keeps services from starting: %v", err)
 	}
-	if err := broker.Apply(bounded(t), env.JS, changed); err != nil {
+	if err := topology.Apply(bounded(t), env.JS, changed); err != nil {
 		t.Fatal(err)
 	}
-	if differences, err := broker.Diff(bounded(t), env.JS, changed); err != nil || len(differences) != 0 {
+	if differences, err := topology.Diff(bounded(t), env.JS, changed); err != nil || len(differences) != 0 {
 		t.Errorf("after Apply: %v, %v", differences, err)
 	}
-	stream, err := env.JS.Stream(bounded(t), broker.StreamEpisodes)
+	stream, err := env.JS.Stream(bounded(t), topology.StreamEpisodes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,12 +178,12 @@ func TestApplyCarriesChangesOut(t *testing.T) {
 func TestApplyUpgrades(t *testing.T) {
 	t.Parallel()
 	env := brokertest.Start(t)
-	old := find(t, broker.Topology(broker.TopologyConfig{}), broker.StreamTicks)
+	old := find(t, topology.Declare(topology.Config{}), topology.StreamTicks)
 	old.Consumers[0].AckWait = 30 * time.Second
-	if err := env.JS.DeleteStream(bounded(t), broker.StreamTrials); err != nil {
+	if err := env.JS.DeleteStream(bounded(t), topology.StreamTrials); err != nil {
 		t.Fatal(err)
 	}
-	consumer, err := env.JS.UpdateConsumer(bounded(t), broker.StreamTicks, old.Consumers[0])
+	consumer, err := env.JS.UpdateConsumer(bounded(t), topology.StreamTicks, old.Consumers[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,11 +192,11 @@ func TestApplyUpgrades(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	err = broker.Check(bounded(t), env.JS, declared)
-	if !errors.Is(err, broker.ErrTopology) || !strings.Contains(err.Error(), "ack wait: want 10s, have 30s") || !strings.Contains(err.Error(), "TRIALS: want to exist") {
+	err = topology.Check(bounded(t), env.JS, declared)
+	if !errors.Is(err, topology.ErrIncompatible) || !strings.Contains(err.Error(), "ack wait: want 10s, have 30s") || !strings.Contains(err.Error(), "TRIALS: want to exist") {
 		t.Errorf("Check = %v", err)
 	}
-	if err := broker.Apply(bounded(t), env.JS, declared); err != nil {
+	if err := topology.Apply(bounded(t), env.JS, declared); err != nil {
 		t.Fatal(err)
 	}
 	again, err := consumer.Next(jetstream.FetchMaxWait(25 * time.Second))
@@ -215,42 +215,42 @@ func TestDiffFindsDeviations(t *testing.T) { //nolint:tparallel // the cases cha
 	for _, tc := range []struct {
 		name         string
 		stream       string
-		change       func(s *broker.Stream)
+		change       func(s *topology.Stream)
 		want         string // in the text of a difference
 		incompatible bool
 	}{
-		{"missing stream", broker.StreamTicks, nil, "TICKS: want to exist", true},
-		{"missing consumer", broker.StreamTicks, func(s *broker.Stream) { s.Consumers = nil }, "TICKS extractor-ticks: want to exist", true},
-		{"missing partition", broker.StreamEpisodes, func(s *broker.Stream) { s.Consumers = s.Consumers[1:] }, "none for palimpsest.episodes.0.*.*.*.*", true},
-		{"retention", broker.StreamTicks, func(s *broker.Stream) { s.Config.Retention = jetstream.LimitsPolicy }, "TICKS retention", true},
-		{"no transform", broker.StreamEpisodes, func(s *broker.Stream) { s.Config.SubjectTransform = nil }, "EPISODES transform", true},
-		{"transform from elsewhere", broker.StreamEpisodes, func(s *broker.Stream) {
+		{"missing stream", topology.StreamTicks, nil, "TICKS: want to exist", true},
+		{"missing consumer", topology.StreamTicks, func(s *topology.Stream) { s.Consumers = nil }, "TICKS extractor-ticks: want to exist", true},
+		{"missing partition", topology.StreamEpisodes, func(s *topology.Stream) { s.Consumers = s.Consumers[1:] }, "none for palimpsest.episodes.0.*.*.*.*", true},
+		{"retention", topology.StreamTicks, func(s *topology.Stream) { s.Config.Retention = jetstream.LimitsPolicy }, "TICKS retention", true},
+		{"no transform", topology.StreamEpisodes, func(s *topology.Stream) { s.Config.SubjectTransform = nil }, "EPISODES transform", true},
+		{"transform from elsewhere", topology.StreamEpisodes, func(s *topology.Stream) {
 			s.Config.SubjectTransform.Source = "palimpsest.episode.*.*.*.*"
 		}, "EPISODES transform source", true},
-		{"other partitions", broker.StreamEpisodes, func(s *broker.Stream) {
+		{"other partitions", topology.StreamEpisodes, func(s *topology.Stream) {
 			s.Config.SubjectTransform.Destination = strings.Replace(s.Config.SubjectTransform.Destination, "16", "32", 1)
 		}, "EPISODES coverage: want a consumer for every subject, have none for palimpsest.episodes.16", true},
-		{"filter on the untransformed subject", broker.StreamEpisodes, func(s *broker.Stream) {
+		{"filter on the untransformed subject", topology.StreamEpisodes, func(s *topology.Stream) {
 			s.Consumers[3].FilterSubject = "palimpsest.episodes.*.*.*.*"
 		}, "EPISODES ingest-03 filter: want one that matches what is stored", true},
-		{"pinned filters overlap", broker.StreamEpisodes, func(s *broker.Stream) {
+		{"pinned filters overlap", topology.StreamEpisodes, func(s *topology.Stream) {
 			s.Consumers[3].FilterSubject = "palimpsest.episodes.>"
 		}, "want none that overlaps that of ingest-00", true},
-		{"queue with a gap", broker.StreamTicks, func(s *broker.Stream) {
+		{"queue with a gap", topology.StreamTicks, func(s *topology.Stream) {
 			s.Consumers[0].FilterSubject = "palimpsest.ticks.default.*.*.*"
 		}, "TICKS coverage", true},
-		{"subjects", broker.StreamDeltas, func(s *broker.Stream) { s.Config.Subjects = []string{"palimpsest.deltas.>"} }, "DELTAS subjects", true},
-		{"per subject", broker.StreamStored, func(s *broker.Stream) { s.Config.MaxMsgsPerSubject = 1 }, "STORED messages per subject: want unlimited, have 1", true},
-		{"ack policy", broker.StreamAudit, func(s *broker.Stream) { s.Consumers[1].AckPolicy = jetstream.AckNonePolicy }, "AUDIT consolidator-projector ack policy", true},
-		{"deliveries", broker.StreamTicks, func(s *broker.Stream) { s.Consumers[0].MaxDeliver = 5 }, "deliveries: want unlimited, have 5", true},
-		{"no pin", broker.StreamEpisodes, func(s *broker.Stream) {
+		{"subjects", topology.StreamDeltas, func(s *topology.Stream) { s.Config.Subjects = []string{"palimpsest.deltas.>"} }, "DELTAS subjects", true},
+		{"per subject", topology.StreamStored, func(s *topology.Stream) { s.Config.MaxMsgsPerSubject = 1 }, "STORED messages per subject: want unlimited, have 1", true},
+		{"ack policy", topology.StreamAudit, func(s *topology.Stream) { s.Consumers[1].AckPolicy = jetstream.AckNonePolicy }, "AUDIT consolidator-projector ack policy", true},
+		{"deliveries", topology.StreamTicks, func(s *topology.Stream) { s.Consumers[0].MaxDeliver = 5 }, "deliveries: want unlimited, have 5", true},
+		{"no pin", topology.StreamEpisodes, func(s *topology.Stream) {
 			s.Consumers[0].PriorityPolicy, s.Consumers[0].PriorityGroups, s.Consumers[0].PinnedTTL = 0, nil, 0
 		}, "ingest-00 priority policy", true},
-		{"ack wait", broker.StreamTicks, func(s *broker.Stream) { s.Consumers[0].AckWait = time.Minute }, "ack wait: want 10s, have 1m0s", true},
-		{"direct get", broker.StreamAudit, func(s *broker.Stream) { s.Config.AllowDirect = true }, "AUDIT direct get", true},
-		{"ack pending", broker.StreamTicks, func(s *broker.Stream) { s.Consumers[0].MaxAckPending = 7 }, "ack pending", false},
-		{"age", broker.StreamAccess, func(s *broker.Stream) { s.Config.MaxAge = time.Hour }, "ACCESS age: want 24h0m0s, have 1h0m0s", false},
-		{"duplicates", broker.StreamEpisodes, func(s *broker.Stream) { s.Config.Duplicates = time.Minute }, "EPISODES duplicates window", false},
+		{"ack wait", topology.StreamTicks, func(s *topology.Stream) { s.Consumers[0].AckWait = time.Minute }, "ack wait: want 10s, have 1m0s", true},
+		{"direct get", topology.StreamAudit, func(s *topology.Stream) { s.Config.AllowDirect = true }, "AUDIT direct get", true},
+		{"ack pending", topology.StreamTicks, func(s *topology.Stream) { s.Consumers[0].MaxAckPending = 7 }, "ack pending", false},
+		{"age", topology.StreamAccess, func(s *topology.Stream) { s.Config.MaxAge = time.Hour }, "ACCESS age: want 24h0m0s, have 1h0m0s", false},
+		{"duplicates", topology.StreamEpisodes, func(s *topology.Stream) { s.Config.Duplicates = time.Minute }, "EPISODES duplicates window", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if err := env.JS.DeleteStream(bounded(t), tc.stream); err != nil {
@@ -258,11 +258,11 @@ func TestDiffFindsDeviations(t *testing.T) { //nolint:tparallel // the cases cha
 			}
 			t.Cleanup(func() { restore(t, env.JS, tc.stream) })
 			if tc.change != nil {
-				wrong := *find(t, broker.Topology(broker.TopologyConfig{}), tc.stream)
+				wrong := *find(t, topology.Declare(topology.Config{}), tc.stream)
 				tc.change(&wrong)
 				create(t, env.JS, wrong)
 			}
-			differences, err := broker.Diff(bounded(t), env.JS, declared)
+			differences, err := topology.Diff(bounded(t), env.JS, declared)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -273,8 +273,8 @@ func TestDiffFindsDeviations(t *testing.T) { //nolint:tparallel // the cases cha
 			if !found {
 				t.Errorf("no difference says %q: %v", tc.want, differences)
 			}
-			switch err := broker.Check(bounded(t), env.JS, declared); {
-			case tc.incompatible && (!errors.Is(err, broker.ErrTopology) || !strings.Contains(err.Error(), tc.want)):
+			switch err := topology.Check(bounded(t), env.JS, declared); {
+			case tc.incompatible && (!errors.Is(err, topology.ErrIncompatible) || !strings.Contains(err.Error(), tc.want)):
 				t.Errorf("Check = %v", err)
 			case !tc.incompatible && err != nil:
 				t.Errorf("Check = %v, want nil", err)
@@ -287,12 +287,12 @@ func TestDiffFindsDeviations(t *testing.T) { //nolint:tparallel // the cases cha
 // found in a declaration, too.
 func TestFaultsOfDeclaration(t *testing.T) {
 	t.Parallel()
-	decl := broker.Topology(broker.TopologyConfig{})
-	ticks := find(t, decl, broker.StreamTicks)
+	decl := topology.Declare(topology.Config{})
+	ticks := find(t, decl, topology.StreamTicks)
 	second := ticks.Consumers[0]
 	second.Durable, second.FilterSubject = "second", "palimpsest.ticks.default.>"
 	ticks.Consumers = append(ticks.Consumers, second)
-	if err := decl.Validate(); !errors.Is(err, broker.ErrTopology) || !strings.Contains(err.Error(), "second") {
+	if err := decl.Validate(); !errors.Is(err, topology.ErrIncompatible) || !strings.Contains(err.Error(), "second") {
 		t.Errorf("Validate = %v", err)
 	}
 }
@@ -304,12 +304,12 @@ func restore(t *testing.T, js jetstream.JetStream, name string) {
 	if err := js.DeleteStream(ctx, name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		t.Fatal(err)
 	}
-	if err := broker.Apply(ctx, js, declared); err != nil {
+	if err := topology.Apply(ctx, js, declared); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func create(t *testing.T, js jetstream.JetStream, s broker.Stream) {
+func create(t *testing.T, js jetstream.JetStream, s topology.Stream) {
 	t.Helper()
 	if _, err := js.CreateStream(bounded(t), s.Config); err != nil {
 		t.Fatal(err)
@@ -324,7 +324,7 @@ func create(t *testing.T, js jetstream.JetStream, s broker.Stream) {
 func TestPartitionIsThatOfTheScope(t *testing.T) {
 	t.Parallel()
 	env := brokertest.Start(t)
-	stream, err := env.JS.Stream(bounded(t), broker.StreamEpisodes)
+	stream, err := env.JS.Stream(bounded(t), topology.StreamEpisodes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -378,13 +378,13 @@ func TestPinnedConsumersServeOneReader(t *testing.T) {
 	t.Parallel()
 	env := brokertest.Start(t)
 	s := scope.Scope{Project: "default", User: "alice"}
-	name := find(t, declared, broker.StreamEpisodes).Consumers[s.Partition(events.Partitions)].Durable
-	consumer, err := env.JS.Consumer(bounded(t), broker.StreamEpisodes, name)
+	name := find(t, declared, topology.StreamEpisodes).Consumers[s.Partition(events.Partitions)].Durable
+	consumer, err := env.JS.Consumer(bounded(t), topology.StreamEpisodes, name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	publish(t, env.JS, events.EpisodeSubject(s), "hello")
-	batch, err := consumer.Fetch(1, jetstream.FetchMaxWait(10*time.Second), jetstream.FetchPriorityGroup(broker.PinGroup))
+	batch, err := consumer.Fetch(1, jetstream.FetchMaxWait(10*time.Second), jetstream.FetchPriorityGroup(topology.PinGroup))
 	if err != nil {
 		t.Fatal(err)
 	}

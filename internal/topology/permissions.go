@@ -1,4 +1,4 @@
-package broker
+package topology
 
 import (
 	"fmt"
@@ -69,7 +69,7 @@ func (d Declaration) ServicePermissions() map[string]Permissions {
 				"$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST", "$JS.API.STREAM.INFO.*",
 				"$JS.API.CONSUMER.NAMES.*", "$JS.API.CONSUMER.LIST.*", "$JS.API.CONSUMER.INFO.*.*",
 			},
-			Subscribe: append([]string{inboxOf(service) + ".>"}, a.hears...),
+			Subscribe: append([]string{Inbox(service) + ".>"}, a.hears...),
 		}
 		for _, noun := range a.makes {
 			p.allow("palimpsest.%s.>", noun)
@@ -141,9 +141,9 @@ func (p *Permissions) deny(format string, args ...any) {
 	p.Deny = append(p.Deny, fmt.Sprintf(format, args...))
 }
 
-// inboxOf is where a service receives replies. It is its own, so that nobody
+// Inbox is where a service receives replies. It is its own, so that nobody
 // else of its account reads what it was sent.
-func inboxOf(service string) string { return "_INBOX." + service }
+func Inbox(service string) string { return "_INBOX." + service }
 
 // ServerText is the permissions as a NATS server reads them: one variable for
 // each service, to be referred to by its user.

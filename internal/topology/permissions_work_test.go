@@ -1,4 +1,4 @@
-package broker_test
+package topology_test
 
 import (
 	"errors"
@@ -13,8 +13,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/audit"
+	"palimpsest/internal/audit/audittest"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/pipeline"
+	"palimpsest/internal/topology"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -27,7 +29,7 @@ func TestServicesCanDoTheirWork(t *testing.T) { //nolint:paralleltest // the ser
 	operator := g.as(t, "operator")
 	for _, service := range slices.Sorted(maps.Keys(declared.ServicePermissions())) {
 		u := g.as(t, service)
-		if err := broker.Check(bounded(t), u.js, declared); err != nil {
+		if err := topology.Check(bounded(t), u.js, declared); err != nil {
 			t.Errorf("%s cannot check the topology: %v", service, err)
 		}
 		for _, noun := range makes[service] {
@@ -65,7 +67,7 @@ func consumesAs(t *testing.T, u, operator *user) {
 			}
 			options := []jetstream.FetchOpt{jetstream.FetchMaxWait(5 * time.Second)}
 			if len(c.PriorityGroups) > 0 {
-				options = append(options, jetstream.FetchPriorityGroup(broker.PinGroup))
+				options = append(options, jetstream.FetchPriorityGroup(topology.PinGroup))
 			}
 			batch, err := consumer.Fetch(1, options...)
 			if err != nil {
@@ -92,7 +94,7 @@ func consumesAs(t *testing.T, u, operator *user) {
 // offer puts a message in front of a consumer.
 func offer(t *testing.T, operator *user, stream jetstream.StreamConfig, c jetstream.ConsumerConfig) {
 	t.Helper()
-	if stream.Name != broker.StreamEpisodes {
+	if stream.Name != topology.StreamEpisodes {
 		publish(t, operator.js, strings.Replace(stream.Subjects[0], "*.*.*.*", nora.Tokens(), 1), "x")
 		return
 	}
@@ -113,7 +115,7 @@ func tries(t *testing.T, u *user, stream string, c jetstream.ConsumerConfig) {
 	t.Helper()
 	mark := events.TrialSubject(c.Durable, stream, 7)
 	publish(t, u.js, mark, "")
-	trials, err := u.js.Stream(bounded(t), broker.StreamTrials)
+	trials, err := u.js.Stream(bounded(t), topology.StreamTrials)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +134,7 @@ func tries(t *testing.T, u *user, stream string, c jetstream.ConsumerConfig) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := source.UnpinConsumer(bounded(t), c.Durable, broker.PinGroup); err != nil {
+	if err := source.UnpinConsumer(bounded(t), c.Durable, topology.PinGroup); err != nil {
 		t.Errorf("%s cannot give back %s: %v", u.name, c.Durable, err)
 	}
 }
@@ -144,10 +146,21 @@ func TestReadersCanRead(t *testing.T) { //nolint:paralleltest // the server read
 	const effects = 12 // more than are read one by one
 	journal := broker.NewJournal(consolidator.js)
 	for i, after := 0, uint64(0); i < effects; i++ {
-		after = appendEffect(t, journal, nora, uint64(i+1), after)
+		meta, effect := audittest.JournalEffect(nora, uint64(i+1), "a")
+		var err error
+		if after, err = journal.Append(bounded(t), meta, effect, after); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, u := range []*user{consolidator, query} {
-		if n := len(revisions(t, bounded(t), broker.NewJournal(u.js), nora, 0)); n != effects {
+		n := 0
+		for _, err := range broker.NewJournal(u.js).ReadScope(bounded(t), nora, 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		if n != effects {
 			t.Errorf("%s read %d effects", u.name, n)
 		}
 		if err := broker.NewJournal(u.js).Heads(bounded(t), func(audit.Head) error { return nil }); err != nil {
@@ -165,11 +178,11 @@ func TestReadersCanRead(t *testing.T) { //nolint:paralleltest // the server read
 	}
 	publish(t, g.as(t, "publisher").js, events.EpisodeSubject(nora), "x")
 	partition := fmt.Sprintf("ingest-%02d", nora.Partition(events.Partitions))
-	consumer, err := ingest.js.Consumer(bounded(t), broker.StreamEpisodes, partition)
+	consumer, err := ingest.js.Consumer(bounded(t), topology.StreamEpisodes, partition)
 	if err != nil {
 		t.Fatal(err)
 	}
-	batch, err := consumer.Fetch(1, jetstream.FetchMaxWait(5*time.Second), jetstream.FetchPriorityGroup(broker.PinGroup))
+	batch, err := consumer.Fetch(1, jetstream.FetchMaxWait(5*time.Second), jetstream.FetchPriorityGroup(topology.PinGroup))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +207,7 @@ func TestQueryAdministersLetters(t *testing.T) { //nolint:paralleltest // the se
 	ingest, query := g.as(t, "ingest"), g.as(t, "query")
 	for i := range 2 {
 		subject, header, body, err := events.Encode(events.Meta{ID: fmt.Sprint("letter-", i), Source: "palimpsest/ingest", Time: time.Unix(1, 0)}, events.MessageBuried{
-			Service: "ingest", Stream: broker.StreamEpisodes, Sequence: uint64(i + 1), Subject: events.EpisodeSubject(nora), Scope: nora,
+			Service: "ingest", Stream: topology.StreamEpisodes, Sequence: uint64(i + 1), Subject: events.EpisodeSubject(nora), Scope: nora,
 			Code: events.CodeTooLarge, Reason: "too large", Attempts: 1, Data: []byte("x"), Size: 1, BuriedAt: time.Unix(1, 0).UTC(),
 		})
 		if err != nil {
@@ -215,7 +228,7 @@ func TestQueryAdministersLetters(t *testing.T) { //nolint:paralleltest // the se
 	if n, err := letters.Count(bounded(t)); err != nil || n != 0 {
 		t.Errorf("%d letters are left, %v", n, err)
 	}
-	episodes, err := query.js.Stream(bounded(t), broker.StreamEpisodes)
+	episodes, err := query.js.Stream(bounded(t), topology.StreamEpisodes)
 	if err != nil || episodes.CachedInfo().State.Msgs != 1 {
 		t.Errorf("what was retried is not there: %v", err)
 	}

@@ -1,4 +1,4 @@
-package broker
+package topology
 
 import (
 	"fmt"
@@ -64,9 +64,9 @@ const (
 	markSize  = 1024
 )
 
-// TopologyConfig is what an operator may choose about the streams. Its zero
+// Config is what an operator may choose about the streams. Its zero
 // value is one replica that keeps everything.
-type TopologyConfig struct {
+type Config struct {
 	// Replicas of each stream, 1 to 5; 0 means 1.
 	Replicas int
 	// EpisodesMaxAge and EpisodesMaxBytes trim EPISODES, oldest first; 0 keeps.
@@ -80,7 +80,7 @@ type TopologyConfig struct {
 	DeadLetterMaxAge time.Duration
 }
 
-func (c TopologyConfig) withDefaults() TopologyConfig {
+func (c Config) withDefaults() Config {
 	if c.Replicas == 0 {
 		c.Replicas = 1
 	}
@@ -91,7 +91,7 @@ func (c TopologyConfig) withDefaults() TopologyConfig {
 }
 
 // Validate refuses values that JetStream would refuse, by name.
-func (c TopologyConfig) Validate() error {
+func (c Config) Validate() error {
 	switch {
 	case c.Replicas < 0 || c.Replicas > 5:
 		return fmt.Errorf("replicas: %d is not between 1 and 5", c.Replicas)
@@ -116,9 +116,9 @@ type Stream struct {
 	Consumers []jetstream.ConsumerConfig
 }
 
-// Topology declares what Palimpsest runs on. Services bind to these consumers
+// Declare declares what Palimpsest runs on. Services bind to these consumers
 // by name and never create one.
-func Topology(cfg TopologyConfig) Declaration {
+func Declare(cfg Config) Declaration {
 	cfg = cfg.withDefaults()
 	kept := func(name, noun string) jetstream.StreamConfig {
 		return stream(cfg, name, noun, jetstream.LimitsPolicy)
@@ -204,7 +204,7 @@ func Topology(cfg TopologyConfig) Declaration {
 // and no other bound than those set by the caller. Direct gets are not allowed:
 // any replica answers them, also one that lags, and says that there is no such
 // message; every read has to see what was acknowledged before.
-func stream(cfg TopologyConfig, name, noun string, retention jetstream.RetentionPolicy) jetstream.StreamConfig {
+func stream(cfg Config, name, noun string, retention jetstream.RetentionPolicy) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              name,
 		Subjects:          []string{"palimpsest." + noun + ".*.*.*.*"},

@@ -1,4 +1,4 @@
-package broker_test
+package topology_test
 
 import (
 	"errors"
@@ -16,6 +16,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/broker"
+	"palimpsest/internal/broker/brokertest"
+	"palimpsest/internal/topology"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -27,7 +29,7 @@ var deployed = filepath.Join("..", "..", "deploy", "nats")
 
 func TestDeployedPermissionsAreTheArrows(t *testing.T) {
 	t.Parallel()
-	want := broker.ServerText(declared.ServicePermissions())
+	want := topology.ServerText(declared.ServicePermissions())
 	path := filepath.Join(deployed, "permissions.conf")
 	if *update {
 		if err := os.WriteFile(path, []byte(want), 0o600); err != nil {
@@ -75,9 +77,9 @@ func startGuarded(t *testing.T) *guarded {
 	}
 	opts.Host, opts.Port, opts.HTTPPort, opts.StoreDir = "127.0.0.1", server.RANDOM_PORT, 0, t.TempDir()
 	opts.NoLog, opts.NoSigs = true, true
-	srv := serve(t, opts)
+	srv := brokertest.Serve(t, opts)
 	g := &guarded{url: srv.Addr().String()}
-	if err := broker.Apply(bounded(t), g.as(t, "operator").js, declared); err != nil {
+	if err := topology.Apply(bounded(t), g.as(t, "operator").js, declared); err != nil {
 		t.Fatal(err)
 	}
 	return g
@@ -188,8 +190,8 @@ func TestServicesKeepToTheirArrows(t *testing.T) { //nolint:paralleltest // the 
 		}
 		for _, stream := range declared.Streams {
 			for _, subject := range []string{"CREATE", "UPDATE", "DELETE", "PURGE", "MSG.DELETE", "SNAPSHOT", "RESTORE", "LEADER.STEPDOWN"} {
-				if subject == "PURGE" && stream.Config.Name == broker.StreamTrials && name != "query" && name != "publisher" ||
-					subject == "MSG.DELETE" && stream.Config.Name == broker.StreamDeadLetter && (name == "query" || name == "consolidator") {
+				if subject == "PURGE" && stream.Config.Name == topology.StreamTrials && name != "query" && name != "publisher" ||
+					subject == "MSG.DELETE" && stream.Config.Name == topology.StreamDeadLetter && (name == "query" || name == "consolidator") {
 					continue
 				}
 				if u.maySay(t, "$JS.API.STREAM."+subject+"."+stream.Config.Name) {

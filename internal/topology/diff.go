@@ -1,4 +1,4 @@
-package broker
+package topology
 
 import (
 	"context"
@@ -57,7 +57,7 @@ func Diff(ctx context.Context, js jetstream.JetStream, decl Declaration) ([]Diff
 }
 
 // Check returns nil if services can run on the broker's topology; else an error
-// that wraps [ErrTopology] and says how it differs.
+// that wraps [ErrIncompatible] and says how it differs.
 func Check(ctx context.Context, js jetstream.JetStream, decl Declaration) error {
 	differences, err := Diff(ctx, js, decl)
 	if err != nil {
@@ -72,7 +72,7 @@ func Check(ctx context.Context, js jetstream.JetStream, decl Declaration) error 
 	if len(lines) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %s", ErrTopology, strings.Join(lines, "; "))
+	return fmt.Errorf("%w: %s", ErrIncompatible, strings.Join(lines, "; "))
 }
 
 // inspect reads a stream with all its consumers.
