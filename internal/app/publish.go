@@ -47,7 +47,7 @@ func (c *publishCommand) Run(inv *invocation) error {
 		return err
 	}
 	defer conn.Close()
-	js, err := jetstream.New(conn, jetstream.WithPublishAsyncMaxPending(publishWindow))
+	js, err := broker.NewJetStream(conn, jetstream.WithPublishAsyncMaxPending(publishWindow))
 	if err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"palimpsest/internal/broker"
 	"palimpsest/internal/topology"
 )
 
@@ -97,7 +98,7 @@ func (inv *invocation) withBroker(do func(jetstream.JetStream, topology.Declarat
 		return err
 	}
 	defer conn.Close()
-	js, err := jetstream.New(conn)
+	js, err := broker.NewJetStream(conn)
 	if err != nil {
 		return err
 	}

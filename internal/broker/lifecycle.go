@@ -10,7 +10,6 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/topology"
 )
@@ -109,7 +108,7 @@ func (e *Embedded) connect(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		js, err := jetstream.New(conn)
+		js, err := NewJetStream(conn)
 		if err != nil {
 			conn.Close()
 			return err

@@ -47,7 +47,7 @@ func OpenRemote(ctx context.Context, cfg ConnectConfig, decl topology.Declaratio
 		return nil, err
 	}
 	r := &Remote{conn: conn}
-	if r.js, err = jetstream.New(conn, jetstream.WithPublishAsyncTimeout(publishWait)); err == nil {
+	if r.js, err = NewJetStream(conn); err == nil {
 		err = r.prepare(ctx, decl)
 	}
 	if err != nil {

@@ -36,7 +36,7 @@ func newWatch(ctx context.Context, to broker.ConnectConfig) (*watch, error) {
 	if w.conn, err = broker.Connect(ctx, to); err != nil {
 		return nil, err
 	}
-	w.js, err = jetstream.New(w.conn)
+	w.js, err = broker.NewJetStream(w.conn)
 	return w, err
 }
 

@@ -35,7 +35,7 @@ func connect(ctx context.Context, to broker.ConnectConfig) (*life, error) {
 			return nil, err
 		}
 		l.conns = append(l.conns, conn)
-		js, err := jetstream.New(conn)
+		js, err := broker.NewJetStream(conn)
 		if err != nil {
 			l.close()
 			return nil, err
