@@ -29,7 +29,8 @@ type benchCommand struct {
 	Quick            bool     `help:"Only show that it runs, within seconds."`
 	Out              string   `help:"Write the figures to a file, as JSON." placeholder:"FILE" type:"path"`
 	Compare          string   `help:"Compare with the figures of an earlier run." placeholder:"FILE" type:"path"`
-	Profile          string   `help:"Write CPU profiles of what is measured to a directory." placeholder:"DIR" type:"existingdir"`
+	Profile          string   `help:"Write CPU and heap profiles of what is measured to a directory." placeholder:"DIR" type:"existingdir"`
+	Program          string   `help:"Measure another build than this one." placeholder:"FILE" type:"existingfile"`
 	FailOnRegression bool     `help:"With --compare: exit 1 if a figure got worse beyond the noise of the rounds."`
 }
 
@@ -53,6 +54,9 @@ func (c *benchCommand) Run(inv *invocation) error {
 	parts, err := benchParts(inv.term.Environ)
 	if err != nil {
 		return err
+	}
+	if c.Program != "" {
+		parts.Program = c.Program
 	}
 	report, failed := bench.Run(inv.ctx, cfg, parts)
 	if inv.ctx.Err() != nil {
@@ -154,7 +158,7 @@ type benchPeerCommand struct {
 	Name string `arg:"" enum:"nats,broker,ingest,whole" help:"What to run."`
 	Data string `required:"" help:"Directory of whatever is kept." placeholder:"DIR"`
 
-	Profile string `help:"Write a CPU profile of the whole run to a file." placeholder:"FILE"`
+	Profile string `help:"Write a CPU profile of the whole run to a file, and a heap profile of its end beside it." placeholder:"FILE"`
 }
 
 // Run implements the command: it returns once ctx or the standard input has
@@ -165,6 +169,11 @@ func (c *benchPeerCommand) Run(inv *invocation) error {
 	defer cancel()
 	go func() {
 		_, _ = io.Copy(io.Discard, inv.term.In)
+		if c.Profile != "" {
+			if err := writeHeapProfile(c.Profile + ".heap"); err != nil {
+				_, _ = fmt.Fprintln(inv.term.Err, err)
+			}
+		}
 		cancel()
 	}()
 	if c.Profile == "" {
@@ -180,6 +189,15 @@ func (c *benchPeerCommand) Run(inv *invocation) error {
 	err = c.serve(ctx, inv)
 	pprof.StopCPUProfile()
 	return errors.Join(err, file.Close())
+}
+
+// writeHeapProfile writes what is in use, before the services end.
+func writeHeapProfile(path string) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("write heap profile: %w", err)
+	}
+	return errors.Join(pprof.Lookup("heap").WriteTo(file, 0), file.Close())
 }
 
 func (c *benchPeerCommand) serve(ctx context.Context, inv *invocation) error {

@@ -112,6 +112,7 @@ var measures = []measure{
 	{"lag", "said → found by text, by vector, as a fact, while others publish 200 messages/s (20 if quick)", measureLag},
 	{"search", "a search over the sum of a bare FTS5 query and a bare scan of contiguous vectors", measureSearch},
 	{"idle", "an empty process", measureIdle},
+	{"footprint", "memory and disk a minute after 10,000 episodes of one sentence by 50 users were consolidated", measureFootprint},
 	{"allocs", "one message from decode to the memory store", measureAllocs},
 }
 
@@ -134,11 +135,15 @@ type sizes struct {
 	repeats     int // of the mixture of questions
 	messages    int // whose allocations are counted
 	settle      time.Duration
+	sentences   int // episodes whose footprint is measured
+	rest        time.Duration
 }
 
 var (
-	fullSizes  = sizes{sync: 2_000, async: 30_000, flood: 4_000, stored: 40_000, pace: 200, probes: 50, repeats: 3, messages: 4_000, settle: time.Second}
-	quickSizes = sizes{sync: 20, async: 200, flood: 200, stored: 200, pace: 20, probes: 3, repeats: 1, messages: 200, settle: 100 * time.Millisecond}
+	fullSizes = sizes{sync: 2_000, async: 30_000, flood: 4_000, stored: 40_000, pace: 200, probes: 50, repeats: 3, messages: 4_000, settle: time.Second,
+		sentences: 10_000, rest: time.Minute}
+	quickSizes = sizes{sync: 20, async: 200, flood: 200, stored: 200, pace: 20, probes: 3, repeats: 1, messages: 200, settle: 100 * time.Millisecond,
+		sentences: 200, rest: 100 * time.Millisecond}
 )
 
 // bench is one run.

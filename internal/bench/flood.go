@@ -34,16 +34,20 @@ type message struct {
 func flood(n int) []message {
 	all := make([]message, n)
 	for i := range all {
-		who := scope.Scope{
-			Project: scope.DefaultProject, User: fmt.Sprintf("flood%03d", i%floodScopes), Agent: "assistant", Session: "s1",
-		}
-		turn := i / floodScopes
-		text := fmt.Sprintf(statements[turn%len(statements)], name(i))
-		body, err := json.Marshal(map[string]string{"role": string(events.RoleUser), "content": text})
-		if err != nil {
-			panic(err) // two strings
-		}
-		all[i] = message{events.EpisodeSubject(who), body}
+		text := fmt.Sprintf(statements[i/floodScopes%len(statements)], name(i))
+		all[i] = say("flood", i%floodScopes, text)
 	}
 	return all
+}
+
+// say is a message of the nth user of a group.
+func say(group string, n int, text string) message {
+	who := scope.Scope{
+		Project: scope.DefaultProject, User: fmt.Sprintf("%s%03d", group, n), Agent: "assistant", Session: "s1",
+	}
+	body, err := json.Marshal(map[string]string{"role": string(events.RoleUser), "content": text})
+	if err != nil {
+		panic(err) // two strings
+	}
+	return message{events.EpisodeSubject(who), body}
 }

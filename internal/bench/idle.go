@@ -12,7 +12,7 @@ import (
 
 // The targets of an empty process, in MiB and ms.
 const (
-	idleTarget   = 80
+	idleTarget   = 57
 	binaryTarget = 60
 	readyTarget  = 2_000
 )
