@@ -77,3 +77,51 @@ func TestP7UnpublishedTickOfAnotherComesAgain(t *testing.T) {
 		w.pass(time.Second)
 	}
 }
+
+// TestReissuedTickKeepsItsSlot: a tick that is issued again, however often and
+// by whichever process, occupies the one slot of its claim until its range is
+// committed.
+func TestReissuedTickKeepsItsSlot(t *testing.T) {
+	t.Parallel()
+	const slots = 8
+	w := newWorld()
+	cfg := Config{Rules: []memory.Rule{turn}, Slots: slots}
+	s := w.service(t, cfg)
+	newest := map[string]events.TickIssued{} // by scope
+	note := func(out []events.Payload, err error) (n int) {
+		t.Helper()
+		for _, tick := range ticksOf(t, out, err) {
+			newest[tick.Scope.User] = tick
+			n++
+		}
+		return n
+	}
+	for n := range 3 * slots {
+		note(s.wake(t.Context(), w.say(user("p", fmt.Sprint(n)), 1)))
+	}
+	for attempt := range 4 {
+		if attempt == 2 {
+			s = w.service(t, cfg) // another replica
+		}
+		w.pass(time.Hour)
+		if n := note(s.sweep(t.Context(), w.clock())); n != slots {
+			t.Fatalf("sweep %d issued %d ticks, want the %d that are overdue", attempt, n, slots)
+		}
+		if n := w.underWay("p"); n != slots || len(newest) != slots {
+			t.Fatalf("sweep %d: %d claims under way in %d scopes, want %d", attempt, n, len(newest), slots)
+		}
+	}
+	for _, tick := range newest {
+		c, ok := w.apply(tick, false)
+		if !ok {
+			t.Fatalf("%+v was not applied", tick)
+		}
+		if n := note(s.committed(t.Context(), c)); n != 1 {
+			t.Errorf("%d ticks for the slot of one that was committed after %d attempts", n, tick.Attempt)
+		}
+		break
+	}
+	if n := w.underWay("p"); n != slots {
+		t.Errorf("%d claims under way, want %d", n, slots)
+	}
+}
