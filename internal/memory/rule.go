@@ -25,8 +25,9 @@ type Rule struct {
 	// Extractor and Decider name implementations; empty means the configured.
 	Extractor string
 	Decider   string
-	// CommitOnly drops from this rule's batches what the write policy would hold
-	// (NOOP held), leaving it to a rule that runs at session end.
+	// CommitOnly leaves what the write policy would hold to the other enabled
+	// rules, which read the same episodes later: the batch loses the candidate.
+	// Where no other rule may emit it, it becomes a NOOP held.
 	CommitOnly bool
 	Enabled    bool
 }

@@ -62,10 +62,11 @@ func (s *Service) decideOn(
 	}
 	rule := s.rule(b.Rule)
 	decider := s.decider(rule)
-	noops, passed, err := s.judge(in, rule, decider.Name())
+	noops, passed, left, err := s.judge(in, rule, decider.Name())
 	if err != nil {
 		return out, nil, err
 	}
+	out.Candidates = left
 	held, err := s.deps.Facts.Holds(ctx, b.Scope)
 	if err != nil {
 		return out, nil, err
@@ -102,23 +103,38 @@ func latest(in events.Event[events.CandidatesExtracted]) time.Time {
 }
 
 // judge applies the write policy: what it holds or drops becomes a NOOP, the
-// rest passes.
+// rest passes. Candidates that are left to another rule are not among taken.
 func (s *Service) judge(
 	in events.Event[events.CandidatesExtracted], rule memory.Rule, decidedBy string,
-) (noops events.Deltas, passed []events.Candidate, err error) {
+) (noops events.Deltas, passed, taken []events.Candidate, err error) {
 	for _, c := range in.Data.Candidates {
 		verdict := s.policy.Judge(c, rule)
+		if verdict.Action == decide.Hold && rule.CommitOnly && s.settles(c.Kind) {
+			continue
+		}
+		taken = append(taken, c)
 		if verdict.Action == decide.Commit {
 			passed = append(passed, c)
 			continue
 		}
 		noop, err := events.NewNoop(provenance(in, c, verdict.Reason, "policy", decidedBy), "")
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		noops = append(noops, noop)
 	}
-	return noops, passed, nil
+	return noops, passed, taken, nil
+}
+
+// settles reports whether some rule holds candidates of that kind: it reads the
+// same episodes later, and a candidate is to be audited once.
+func (s *Service) settles(kind events.FactKind) bool {
+	for _, r := range s.rules {
+		if r.Enabled && !r.CommitOnly && r.Emits(kind) {
+			return true
+		}
+	}
+	return false
 }
 
 // reconcile decides on candidates, leaving out one after the other those that

@@ -19,6 +19,7 @@ func TestDecideBatch(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	in := batch(says("e1", "likes", "tea", 1), says("e2", "likes", "tea", 2))
+	in.Data.Rule = memory.RuleSleep
 	hedged, unsafe := says("e3", "likes", "jazz", 3), says("e4", "likes", "doors", 4)
 	hedged.Hedged, unsafe.Unsafe = true, true
 	in.Data.Candidates = append(in.Data.Candidates, hedged, unsafe)
@@ -50,6 +51,46 @@ func TestDecideBatch(t *testing.T) {
 	again, _ := decided(t, open(t, f, Config{}), in)
 	if a, b := mustJSON(t, out), mustJSON(t, again); a != b {
 		t.Errorf("a redelivered batch is decided otherwise:\n%s\n%s", a, b)
+	}
+}
+
+// TestHeldCandidateIsAuditedOnce: each rule reads the candidate from the same
+// episode, and exactly one of them says that it is held.
+func TestHeldCandidateIsAuditedOnce(t *testing.T) {
+	t.Parallel()
+	quick := memory.Rule{ID: "quick", CommitOnly: true, Enabled: true}
+	whole := memory.Rule{ID: "whole", Enabled: true}
+	off, narrow := whole, whole
+	off.Enabled, narrow.Then = false, []events.FactKind{events.FactSummary}
+	for name, tc := range map[string]struct {
+		rules []memory.Rule
+		held  map[string]int // NOOPs by rule
+	}{
+		"shipped":       {memory.Shipped(), map[string]int{memory.RuleTurn: 0, memory.RuleSleep: 1}},
+		"left to whole": {[]memory.Rule{quick, whole}, map[string]int{"quick": 0, "whole": 1}},
+		"nobody else":   {[]memory.Rule{quick, off}, map[string]int{"quick": 1}},
+		"not its kind":  {[]memory.Rule{quick, narrow}, map[string]int{"quick": 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, newFake(), Config{Rules: tc.rules})
+			for rule, want := range tc.held {
+				hedged := says("e3", "likes", "jazz", 3)
+				hedged.Hedged = true
+				in := batch(hedged, says("e4", "likes", "tea", 4))
+				in.Data.Rule = rule
+				out, _ := decided(t, s, in)
+				held := 0
+				for _, d := range out.Deltas {
+					if d.Provenance().Reason == events.ReasonHeld {
+						held++
+					}
+				}
+				if held != want || len(out.Candidates) != 1+want || len(out.Deltas) != 1+want {
+					t.Errorf("rule %s: %d of %d deltas are held, %d candidates go on; want %d held", rule, held, len(out.Deltas), len(out.Candidates), want)
+				}
+			}
+		})
 	}
 }
 
