@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -66,10 +67,17 @@ type whose struct {
 	User    *string `help:"User; any unless given, \"\" for none." placeholder:"ID"`
 	Agent   *string `help:"Agent; any unless given, \"\" for none." placeholder:"ID"`
 	Session *string `help:"Session; any unless given, \"\" for none." placeholder:"ID"`
+
+	AllUsers bool `help:"Read the whole project; needed where none of the three is named."`
 }
 
-func (w whose) selector(project string) scope.Selector {
-	return scope.Selector{Project: project, User: w.User, Agent: w.Agent, Session: w.Session}
+// selector refuses flags that the server would, in terms of flags.
+func (w whose) selector(project string) (scope.Selector, error) {
+	sel := scope.Selector{Project: project, User: w.User, Agent: w.Agent, Session: w.Session, All: w.AllUsers}
+	if named := w.User != nil || w.Agent != nil || w.Session != nil; named == w.AllUsers {
+		return sel, errors.New("name --user, --agent or --session, or read the whole project with --all-users")
+	}
+	return sel, nil
 }
 
 // client talks to the server that the flags or the configuration name, about the

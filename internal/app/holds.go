@@ -25,7 +25,11 @@ func (c *holdListCommand) Run(inv *invocation) error {
 	if err != nil {
 		return err
 	}
-	page, err := cl.Holds(inv.ctx, c.selector(inv.line.Project), c.Limit, c.Cursor)
+	sel, err := c.selector(inv.line.Project)
+	if err != nil {
+		return err
+	}
+	page, err := cl.Holds(inv.ctx, sel, c.Limit, c.Cursor)
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,9 @@ func TestRefusals(t *testing.T) {
 		"data below a file":  {args: []string{"up", "--data", filepath.Join(file, "x")}, code: exitError, want: "data: "},
 		"no port":            {args: []string{"up", "--data", t.TempDir(), "--nats", "x"}, code: exitError, want: "nats.listen"},
 		"not loopback":       {args: []string{"up", "--data", t.TempDir(), "--http", ":0"}, code: exitError, want: "http.unprotected"},
-		"nobody answers":     {args: []string{"--server", "http://127.0.0.1:1", "facts"}, code: exitError, want: "reach 127.0.0.1:1"},
+		"nobody is named":    {args: []string{"--server", "http://127.0.0.1:1", "facts"}, code: exitError, want: "--all-users"},
+		"all and one":        {args: []string{"--server", "http://127.0.0.1:1", "facts", "--all-users", "--user", "x"}, code: exitError, want: "--all-users"},
+		"nobody answers":     {args: []string{"--server", "http://127.0.0.1:1", "facts", "--user", "x"}, code: exitError, want: "reach 127.0.0.1:1"},
 		"no broker answers":  {args: []string{"publish", "--user", "x", "--nats", "nats://127.0.0.1:1"}, code: exitError, want: "is Palimpsest running?"},
 		"a file for several": {args: []string{"ingest"}, environ: []string{"PALIMPSEST_MEMORY=sqlite"}, code: exitError, want: `memory: "sqlite" belongs to one process`},
 		"a log for several":  {args: []string{"consolidator"}, environ: []string{"PALIMPSEST_AUDIT=sqlite"}, code: exitError, want: `audit: "sqlite" belongs to one process`},
@@ -117,7 +119,7 @@ func TestInterruptedCommandSaysSo(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, complaint bytes.Buffer
-	code := run(ctx, []string{"--server", server.URL, "facts"}, Terminal{In: strings.NewReader(""), Out: &out, Err: &complaint})
+	code := run(ctx, []string{"--server", server.URL, "facts", "--user", "x"}, Terminal{In: strings.NewReader(""), Out: &out, Err: &complaint})
 	if code != exitError || complaint.String() != "palimpsest: interrupted\n" {
 		t.Errorf("code %d, complaint %q", code, complaint.String())
 	}

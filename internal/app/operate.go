@@ -16,11 +16,15 @@ type ledgerCommand struct {
 
 // Run implements the command. A ledger that does not balance is an error.
 func (c *ledgerCommand) Run(inv *invocation) error {
+	sel, err := c.selector(inv.line.Project)
+	if err != nil {
+		return err
+	}
 	cl, err := inv.client()
 	if err != nil {
 		return err
 	}
-	l, err := cl.Ledger(inv.ctx, c.selector(inv.line.Project), c.Accounts)
+	l, err := cl.Ledger(inv.ctx, sel, c.Accounts)
 	if err != nil {
 		return err
 	}

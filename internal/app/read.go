@@ -22,12 +22,15 @@ type searchCommand struct {
 
 // Run implements the command.
 func (c *searchCommand) Run(inv *invocation) error {
+	if _, err := c.selector(inv.line.Project); err != nil {
+		return err
+	}
 	cl, err := inv.client()
 	if err != nil {
 		return err
 	}
 	found, err := cl.Search(inv.ctx, api.Search{
-		Selector: api.Selector{User: c.User, Agent: c.Agent, Session: c.Session},
+		Selector: api.Selector{User: c.User, Agent: c.Agent, Session: c.Session, All: c.AllUsers},
 		Text:     strings.Join(c.Text, " "), Limit: c.Limit, Explain: c.Explain,
 	})
 	if err != nil {
@@ -55,7 +58,7 @@ type factsCommand struct {
 	ID       string `arg:"" optional:"" help:"One fact."`
 	Revision uint64 `help:"One version of the fact."`
 	Limit    int    `help:"Facts at most." default:"100"`
-	All      bool   `help:"Closed and archived facts too."`
+	Closed   bool   `help:"Closed and archived facts too."`
 }
 
 // Run implements the command.
@@ -64,14 +67,8 @@ func (c *factsCommand) Run(inv *invocation) error {
 	if err != nil {
 		return err
 	}
-	page := api.FactPage{}
-	if c.ID != "" {
-		f, err := cl.Fact(inv.ctx, c.ID, c.Revision)
-		if err != nil {
-			return err
-		}
-		page.Facts = []api.Fact{f}
-	} else if page, err = cl.Facts(inv.ctx, c.selector(inv.line.Project), client.ListFacts{Limit: c.Limit, All: c.All}); err != nil {
+	page, err := c.read(inv, cl)
+	if err != nil {
 		return err
 	}
 	return inv.print(page, func(w io.Writer) {
@@ -81,6 +78,19 @@ func (c *factsCommand) Run(inv *invocation) error {
 		}
 		_ = t.Flush()
 	})
+}
+
+// read returns the fact that is named, or else a list.
+func (c *factsCommand) read(inv *invocation, cl *client.Client) (api.FactPage, error) {
+	if c.ID != "" {
+		f, err := cl.Fact(inv.ctx, c.ID, c.Revision)
+		return api.FactPage{Facts: []api.Fact{f}}, err
+	}
+	sel, err := c.selector(inv.line.Project)
+	if err != nil {
+		return api.FactPage{}, err
+	}
+	return cl.Facts(inv.ctx, sel, client.ListFacts{Limit: c.Limit, Closed: c.Closed})
 }
 
 func table(w io.Writer, columns ...any) *tabwriter.Writer {
@@ -166,11 +176,15 @@ type exportCommand struct {
 
 // Run implements the command.
 func (c *exportCommand) Run(inv *invocation) error {
+	sel, err := c.selector(inv.line.Project)
+	if err != nil {
+		return err
+	}
 	cl, err := inv.client()
 	if err != nil {
 		return err
 	}
-	for line, err := range cl.Export(inv.ctx, c.selector(inv.line.Project), c.Content) {
+	for line, err := range cl.Export(inv.ctx, sel, c.Content) {
 		if err != nil {
 			return err
 		}

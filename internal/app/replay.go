@@ -42,7 +42,7 @@ func (c *replayCommand) Validate() error {
 		return errors.New("--max-pause: is negative")
 	case c.Limit < 0:
 		return errors.New("--limit: is negative")
-	case c.Scope != "" && (c.User != nil || c.Agent != nil || c.Session != nil):
+	case c.Scope != "" && (c.User != nil || c.Agent != nil || c.Session != nil || c.AllUsers):
 		return errors.New("--scope names user, agent and session already")
 	case c.Follow && c.To != point{}:
 		return errors.New("--follow has no end, --to is one")
@@ -88,7 +88,7 @@ func (r *replaying) ended(ctx context.Context, err error) error {
 
 func (c *replayCommand) selection(project string) (scope.Selector, error) {
 	if c.Scope == "" {
-		return c.selector(project), nil
+		return c.selector(project)
 	}
 	s, err := scope.ParseKey(project, c.Scope)
 	if err != nil {

@@ -89,16 +89,16 @@ func TestReplayAsksForWhatItIsTold(t *testing.T) {
 	t.Parallel()
 	s, url := serveAudit(t, 3)
 	for args, want := range map[string]string{
-		"":                          "project=default",
-		"--from 2":                  "after=1&project=default",
-		"--from 2 --to 3":           "after=1&project=default&until=3",
-		"--after 1":                 "after=1&project=default",
-		"--from 2026-03-01":         "from=2026-03-01T00%3A00%3A00Z&project=default",
-		"--to 2026-03-01T12:00:00Z": "project=default&to=2026-03-01T12%3A00%3A00Z",
-		"--user a --agent=":         "agent=&project=default&user=a",
-		"--scope /user/a%2Fb/":      "agent=&project=default&session=&user=a%2Fb",
-		"--kind add --kind delete":  "kind=add&kind=delete&project=default",
-		"--limit 2":                 "limit=2&project=default",
+		"--all-users":                        "all=true&project=default",
+		"--all-users --from 2":               "after=1&all=true&project=default",
+		"--all-users --from 2 --to 3":        "after=1&all=true&project=default&until=3",
+		"--all-users --after 1":              "after=1&all=true&project=default",
+		"--user a --from 2026-03-01":         "from=2026-03-01T00%3A00%3A00Z&project=default&user=a",
+		"--user a --to 2026-03-01T12:00:00Z": "project=default&to=2026-03-01T12%3A00%3A00Z&user=a",
+		"--user a --agent=":                  "agent=&project=default&user=a",
+		"--scope /user/a%2Fb/":               "agent=&project=default&session=&user=a%2Fb",
+		"--user a --kind add --kind delete":  "kind=add&kind=delete&project=default&user=a",
+		"--user a --limit 2":                 "limit=2&project=default&user=a",
 	} {
 		code, _, complaint := call(t, "", nil, append([]string{"--server", url, "replay"}, strings.Fields(args)...)...)
 		if got := <-s.asked; code != exitOK || got != want {
@@ -112,7 +112,7 @@ func TestReplayRefusals(t *testing.T) {
 	for args, want := range map[string]string{
 		"--from 0": "begin at 1", "--from soon": "neither", "--to=-1": "neither", "--speed -1": "--speed", "--speed NaN": "--speed", "--speed 1e7": "--speed",
 		"--max-pause=-1s": "--max-pause", "--limit=-1": "--limit", "--format xml": "--format", "--kind merge": "--kind", "--follow --to 9": "--to",
-		"--scope /user/a/ --user b": "--scope", "--after 3 --from 4": "--after", "--from 5 --to 2": "--to lies before",
+		"--scope /user/a/ --user b": "--scope", "--scope /user/a/ --all-users": "--scope", "--after 3 --from 4": "--after", "--from 5 --to 2": "--to lies before",
 		"--from 2026-03-02 --to 2026-03-01": "--to lies before",
 	} {
 		if code, _, complaint := call(t, "", nil, append([]string{"replay"}, strings.Fields(args)...)...); code != exitUsage || !strings.Contains(complaint, want) {
@@ -128,14 +128,14 @@ func TestReplayRefusals(t *testing.T) {
 func TestReplayPaced(t *testing.T) {
 	t.Parallel()
 	s, url := serveAudit(t, 2*pageSize+5)
-	code, out, complaint := call(t, "", nil, "--server", url, "replay", "--from", "3", "--speed", "1000")
+	code, out, complaint := call(t, "", nil, "--server", url, "replay", "--all-users", "--from", "3", "--speed", "1000")
 	if got := sequencesOf(t, out); code != exitOK || len(got) != 2*pageSize+3 || got[0] != 3 || got[len(got)-1] != 2*pageSize+5 {
 		t.Errorf("%d %s: %d lines", code, complaint, len(got))
 	}
 	if n := s.calls.Load(); n != 3 {
 		t.Errorf("%d pages, want 3", n)
 	}
-	code, out, _ = call(t, "", nil, "--server", url, "replay", "--speed", "1000", "--limit", "70")
+	code, out, _ = call(t, "", nil, "--server", url, "replay", "--all-users", "--speed", "1000", "--limit", "70")
 	if got := sequencesOf(t, out); code != exitOK || len(got) != 70 {
 		t.Errorf("%d: %d lines, want 70", code, len(got))
 	}
@@ -146,20 +146,20 @@ func TestReplayPaced(t *testing.T) {
 func TestReplayFollows(t *testing.T) {
 	t.Parallel()
 	_, url := serveAudit(t, 5)
-	code, out, complaint := call(t, "", nil, "--server", url, "replay", "-f", "--limit", "5")
+	code, out, complaint := call(t, "", nil, "--server", url, "replay", "--all-users", "-f", "--limit", "5")
 	if diff := cmp.Diff([]uint64{1, 2, 3, 4, 5}, sequencesOf(t, out)); diff != "" || code != exitOK || !strings.Contains(complaint, "behind 2") {
 		t.Errorf("%d %s: %s", code, complaint, diff)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var got bytes.Buffer
-	code = run(ctx, []string{"--server", url, "replay", "-f", "--after", "4"}, Terminal{In: strings.NewReader(""), Out: &got, Err: writerFunc(func(b []byte) (int, error) {
+	code = run(ctx, []string{"--server", url, "replay", "--all-users", "-f", "--after", "4"}, Terminal{In: strings.NewReader(""), Out: &got, Err: writerFunc(func(b []byte) (int, error) {
 		cancel()
 		return len(b), nil
 	})})
 	if diff := cmp.Diff([]uint64{5}, sequencesOf(t, got.String())); diff != "" || code != exitOK {
 		t.Errorf("interrupted: %d %s", code, diff)
 	}
-	if code, _, complaint := call(t, "", nil, "--server", "127.0.0.1:1", "replay", "-f"); code != exitError || strings.Contains(complaint, "again") {
+	if code, _, complaint := call(t, "", nil, "--server", "127.0.0.1:1", "replay", "--all-users", "-f"); code != exitError || strings.Contains(complaint, "again") {
 		t.Errorf("a server that is not there: %d %s", code, complaint)
 	}
 }
@@ -175,7 +175,7 @@ func TestReplayInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var complaint bytes.Buffer
 	n := 0
-	code := run(ctx, []string{"--server", url, "replay", "--speed", "1e-9", "--max-pause", "1h"}, Terminal{
+	code := run(ctx, []string{"--server", url, "replay", "--all-users", "--speed", "1e-9", "--max-pause", "1h"}, Terminal{
 		In: strings.NewReader(""), Err: &complaint,
 		Out: writerFunc(func(b []byte) (int, error) {
 			n++
@@ -191,7 +191,7 @@ func TestReplayInterrupted(t *testing.T) {
 func TestReplayOfCloudEvents(t *testing.T) {
 	t.Parallel()
 	_, url := serveAudit(t, 2)
-	code, out, complaint := call(t, "", nil, "--server", url, "replay", "--format", "cloudevents")
+	code, out, complaint := call(t, "", nil, "--server", url, "replay", "--all-users", "--format", "cloudevents")
 	if code != exitOK || strings.Count(out, "\n") != 2 {
 		t.Fatalf("%d %s: %s", code, complaint, out)
 	}

@@ -51,7 +51,11 @@ func (c *reportCommand) Run(inv *invocation) error {
 			_ = t.Flush()
 		})
 	}
-	r, err := cl.Report(inv.ctx, c.Name, c.selector(inv.line.Project), client.ReportRange{From: c.From.Time, To: c.To.Time, Limit: c.Limit})
+	sel, err := c.selector(inv.line.Project)
+	if err != nil {
+		return err
+	}
+	r, err := cl.Report(inv.ctx, c.Name, sel, client.ReportRange{From: c.From.Time, To: c.To.Time, Limit: c.Limit})
 	if err != nil {
 		return err
 	}

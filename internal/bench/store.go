@@ -116,7 +116,7 @@ func (p *peer) account(ctx context.Context, wanted func(api.Account) bool) error
 	}
 	limit := time.After(patience)
 	for began := time.Now(); ; {
-		l, err := c.Ledger(ctx, scope.Selector{Project: scope.DefaultProject}, false)
+		l, err := c.Ledger(ctx, scope.Selector{Project: scope.DefaultProject, All: true}, false)
 		if err != nil {
 			return err
 		}

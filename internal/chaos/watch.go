@@ -69,7 +69,7 @@ func (w *watch) ledger(ctx context.Context, http string) (api.Ledger, error) {
 	if err != nil {
 		return api.Ledger{}, err
 	}
-	return asked.Ledger(ctx, scope.Selector{Project: scope.DefaultProject}, false)
+	return asked.Ledger(ctx, scope.Selector{Project: scope.DefaultProject, All: true}, false)
 }
 
 // quiet reports whether every episode is consolidated by every rule, and nothing

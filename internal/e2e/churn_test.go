@@ -65,7 +65,7 @@ func runawayUpdates(t *testing.T, i *instance) {
 		t.Fatal(err)
 	}
 	i.settledBy("sleep", sel, moves)
-	all, err := i.api.Facts(t.Context(), sel, client.ListFacts{Limit: 1000, All: true})
+	all, err := i.api.Facts(t.Context(), sel, client.ListFacts{Limit: 1000, Closed: true})
 	if err != nil || len(all.Facts) != 1 || all.Facts[0].Revision != limit+2 {
 		t.Errorf("read again: %d facts, %v", len(all.Facts), err)
 	}

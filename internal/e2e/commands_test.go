@@ -56,17 +56,17 @@ func (i *instance) reads() {
 	f := i.facts(of(i.person("ann")))[0]
 	for _, args := range [][]string{
 		{"search", "where do I live", "--user", "ann"},
-		{"search", "Oslo", "--explain"},
+		{"search", "Oslo", "--explain", "--all-users"},
 		{"facts", "--user", "ann"},
 		{"facts", f.ID},
 		{"facts", f.ID, "--revision", "1"},
 		{"history", f.ID},
 		{"explain", f.ID},
-		{"ledger"},
-		{"ledger", "--accounts"},
+		{"ledger", "--all-users"},
+		{"ledger", "--accounts", "--all-users"},
 		{"deadletter", "list"},
-		{"replay"},
-		{"export"},
+		{"replay", "--all-users"},
+		{"export", "--all-users"},
 		{"digest"},
 		{"export", "--content", "--user", "ann"},
 		{"topology", "show"},
@@ -89,6 +89,9 @@ func (i *instance) reads() {
 		t.Errorf("explain says %s", out)
 	}
 	refused(t, 1, "not_found", "", i.remote("facts", "nobody-knows")...)
+	for _, args := range [][]string{{"facts"}, {"search", "Oslo"}, {"ledger"}, {"replay"}, {"export"}, {"holds", "list"}, {"report", "yield"}} {
+		refused(t, 1, "--all-users", "", i.remote(args...)...)
+	}
 }
 
 // mends handles dead letters by command.

@@ -135,7 +135,7 @@ func TestMisuseOfPublish(t *testing.T) {
 	t.Parallel()
 	nobody := "127.0.0.1:1" // a port that needs privileges and has no service
 	refused(t, 1, nobody, "hello\n", "publish", "--user", "ann", "--nats", "nats://"+nobody)
-	refused(t, 1, nobody, "", "search", "hello", "--server", "http://"+nobody)
+	refused(t, 1, nobody, "", "search", "hello", "--all-users", "--server", "http://"+nobody)
 	refused(t, 2, "--role", "hello\n", "publish", "--user", "ann", "--role", "boss")
 	refused(t, 2, "text", "", "search")
 }

@@ -90,7 +90,7 @@ func of(who scope.Scope) scope.Selector {
 }
 
 // everything selects a whole project.
-func everything(project string) scope.Selector { return scope.Selector{Project: project} }
+func everything(project string) scope.Selector { return scope.Selector{Project: project, All: true} }
 
 func contents(episodes []api.Episode) []string {
 	out := make([]string, len(episodes))

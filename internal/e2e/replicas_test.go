@@ -78,10 +78,10 @@ func wantSaid(t testing.TB, i *instance, s *script) {
 	}
 }
 
-// exported is what `palimpsest export --content` prints.
+// exported is what `palimpsest export --content --all-users` prints.
 func exported(t testing.TB, i *instance) string {
 	t.Helper()
-	out, said, code := run(t, nil, "--server", i.HTTP, "export", "--content")
+	out, said, code := run(t, nil, "--server", i.HTTP, "export", "--content", "--all-users")
 	if code != 0 {
 		t.Fatalf("export: code %d: %s", code, said)
 	}

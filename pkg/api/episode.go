@@ -81,7 +81,7 @@ type Written struct {
 	Episodes []Accepted `json:"episodes,omitempty"`
 	Results  []Result   `json:"results,omitempty"`
 	Fact     *Fact      `json:"fact,omitempty"`
-	Warnings []string   `json:"warnings,omitempty" doc:"Members of the body that mean nothing here, and messages that a rule gave up on."`
+	Warnings []string   `json:"warnings,omitempty" doc:"Messages that a rule gave up on."`
 }
 
 // Result is what happened to one memory.

@@ -26,9 +26,10 @@ type Selector struct {
 	User    *string `json:"user,omitempty" doc:"Left out: any user. Empty: only what names no user."`
 	Agent   *string `json:"agent,omitempty" doc:"Left out: any agent. Empty: only what names no agent."`
 	Session *string `json:"session,omitempty" doc:"Left out: any session. Empty: only what names no session."`
+	All     bool    `json:"all,omitempty" doc:"Read the whole project, naming no level."`
 }
 
 // In returns the selector within a project.
 func (s Selector) In(project string) scope.Selector {
-	return scope.Selector{Project: project, User: s.User, Agent: s.Agent, Session: s.Session}
+	return scope.Selector{Project: project, User: s.User, Agent: s.Agent, Session: s.Session, All: s.All}
 }

@@ -46,7 +46,6 @@ type Found struct {
 	Complexity string   `json:"complexity" enum:"simple,complex"`
 	Degraded   []string `json:"degraded,omitempty" doc:"Channels that failed or came too late."`
 	Stale      bool     `json:"stale,omitempty" doc:"The write named by at was not visible within 2 s."`
-	Warnings   []string `json:"warnings,omitempty"`
 }
 
 // Instant reads RFC 3339 or a bare date, which means its first moment in UTC.

@@ -54,6 +54,8 @@ type request struct {
 	query        url.Values
 	header       http.Header
 	body         any
+	// shared: the answer concerns all projects, so that none is named.
+	shared bool
 	// accept is a status of 400 or above whose answer is no problem document.
 	accept int
 	// err is why there is nothing to send.
@@ -152,7 +154,7 @@ func (c *Client) address(r request) string {
 	for name, values := range r.query {
 		query[name] = values
 	}
-	if c.project != "" {
+	if c.project != "" && !r.shared {
 		query.Set("project", c.project)
 	}
 	address := strings.TrimSuffix(c.base.String(), "/") + r.path
@@ -163,12 +165,16 @@ func (c *Client) address(r request) string {
 }
 
 // selector is a widening read as query parameters; its project is the client's.
+// The server refuses one that names no level, unless All is set.
 func selector(sel scope.Selector) url.Values {
 	out := url.Values{}
 	for name, id := range map[string]*string{"user": sel.User, "agent": sel.Agent, "session": sel.Session} {
 		if id != nil {
 			out.Set(name, *id)
 		}
+	}
+	if sel.All {
+		out.Set("all", "true")
 	}
 	return out
 }

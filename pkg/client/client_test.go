@@ -139,8 +139,8 @@ func TestRequests(t *testing.T) {
 			_, err := c.Recent(t.Context(), sel, 5, "c")
 			return err
 		}},
-		{"GET /v1/facts?agent=&all=true&project=p+q&user=nora ", func() error {
-			_, err := c.Facts(t.Context(), sel, client.ListFacts{All: true})
+		{"GET /v1/facts?agent=&closed=true&project=p+q&user=nora ", func() error {
+			_, err := c.Facts(t.Context(), sel, client.ListFacts{Closed: true})
 			return err
 		}},
 		{"GET /v1/facts/a%2Fb%3F?project=p+q&revision=2 ", func() error { _, err := c.Fact(t.Context(), "a/b?", 2); return err }},
@@ -162,7 +162,12 @@ func TestRequests(t *testing.T) {
 			_, err := c.EndSession(t.Context(), api.Scope{Session: "a/%"}, "timeout")
 			return err
 		}},
-		{"GET /v1/ledger?accounts=true&project=p+q ", func() error { _, err := c.Ledger(t.Context(), scope.Selector{}, true); return err }},
+		{"GET /v1/ledger?accounts=true&all=true&project=p+q ", func() error {
+			_, err := c.Ledger(t.Context(), scope.Selector{All: true}, true)
+			return err
+		}},
+		{"GET /v1/digest?content=true ", func() error { _, err := c.Digest(t.Context(), true); return err }},
+		{"GET /v1/reports? ", func() error { _, err := c.Reports(t.Context()); return err }},
 		{"GET /v1/deadletters?after=7&code=poison&limit=2&project=p+q&service=decider&user=nora ", func() error {
 			_, err := c.DeadLetters(t.Context(), client.ListLetters{Service: "decider", Code: "poison", User: "nora", After: 7, Limit: 2})
 			return err

@@ -60,15 +60,15 @@ func (c *Client) Search(ctx context.Context, q api.Search) (api.Found, error) {
 type ListFacts struct {
 	Limit  int
 	Cursor string
-	// All lists closed and archived facts too.
-	All bool
+	// Closed lists closed and archived facts too.
+	Closed bool
 }
 
 // Facts lists what is known, newest first.
 func (c *Client) Facts(ctx context.Context, sel scope.Selector, l ListFacts) (api.FactPage, error) {
 	query := page(selector(sel), l.Limit, l.Cursor)
-	if l.All {
-		query.Set("all", "true")
+	if l.Closed {
+		query.Set("closed", "true")
 	}
 	var out api.FactPage
 	return out, c.call(ctx, request{method: http.MethodGet, path: "/v1/facts", query: query}, &out)

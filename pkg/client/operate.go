@@ -32,7 +32,7 @@ func (c *Client) Ledger(ctx context.Context, sel scope.Selector, each bool) (api
 // says which dependency fails; the readiness says so, too.
 func (c *Client) Ready(ctx context.Context) (api.Readiness, error) {
 	var out api.Readiness
-	r := request{method: http.MethodGet, path: "/readyz", accept: http.StatusServiceUnavailable}
+	r := request{method: http.MethodGet, path: "/readyz", shared: true, accept: http.StatusServiceUnavailable}
 	if err := c.call(ctx, r, &out); err != nil || out.Ready {
 		return out, err
 	}
@@ -63,7 +63,7 @@ func (c *Client) Digest(ctx context.Context, content bool) (api.Digest, error) {
 		query.Set("content", "true")
 	}
 	var out api.Digest
-	return out, c.call(ctx, request{method: http.MethodGet, path: "/v1/digest", query: query}, &out)
+	return out, c.call(ctx, request{method: http.MethodGet, path: "/v1/digest", query: query, shared: true}, &out)
 }
 
 func (c *Client) stream(ctx context.Context, path string, query url.Values) iter.Seq2[[]byte, error] {

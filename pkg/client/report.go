@@ -20,7 +20,7 @@ type ReportRange struct {
 // Reports lists the reports that there are.
 func (c *Client) Reports(ctx context.Context) (api.ReportNames, error) {
 	var out api.ReportNames
-	return out, c.call(ctx, request{method: http.MethodGet, path: "/v1/reports"}, &out)
+	return out, c.call(ctx, request{method: http.MethodGet, path: "/v1/reports", shared: true}, &out)
 }
 
 // Report counts what was applied within sel and r.

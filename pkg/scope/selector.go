@@ -10,6 +10,9 @@ type Selector struct {
 	User    *string `json:"user,omitempty"`
 	Agent   *string `json:"agent,omitempty"`
 	Session *string `json:"session,omitempty"`
+	// All says that no level is named on purpose. It does not change what
+	// matches. The HTTP API refuses a selector that names no level without it.
+	All bool `json:"all,omitempty"`
 }
 
 // Exactly returns the selector that matches s and nothing else.

@@ -2,11 +2,9 @@ package query
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -28,18 +26,20 @@ type Unread struct {
 func register[T, I, O any](a huma.API, op huma.Operation, handle func(context.Context, *I) (*O, error)) {
 	op.RequestBody = &huma.RequestBody{}
 	huma.Register(a, op, handle)
-	schema := a.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[T](), true, "")
+	schemas := a.OpenAPI().Components.Schemas
+	schema := schemas.Schema(reflect.TypeFor[T](), true, "")
+	schemas.SchemaFromRef(schema.Ref).AdditionalProperties = false
 	op.RequestBody.Content = map[string]*huma.MediaType{"application/json": {Schema: schema}}
 }
 
-// read decodes a body: duplicate keys, trailing data, wrong types and deep
-// nesting are refused by field; members that mean nothing are named as warnings.
-func read[T any](body []byte) (T, []string, error) {
+// read decodes a body: duplicate keys, trailing data, wrong types, deep nesting
+// and unknown members are refused by field.
+func read[T any](body []byte) (T, error) {
 	var v T
 	if err := readInto(body, "", &v); err != nil {
-		return v, nil, err
+		return v, err
 	}
-	return v, unknownMembers(body, "", reflect.TypeFor[T]()), nil
+	return v, checkMembers(body, "", reflect.TypeFor[T]())
 }
 
 // readInto decodes a part of a body that stands at path.
@@ -67,31 +67,4 @@ func either(a, b string) string {
 		return a
 	}
 	return b
-}
-
-// unknownMembers warns of the members of an object at path that T has not.
-func unknownMembers(object []byte, path string, t reflect.Type) []string {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(object, &members) != nil {
-		return nil
-	}
-	known := memberNames(t)
-	var out []string
-	for name := range members {
-		if !slices.Contains(known, name) {
-			out = append(out, "unknown member "+path+clip(name))
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-func memberNames(t reflect.Type) []string {
-	var names []string
-	for _, f := range reflect.VisibleFields(t) {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
-			names = append(names, name)
-		}
-	}
-	return names
 }

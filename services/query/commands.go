@@ -56,7 +56,7 @@ type rememberInput struct {
 }
 
 func (s *Service) remember(ctx context.Context, in *rememberInput) (*written, error) {
-	body, warnings, err := read[api.Remember](in.RawBody)
+	body, err := read[api.Remember](in.RawBody)
 	if err != nil {
 		return nil, err
 	}
@@ -80,11 +80,7 @@ func (s *Service) remember(ctx context.Context, in *rememberInput) (*written, er
 			Candidate:  &candidate, Session: owner.Session,
 		})
 	})
-	if err != nil {
-		return nil, s.problem(ctx, err)
-	}
-	out.Body.Warnings = append(out.Body.Warnings, warnings...)
-	return out, nil
+	return out, s.problem(ctx, err)
 }
 
 type correctInput struct {
@@ -93,22 +89,17 @@ type correctInput struct {
 }
 
 func (s *Service) correct(ctx context.Context, in *correctInput) (*written, error) {
-	body, warnings, err := read[api.Correct](in.RawBody)
+	body, err := read[api.Correct](in.RawBody)
 	if err != nil {
 		return nil, err
 	}
 	if err := s.checkCorrect(body); err != nil {
 		return nil, s.problem(ctx, err)
 	}
-	out, err := s.onFact(ctx, &in.CommandParams, in.RawBody, events.OpCorrect, func(f store.Fact) *events.Candidate {
+	return s.onFact(ctx, &in.CommandParams, in.RawBody, events.OpCorrect, func(f store.Fact) *events.Candidate {
 		c := corrected(f, body, s.deps.Now())
 		return &c
 	})
-	if err != nil {
-		return nil, err
-	}
-	out.Body.Warnings = append(out.Body.Warnings, warnings...)
-	return out, nil
 }
 
 func (s *Service) confirm(ctx context.Context, in *CommandParams) (*written, error) {
@@ -161,13 +152,13 @@ func (s *Service) onFact(
 }
 
 type deleteScopeInput struct {
-	SelectorParams
+	LevelParams
 	KeyHeader
 }
 
 // deleteScope concerns one scope, named exactly: it never widens.
 func (s *Service) deleteScope(ctx context.Context, in *deleteScopeInput) (*written, error) {
-	sel, err := s.selector(in.SelectorParams)
+	sel, err := s.selector(in.LevelParams)
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}

@@ -230,7 +230,7 @@ func TestReadYourCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := "/v1/facts?at=" + out.At
+	path := "/v1/facts?user=nora&at=" + out.At
 	if page := into[api.FactPage](t, r.do(http.MethodGet, path, ""), 200); !page.Stale {
 		t.Error("not stale")
 	}

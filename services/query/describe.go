@@ -54,6 +54,7 @@ func describeForms(o *huma.OpenAPI) {
 		r.Properties["messages"] = &huma.Schema{Description: many.Description, OneOf: []*huma.Schema{{Type: huma.TypeString}, one, many}}
 	}
 	if m, ok := schemas["Message"]; ok {
+		m.AdditionalProperties = false
 		m.Properties["timestamp"] = &huma.Schema{
 			Description: m.Properties["timestamp"].Description,
 			OneOf:       []*huma.Schema{{Type: huma.TypeString, Format: "date-time"}, {Type: huma.TypeNumber}},

@@ -68,7 +68,7 @@ func (s *Service) recent(ctx context.Context, in *recentInput) (*episodePage, er
 }
 
 func (s *Service) recentQuery(in *recentInput) (q store.RecentQuery, sel scope.Selector, err error) {
-	if sel, err = s.selector(in.SelectorParams); err != nil {
+	if sel, err = s.reads(in.SelectorParams); err != nil {
 		return q, sel, err
 	}
 	if in.Limit == 0 {
@@ -95,7 +95,7 @@ type endSessionInput struct {
 }
 
 func (s *Service) endSession(ctx context.Context, in *endSessionInput) (*written, error) {
-	body, warnings, err := read[api.EndSession](in.RawBody)
+	body, err := read[api.EndSession](in.RawBody)
 	if err != nil {
 		return nil, err
 	}
@@ -118,11 +118,7 @@ func (s *Service) endSession(ctx context.Context, in *endSessionInput) (*written
 		}
 		return &written{Status: http.StatusAccepted, Body: &api.Written{CorrelationID: a.correlation, Status: statusAccepted}}, nil
 	})
-	if err != nil {
-		return nil, s.problem(ctx, err)
-	}
-	out.Body.Warnings = append(out.Body.Warnings, warnings...)
-	return out, nil
+	return out, s.problem(ctx, err)
 }
 
 // checkEnd refuses the causes that only Palimpsest itself can find.

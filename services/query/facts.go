@@ -32,7 +32,7 @@ type listFactsInput struct {
 	Kinds    []string `query:"kinds"`
 	ValidAt  string   `query:"valid_at" doc:"Facts true then; now unless given."`
 	Archived bool     `query:"archived" doc:"Archived facts too."`
-	All      bool     `query:"all" doc:"Closed facts too."`
+	Closed   bool     `query:"closed" doc:"Closed and archived facts too."`
 	Cursor   string   `query:"cursor"`
 	At       string   `query:"at" doc:"Read-your-writes token."`
 }
@@ -67,7 +67,7 @@ func (s *Service) listFacts(ctx context.Context, in *listFactsInput) (*factPage,
 }
 
 func (s *Service) factQuery(in *listFactsInput) (sel scope.Selector, q store.FactQuery, err error) {
-	if sel, err = s.selector(in.SelectorParams); err != nil {
+	if sel, err = s.reads(in.SelectorParams); err != nil {
 		return sel, q, err
 	}
 	// A fact outlives the session it was said in: naming one asks for what it
@@ -85,10 +85,10 @@ func (s *Service) factQuery(in *listFactsInput) (sel scope.Selector, q store.Fac
 	if q.ValidAt, err = instant("valid_at", in.ValidAt); err != nil {
 		return sel, q, err
 	}
-	if q.ValidAt.IsZero() && !in.All {
+	if q.ValidAt.IsZero() && !in.Closed {
 		q.ValidAt = s.deps.Now()
 	}
-	q.IncludeArchived = in.Archived || in.All
+	q.IncludeArchived = in.Archived || in.Closed
 	q.Cursor, err = open[store.FactCursor]("cursor", in.Cursor)
 	return sel, q, err
 }

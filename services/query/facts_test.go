@@ -14,7 +14,6 @@ import (
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/client"
 	"palimpsest/pkg/events"
-	"palimpsest/pkg/scope"
 )
 
 // fact1 is revision of a fact of nora's.
@@ -47,17 +46,17 @@ func TestListFacts(t *testing.T) {
 	rival.Scope.Project = "rival"
 	r.store.facts = []store.Fact{fact1("a", 1, "a"), opinion, ended, archived, rival}
 	for query, want := range map[string][]string{
-		"":                               {"b", "a"},
-		"?all=true":                      {"d", "c", "b", "a"},
-		"?archived=true":                 {"d", "b", "a"},
-		"?kinds=opinion":                 {"b"},
-		"?kinds=opinion,semantic":        {"b", "a"},
-		"?session=s1&user=nora":          {"b"},
-		"?user=ben":                      nil,
-		"?project=rival":                 {"r"},
-		"?valid_at=2026-04-02T11:30:00Z": {"c", "b", "a"},
-		"?valid_at=2020-01-01":           nil,
-		"?limit=1":                       {"b"},
+		"?all=true":                               {"b", "a"},
+		"?all=true&closed=true":                   {"d", "c", "b", "a"},
+		"?all=true&archived=true":                 {"d", "b", "a"},
+		"?all=true&kinds=opinion":                 {"b"},
+		"?all=true&kinds=opinion,semantic":        {"b", "a"},
+		"?session=s1&user=nora":                   {"b"},
+		"?user=ben":                               nil,
+		"?all=true&project=rival":                 {"r"},
+		"?all=true&valid_at=2026-04-02T11:30:00Z": {"c", "b", "a"},
+		"?all=true&valid_at=2020-01-01":           nil,
+		"?all=true&limit=1":                       {"b"},
 	} {
 		out := into[api.FactPage](t, r.do(http.MethodGet, "/v1/facts"+query, ""), 200)
 		if diff := cmp.Diff(want, factIDs(out.Facts)); diff != "" {
@@ -66,7 +65,7 @@ func TestListFacts(t *testing.T) {
 	}
 	var got []string
 	for cursor := ""; ; {
-		p, err := r.client.Facts(t.Context(), scope.Selector{}, client.ListFacts{Limit: 2, All: true, Cursor: cursor})
+		p, err := r.client.Facts(t.Context(), everyone, client.ListFacts{Limit: 2, Closed: true, Cursor: cursor})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,6 +27,9 @@ var errDown = errors.New("backend at 10.0.0.7 is down")
 // noon is the clock of every test.
 var noon = time.Date(2026, 4, 2, 12, 0, 0, 0, time.UTC)
 
+// everyone selects the whole project.
+var everyone = scope.Selector{All: true}
+
 var nora = scope.Scope{Project: "default", User: "nora", Agent: "assistant"}
 
 type sent struct {

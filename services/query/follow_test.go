@@ -36,7 +36,7 @@ func TestFollow(t *testing.T) {
 		next++
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	for _, err := range r.client.Replay(ctx, scope.Selector{}, client.ReplayAudit{After: 40, Follow: true}) {
+	for _, err := range r.client.Replay(ctx, everyone, client.ReplayAudit{After: 40, Follow: true}) {
 		if err != nil {
 			if !errors.Is(err, context.Canceled) {
 				t.Error(err)
@@ -57,7 +57,7 @@ func TestFollow(t *testing.T) {
 // follow opens the stream as a browser does.
 func (r *rig) follow(t *testing.T, query string, headers ...string) *bufio.Scanner {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+"/v1/audit?"+query, http.NoBody)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+"/v1/audit?all=true&"+query, http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,11 +122,11 @@ func TestFollowersAreBounded(t *testing.T) {
 		t.Fatalf("one address has %d places", n)
 	}
 	others := full("another")
-	a := r.do(http.MethodGet, "/v1/audit", "", "Accept", "text/event-stream")
+	a := r.do(http.MethodGet, "/v1/audit?all=true", "", "Accept", "text/event-stream")
 	if p := a.problem(t); p.Status != http.StatusTooManyRequests || p.Code != api.CodeRateLimited || a.header.Get("Retry-After") == "" {
 		t.Errorf("%+v", p)
 	}
-	if a := r.do(http.MethodGet, "/v1/audit", ""); a.status != 200 {
+	if a := r.do(http.MethodGet, "/v1/audit?all=true", ""); a.status != 200 {
 		t.Errorf("a replay that ends is refused: %d", a.status)
 	}
 	others[0]()
@@ -158,7 +158,7 @@ func TestFollowEndsWithTheServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line, err := range c.Replay(t.Context(), scope.Selector{}, client.ReplayAudit{Follow: true}) {
+	for line, err := range c.Replay(t.Context(), everyone, client.ReplayAudit{Follow: true}) {
 		if err == nil && line.Sequence == 10 {
 			stop()
 			continue
@@ -189,7 +189,7 @@ func TestSlowFollower(t *testing.T) {
 	if err := conn.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil { //nolint:forcetypeassert // it is one
 		t.Fatal(err)
 	}
-	if _, err := fmt.Fprintf(conn, "GET /v1/audit HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n"); err != nil {
+	if _, err := fmt.Fprintf(conn, "GET /v1/audit?all=true HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	if line, err := bufio.NewReaderSize(conn, 16).ReadString('\n'); err != nil || !strings.Contains(line, "200") {

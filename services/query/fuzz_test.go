@@ -22,7 +22,7 @@ func FuzzRecord(f *testing.F) {
 	}
 	s := &Service{config: DefaultConfig()}
 	f.Fuzz(func(t *testing.T, text string) {
-		body, _, err := readRecord([]byte(text))
+		body, err := readRecord([]byte(text))
 		if err == nil {
 			var out said
 			if out, err = s.recorded(body, body.In("default")); err == nil {

@@ -10,7 +10,6 @@ import (
 	"palimpsest/internal/store"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
-	"palimpsest/pkg/scope"
 )
 
 // held is a candidate on a fact, held for n seconds at noon.
@@ -31,18 +30,18 @@ func TestListHolds(t *testing.T) {
 		Scope: api.ScopeOf(nora), ID: "h1", Why: "churn", FactID: "f", Text: "Nora lives in Oslo.", Object: "Oslo", EventTime: noon,
 		Sources: []string{"e1"}, Rule: "turn", Count: 9, HeldAt: noon.Add(-3 * time.Second), Since: noon.Add(-63 * time.Second), Due: &due,
 	}
-	page, err := r.client.Holds(t.Context(), scope.Selector{Project: "default"}, 2, "")
+	page, err := r.client.Holds(t.Context(), everyone, 2, "")
 	if err != nil || len(page.Holds) != 2 || page.Next == "" {
 		t.Fatalf("%+v, %v", page, err)
 	}
 	if diff := cmp.Diff(want, page.Holds[0]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	page, err = r.client.Holds(t.Context(), scope.Selector{Project: "default"}, 2, page.Next)
+	page, err = r.client.Holds(t.Context(), everyone, 2, page.Next)
 	if err != nil || len(page.Holds) != 1 || page.Holds[0].ID != "h3" || page.Next != "" {
 		t.Errorf("second page: %+v, %v", page, err)
 	}
-	for query, n := range map[string]int{"?fact=f": 2, "?user=nora": 3, "?user=eve": 0, "?project=rival": 0} {
+	for query, n := range map[string]int{"?all=true&fact=f": 2, "?user=nora": 3, "?user=eve": 0, "?all=true&project=rival": 0} {
 		if got := into[api.HoldPage](t, r.do(http.MethodGet, "/v1/holds"+query, ""), http.StatusOK); got.Holds == nil || len(got.Holds) != n {
 			t.Errorf("%s: %+v, want %d", query, got, n)
 		}
@@ -63,7 +62,7 @@ func TestListHoldsEqualInTwoScopes(t *testing.T) {
 	r.store.holds = []store.Hold{one, two}
 	all, next := []api.Scope{}, ""
 	for range 2 {
-		page, err := r.client.Holds(t.Context(), scope.Selector{Project: "default"}, 1, next)
+		page, err := r.client.Holds(t.Context(), everyone, 1, next)
 		if err != nil || len(page.Holds) != 1 {
 			t.Fatalf("%+v, %v", page, err)
 		}

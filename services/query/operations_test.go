@@ -146,7 +146,7 @@ func TestAnswersAreJSONWhateverIsAccepted(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for _, accept := range []string{"", "*/*", "text/html", "application/xml;q=0.9", "application/json"} {
-		if a := r.do(http.MethodGet, "/v1/facts", "", "Accept", accept); a.status != 200 || a.header.Get("Content-Type") != "application/json" {
+		if a := r.do(http.MethodGet, "/v1/facts?all=true", "", "Accept", accept); a.status != 200 || a.header.Get("Content-Type") != "application/json" {
 			t.Errorf("%q: %d %v", accept, a.status, a.header)
 		}
 		r.do(http.MethodGet, "/v1/facts/x", "", "Accept", accept).problem(t)
@@ -162,7 +162,7 @@ func TestLedger(t *testing.T) {
 		{Scope: other, Rule: "turn", Accepted: 2, Consolidated: 2},
 		{Scope: scope.Scope{Project: "rival", User: "eve"}, Rule: "turn", Accepted: 9},
 	}
-	l, err := r.client.Ledger(t.Context(), scope.Selector{}, true)
+	l, err := r.client.Ledger(t.Context(), everyone, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package query
 import (
 	"encoding/base64"
 	"encoding/json"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -25,9 +26,9 @@ func (s *Service) project(p ProjectParam) (string, error) {
 	return p.Project, scope.Selector{Project: p.Project}.Validate()
 }
 
-// SelectorParams is a widening read as query parameters. Left out and empty
+// LevelParams are the levels of a scope as query parameters. Left out and empty
 // differ, which the router's own parameters cannot tell.
-type SelectorParams struct {
+type LevelParams struct {
 	ProjectParam
 	User    string `query:"user" doc:"Left out: any user. Empty: only what names no user."`
 	Agent   string `query:"agent" doc:"Left out: any agent. Empty: only what names no agent."`
@@ -37,19 +38,20 @@ type SelectorParams struct {
 }
 
 // Resolve implements [huma.Resolver]: it remembers which parameters were given.
-// One that is given twice would widen or narrow by chance, so it is refused.
-func (p *SelectorParams) Resolve(ctx huma.Context) []error {
+func (p *LevelParams) Resolve(ctx huma.Context) []error {
 	u := ctx.URL()
 	p.given = u.Query()
-	for _, name := range [...]string{"user", "agent", "session"} {
-		if len(p.given[name]) > 1 {
-			return []error{invalid(name, "is given twice")}
-		}
-	}
 	return nil
 }
 
-func (s *Service) selector(p SelectorParams) (scope.Selector, error) {
+// SelectorParams is a widening read as query parameters.
+type SelectorParams struct {
+	LevelParams
+	All bool `query:"all" doc:"Read the whole project, naming no level."`
+}
+
+// selector returns the levels that p names.
+func (s *Service) selector(p LevelParams) (scope.Selector, error) {
 	project, err := s.project(p.ProjectParam)
 	if err != nil {
 		return scope.Selector{}, err
@@ -58,11 +60,34 @@ func (s *Service) selector(p SelectorParams) (scope.Selector, error) {
 	return sel, sel.Validate()
 }
 
+// reads returns what a read asks for. It names a level or the whole project, and
+// not both.
+func (s *Service) reads(p SelectorParams) (scope.Selector, error) {
+	sel, err := s.selector(p.LevelParams)
+	sel.All = p.All
+	if err != nil {
+		return sel, err
+	}
+	return sel, checkWidth(sel)
+}
+
+func checkWidth(sel scope.Selector) error {
+	named := sel.User != nil || sel.Agent != nil || sel.Session != nil
+	switch {
+	case !named && !sel.All:
+		return api.NewProblem(http.StatusBadRequest, api.CodeScopeMissing, "user",
+			"name a user, an agent or a session; all=true reads the whole project")
+	case named && sel.All:
+		return invalid("all", "reads the whole project; leave it out beside a user, an agent or a session")
+	}
+	return nil
+}
+
 // factSelector is for what exists per fact scope. Where a user is named, such a
 // scope has no session: naming one would match nothing, and read as if there
 // were nothing.
 func (s *Service) factSelector(p SelectorParams) (scope.Selector, error) {
-	sel, err := s.selector(p)
+	sel, err := s.reads(p)
 	if err == nil && sel.Session != nil && *sel.Session != "" && sel.User != nil && *sel.User != "" {
 		return sel, invalid("session", "what a user says is accounted for across sessions; leave the session out")
 	}
@@ -70,7 +95,7 @@ func (s *Service) factSelector(p SelectorParams) (scope.Selector, error) {
 }
 
 // level is one level of the selector, nil where it was left out.
-func (p *SelectorParams) level(name string) *string {
+func (p *LevelParams) level(name string) *string {
 	values, ok := p.given[name]
 	if !ok {
 		return nil

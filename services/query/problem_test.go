@@ -23,7 +23,7 @@ func TestFailuresNameTheirTrace(t *testing.T) {
 	ctx := trace.ContextWithSpanContext(context.Background(), trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2},
 	}))
-	for _, path := range []string{"/v1/facts", "/v1/export"} {
+	for _, path := range []string{"/v1/facts?all=true", "/v1/export?all=true"} {
 		answer := httptest.NewRecorder()
 		r.service.Handler().ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodGet, path, bytes.NewReader(nil)))
 		if answer.Code != http.StatusServiceUnavailable {

@@ -36,24 +36,24 @@ func TestRecentWidens(t *testing.T) {
 		r.store.put(said1(fmt.Sprint(i), s, noon.Add(time.Duration(-i)*time.Minute), 1))
 	}
 	for query, want := range map[string][]string{
-		"limit=9":                             {"0", "1", "2"},
-		"limit=9&user=nora":                   {"0", "1"},
-		"limit=9&user=":                       {"2"},
-		"limit=9&user":                        {"2"},
-		"limit=9&agent=a1":                    {"0", "2"},
-		"limit=9&user=nora&agent=":            {"1"},
-		"limit=9&session=s1":                  {"0"},
-		"limit=9&project=rival":               {"3"},
-		"limit=9&project=other":               nil,
-		"limit=2":                             {"0", "1"},
-		"limit=9&after=2026-04-02T11:58:30Z":  {"0", "1"},
-		"limit=9&before=2026-04-02T11:59:30Z": {"1", "2"},
-		"limit=9&before=2026-04-02":           nil,
-		"limit=9&after=2026-04-02&user=nora":  {"0", "1"},
-		"limit=9&user=%6Eora":                 {"0", "1"},
-		"limit=9&user=nor%25":                 nil,
-		"limit=9&user=*":                      nil,
-		"limit=9&after=" + url.QueryEscape("2026-04-02T13:58:30+02:00"): {"0", "1"},
+		"all=true&limit=9":                             {"0", "1", "2"},
+		"limit=9&user=nora":                            {"0", "1"},
+		"limit=9&user=":                                {"2"},
+		"limit=9&user":                                 {"2"},
+		"limit=9&agent=a1":                             {"0", "2"},
+		"limit=9&user=nora&agent=":                     {"1"},
+		"limit=9&session=s1":                           {"0"},
+		"all=true&limit=9&project=rival":               {"3"},
+		"all=true&limit=9&project=other":               nil,
+		"all=true&limit=2":                             {"0", "1"},
+		"all=true&limit=9&after=2026-04-02T11:58:30Z":  {"0", "1"},
+		"all=true&limit=9&before=2026-04-02T11:59:30Z": {"1", "2"},
+		"all=true&limit=9&before=2026-04-02":           nil,
+		"limit=9&after=2026-04-02&user=nora":           {"0", "1"},
+		"limit=9&user=%6Eora":                          {"0", "1"},
+		"limit=9&user=nor%25":                          nil,
+		"limit=9&user=*":                               nil,
+		"all=true&limit=9&after=" + url.QueryEscape("2026-04-02T13:58:30+02:00"): {"0", "1"},
 	} {
 		out := into[api.EpisodePage](t, r.do(http.MethodGet, "/v1/episodes?"+query, ""), 200)
 		if diff := cmp.Diff(want, idsOf(out.Episodes)); diff != "" {
@@ -70,7 +70,7 @@ func TestRecentPagesHaveNoGapAndNoRepeat(t *testing.T) {
 		s := scope.Scope{Project: "default", User: fmt.Sprint("u", i%3), Session: "s"}
 		r.store.put(said1(fmt.Sprintf("e%02d", i/3), s, noon.Add(time.Duration(i/6)*time.Second), uint64(i/6)))
 	}
-	all, err := r.client.Recent(t.Context(), scope.Selector{}, 1000, "")
+	all, err := r.client.Recent(t.Context(), everyone, 1000, "")
 	if err != nil || len(all.Episodes) != 12 || all.Next != "" {
 		t.Fatalf("%d episodes, %q, %v", len(all.Episodes), all.Next, err)
 	}
@@ -82,7 +82,7 @@ func TestRecentPagesHaveNoGapAndNoRepeat(t *testing.T) {
 		var got []string
 		cursor := ""
 		for pages := 0; ; pages++ {
-			p, err := r.client.Recent(t.Context(), scope.Selector{}, limit, cursor)
+			p, err := r.client.Recent(t.Context(), everyone, limit, cursor)
 			if err != nil || len(p.Episodes) == 0 {
 				t.Fatalf("limit %d, page %d: empty, %v", limit, pages, err)
 			}
@@ -106,11 +106,11 @@ func TestRecentWaitsForAWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := "/v1/episodes?limit=1&at=" + w.At
+	path := "/v1/episodes?limit=1&all=true&at=" + w.At
 	if out := into[api.EpisodePage](t, r.do(http.MethodGet, path, ""), 200); !out.Stale {
 		t.Error("a write that is not stored is not told as missing")
 	}
-	if out := into[api.Found](t, r.do(http.MethodPost, "/v1/search", `{"text":"x","at":"`+w.At+`"}`), 200); !out.Stale {
+	if out := into[api.Found](t, r.do(http.MethodPost, "/v1/search", `{"text":"x","all":true,"at":"`+w.At+`"}`), 200); !out.Stale {
 		t.Error("search is not stale")
 	}
 	r.store.put(said1(w.Episodes[0].ID, noraBody.In("default"), noon, 1))

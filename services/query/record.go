@@ -35,7 +35,7 @@ type recordInput struct {
 // record publishes messages. It reads nothing and calls no model: that is done
 // by whoever reads the stream.
 func (s *Service) record(ctx context.Context, in *recordInput) (*written, error) {
-	body, warnings, err := readRecord(in.RawBody)
+	body, err := readRecord(in.RawBody)
 	if err != nil {
 		return nil, err
 	}
@@ -55,53 +55,53 @@ func (s *Service) record(ctx context.Context, in *recordInput) (*written, error)
 	out, err := s.once(ctx, project, "POST /v1/episodes", in.Key, in.RawBody, func(a attempt) (*written, error) {
 		return s.publishRecord(ctx, a.correlation, said)
 	})
-	if err != nil {
-		return nil, s.problem(ctx, err)
-	}
-	out.Body.Warnings = append(out.Body.Warnings, warnings...)
-	return out, nil
+	return out, s.problem(ctx, err)
 }
 
 // readRecord reads the body of a record. Its messages are a list, one message or
 // a string; they are read apart, so that an error names its field in full.
-func readRecord(text []byte) (api.Record, []string, error) {
+func readRecord(text []byte) (api.Record, error) {
 	type record struct {
 		api.Record
 		Messages json.RawMessage `json:"messages"`
 	}
-	body, warnings, err := read[record](text)
+	body, err := read[record](text)
 	if err != nil {
-		return body.Record, nil, err
+		return body.Record, err
 	}
-	messages, unknown, err := readMessages(bytes.TrimSpace(body.Messages))
-	body.Record.Messages = messages
-	return body.Record, append(warnings, unknown...), err
+	body.Record.Messages, err = readMessages(bytes.TrimSpace(body.Messages))
+	return body.Record, err
 }
 
-func readMessages(raw []byte) (out []api.Message, warnings []string, err error) {
+func readMessages(raw []byte) (out []api.Message, err error) {
 	const path = "messages"
 	message := reflect.TypeFor[api.Message]()
 	switch {
 	case len(raw) == 0 || string(raw) == "null":
-		return nil, nil, nil
+		return nil, nil
 	case raw[0] == '"':
 		out = make([]api.Message, 1)
-		return out, nil, readInto(raw, path, &out[0].Content)
+		return out, readInto(raw, path, &out[0].Content)
 	case raw[0] == '{':
 		out = make([]api.Message, 1)
-		return out, unknownMembers(raw, path+".", message), readInto(raw, path, &out[0])
+		if err := readInto(raw, path, &out[0]); err != nil {
+			return nil, err
+		}
+		return out, checkMembers(raw, path+".", message)
 	}
 	if err := readInto(raw, path, &out); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	var each []json.RawMessage
 	if err := json.Unmarshal(raw, &each); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for i, m := range each {
-		warnings = append(warnings, unknownMembers(m, fmt.Sprintf("%s[%d].", path, i), message)...)
+		if err := checkMembers(m, fmt.Sprintf("%s[%d].", path, i), message); err != nil {
+			return nil, err
+		}
 	}
-	return out, warnings, nil
+	return out, nil
 }
 
 func (s *Service) patience(seconds float64) (time.Duration, error) {

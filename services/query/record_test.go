@@ -75,20 +75,6 @@ func TestRecordTakesAnyContentType(t *testing.T) {
 	}
 }
 
-func TestRecordWarnsOfUnknownMembers(t *testing.T) {
-	t.Parallel()
-	for body, want := range map[string][]string{
-		`{"user":"nora","messages":"x","mesages":1,"App":2}`:                    {"unknown member App", "unknown member mesages"},
-		`{"user":"nora","messages":[{"content":"x"},{"content":"y","tz":"Z"}]}`: {"unknown member messages[1].tz"},
-		`{"user":"nora","messages":{"content":"x","Role":"user"}}`:              {"unknown member messages.Role"},
-	} {
-		out := into[api.Written](t, newRig(t).do(http.MethodPost, "/v1/episodes", body), 202)
-		if diff := cmp.Diff(want, out.Warnings); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", body, diff)
-		}
-	}
-}
-
 // behind stands for the pipeline: it settles each episode once it is recorded,
 // and announces it if told to.
 func (r *rig) behind(announce bool) {

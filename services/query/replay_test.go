@@ -14,7 +14,6 @@ import (
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/client"
 	"palimpsest/pkg/events"
-	"palimpsest/pkg/scope"
 )
 
 // committed is the i-th effect, committed i minutes after noon, at which time
@@ -28,7 +27,7 @@ func committed(i int) events.Event[events.EffectCommitted] {
 }
 
 func (r *rig) replayed(ctx context.Context, q client.ReplayAudit) (got []uint64, err error) {
-	for line, err := range r.client.Replay(ctx, scope.Selector{}, q) {
+	for line, err := range r.client.Replay(ctx, everyone, q) {
 		if err != nil {
 			return got, err
 		}
@@ -69,7 +68,7 @@ func TestReplayIsNarrowed(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	for line := range r.client.Audit(t.Context(), scope.Selector{}, 0) {
+	for line := range r.client.Audit(t.Context(), everyone, 0) {
 		want := api.AuditLine{
 			Sequence: 10, ID: "effect1", Type: string(events.KindEffectCommitted), Source: "consolidator", Time: noon,
 			Project: "default", Subject: nora.Key(), CorrelationID: "request1", Data: line.Data,
@@ -107,13 +106,13 @@ func TestReplayRefuses(t *testing.T) {
 		"after=x": "after", "after=-1": "after", "until=1.5": "until", "from=yesterday": "from", "to=2026-13-01": "to", "kind=merge": "kind", "limit=-1": "limit",
 	} {
 		for _, accept := range []string{"*/*", "text/event-stream"} {
-			p := r.do(http.MethodGet, "/v1/audit?"+query, "", "Accept", accept).problem(t)
+			p := r.do(http.MethodGet, "/v1/audit?all=true&"+query, "", "Accept", accept).problem(t)
 			if p.Status != 400 && p.Status != 422 || !strings.HasPrefix(p.Field, field) {
 				t.Errorf("%s: %+v", query, p)
 			}
 		}
 	}
-	if p := r.do(http.MethodGet, "/v1/audit", "", "Last-Event-ID", "seven").problem(t); p.Field != "Last-Event-ID" {
+	if p := r.do(http.MethodGet, "/v1/audit?all=true", "", "Last-Event-ID", "seven").problem(t); p.Field != "Last-Event-ID" {
 		t.Errorf("%+v", p)
 	}
 }

@@ -31,7 +31,7 @@ func TestReports(t *testing.T) {
 			"\"a, b\",m,4,3,100,20,0.5,0.75,30,0.125\n",
 	}
 	for _, n := range names.Reports {
-		a := r.do(http.MethodGet, "/v1/reports/"+n.Name+"?format=csv", "")
+		a := r.do(http.MethodGet, "/v1/reports/"+n.Name+"?all=true&format=csv", "")
 		if diff := cmp.Diff(want[n.Name], a.body); diff != "" || a.header.Get("Content-Type") != csvType || n.About == "" {
 			t.Errorf("%s: %v %s", n.Name, a.header, diff)
 		}
@@ -63,7 +63,7 @@ func TestReportsRefuse(t *testing.T) {
 		status int
 		field  string
 	}{
-		"nonsense": {404, "name"}, "churn?from=soon": {400, "from"}, "churn?to=2026-02-30": {400, "to"}, "churn?limit=10001": {400, "limit"},
+		"nonsense": {404, "name"}, "churn?user=u&from=soon": {400, "from"}, "churn?user=u&to=2026-02-30": {400, "to"}, "churn?limit=10001": {400, "limit"},
 		"churn?format=xml": {400, "format"}, "churn?user=u&session=s": {400, "session"}, "churn?user=u&user=v": {400, "user"},
 	} {
 		if p := r.do(http.MethodGet, "/v1/reports/"+path, "").problem(t); p.Status != want.status || p.Field != want.field {
@@ -72,7 +72,7 @@ func TestReportsRefuse(t *testing.T) {
 	}
 	r.log.err = errDown
 	for _, n := range reports {
-		a := r.do(http.MethodGet, "/v1/reports/"+n.name, "")
+		a := r.do(http.MethodGet, "/v1/reports/"+n.name+"?all=true", "")
 		if p := a.problem(t); p.Status != 503 || a.header.Get("Retry-After") == "" {
 			t.Errorf("%s: %+v", n.name, p)
 		}

@@ -21,6 +21,7 @@ func (s *Service) routes() (http.Handler, error) {
 	// and by pages that load their scripts from elsewhere.
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
 	a := humago.New(mux, config)
+	a.UseMiddleware(onlyDeclared)
 	s.episodeRoutes(a)
 	s.searchRoutes(a)
 	s.factRoutes(a)

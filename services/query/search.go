@@ -29,7 +29,7 @@ type searchInput struct {
 type found struct{ Body api.Found }
 
 func (s *Service) search(ctx context.Context, in *searchInput) (*found, error) {
-	body, warnings, err := read[api.Search](in.RawBody)
+	body, err := read[api.Search](in.RawBody)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (s *Service) search(ctx context.Context, in *searchInput) (*found, error) {
 	}
 	s.returned(ctx, results)
 	out := s.viewFound(results, body.Explain)
-	out.Stale, out.Warnings = stale, warnings
+	out.Stale = stale
 	return &found{out}, nil
 }
 
@@ -64,6 +64,9 @@ func (s *Service) question(project string, body api.Search) (retrieval.Query, er
 		return q, invalid("text", "is required")
 	}
 	if err := q.Scope.Validate(); err != nil {
+		return q, err
+	}
+	if err := checkWidth(q.Scope); err != nil {
 		return q, err
 	}
 	if _, err := limit(body.Limit, 1); err != nil {

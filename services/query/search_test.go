@@ -41,16 +41,16 @@ func TestSearch(t *testing.T) {
 		body string
 		want []string
 	}{
-		{`{"text":"Oslo"}`, []string{"fact b", "episode e", "fact a"}},
-		{`{"query":"Oslo"}`, []string{"fact b", "episode e", "fact a"}},
-		{`{"text":"Oslo","types":["fact"]}`, []string{"fact b", "fact a"}},
-		{`{"text":"Oslo","types":["episode"]}`, []string{"episode e"}},
+		{`{"all":true,"text":"Oslo"}`, []string{"fact b", "episode e", "fact a"}},
+		{`{"all":true,"query":"Oslo"}`, []string{"fact b", "episode e", "fact a"}},
+		{`{"all":true,"text":"Oslo","types":["fact"]}`, []string{"fact b", "fact a"}},
+		{`{"all":true,"text":"Oslo","types":["episode"]}`, []string{"episode e"}},
 		{`{"text":"Oslo","user":"nora"}`, []string{"episode e", "fact a"}},
 		{`{"text":"Oslo","user":"nora","session":"s1"}`, []string{"episode e", "fact a"}},
 		{`{"text":"Oslo","session":"s2"}`, nil},
 		{`{"text":"Oslo","user":""}`, nil},
-		{`{"text":"Oslo","limit":1}`, []string{"fact b"}},
-		{`{"text":"Oslo","after":"2026-01-01","before":null,"kinds":[]}`, []string{"fact b", "episode e", "fact a"}},
+		{`{"all":true,"text":"Oslo","limit":1}`, []string{"fact b"}},
+		{`{"all":true,"text":"Oslo","after":"2026-01-01","before":null,"kinds":[]}`, []string{"fact b", "episode e", "fact a"}},
 	} {
 		out := into[api.Found](t, r.do(http.MethodPost, "/v1/search", tc.body), 200)
 		if diff := cmp.Diff(tc.want, hitIDs(out)); diff != "" {
@@ -70,7 +70,7 @@ func TestSearchExplains(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	searchable(r)
-	out, err := r.client.Search(t.Context(), api.Search{Text: "when and why?", Explain: true})
+	out, err := r.client.Search(t.Context(), api.Search{Selector: api.Selector{All: true}, Text: "when and why?", Explain: true})
 	if err != nil || out.Complexity != "complex" {
 		t.Fatalf("%+v, %v", out, err)
 	}
@@ -105,7 +105,7 @@ func TestSearchDegrades(t *testing.T) {
 	r := newRig(t)
 	searchable(r)
 	r.embedder.err = errDown
-	out, err := r.client.Search(t.Context(), api.Search{Text: "Oslo"})
+	out, err := r.client.Search(t.Context(), api.Search{Selector: api.Selector{All: true}, Text: "Oslo"})
 	if err != nil || len(out.Results) != 3 {
 		t.Fatalf("%+v, %v", out, err)
 	}
@@ -113,7 +113,7 @@ func TestSearchDegrades(t *testing.T) {
 		t.Error(diff)
 	}
 	r.store.textErr = errDown
-	a := r.do(http.MethodPost, "/v1/search", `{"text":"secret question"}`)
+	a := r.do(http.MethodPost, "/v1/search", `{"text":"secret question","all":true}`)
 	p := a.problem(t)
 	if p.Status != 503 || p.Code != api.CodeStoreUnavailable || a.header.Get("Retry-After") == "" {
 		t.Errorf("%+v %v", p, a.header)
@@ -129,7 +129,7 @@ func TestSearchPublishesAccesses(t *testing.T) {
 	searchable(r)
 	c := fact1("c", 1, "Nora likes Oslo.")
 	r.store.text = append(r.store.text, store.Hit{Score: 0.5, Fact: &c})
-	if _, err := r.client.Search(t.Context(), api.Search{Text: "Oslo"}); err != nil {
+	if _, err := r.client.Search(t.Context(), api.Search{Selector: api.Selector{All: true}, Text: "Oslo"}); err != nil {
 		t.Fatal(err)
 	}
 	got := map[scope.Scope][]string{}
@@ -154,7 +154,7 @@ func TestSearchOutlivesItsAccessEvents(t *testing.T) {
 		<-ctx.Done() // a broker that does not answer
 		return ctx.Err()
 	}
-	out, err := r.client.Search(t.Context(), api.Search{Text: "Oslo"})
+	out, err := r.client.Search(t.Context(), api.Search{Selector: api.Selector{All: true}, Text: "Oslo"})
 	if err != nil || len(out.Results) != 3 {
 		t.Errorf("%+v, %v", out, err)
 	}

@@ -40,10 +40,10 @@ func TestAudit(t *testing.T) {
 		after uint64
 		want  []uint64
 	}{
-		{scope.Selector{}, 0, []uint64{10, 20, 30, 40, 50}},
+		{everyone, 0, []uint64{10, 20, 30, 40, 50}},
 		{scope.Selector{User: ptr("nora")}, 30, []uint64{40, 50}},
 		{scope.Selector{User: ptr("ben")}, 0, nil},
-		{scope.Selector{}, 99, nil},
+		{everyone, 99, nil},
 	} {
 		got, err := r.replay(t, tc.sel, tc.after)
 		if err != nil {
@@ -53,11 +53,11 @@ func TestAudit(t *testing.T) {
 			t.Errorf("%v after %d (-want +got):\n%s", tc.sel, tc.after, diff)
 		}
 	}
-	a := r.do(http.MethodGet, "/v1/audit?limit=2", "")
+	a := r.do(http.MethodGet, "/v1/audit?all=true&limit=2", "")
 	if n := strings.Count(a.body, "\n"); n != 2 || a.header.Get("Content-Type") != "application/x-ndjson" {
 		t.Errorf("%d lines, %v", n, a.header)
 	}
-	if a := r.do(http.MethodGet, "/v1/audit?project=rival", ""); a.status != 200 || a.body != "" {
+	if a := r.do(http.MethodGet, "/v1/audit?all=true&project=rival", ""); a.status != 200 || a.body != "" {
 		t.Errorf("%d %q", a.status, a.body)
 	}
 }
@@ -66,11 +66,11 @@ func TestAuditFailsBeforeTheFirstByte(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.journal.effects, r.journal.failAt = append(r.journal.effects, effect(1)), 1
-	a := r.do(http.MethodGet, "/v1/audit", "")
+	a := r.do(http.MethodGet, "/v1/audit?all=true", "")
 	if p := a.problem(t); p.Status != 503 || p.Code != api.CodeStoreUnavailable || a.header.Get("Retry-After") == "" {
 		t.Errorf("%+v", p)
 	}
-	if _, err := r.replay(t, scope.Selector{}, 0); err == nil || !strings.Contains(err.Error(), "does not answer") {
+	if _, err := r.replay(t, everyone, 0); err == nil || !strings.Contains(err.Error(), "does not answer") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -82,12 +82,12 @@ func TestAuditIsCutInTheMiddle(t *testing.T) {
 		r.journal.effects = append(r.journal.effects, effect(i))
 	}
 	r.journal.failAt = 399
-	got, err := r.replay(t, scope.Selector{}, 0)
+	got, err := r.replay(t, everyone, 0)
 	if err == nil || len(got) == 0 || len(got) >= 399 {
 		t.Fatalf("%d lines, error %v", len(got), err)
 	}
 	r.journal.failAt = -1
-	rest, err := r.replay(t, scope.Selector{}, got[len(got)-1])
+	rest, err := r.replay(t, everyone, got[len(got)-1])
 	if err != nil || len(got)+len(rest) != 400 {
 		t.Errorf("%d and %d lines, %v", len(got), len(rest), err)
 	}
@@ -99,7 +99,7 @@ func TestAuditStopsReading(t *testing.T) {
 	for i := 1; i <= 400; i++ {
 		r.journal.effects = append(r.journal.effects, effect(i))
 	}
-	for line, err := range r.client.Audit(t.Context(), scope.Selector{}, 0) {
+	for line, err := range r.client.Audit(t.Context(), everyone, 0) {
 		if err != nil || line.Sequence != 10 {
 			t.Errorf("%+v, %v", line, err)
 		}
@@ -115,7 +115,7 @@ func TestExport(t *testing.T) {
 	r.store.facts = []store.Fact{fact1("z", 1, "z"), fact1("a", 1, "a"), ben}
 	export := func(content bool) []string {
 		var lines []string
-		for line, err := range r.client.Export(t.Context(), scope.Selector{}, content) {
+		for line, err := range r.client.Export(t.Context(), everyone, content) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -141,7 +141,7 @@ func TestExport(t *testing.T) {
 	if p := r.do(http.MethodGet, "/v1/digest", "").problem(t); p.Status != 503 {
 		t.Errorf("%+v", p)
 	}
-	if p := r.do(http.MethodGet, "/v1/export", "").problem(t); p.Status != 503 {
+	if p := r.do(http.MethodGet, "/v1/export?all=true", "").problem(t); p.Status != 503 {
 		t.Errorf("%+v", p)
 	}
 }
@@ -150,7 +150,7 @@ func TestExportOfAnotherProject(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.store.facts = []store.Fact{fact1("z", 1, "z")}
-	if a := r.do(http.MethodGet, "/v1/export?project=rival", ""); a.status != 200 || a.body != "" {
+	if a := r.do(http.MethodGet, "/v1/export?all=true&project=rival", ""); a.status != 200 || a.body != "" {
 		t.Errorf("%d %s", a.status, a.body)
 	}
 }
