@@ -30,6 +30,7 @@ var rooms = []room{
 	{"palimpsest/cmd/palimpsest", []string{"palimpsest/internal/app"}},
 	{"palimpsest/internal/app", []string{"palimpsest/"}},
 	{"palimpsest/docs/consumer", wire},
+	{"palimpsest/internal/recovery", append(below("palimpsest/services/"), contracts...)},
 	{"palimpsest/services/", append(below(), contracts...)},
 	{"palimpsest/internal/chaos", below("palimpsest/pkg/client", "palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/store", "palimpsest/internal/audit", "palimpsest/internal/memory")},
 

@@ -78,7 +78,7 @@ func TestP8FaultPoisonEpisodeIsTheNewest(t *testing.T) {
 	place(h, 3, "My cat ate poison.")
 	letters(t, h, 0)
 	stop()
-	out, err := rebuild(t.Context(), cfg, slog.New(slog.DiscardHandler), newProgress(io.Discard), true)
+	out, err := rebuild(t.Context(), cfg, slog.New(slog.DiscardHandler), newProgress(io.Discard), rebuildMode{check: true})
 	if err != nil || out.Live != out.Rebuilt || out.Moved > 0 {
 		t.Errorf("rebuilt %+v, %v", out, err)
 	}

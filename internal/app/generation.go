@@ -7,19 +7,11 @@ import (
 	"log/slog"
 
 	"palimpsest/internal/embed"
+	"palimpsest/internal/recovery"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/redis"
 	"palimpsest/internal/store/sqlite"
 )
-
-// draft is a memory store under construction, which nobody uses.
-type draft interface {
-	store.Store
-	// Settle returns once what was written so far can be read.
-	Settle(ctx context.Context) error
-	// Seal leaves it whole in itself.
-	Seal(ctx context.Context) error
-}
 
 // generations is how a backend of the memory store has a new one built beside the
 // one that is there, and puts it in its place.
@@ -27,14 +19,14 @@ type generations interface {
 	// live opens the one that is there, whatever its embedder.
 	live(ctx context.Context) (store.Store, error)
 	// begin opens an empty one; what a run that was killed left is removed.
-	begin(ctx context.Context, embedder embed.Info) (draft, error)
+	begin(ctx context.Context, embedder embed.Info) (recovery.Draft, error)
 	// inherit copies what no stream holds.
-	inherit(ctx context.Context, made draft, live store.Store) error
+	inherit(ctx context.Context, made recovery.Draft, live store.Store) error
 	// promote puts made in the place of live, if there is one, and closes both. It
 	// returns where live is kept, if it is.
-	promote(ctx context.Context, made draft, live store.Store) (kept string, err error)
+	promote(ctx context.Context, made recovery.Draft, live store.Store) (kept string, err error)
 	// discard closes made and removes it.
-	discard(ctx context.Context, made draft) error
+	discard(ctx context.Context, made recovery.Draft) error
 }
 
 // files are generations of a SQLite file.
@@ -53,7 +45,7 @@ func (f files) live(ctx context.Context) (store.Store, error) {
 	return live, nil
 }
 
-func (f files) begin(ctx context.Context, embedder embed.Info) (draft, error) {
+func (f files) begin(ctx context.Context, embedder embed.Info) (recovery.Draft, error) {
 	if err := sqlite.Discard(f.path() + newSuffix); err != nil {
 		return nil, err
 	}
@@ -64,11 +56,11 @@ func (f files) begin(ctx context.Context, embedder embed.Info) (draft, error) {
 	return made, nil
 }
 
-func (f files) inherit(ctx context.Context, made draft, live store.Store) error {
+func (f files) inherit(ctx context.Context, made recovery.Draft, live store.Store) error {
 	return inherit[*sqlite.Store](ctx, made, live)
 }
 
-func (f files) promote(_ context.Context, made draft, live store.Store) (string, error) {
+func (f files) promote(_ context.Context, made recovery.Draft, live store.Store) (string, error) {
 	errs := []error{made.Close()}
 	if live != nil {
 		errs = append(errs, live.Close())
@@ -79,14 +71,14 @@ func (f files) promote(_ context.Context, made draft, live store.Store) (string,
 	return sqlite.Replace(f.path(), f.path()+newSuffix)
 }
 
-func (f files) discard(_ context.Context, made draft) error {
+func (f files) discard(_ context.Context, made recovery.Draft) error {
 	return errors.Join(made.Close(), sqlite.Discard(f.path()+newSuffix))
 }
 
 // inherit hands a draft what only the live store of its kind knows.
 func inherit[S interface {
 	Inherit(ctx context.Context, from S) error
-}](ctx context.Context, made draft, live store.Store) error {
+}](ctx context.Context, made recovery.Draft, live store.Store) error {
 	heir, mine := made.(S)
 	from, both := live.(S)
 	if !mine || !both {
@@ -120,7 +112,7 @@ func (x indexes) live(ctx context.Context) (store.Store, error) {
 	return live, nil
 }
 
-func (x indexes) begin(ctx context.Context, embedder embed.Info) (draft, error) {
+func (x indexes) begin(ctx context.Context, embedder embed.Info) (recovery.Draft, error) {
 	to := x.cfg.redis()
 	to.Building, to.Embedder = true, embedder
 	made, err := x.open(ctx, to)
@@ -130,13 +122,13 @@ func (x indexes) begin(ctx context.Context, embedder embed.Info) (draft, error) 
 	return made, nil
 }
 
-func (x indexes) inherit(ctx context.Context, made draft, live store.Store) error {
+func (x indexes) inherit(ctx context.Context, made recovery.Draft, live store.Store) error {
 	return inherit[*redis.Store](ctx, made, live)
 }
 
 // promote puts back what came while the generation was built, or waits until those
 // who run have done so, before it lets go of the one before.
-func (x indexes) promote(ctx context.Context, made draft, live store.Store) (string, error) {
+func (x indexes) promote(ctx context.Context, made recovery.Draft, live store.Store) (string, error) {
 	next, ok := made.(*redis.Store)
 	if !ok {
 		return "", fmt.Errorf("promote: %T", made)
@@ -155,7 +147,7 @@ func (x indexes) promote(ctx context.Context, made draft, live store.Store) (str
 	return "", errors.Join(errs...)
 }
 
-func (x indexes) discard(ctx context.Context, made draft) error {
+func (x indexes) discard(ctx context.Context, made recovery.Draft) error {
 	next, ok := made.(*redis.Store)
 	if !ok {
 		return fmt.Errorf("discard: %T", made)

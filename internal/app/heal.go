@@ -14,6 +14,7 @@ import (
 
 	"palimpsest/internal/broker"
 	"palimpsest/internal/pipeline"
+	"palimpsest/internal/recovery"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/sqlite"
 	"palimpsest/services/consolidator"
@@ -133,10 +134,10 @@ func (h *house) restore(ctx context.Context) error {
 	}
 	began := time.Now()
 	h.log.Warn("the memory store is built anew from the streams", "because", why)
-	out, err := rebuild(ctx, h.cfg, h.log, newProgress(io.Discard), false)
+	out, err := rebuild(ctx, h.cfg, h.log, newProgress(io.Discard), rebuildMode{})
 	gap := (*consolidator.GapError)(nil)
 	switch {
-	case errors.As(err, &gap), errors.Is(err, consolidator.ErrAhead):
+	case errors.As(err, &gap), errors.Is(err, consolidator.ErrAhead), errors.As(err, new(*recovery.LossError)):
 		h.log.Error("the memory store cannot be built anew", "error", err)
 	case err != nil:
 		return err

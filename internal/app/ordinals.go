@@ -11,6 +11,7 @@ import (
 	"palimpsest/internal/audit"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/memory"
+	"palimpsest/internal/recovery"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -172,10 +173,10 @@ func (c counting) run(ctx context.Context) error {
 }
 
 // count is for the store that is built anew.
-func (r *rebuilding) count(ctx context.Context) error {
-	c := counting{ingest: r.ingest, past: pastOf(r.streams.JetStream()), kept: r.auditLog, tail: r.journal, into: r.made}
-	if r.live != nil {
-		c.has = r.live
+func (r *rebuilding) count(ctx context.Context, said *ingest.Service, live store.Store, into recovery.Draft) error {
+	c := counting{ingest: said, past: pastOf(r.streams.JetStream()), kept: r.auditLog, tail: r.journal, into: into}
+	if live != nil {
+		c.has = live
 	}
 	return c.run(ctx)
 }

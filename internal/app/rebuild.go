@@ -8,15 +8,15 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"palimpsest/internal/audit"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/embed"
 	"palimpsest/internal/embed/local"
-	"palimpsest/internal/memory"
+	"palimpsest/internal/recovery"
 	"palimpsest/internal/store"
 	"palimpsest/internal/topology"
-	"palimpsest/services/consolidator"
-	"palimpsest/services/ingest"
 )
 
 // newSuffix names the memory store's file while it is built.
@@ -25,19 +25,15 @@ const newSuffix = ".new"
 type rebuildCommand struct {
 	Data  string `help:"Data directory of a stopped Palimpsest, if its streams or its memory are files; ./palimpsest-data unless configured." placeholder:"DIR"`
 	Check bool   `help:"Only compare: the memory store stays as it is, and digests that differ are an error."`
+
+	AcceptLoss uint64 `help:"Replace the memory store although the new one has up to N episodes and facts fewer." placeholder:"N"`
 }
 
 // rebuilt is what came of a rebuild.
 type rebuilt struct {
-	Live      string `json:"live"` // digest, empty where the store cannot be read
-	LiveError string `json:"live_error,omitempty"`
-	Rebuilt   string `json:"rebuilt"`
-	Episodes  int    `json:"episodes"`
-	Effects   int    `json:"effects"`
-	Scopes    int    `json:"scopes"`
-	Moved     int    `json:"moved"` // places of the live store with another episode, or none
-	Switched  bool   `json:"switched"`
-	Kept      string `json:"kept,omitempty"` // where the generation before is kept
+	recovery.Result
+	Switched bool   `json:"switched"`
+	Kept     string `json:"kept,omitempty"` // where the generation before is kept
 }
 
 // Run implements the command. With --check, digests that differ are an error.
@@ -47,7 +43,7 @@ func (c *rebuildCommand) Run(inv *invocation) error {
 		return err
 	}
 	shown := newProgress(inv.term.Err)
-	out, err := rebuild(inv.ctx, *cfg, newLogger(cfg.Log, inv.term.Err), shown, c.Check)
+	out, err := rebuild(inv.ctx, *cfg, newLogger(cfg.Log, inv.term.Err), shown, rebuildMode{check: c.Check, accept: c.AcceptLoss})
 	shown.wait()
 	if cfg.Memory == backendFile && errors.Is(err, store.ErrLocked) || errors.Is(err, broker.ErrInUse) || errors.Is(err, audit.ErrLocked) {
 		return fmt.Errorf("%w: a running Palimpsest must be stopped before its memory store is rebuilt", plain(*cfg, err))
@@ -56,7 +52,7 @@ func (c *rebuildCommand) Run(inv *invocation) error {
 		return plain(*cfg, err)
 	}
 	err = inv.print(out, func(w io.Writer) { out.tell(w) })
-	if err == nil && c.Check && (out.Live != out.Rebuilt || out.Moved > 0) {
+	if err == nil && c.Check && !out.Same() {
 		return errors.New("the memory store differs from what the streams make of it")
 	}
 	return err
@@ -71,6 +67,18 @@ func (r rebuilt) tell(w io.Writer) {
 	if r.Moved > 0 {
 		_, _ = fmt.Fprintf(w, "%d places of the live store hold another episode than in the rebuilt one, or none\n", r.Moved)
 	}
+	if r.Unreadable > 0 {
+		_, _ = fmt.Fprintf(w, "%d places of the live store cannot be read\n", r.Unreadable)
+	}
+	if r.OnlyLive > 0 {
+		_, _ = fmt.Fprintf(w, "%d episodes are in the live store alone: EPISODES lacks them\n", r.OnlyLive)
+	}
+	if r.ScopesOnlyLive > 0 {
+		_, _ = fmt.Fprintf(w, "%d scopes have effects that neither AUDIT nor the audit log has\n", r.ScopesOnlyLive)
+	}
+	if r.Lost.Total() > 0 {
+		_, _ = fmt.Fprintf(w, "%d episodes and %d facts fewer than in the live store\n", r.Lost.Episodes, r.Lost.Facts)
+	}
 	if r.Switched {
 		_, _ = fmt.Fprintln(w, "switched to the rebuilt store")
 	}
@@ -79,7 +87,13 @@ func (r rebuilt) tell(w io.Writer) {
 	}
 }
 
-// rebuilding is one run of a rebuild: what it reads from and what it makes.
+// rebuildMode is what a rebuild may do.
+type rebuildMode struct {
+	check  bool   // only compare
+	accept uint64 // how many episodes and facts may be lost
+}
+
+// rebuilding opens what a rebuild reads from, and closes it.
 type rebuilding struct {
 	cfg   Config
 	log   *slog.Logger
@@ -90,26 +104,26 @@ type rebuilding struct {
 	auditLog    audit.Log
 	embedder    embed.Embedder
 	generations generations
-	live        store.Store // nil where it cannot be read
-	made        draft
-	ingest      *ingest.Service
-	commits     *consolidator.Service
+	live        store.Store // nil where it cannot be opened
+	in          recovery.Inputs
+	work        *recovery.Rebuild
 
 	closers []closer
 	out     rebuilt
 }
 
-// rebuild builds the memory store anew beside the one that is there, and puts it in
-// its place unless check is set. Killed at any moment, it leaves one of the two,
-// whole. What is a file, or read from streams that are, must not be in use.
-func rebuild(ctx context.Context, cfg Config, log *slog.Logger, shown *progress, check bool) (out rebuilt, err error) {
+// rebuild builds the memory store anew beside the one that is there, and puts it
+// in its place unless mode.check is set. Killed at any moment, it leaves one of
+// the two, whole. Files of the data directory must not be in use. It returns a [*recovery.LossError] where the new store would have fewer
+// episodes or facts than mode.accept allows.
+func rebuild(ctx context.Context, cfg Config, log *slog.Logger, shown *progress, mode rebuildMode) (out rebuilt, err error) {
 	r := &rebuilding{cfg: cfg, log: log, shown: shown, embedder: local.New()}
 	defer func() { err = errors.Join(err, r.close()) }()
-	steps := []func(context.Context) error{r.openStreams, r.openLive, r.begin, r.copy, r.compare}
-	if check {
-		steps = append(steps, r.drop)
+	steps := []func(context.Context) error{r.openStreams, r.openLive}
+	if mode.check {
+		steps = append(steps, r.compare)
 	} else {
-		steps = append(steps, r.complete, r.replace)
+		steps = append(steps, r.copy, func(context.Context) error { return r.work.Accept(mode.accept) }, r.complete, r.resumeAudit, r.replace)
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -146,12 +160,13 @@ func (r *rebuilding) openStreams(ctx context.Context) (err error) {
 	return nil
 }
 
-// openOwn opens streams that are files, and lets nobody else in.
+// openOwn opens streams in the data directory and listens on no address. Missing
+// streams are made, empty, where there is a memory store.
 func openOwn(cfg Config, log *slog.Logger) (streams, error) {
 	dir := cfg.dataPath(natsDir)
-	if _, err := os.Stat(dir); os.IsNotExist(err) {
+	if _, err := os.Stat(dir); os.IsNotExist(err) && (cfg.Memory != backendFile || absent(cfg.dataPath(memoryFile))) {
 		return nil, &userError{fmt.Sprintf("data: %s holds no streams to build from", cfg.Data), err}
-	} else if err != nil {
+	} else if err != nil && !os.IsNotExist(err) {
 		return nil, err
 	}
 	own, err := broker.StartEmbedded(broker.EmbeddedConfig{Dir: dir, Private: true, Sync: broker.Sync(cfg.NATS.Sync), Logger: log})
@@ -161,147 +176,103 @@ func openOwn(cfg Config, log *slog.Logger) (streams, error) {
 	return own, nil
 }
 
-// openLive takes the digest of the store that is there. One that cannot be read
-// is why there is a rebuild.
-func (r *rebuilding) openLive(ctx context.Context) error {
-	var err error
-	if r.live, err = r.generations.live(ctx); err == nil {
-		if r.out.Live, err = store.Digest(ctx, r.live, memory.ExportFull); err != nil {
-			err = errors.Join(err, r.closeLive())
+// openLive opens the store that is there. That it cannot be read is why there is
+// a rebuild.
+func (r *rebuilding) openLive(ctx context.Context) (err error) {
+	js := r.streams.JetStream()
+	r.in = recovery.Inputs{
+		Begin: func(ctx context.Context) (recovery.Draft, error) { return r.generations.begin(ctx, r.embedder.Info()) },
+		Discard: func(ctx context.Context, made recovery.Draft) error {
+			return r.generations.discard(ctx, made)
+		},
+		Count: r.count, Episodes: pastOf(js), Holds: holdsEpisode(js), Journal: r.journal, Log: r.auditLog,
+		Ingest: r.cfg.Ingest, Consolidator: r.cfg.Consolidator, Embedder: r.embedder, Part: r.shown.part, Logger: r.log,
+	}
+	if r.in.Said, err = extent(ctx, js, topology.StreamEpisodes); err != nil {
+		return err
+	}
+	if r.in.Committed, err = extent(ctx, js, topology.StreamAudit); err != nil {
+		return err
+	}
+	live, err := r.generations.live(ctx)
+	switch {
+	case err == nil:
+		r.live, r.in.Live = live, live
+	case errors.Is(err, store.ErrDamaged):
+		r.in.LiveError, r.in.LiveDamaged = err, true
+	case errors.Is(err, errAbsent):
+		r.in.LiveError = err
+	default:
+		return err
+	}
+	r.work = recovery.New(r.in)
+	return nil
+}
+
+// extent is what a stream holds.
+func extent(ctx context.Context, js jetstream.JetStream, name string) (recovery.Extent, error) {
+	stream, err := js.Stream(ctx, name)
+	if err != nil {
+		return recovery.Extent{}, fmt.Errorf("look up stream %s: %w", name, err)
+	}
+	state := stream.CachedInfo().State
+	return recovery.Extent{First: state.FirstSeq, Last: state.LastSeq, Messages: state.Msgs}, nil
+}
+
+// holdsEpisode asks EPISODES for messages by their sequence.
+func holdsEpisode(js jetstream.JetStream) func(ctx context.Context, sequence uint64) (bool, error) {
+	return func(ctx context.Context, sequence uint64) (bool, error) {
+		stream, err := js.Stream(ctx, topology.StreamEpisodes)
+		if err != nil {
+			return false, fmt.Errorf("look up stream %s: %w", topology.StreamEpisodes, err)
 		}
-	}
-	if errors.Is(err, store.ErrDamaged) || errors.Is(err, errAbsent) {
-		r.out.LiveError = err.Error()
-		return nil
-	}
-	return err
-}
-
-func (r *rebuilding) closeLive() error {
-	live := r.live
-	r.live = nil
-	if live == nil {
-		return nil
-	}
-	return live.Close()
-}
-
-// begin opens an empty store beside.
-func (r *rebuilding) begin(ctx context.Context) (err error) {
-	if r.made, err = r.generations.begin(ctx, r.embedder.Info()); err != nil {
-		return err
-	}
-	r.ingest, err = ingest.New(r.cfg.Ingest, ingest.Deps{Episodes: r.made, Vectors: r.made, Embedder: r.embedder})
-	if err != nil {
-		return err
-	}
-	r.commits, err = consolidator.New(r.cfg.Consolidator, consolidator.Deps{
-		Applier: r.made, Facts: r.made, Outcomes: r.made, Journal: r.journal, Log: r.auditLog, Kept: r.auditLog, Logger: r.log,
-	})
-	return err
-}
-
-// copy stores what was said and applies what came of it.
-func (r *rebuilding) copy(ctx context.Context) error {
-	if err := r.copySaid(ctx); err != nil {
-		return err
-	}
-	step, end := r.shown.part("effects", r.messages(ctx, topology.StreamAudit))
-	applied, err := r.commits.Rebuild(ctx, r.journal, func() { step(1) })
-	end()
-	r.out.Effects, r.out.Scopes = applied.Effects, applied.Scopes
-	if err != nil {
-		return err
-	}
-	return r.made.Settle(ctx)
-}
-
-// copySaid reads EPISODES, and before it what EPISODES dropped since from the
-// store that is there: nobody else has it.
-func (r *rebuilding) copySaid(ctx context.Context) error {
-	past := pastOf(r.streams.JetStream())
-	begin, err := past.Begin(ctx)
-	if err != nil {
-		return err
-	}
-	step, end := r.shown.part("episodes", r.messages(ctx, topology.StreamEpisodes))
-	defer end()
-	if begin > 1 {
-		if err := r.resume(ctx, begin); err != nil {
-			return err
+		_, err = stream.GetMsg(ctx, sequence)
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
+			return false, nil
 		}
+		return err == nil, err
 	}
-	said, err := r.ingest.Rebuild(ctx, past, func() { step(1) })
-	r.out.Episodes += said
-	return err
-}
-
-// resume stores what EPISODES dropped before begin, as far as the live store has
-// it, and counts on behind the rest.
-func (r *rebuilding) resume(ctx context.Context, begin uint64) error {
-	if r.live == nil {
-		r.log.Warn("what EPISODES has dropped cannot be stored again", "before", begin)
-	} else if err := r.ingest.Adopt(ctx, r.live, func() { r.out.Episodes++ }); err != nil {
-		return err
-	}
-	return r.count(ctx)
-}
-
-// messages is how many a stream holds: what is about to be read.
-func (r *rebuilding) messages(ctx context.Context, name string) uint64 {
-	stream, err := r.streams.JetStream().Stream(ctx, name)
-	if err != nil {
-		return 0 // it is for show alone
-	}
-	return stream.CachedInfo().State.Msgs
 }
 
 func (r *rebuilding) compare(ctx context.Context) (err error) {
-	if r.out.Rebuilt, err = store.Digest(ctx, r.made, memory.ExportFull); err != nil || r.live == nil {
+	if r.out.Result, err = r.work.Compare(ctx); err != nil {
 		return err
 	}
-	r.out.Moved, err = ingest.Moved(ctx, r.live, r.made)
+	// Removing what was made takes as long as there is much of it, and is no part
+	// of closing.
+	return r.generations.discard(ctx, r.work.Release())
+}
+
+func (r *rebuilding) copy(ctx context.Context) (err error) {
+	r.out.Result, err = r.work.Make(ctx)
 	return err
 }
 
-// drop removes what was made only to be compared. That takes as long as there is
-// much of it, and is no part of closing.
-func (r *rebuilding) drop(ctx context.Context) error {
-	made := r.made
-	r.made = nil
-	return r.generations.discard(ctx, made)
+func (r *rebuilding) complete(ctx context.Context) error {
+	return r.work.Complete(ctx, func(ctx context.Context, made recovery.Draft, live store.Store) error {
+		return r.generations.inherit(ctx, made, live)
+	})
 }
 
-// complete adds what is no part of the comparison. Without vectors a store works
-// as well, and they follow: an embedder that is down stops nothing.
-func (r *rebuilding) complete(ctx context.Context) error {
-	if r.live != nil {
-		if err := r.generations.inherit(ctx, r.made, r.live); err != nil {
-			return err
-		}
+// resumeAudit lets AUDIT, if it was lost or cut short, go on behind the newest
+// effect that the new store has: an append names the sequence of its scope's
+// newest effect. What AUDIT still holds is in the audit log then.
+func (r *rebuilding) resumeAudit(ctx context.Context) error {
+	if r.out.AuditEnd <= r.in.Committed.Last {
+		return nil
 	}
-	stats, err := r.made.Stats(ctx)
-	if err != nil {
+	if _, err := r.work.FillLog(ctx); err != nil {
 		return err
 	}
-	step, end := r.shown.part("vectors", stats.VectorsPending)
-	err = r.ingest.EmbedAll(ctx, r.made.Settle, step)
-	end()
-	if err != nil && ctx.Err() == nil {
-		r.log.Warn("vectors follow later", "error", err)
-		err = nil
-	}
-	if err != nil {
-		return err
-	}
-	return r.made.Seal(ctx)
+	r.log.Warn("AUDIT lacks its end and goes on behind it; the audit log has what it held", "last", r.in.Committed.Last, "resumed_at", r.out.AuditEnd+1)
+	return r.journal.ResumeAt(ctx, r.out.AuditEnd+1)
 }
 
 // replace switches over. A broker's directory stays locked until it is done, so
 // that no other process begins to use the file in between.
 func (r *rebuilding) replace(ctx context.Context) (err error) {
-	made, live := r.made, r.live
-	r.made, r.live = nil, nil
+	made, live := r.work.Release(), r.live
+	r.live = nil
 	r.out.Kept, err = r.generations.promote(ctx, made, live)
 	r.out.Switched = err == nil
 	return err
@@ -316,10 +287,12 @@ func (r *rebuilding) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
 	var errs []error
-	if r.made != nil {
-		errs = append(errs, r.generations.discard(ctx, r.made))
+	if r.work != nil && r.work.Made() != nil {
+		errs = append(errs, r.generations.discard(ctx, r.work.Release()))
 	}
-	errs = append(errs, r.closeLive())
+	if r.live != nil {
+		errs = append(errs, r.live.Close())
+	}
 	for i := len(r.closers) - 1; i >= 0; i-- {
 		errs = append(errs, r.closers[i].close(ctx))
 	}

@@ -168,3 +168,30 @@ func (j *Journal) bind(ctx context.Context) (jetstream.Stream, error) {
 	j.stream = stream
 	return stream, nil
 }
+
+// ResumeAt lets AUDIT go on at a sequence above all that it holds, and drops what
+// it holds: it was lost, or cut short, and the sequences below are taken. It
+// changes nothing where AUDIT has come as far.
+func (j *Journal) ResumeAt(ctx context.Context, sequence uint64) error {
+	stream, err := j.bind(ctx)
+	if err != nil {
+		return fmt.Errorf("resume journal: %w", err)
+	}
+	info, err := stream.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("resume journal: %w", err)
+	}
+	if info.State.LastSeq+1 >= sequence {
+		return nil
+	}
+	if err := stream.Purge(ctx, jetstream.WithPurgeSequence(sequence)); err != nil {
+		return fmt.Errorf("resume journal at %d: %w", sequence, err)
+	}
+	if info, err = stream.Info(ctx); err != nil {
+		return fmt.Errorf("resume journal: %w", err)
+	}
+	if info.State.LastSeq+1 != sequence {
+		return fmt.Errorf("resume journal at %d: AUDIT ends at %d", sequence, info.State.LastSeq)
+	}
+	return nil
+}

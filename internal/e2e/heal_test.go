@@ -201,7 +201,8 @@ func (i *process) loggedUpTo() (last uint64) {
 }
 
 // TestP5TheLogStandsInForATrimmedStream: what AUDIT dropped is read from the
-// audit log, by a start and by a rebuild; what neither has is named.
+// audit log, by a start and by a rebuild; what neither has a rebuild copies from the
+// store, or names where that lacks it too.
 func TestP5TheLogStandsInForATrimmedStream(t *testing.T) {
 	t.Parallel()
 	i := start(t, t.TempDir())
@@ -243,11 +244,17 @@ func TestP5TheLogStandsInForATrimmedStream(t *testing.T) {
 	}
 
 	tamper(t, filepath.Join(i.data, "audit.db"), `DELETE FROM effects WHERE revision = 3`)
+	if out := rebuild(t, i.data, 1, "--check"); out.ScopesOnlyLive != 1 {
+		t.Errorf("check: %+v", out)
+	}
+	if out := rebuild(t, i.data, 0); out.ScopesOnlyLive != 1 || out.Live != out.Rebuilt || !out.Switched {
+		t.Errorf("rebuild: %+v", out)
+	}
 	gap := "scope default/user/ann/agent/assistant/: revision 3 is neither in AUDIT nor in the audit log; revision 4 follows"
-	refusedLast(t, gap, "rebuild", "--data", i.data)
 	lost := i.files()[0]
 	i.unlink()
 	write(t, lost, older)
+	refusedLast(t, gap, "rebuild", "--data", i.data)
 	i.begin()
 	if _, err := i.api.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), gap) {
 		t.Errorf("ready: %v, want %q", err, gap)

@@ -97,7 +97,7 @@ func remake(t *rapid.T, made *sqlite.Store, j *journal) consolidator.Rebuilt {
 	t.Helper()
 	c, err := consolidator.New(consolidator.Config{}, consolidator.Deps{Applier: made, Facts: made, Outcomes: made, Journal: j, Log: j})
 	must(t, err)
-	got, err := c.Rebuild(context.Background(), j, func() {})
+	got, err := c.Rebuild(context.Background(), j, func() {}, func(_ scope.Scope, err error) error { return err })
 	must(t, err)
 	must(t, made.Settle(context.Background()))
 	return got

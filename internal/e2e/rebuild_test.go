@@ -24,6 +24,8 @@ type rebuilt struct {
 	Switched                  bool
 	Kept                      string
 	LiveError                 string `json:"live_error"`
+	OnlyLive                  int    `json:"only_live"`
+	ScopesOnlyLive            int    `json:"scopes_only_live"`
 }
 
 // rebuild runs the command over the data directory of a stopped instance.

@@ -39,43 +39,85 @@ type Rebuilt struct {
 // reached is the revision that each scope has.
 type reached map[scope.Scope]uint64
 
+// rebuilding is one run of [Service.Rebuild].
+type rebuilding struct {
+	service *Service
+	out     Rebuilt
+	at      reached
+	heads   map[scope.Scope]uint64 // sequence of the newest effect that AUDIT holds
+	skipped map[scope.Scope]bool
+	lacking func(fact scope.Scope, err error) error
+}
+
 // Rebuild applies the effects that AUDIT holds and the store lacks, of all
-// scopes, read once in stream order, and calls read with each; what AUDIT
-// dropped comes from the audit log. It copies: the store is a function of the
-// effects. It returns a [*GapError] where neither has a revision, and
-// [ErrAhead] where the audit log has effects that AUDIT should have and has not.
-func (s *Service) Rebuild(ctx context.Context, tape audit.Tape, read func()) (Rebuilt, error) {
-	out, at := Rebuilt{}, reached{}
+// scopes, read once in stream order, and calls read with each. Effects that AUDIT
+// dropped or lost come from the audit log. Rebuild copies: the store is a
+// function of the effects.
+//
+// Where neither has a revision of a scope, Rebuild calls lacking with a
+// [*GapError]; where the audit log continues another history than AUDIT has, with
+// an error that wraps [ErrAhead]. If lacking returns nil, Rebuild leaves the rest
+// of that scope out; it returns any other error.
+func (s *Service) Rebuild(ctx context.Context, tape audit.Tape, read func(), lacking func(fact scope.Scope, err error) error) (Rebuilt, error) {
+	r := &rebuilding{
+		service: s, at: reached{}, heads: map[scope.Scope]uint64{}, skipped: map[scope.Scope]bool{}, lacking: lacking,
+	}
+	err := r.run(ctx, tape, read)
+	r.out.Scopes = len(r.at)
+	return r.out, err
+}
+
+func (r *rebuilding) run(ctx context.Context, tape audit.Tape, read func()) error {
 	for e, err := range decoded(ctx, tape) {
 		if err != nil {
-			return out, err
+			return err
 		}
-		if _, known := at[e.Data.Scope]; !known {
-			state, err := s.deps.Applier.State(ctx, e.Data.Scope)
-			if err != nil {
-				return out, fmt.Errorf("read state: %w", err)
+		fact := e.Data.Scope
+		if err := r.begin(ctx, fact); err != nil {
+			return err
+		}
+		if !r.skipped[fact] {
+			applied, err := r.service.reach(ctx, r.at, e)
+			if err := r.count(fact, len(applied), err); err != nil {
+				return err
 			}
-			at[e.Data.Scope] = state.Revision
 		}
-		applied, err := s.reach(ctx, at, e)
-		if err != nil {
-			return out, err
-		}
-		out.Effects += len(applied)
+		r.heads[fact] = e.Sequence
 		read()
 	}
-	more, err := s.rebuildDropped(ctx, tape, at)
-	out.Effects += more
-	out.Scopes = len(at)
-	if err != nil {
-		return out, err
+	if err := r.fromLog(ctx); err != nil {
+		return err
 	}
-	for fact := range at {
-		if err := s.deps.Applier.Advance(ctx, fact); err != nil {
-			return out, fmt.Errorf("advance scope %s: %w", fact, err)
+	for fact := range r.at {
+		if err := r.service.deps.Applier.Advance(ctx, fact); err != nil {
+			return fmt.Errorf("advance scope %s: %w", fact, err)
 		}
 	}
-	return out, nil
+	return nil
+}
+
+// begin looks up where a scope stands when it is first met.
+func (r *rebuilding) begin(ctx context.Context, fact scope.Scope) error {
+	if _, known := r.at[fact]; known {
+		return nil
+	}
+	state, err := r.service.deps.Applier.State(ctx, fact)
+	if err != nil {
+		return fmt.Errorf("read state: %w", err)
+	}
+	r.at[fact] = state.Revision
+	return nil
+}
+
+// count adds what was applied of a scope, and asks what to do about what is
+// missing.
+func (r *rebuilding) count(fact scope.Scope, applied int, err error) error {
+	r.out.Effects += applied
+	if errors.As(err, new(*GapError)) || errors.Is(err, ErrAhead) {
+		r.skipped[fact] = true
+		return r.lacking(fact, err)
+	}
+	return err
 }
 
 // readAhead is how many effects are decoded before it is their turn.
@@ -114,37 +156,50 @@ func decoded(ctx context.Context, tape audit.Tape) iter.Seq2[events.Event[events
 	}
 }
 
-// rebuildDropped applies what the audit log has of scopes of which AUDIT holds
-// nothing any more.
-func (s *Service) rebuildDropped(ctx context.Context, tape audit.Tape, at reached) (count int, err error) {
-	logged, err := s.logged(ctx)
+// fromLog applies what the audit log has beyond AUDIT: scopes that AUDIT holds
+// nothing of any more, and the ends that AUDIT lost.
+func (r *rebuilding) fromLog(ctx context.Context) error {
+	logged, err := r.service.logged(ctx)
 	if err != nil {
-		return 0, err
-	}
-	begin, err := tape.Begin(ctx)
-	if err != nil {
-		return 0, err
+		return err
 	}
 	for fact, sequence := range logged {
-		if _, known := at[fact]; known {
+		if r.skipped[fact] || sequence <= r.heads[fact] {
 			continue
 		}
-		if sequence >= begin {
-			return count, fmt.Errorf("%w: scope %s is at sequence %d in the audit log, and AUDIT holds nothing of it",
-				ErrAhead, fact, sequence)
+		if err := r.begin(ctx, fact); err != nil {
+			return err
 		}
-		state, err := s.deps.Applier.State(ctx, fact)
-		if err != nil {
-			return count, fmt.Errorf("read state: %w", err)
+		applied, err := 0, r.sameHistory(ctx, fact)
+		if err == nil {
+			var effects []events.EffectCommitted
+			effects, err = r.service.fill(ctx, r.at, fact, 0)
+			applied = len(effects)
 		}
-		at[fact] = state.Revision
-		applied, err := s.fill(ctx, at, fact, 0)
-		count += len(applied)
-		if err != nil {
-			return count, err
+		if err := r.count(fact, applied, err); err != nil {
+			return err
 		}
 	}
-	return count, nil
+	return nil
+}
+
+// sameHistory returns [ErrAhead] unless the audit log has the newest effect that
+// AUDIT holds of a scope, at the sequence at which AUDIT holds it.
+func (r *rebuilding) sameHistory(ctx context.Context, fact scope.Scope) error {
+	head, revision := r.heads[fact], r.at[fact]
+	if head == 0 || revision == 0 {
+		return nil
+	}
+	for e, err := range r.service.deps.Kept.Effects(ctx, fact, revision-1) {
+		if err != nil {
+			return err
+		}
+		if e.Data.Revision == revision && e.Sequence == head {
+			return nil
+		}
+		break
+	}
+	return fmt.Errorf("%w: scope %s: the audit log continues another history than revision %d of AUDIT", ErrAhead, fact, revision)
 }
 
 // logged is where the newest effect that the audit log has of each scope stands.

@@ -117,7 +117,7 @@ func TestRebuildReadsTheLogBehindATrimmedStream(t *testing.T) {
 			t.Parallel()
 			b, tp := trimmed(t, tc.begin, tc.log, tc.store)
 			read := 0
-			got, err := b.Rebuild(t.Context(), tp, func() { read++ })
+			got, err := b.Rebuild(t.Context(), tp, func() { read++ }, refuse)
 			if wantGap(t, tc.gap, err) {
 				return
 			}
@@ -154,16 +154,55 @@ func wantGap(t *testing.T, want *GapError, err error) bool {
 	return true
 }
 
-// TestRebuildNamesAuditThatIsBehind: what the audit log has and AUDIT should
-// have is no dropped effect.
-func TestRebuildNamesAuditThatIsBehind(t *testing.T) {
+// refuse ends a rebuild at the first scope that lacks effects.
+func refuse(_ scope.Scope, err error) error { return err }
+
+// TestRebuildReadsTheLogBehindAuditThatWasCutShort: the audit log has what AUDIT
+// should have and lacks. A start names it; a rebuild reads the log.
+func TestRebuildReadsTheLogBehindAuditThatWasCutShort(t *testing.T) {
 	t.Parallel()
 	b, tp := trimmed(t, 6, []uint64{1, 2, 3, 4, 5}, 0)
 	tp.begin = 2 // AUDIT dropped something, but not this
-	if _, err := b.Rebuild(t.Context(), tp, func() {}); !errors.Is(err, ErrAhead) {
-		t.Errorf("rebuild: %v", err)
-	}
 	if got, err := b.Heal(t.Context(), tp); !errors.Is(err, ErrAhead) || got.Ahead != 1 || got.Behind != 0 {
 		t.Errorf("heal: %+v, %v", got, err)
+	}
+	if got, err := b.Rebuild(t.Context(), tp, func() {}, refuse); err != nil || got.Effects != 5 || b.store.state.Revision != 5 {
+		t.Errorf("rebuild: %+v, %v, state %+v", got, err, b.store.state)
+	}
+}
+
+// TestRebuildGoesOnBehindTheEndOfAudit only where the audit log continues the
+// history that AUDIT has.
+func TestRebuildGoesOnBehindTheEndOfAudit(t *testing.T) {
+	t.Parallel()
+	for name, moved := range map[string]uint64{"same history": 0, "another history": 100} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, tp := trimmed(t, 1, []uint64{1, 2, 3, 4, 5}, 0)
+			b.journal.effects = b.journal.effects[:3]
+			for i := range b.journal.effects {
+				b.journal.effects[i].Sequence += moved
+			}
+			log := b.deps.Kept.(kept)
+			for i := range log {
+				if i > 2 {
+					log[i].Sequence += moved
+				}
+			}
+			left := 0
+			got, err := b.Rebuild(t.Context(), tp, func() {}, func(fact scope.Scope, err error) error {
+				if left++; fact != alice || !errors.Is(err, ErrAhead) {
+					t.Errorf("%s lacks %v", fact, err)
+				}
+				return nil
+			})
+			want, lacking := 5, 0
+			if moved > 0 {
+				want, lacking = 3, 1
+			}
+			if err != nil || got.Effects != want || left != lacking || b.store.state.Revision != uint64(want) {
+				t.Errorf("rebuilt %+v, %v, state %+v, %d left", got, err, b.store.state, left)
+			}
+		})
 	}
 }

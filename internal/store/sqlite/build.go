@@ -98,6 +98,20 @@ func (s *Store) CountFrom(ctx context.Context, fact scope.Scope, last uint64) er
 	})
 }
 
+// ResumeAt sets the revision of a fact scope in a file under construction: the
+// next effect is the one behind it.
+func (s *Store) ResumeAt(ctx context.Context, fact scope.Scope, revision uint64) error {
+	return s.write(ctx, func(w *writer) error {
+		row, err := w.makeScope(fact)
+		if err != nil {
+			return err
+		}
+		row.revision = revision
+		w.change(row)
+		return nil
+	})
+}
+
 // Seal drops what has expired, settles the rest and leaves a file under
 // construction whole in itself, without a log beside it, once the store is
 // closed.

@@ -1,0 +1,375 @@
+package recovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"palimpsest/internal/audit"
+	"palimpsest/internal/embed"
+	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/scope"
+	"palimpsest/services/consolidator"
+	"palimpsest/services/ingest"
+)
+
+// Draft is a memory store under construction. No process reads it.
+type Draft interface {
+	store.Store
+	// Settle returns once what was written so far can be read.
+	Settle(ctx context.Context) error
+	// Seal completes the store: it needs nothing beside it afterwards.
+	Seal(ctx context.Context) error
+	// ResumeAt sets the revision of a fact scope: the next effect is the one
+	// behind it.
+	ResumeAt(ctx context.Context, fact scope.Scope, revision uint64) error
+}
+
+// Past is EPISODES as it was read before.
+type Past interface {
+	ingest.Past
+	// Begin is the lowest sequence that EPISODES may hold.
+	Begin(ctx context.Context) (uint64, error)
+}
+
+// Journal is AUDIT.
+type Journal interface {
+	audit.Journal
+	audit.Tape
+}
+
+// Extent is what a stream holds: the sequences of its oldest and newest message
+// (the last one that it ever held, where it is empty), and how many there are.
+type Extent struct{ First, Last, Messages uint64 }
+
+// Inputs are what a rebuild reads from and how it makes a store.
+type Inputs struct {
+	// Live is the store to replace; nil where there is none, or it cannot be
+	// opened. LiveError says why; LiveDamaged that there is a store all the same.
+	Live        store.Store
+	LiveError   error
+	LiveDamaged bool
+	// Begin opens an empty store beside the live one, Discard removes it again.
+	Begin   func(ctx context.Context) (Draft, error)
+	Discard func(ctx context.Context, made Draft) error
+	// Count sets where each scope goes on counting, where EPISODES dropped
+	// episodes that are nowhere else. live may be nil.
+	Count func(ctx context.Context, said *ingest.Service, live store.Store, into Draft) error
+
+	Episodes Past
+	// Holds reports whether EPISODES holds a message at a sequence.
+	Holds     func(ctx context.Context, sequence uint64) (bool, error)
+	Journal   Journal
+	Log       audit.Log
+	Said      Extent // of EPISODES
+	Committed Extent // of AUDIT
+
+	Ingest       ingest.Config
+	Consolidator consolidator.Config
+	Embedder     embed.Embedder
+	// Part begins a part of the work of about total units. step counts some of
+	// them; end says that there are no more.
+	Part   func(name string, total uint64) (step func(n int), end func())
+	Logger *slog.Logger
+}
+
+// Result is what came of a rebuild.
+type Result struct {
+	Live      string `json:"live"` // digest, empty where the store cannot be read
+	LiveError string `json:"live_error,omitempty"`
+	Rebuilt   string `json:"rebuilt"`
+	Episodes  int    `json:"episodes"`
+	Effects   int    `json:"effects"`
+	Scopes    int    `json:"scopes"`
+	// Moved counts places of the live store with another episode, or none.
+	Moved int `json:"moved"`
+	// OnlyLive counts the episodes that only the live store has. ScopesOnlyLive
+	// counts the scopes of which it has effects that neither AUDIT nor the audit log
+	// has. A check leaves them out; a rebuild copies them.
+	OnlyLive       int `json:"only_live,omitempty"`
+	ScopesOnlyLive int `json:"scopes_only_live,omitempty"`
+	// Unreadable counts places of the live store that could not be read.
+	Unreadable int  `json:"unreadable,omitempty"`
+	Lost       Loss `json:"lost"`
+
+	// AuditEnd is the sequence of the newest effect that the rebuilt store has.
+	AuditEnd uint64 `json:"-"`
+}
+
+// Same reports whether the live store is what the streams make of it.
+func (r Result) Same() bool {
+	return r.Live == r.Rebuilt && r.Moved == 0 && r.OnlyLive == 0 && r.ScopesOnlyLive == 0
+}
+
+// Rebuild is one run of a rebuild.
+type Rebuild struct {
+	in   Inputs
+	log  *slog.Logger
+	made Draft
+	out  Result
+	// had are the counts of the live store, nil where it cannot count. whole says
+	// that all of its scopes were compared, lacks how many episodes the new one lacks.
+	had   *store.Stats
+	whole bool
+	lacks uint64
+
+	ingest  *ingest.Service
+	commits *consolidator.Service
+	gaps    map[scope.Scope]error // of scopes whose effects are not all there
+}
+
+// New returns a rebuild of in.
+func New(in Inputs) *Rebuild { return &Rebuild{in: in, log: in.Logger} }
+
+// Made is the store under construction, nil where there is none.
+func (r *Rebuild) Made() Draft { return r.made }
+
+// Release hands over the store under construction, which is the caller's then.
+func (r *Rebuild) Release() Draft {
+	made := r.made
+	r.made = nil
+	return made
+}
+
+// Compare makes a store of the streams and the audit log alone, and compares it
+// with the live one.
+func (r *Rebuild) Compare(ctx context.Context) (Result, error) {
+	err := r.run(ctx, false)
+	return r.out, err
+}
+
+// Make makes a store that has all that the streams, the audit log and the live
+// store have. Where an episode is in the live store alone, all of the live
+// store's episodes keep their places, and those that only EPISODES has come
+// behind them.
+func (r *Rebuild) Make(ctx context.Context) (Result, error) {
+	err := r.run(ctx, true)
+	return r.out, err
+}
+
+func (r *Rebuild) run(ctx context.Context, keep bool) error {
+	if err := r.digestLive(ctx); err != nil {
+		return err
+	}
+	begin, err := r.in.Episodes.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	adopting := begin > 1
+	if err := r.copy(ctx, adopting, keep); err != nil {
+		return err
+	}
+	if r.out.OnlyLive > 0 && !adopting && keep {
+		r.log.WarnContext(ctx, "EPISODES lacks episodes that the memory store has; they are copied from there", "episodes", r.out.OnlyLive)
+		only := r.out.OnlyLive
+		if err := r.in.Discard(ctx, r.Release()); err != nil {
+			return err
+		}
+		if err := r.copy(ctx, true, keep); err != nil {
+			return err
+		}
+		r.out.OnlyLive = only
+	}
+	return r.count(ctx)
+}
+
+// digestLive takes the counts and the digest of the live store, which may grow
+// from now on. A damaged store has none; its readable rows are copied all the
+// same.
+func (r *Rebuild) digestLive(ctx context.Context) (err error) {
+	if r.in.LiveError != nil {
+		r.out.LiveError = r.in.LiveError.Error()
+	}
+	if r.in.Live == nil {
+		return nil
+	}
+	stats, err := r.in.Live.Stats(ctx)
+	if err == nil {
+		r.had = &stats
+		r.out.Live, err = store.Digest(ctx, r.in.Live, memory.ExportFull)
+	}
+	return r.tolerate(err)
+}
+
+// tolerate notes that the live store is damaged; any other error is returned.
+func (r *Rebuild) tolerate(err error) error {
+	if errors.Is(err, store.ErrDamaged) {
+		r.out.LiveError = err.Error()
+		return nil
+	}
+	return err
+}
+
+// copy stores what was said, applies what came of it, and compares.
+func (r *Rebuild) copy(ctx context.Context, adopting, keep bool) (err error) {
+	r.out.Episodes, r.out.Effects, r.out.Scopes, r.out.Unreadable = 0, 0, 0, 0
+	if r.made, err = r.in.Begin(ctx); err != nil {
+		return err
+	}
+	r.ingest, err = ingest.New(r.in.Ingest, ingest.Deps{Episodes: r.made, Vectors: r.made, Embedder: r.in.Embedder})
+	if err != nil {
+		return err
+	}
+	r.commits, err = consolidator.New(r.in.Consolidator, consolidator.Deps{
+		Applier: r.made, Facts: r.made, Outcomes: r.made, Journal: r.in.Journal, Log: r.in.Log, Kept: r.in.Log, Logger: r.log,
+	})
+	if err != nil {
+		return err
+	}
+	for _, step := range []func() error{
+		func() error { return r.copySaid(ctx, adopting) },
+		func() error { return r.copyEffects(ctx) },
+		func() error { return r.copyRest(ctx, keep) },
+		func() error { return r.compare(ctx) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copySaid reads EPISODES, and before it the episodes of the live store, where
+// EPISODES does not have them all.
+func (r *Rebuild) copySaid(ctx context.Context, adopting bool) error {
+	step, end := r.in.Part("episodes", r.in.Said.Messages)
+	defer end()
+	if adopting {
+		if err := r.adopt(ctx); err != nil {
+			return err
+		}
+	}
+	said, err := r.ingest.Rebuild(ctx, r.in.Episodes, func() { step(1) })
+	r.out.Episodes += said
+	return err
+}
+
+func (r *Rebuild) adopt(ctx context.Context) error {
+	if r.in.Live == nil {
+		r.log.WarnContext(ctx, "episodes that EPISODES dropped are lost", "before", r.in.Said.First)
+	} else {
+		copied, err := adopt(ctx, r.in.Live, r.made, r.in.Said.Last, func() {})
+		r.out.Episodes += copied.Episodes
+		if err := r.tolerate(err); err != nil {
+			return err
+		}
+	}
+	err := r.in.Count(ctx, r.ingest, r.in.Live, r.made)
+	return r.tolerate(err)
+}
+
+func (r *Rebuild) copyEffects(ctx context.Context) error {
+	r.gaps = map[scope.Scope]error{}
+	step, end := r.in.Part("effects", r.in.Committed.Messages)
+	applied, err := r.commits.Rebuild(ctx, r.in.Journal, func() { step(1) }, func(fact scope.Scope, err error) error {
+		r.gaps[fact] = err
+		return nil
+	})
+	end()
+	r.out.Effects, r.out.Scopes = applied.Effects, applied.Scopes
+	if err != nil {
+		return err
+	}
+	return r.made.Settle(ctx)
+}
+
+// copyRest copies from the live store the scopes of which it has more effects
+// than AUDIT and the audit log have; without keep it counts them. It returns the
+// gap of a scope of which no other place has what is missing.
+func (r *Rebuild) copyRest(ctx context.Context, keep bool) error {
+	r.out.ScopesOnlyLive = 0
+	filled := map[scope.Scope]bool{}
+	if r.in.Live != nil {
+		err := each(ctx, r.in.Live, nil, func(fact scope.Scope, live memory.State) error {
+			only, err := r.onlyLive(ctx, fact, live, keep)
+			if only {
+				r.out.ScopesOnlyLive++
+				filled[fact] = true
+			}
+			return err
+		})
+		if err := r.tolerate(err); err != nil {
+			return fmt.Errorf("copy effects of the live store: %w", err)
+		}
+		if err := r.made.Settle(ctx); err != nil {
+			return err
+		}
+	}
+	for fact, gap := range r.gaps {
+		switch {
+		case filled[fact] && keep:
+			if err := r.commits.RollForward(ctx, fact); err != nil {
+				return err
+			}
+		case filled[fact]:
+		case errors.Is(gap, consolidator.ErrAhead):
+			r.log.WarnContext(ctx, "the audit log has another history of a scope than AUDIT, which counts", "scope", fact.String(), "error", gap)
+		default:
+			return gap
+		}
+	}
+	return r.made.Settle(ctx)
+}
+
+// onlyLive reports whether the live store has effects of a scope that are nowhere
+// else, and copies them if keep is set. AUDIT has those committed meanwhile.
+func (r *Rebuild) onlyLive(ctx context.Context, fact scope.Scope, live memory.State, keep bool) (bool, error) {
+	made, err := r.made.State(ctx, fact)
+	if err != nil || made.Revision >= live.Revision {
+		return false, err
+	}
+	if err := r.commits.RollForward(ctx, fact); err != nil && !errors.As(err, new(*consolidator.GapError)) {
+		return false, err
+	}
+	if err := r.made.Settle(ctx); err != nil {
+		return false, err
+	}
+	if keep {
+		return copyScope(ctx, r.in.Live, r.made, fact)
+	}
+	made, err = r.made.State(ctx, fact)
+	return made.Revision < live.Revision, err
+}
+
+func (r *Rebuild) compare(ctx context.Context) (err error) {
+	if r.out.Rebuilt, err = store.Digest(ctx, r.made, memory.ExportFull); err != nil || r.in.Live == nil {
+		return err
+	}
+	found, err := compare(ctx, r.in.Live, r.made, r.in.Holds)
+	r.out.Moved, r.out.OnlyLive, r.out.Unreadable = found.Moved, found.Lacking, found.Unreadable
+	r.lacks, r.whole = uint64(found.Lacking+found.Lost), err == nil
+	return r.tolerate(err)
+}
+
+// Complete adds what is no part of the comparison: what the live store has
+// beside the streams, by inherit, and vectors. Without vectors a store works as
+// well, and they follow: an embedder that is down stops nothing.
+func (r *Rebuild) Complete(ctx context.Context, inherit func(ctx context.Context, made Draft, live store.Store) error) error {
+	if r.in.Live != nil {
+		if err := r.tolerate(inherit(ctx, r.made, r.in.Live)); err != nil {
+			return err
+		}
+	}
+	stats, err := r.made.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	step, end := r.in.Part("vectors", stats.VectorsPending)
+	err = r.ingest.EmbedAll(ctx, r.made.Settle, step)
+	end()
+	if err != nil && ctx.Err() == nil {
+		r.log.WarnContext(ctx, "vectors follow later", "error", err)
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	return r.made.Seal(ctx)
+}
+
+// FillLog copies into the audit log what AUDIT holds and the log lacks.
+func (r *Rebuild) FillLog(ctx context.Context) (int, error) {
+	return r.commits.CatchUp(ctx, r.in.Journal, 0)
+}
