@@ -131,12 +131,31 @@ func merged(old, newer map[string]any) map[string]any {
 // union is all ids without repetitions, in order of appearance; nil for none.
 func union(lists ...[]string) []string {
 	var out []string
+	var seen map[string]bool // of out, once that is long
+	known := func(id string) bool {
+		if seen == nil {
+			return slices.Contains(out, id)
+		}
+		return seen[id]
+	}
 	for _, list := range lists {
 		for _, id := range list {
-			if !slices.Contains(out, id) {
-				out = append(out, id)
+			if known(id) {
+				continue
+			}
+			if out = append(out, id); len(out) == longUnion {
+				seen = make(map[string]bool, 2*longUnion)
+				for _, id := range out {
+					seen[id] = true
+				}
+			} else if seen != nil {
+				seen[id] = true
 			}
 		}
 	}
 	return out
 }
+
+// longUnion is from how many ids on a map finds one sooner than a comparison
+// with each: a fact that was said a thousand times has as many sources.
+const longUnion = 32

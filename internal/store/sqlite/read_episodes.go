@@ -55,14 +55,15 @@ func (s *Store) episodes(ctx context.Context, where string, args ...any) ([]memo
 	return list, err
 }
 
-// Episode implements [store.EpisodeReader].
+// Episode implements [store.EpisodeReader]. The plus keeps SQLite from walking
+// all episodes of the scope in order of their ordinals.
 func (s *Store) Episode(ctx context.Context, full scope.Scope, source, id string) (memory.Episode, error) {
 	scopeID, err := s.scopeID(ctx, full.Fact())
 	if err != nil {
 		return memory.Episode{}, err
 	}
 	list, err := s.episodes(ctx, ` WHERE e.scope_id = ?1 AND e.id = ?2 AND (?3 = '' OR e.source = ?3) AND p.session = ?4
-	  ORDER BY e.ordinal LIMIT 1`, scopeID, id, source, full.Session)
+	  ORDER BY +e.ordinal LIMIT 1`, scopeID, id, source, full.Session)
 	if err != nil {
 		return memory.Episode{}, err
 	}
@@ -78,7 +79,7 @@ func (s *Store) EpisodesByID(ctx context.Context, fact scope.Scope, ids []string
 	if err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	return s.episodes(ctx, ` WHERE e.scope_id = ? AND e.id IN (SELECT value FROM json_each(?)) ORDER BY e.ordinal`, scopeID, jsonList(ids))
+	return s.episodes(ctx, ` WHERE e.scope_id = ? AND e.id IN (SELECT value FROM json_each(?)) ORDER BY +e.ordinal`, scopeID, jsonList(ids))
 }
 
 // EpisodeRange implements [store.EpisodeReader].

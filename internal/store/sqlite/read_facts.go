@@ -209,10 +209,12 @@ func (s *Store) FactsByTriple(ctx context.Context, fact scope.Scope, ts []events
 	if err != nil || len(ts) == 0 {
 		return nil, err
 	}
-	// One search of the index for each triple, and one for what has no object.
+	// Each triple is looked up twice: with its object, and without one. The
+	// outer SELECT is there because SQLite looks up no row values in a compound: it
+	// would compare every version of every scope.
 	const row = ` FROM json_each(?2) AS q CROSS JOIN # AS x ON x.scope_id = ?1
 	  AND x.subject = q.value ->> 0 AND x.predicate = q.value ->> 1 AND x.object `
-	const rows = `(SELECT $` + row + `= q.value ->> 2 UNION SELECT $` + row + `IS NULL)`
+	const rows = `(SELECT * FROM (SELECT $` + row + `= q.value ->> 2 UNION SELECT $` + row + `IS NULL))`
 	facts := strings.NewReplacer("#", "facts", "$", "x.row").Replace(`f.row IN ` + rows)
 	versions := strings.NewReplacer("#", "versions", "$", "x.id, x.scope_id, x.revision").Replace(`(v.id, v.scope_id, v.revision) IN ` + rows)
 	return s.allVersions(ctx, facts, versions, scopeID, string(list))

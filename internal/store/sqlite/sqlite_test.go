@@ -27,8 +27,11 @@ func openAt(t testing.TB, cfg Config) *Store {
 
 func TestStore(t *testing.T) {
 	t.Parallel()
+	var plans planCheck
 	storetest.RunAll(t, func(t *testing.T) store.Store {
-		return openAt(t, Config{Path: filepath.Join(t.TempDir(), "memory.db"), Embedder: testEmbedder})
+		s := openAt(t, Config{Path: filepath.Join(t.TempDir(), "memory.db"), Embedder: testEmbedder})
+		t.Cleanup(func() { plans.check(t, s) })
+		return s
 	}, storetest.Options{
 		Dimensions: testEmbedder.Dimensions,
 		Reopen: func(t *testing.T, s store.Store) store.Store {
