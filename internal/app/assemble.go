@@ -22,6 +22,7 @@ import (
 	"palimpsest/internal/telemetry"
 	"palimpsest/services/consolidator"
 	"palimpsest/services/ingest"
+	"palimpsest/services/scheduler"
 )
 
 // closeLimit bounds the closing of what has drained.
@@ -49,7 +50,9 @@ type house struct {
 	handler              http.Handler
 	http                 *httpserver.Server
 
+	tracker      *pipeline.Tracker
 	ingest       *ingest.Service       // nil where it is no part
+	scheduler    *scheduler.Service    // nil where it is no part
 	consolidator *consolidator.Service // nil where it is no part
 	healing      healing
 }
