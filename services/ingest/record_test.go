@@ -183,8 +183,8 @@ func TestTimestamps(t *testing.T) {
 		"kept with its offset":    {noon.In(berlin), nil, "2026-03-01T13:00:00+01:00", false},
 		"years ago":               {time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC), nil, "1999-01-01T00:00:00Z", false},
 		"five minutes ahead":      {noon.Add(5 * time.Minute), nil, "2026-03-01T12:05:00Z", false},
-		"more is clamped":         {noon.Add(5*time.Minute + 1), nil, "2026-03-01T12:05:00Z", true},
-		"clamped with its offset": {noon.Add(time.Hour).In(berlin), nil, "2026-03-01T13:05:00+01:00", true},
+		"more is clamped":         {noon.Add(5*time.Minute + 1), nil, "2026-03-01T12:00:00Z", true},
+		"clamped with its offset": {noon.Add(time.Hour).In(berlin), nil, "2026-03-01T13:00:00+01:00", true},
 		"tz overrides":            {noon.In(berlin), "America/New_York", "2026-03-01T07:00:00-05:00", false},
 		"tz of an arrival":        {time.Time{}, "+05:45", "2026-03-01T17:45:00+05:45", false},
 	}

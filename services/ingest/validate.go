@@ -98,16 +98,18 @@ func arrival(m events.Meta) time.Time {
 	return m.Arrived
 }
 
-// happened resolves an episode's timestamp: its own, else its arrival; not
-// later than its arrival by more than MaxAhead; in the zone that metadata.tz
-// names, else with the offset it came with.
+// happened resolves an episode's timestamp: its own, or its arrival where it has
+// none or one that lies more than MaxAhead after its arrival; in the zone that
+// metadata.tz names, else with the offset it came with. A limit in place of the
+// arrival would make of a clock that runs ahead a fact that outranks what is said
+// next.
 func (c Config) happened(claimed, arrived time.Time, metadata map[string]any) (at time.Time, clamped bool, err error) {
 	at = claimed
 	if at.IsZero() {
 		at = arrived
 	}
-	if limit := arrived.Add(c.MaxAhead); at.After(limit) {
-		at, clamped = limit.In(at.Location()), true
+	if at.After(arrived.Add(c.MaxAhead)) {
+		at, clamped = arrived.In(at.Location()), true
 	}
 	if tz, ok := metadata[events.MetaTimezone].(string); ok {
 		loc, err := parseZone(tz)
