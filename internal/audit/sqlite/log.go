@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/gofrs/flock"
 	_ "modernc.org/sqlite" // the driver
@@ -44,6 +45,7 @@ type Log struct {
 	reads  *sql.DB
 	watch  *watch.Files
 
+	resting   *time.Timer // fires once nothing was written for a while
 	measuring sync.Mutex
 	measured  bool // every effect has its tally
 
@@ -93,15 +95,54 @@ func (l *Log) open(ctx context.Context, cfg Config) error {
 	if l.reads, err = sql.Open("sqlite", dsn(l.path, cfg.Full, true)); err != nil {
 		return fmt.Errorf("audit sqlite: open %s: %w", l.path, err)
 	}
+	l.reads.SetConnMaxIdleTime(idleTime)
 	if l.watch, err = watch.Start(l.path, l.path+"-wal"); err != nil {
 		return fmt.Errorf("audit sqlite: %w", err)
 	}
+	l.mu.Lock() // rest reads it
+	defer l.mu.Unlock()
+	l.resting = time.AfterFunc(restAfter, l.rest)
 	return nil
+}
+
+const (
+	// restAfter is how long nothing must have been written before the write-ahead
+	// log is copied into the file.
+	restAfter = time.Second
+	// idleTime is after how long a connection without a read gives its memory back.
+	idleTime = 15 * time.Second
+)
+
+// rest copies the write-ahead log into the file and truncates it. It never
+// blocks: while a read needs the log, it is repeated.
+func (l *Log) rest() {
+	if l.enter() != nil {
+		return
+	}
+	defer l.leave()
+	ctx, cancel := context.WithTimeout(context.Background(), restAfter)
+	defer cancel()
+	conn, err := l.writes.Conn(ctx)
+	if err != nil {
+		return
+	}
+	defer conn.Close() //nolint:errcheck // it goes back to the pool
+	var busy, logged, copied int
+	_, _ = conn.ExecContext(ctx, "PRAGMA busy_timeout = 0")
+	err = conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &logged, &copied)
+	_, _ = conn.ExecContext(context.WithoutCancel(ctx), "PRAGMA busy_timeout = "+busyTimeout)
+	_, _ = conn.ExecContext(context.WithoutCancel(ctx), "PRAGMA shrink_memory")
+	if err == nil && busy != 0 {
+		l.resting.Reset(restAfter)
+	}
 }
 
 // Gone is closed once the file was removed or replaced under the log, which can
 // no longer be written then; [Log.Ping] names the path.
 func (l *Log) Gone() <-chan struct{} { return l.watch.Gone() }
+
+// busyTimeout is in milliseconds.
+const busyTimeout = "10000"
 
 // dsn escapes the path, which may hold any character a file name can.
 func dsn(path string, full, reader bool) string {
@@ -110,7 +151,7 @@ func dsn(path string, full, reader bool) string {
 	if full {
 		synchronous = "full"
 	}
-	for _, p := range []string{"busy_timeout(10000)", "journal_mode(wal)", "synchronous(" + synchronous + ")", "secure_delete(on)"} {
+	for _, p := range []string{"busy_timeout(" + busyTimeout + ")", "journal_mode(wal)", "synchronous(" + synchronous + ")", "secure_delete(on)"} {
 		q.Add("_pragma", p)
 	}
 	if reader {
@@ -166,6 +207,9 @@ func (l *Log) Close() error {
 
 func (l *Log) release() error {
 	var errs []error
+	if l.resting != nil {
+		l.resting.Stop()
+	}
 	if l.watch != nil {
 		l.watch.Stop()
 	}

@@ -39,6 +39,7 @@ func (l *Log) Write(ctx context.Context, effects []events.Event[events.EffectCom
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("audit sqlite: commit: %w", err)
 	}
+	l.resting.Reset(restAfter)
 	return nil
 }
 

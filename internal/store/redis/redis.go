@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -72,13 +71,7 @@ func Reach(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	if err := explain(client.Ping(ctx).Err()); err != nil {
-		return err
-	}
-	if err := client.Do(ctx, "FT._LIST").Err(); err != nil && !strings.HasPrefix(err.Error(), "NOPERM ") {
-		return explain(err)
-	}
-	return nil
+	return explain(client.Ping(ctx).Err())
 }
 
 func (s *Store) open(ctx context.Context) error {

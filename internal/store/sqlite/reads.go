@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 )
 
 // reads is the pool of reading connections and their prepared statements. The
@@ -25,6 +26,9 @@ type reads struct {
 // maxReads is how many reads run at a time.
 const maxReads = 8
 
+// idleTime is after how long a connection without a read gives its memory back.
+const idleTime = 15 * time.Second
+
 // atMost bounds the rows of what is read all the time. SQLite plans for the very
 // number that is bound to a plain LIMIT ?, and so prepares the statement anew
 // whenever one is bound; through a sum it does not look.
@@ -32,6 +36,7 @@ const atMost = ` LIMIT ? + 0`
 
 func newReads(db *sql.DB) *reads {
 	db.SetMaxIdleConns(maxReads)
+	db.SetConnMaxIdleTime(idleTime)
 	return &reads{db: db, turns: make(chan struct{}, maxReads), by: map[string]*sql.Stmt{}}
 }
 

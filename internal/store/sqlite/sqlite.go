@@ -139,6 +139,13 @@ func (s *Store) connect(ctx context.Context) (*sql.Conn, error) {
 // follows no overflow pages.
 const pageBytes = "8192"
 
+const (
+	// busyTimeout is in milliseconds.
+	busyTimeout = "10000"
+	// logBytes is what is left of a log that grew beyond it, once it begins anew.
+	logBytes = "16777216"
+)
+
 // Gone is closed once the file was removed or replaced under the store, which
 // can no longer be written then; [Store.Ping] names the path.
 func (s *Store) Gone() <-chan struct{} { return s.watch.Gone() }
@@ -179,7 +186,7 @@ func (s *Store) release() error {
 func dsn(cfg Config, reader bool) string {
 	q := url.Values{}
 	add := func(p string) { q.Add("_pragma", p) }
-	add("busy_timeout(10000)")
+	add("busy_timeout(" + busyTimeout + ")")
 	if cfg.Building {
 		add("synchronous(off)")
 		add("wal_autocheckpoint(20000)")
@@ -187,13 +194,13 @@ func dsn(cfg Config, reader bool) string {
 		add("synchronous(" + cfg.Synchronous + ")")
 		add("wal_autocheckpoint(2000)")
 	}
-	add("journal_size_limit(67108864)")
+	add("journal_size_limit(" + logBytes + ")")
 	add("temp_store(memory)")
 	if reader {
 		add("query_only(1)")
-		add("cache_size(-8192)")
+		add("cache_size(-2048)")
 	} else {
-		add("cache_size(-65536)")
+		add("cache_size(-16384)")
 	}
 	u := url.URL{Scheme: "file", Path: filepath.ToSlash(cfg.Path), RawQuery: q.Encode()}
 	return u.String()

@@ -86,7 +86,13 @@ func (w *writer) loop(queue <-chan *job, done chan<- struct{}) {
 	if w.store.cfg.Building {
 		commit = w.build
 	}
-	for j := range queue {
+	rest := time.NewTimer(restAfter)
+	defer rest.Stop()
+	for {
+		j, more := w.await(queue, rest)
+		if !more {
+			break
+		}
 		group = append(group[:0], j)
 		group = drain(queue, group)
 		// Those whom the last commit woke get a chance to ask again.
@@ -109,6 +115,41 @@ func (w *writer) loop(queue <-chan *job, done chan<- struct{}) {
 		return nil
 	})
 	_ = w.conn.Close()
+}
+
+// restAfter is how long nothing must have been written before the log is copied
+// into the file.
+const restAfter = time.Second
+
+// await returns the next job; false once there will be none. Where none comes for
+// a while, the log is emptied in the meantime.
+func (w *writer) await(queue <-chan *job, rest *time.Timer) (j *job, more bool) {
+	rest.Reset(restAfter)
+	for {
+		select {
+		case j, more = <-queue:
+			return j, more
+		case <-rest.C:
+			if !w.rest() {
+				rest.Reset(restAfter)
+			}
+		}
+	}
+}
+
+// rest copies the log into the file, truncates it and frees the pages in memory.
+// It never blocks. It returns false while a read needs the log or a file under
+// construction is not settled.
+func (w *writer) rest() bool {
+	if w.draft.open {
+		return false
+	}
+	var busy, logged, copied int
+	_ = w.exec("PRAGMA busy_timeout = 0")
+	_, err := w.one("PRAGMA wal_checkpoint(TRUNCATE)", nil, &busy, &logged, &copied)
+	_ = w.exec("PRAGMA busy_timeout = " + busyTimeout)
+	_ = w.exec("PRAGMA shrink_memory")
+	return err != nil || busy == 0
 }
 
 func drain(queue <-chan *job, group []*job) []*job {
