@@ -28,7 +28,6 @@ var scenarios = []scenario{
 	{"SessionEnd", sessionEnd},
 	{"WaitAnswersWithOutcomes", waitAnswersWithOutcomes},
 	{"ReadYourWrites", readYourWrites},
-	{"AClockThatIsAhead", aheadClock},
 	{"FaultRunawayUpdates", runawayUpdates},
 	{"ReplayFollowsAndReportsCount", replayFollowsAndReportsCount},
 	{"TheCommandLine", theCommandLine},

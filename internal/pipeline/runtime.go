@@ -45,9 +45,7 @@ type Runtime struct {
 	mu       sync.Mutex
 	meters   []*meter
 	bindings []*binding
-	// advancing are the stages that can tell how far they are.
-	advancing []advancing
-	passed    map[string]*atomic.Uint64
+	passed   map[string]*atomic.Uint64
 }
 
 // New checks the configuration. It does not talk to the broker.
@@ -203,11 +201,6 @@ func (rt *Runtime) bindAll(ctx context.Context, services []Service) ([][]runner,
 			r, err := rt.bind(ctx, dir, service.Name(), stage)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", service.Name(), err)
-			}
-			if a, ok := r.(advancing); ok {
-				rt.mu.Lock()
-				rt.advancing = append(rt.advancing, a)
-				rt.mu.Unlock()
 			}
 			out[i] = append(out[i], r)
 		}

@@ -146,6 +146,7 @@ var streamFacets = []facet[jetstream.StreamConfig]{
 	{"bytes", func(c jetstream.StreamConfig) string { return bound(c.MaxBytes) }, false},
 	{"age", func(c jetstream.StreamConfig) string { return span(c.MaxAge) }, false},
 	{"replicas", func(c jetstream.StreamConfig) string { return strconv.Itoa(max(1, c.Replicas)) }, false},
+	{"compression", func(c jetstream.StreamConfig) string { return c.Compression.String() }, false},
 	{"description", func(c jetstream.StreamConfig) string { return c.Description }, false},
 }
 

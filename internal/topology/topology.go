@@ -120,8 +120,11 @@ type Stream struct {
 // by name and never create one.
 func Declare(cfg Config) Declaration {
 	cfg = cfg.withDefaults()
+	// JetStream compresses a block once it is full. Queues are mostly empty.
 	kept := func(name, noun string) jetstream.StreamConfig {
-		return stream(cfg, name, noun, jetstream.LimitsPolicy)
+		s := stream(cfg, name, noun, jetstream.LimitsPolicy)
+		s.Compression = jetstream.S2Compression
+		return s
 	}
 	queue := func(name, noun string) jetstream.StreamConfig {
 		return stream(cfg, name, noun, jetstream.WorkQueuePolicy)
