@@ -241,6 +241,14 @@ func TestPlanSettlesWhatWasHeld(t *testing.T) {
 		t.Errorf("late and overtaken: %s, %+v", diff, w.holds)
 	}
 
+	// The candidate left the buffer before, and was counted by the batch that held it.
+	b = batch()
+	b.Deltas = events.Deltas{noopAbout("d1", events.ReasonChurn, "f1", "e1")}
+	e = one(t, w.commit(t, w.input(b)))
+	if diff := cmp.Diff(events.Tally{Episodes: 3}, e.Tally); diff != "" {
+		t.Errorf("settled twice: %s", diff)
+	}
+
 	release := func(d events.Delta) events.DeltasDecided {
 		b := batch(d)
 		b.Command = &events.CommandRef{RequestID: "r", Op: events.OpReleaseDue}

@@ -30,7 +30,9 @@ func (p *planner) tally() events.Tally {
 		}
 	}
 	for id, f := range fates {
-		if _, waited := p.buffered[id]; waited || counted(b) {
+		_, ours := p.candidates[id]
+		// A candidate that left the buffer meanwhile was counted by the batch that held it.
+		if _, waited := p.buffered[id]; waited || !ours || counted(b) {
 			continue
 		}
 		t.Candidates++

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // ErrFull: the stream has no room for the message. It passes.
@@ -34,4 +35,27 @@ func Rejectf(code, field, format string, args ...any) error {
 func IsReject(err error) bool {
 	var r *rejected
 	return errors.As(err, &r)
+}
+
+// delayed marks an error as the reason to wait: nothing has failed.
+type delayed struct {
+	after time.Duration
+	err   error
+}
+
+func (d *delayed) Error() string { return d.err.Error() }
+func (d *delayed) Unwrap() error { return d.err }
+
+// Later gives the message back to the stream, to be delivered again after about
+// that long. It is not a failure: however often a handler returns it, the
+// message is not buried for it.
+func Later(after time.Duration, err error) error { return &delayed{after: after, err: err} }
+
+// Postponed returns how long a [Later] asks to wait.
+func Postponed(err error) (after time.Duration, ok bool) {
+	var d *delayed
+	if !errors.As(err, &d) {
+		return 0, false
+	}
+	return d.after, true
 }

@@ -71,7 +71,8 @@ func crashed(err error) bool {
 // nothing gets through the stage, a dependency is down, and an outage must cost
 // no message however long it is. Failures count only while others get through;
 // after MaxDeliveries of them the message is buried. A panic is always the
-// message's own fault, and is given back.
+// message's own fault, and is given back. What a handler postpones is given back
+// as well, and is no failure.
 //
 // A message may also kill the process. That shows in the broker's count, which
 // is why that is judged before the handler runs. But the count alone buries
@@ -95,6 +96,9 @@ func (c Config) judge(a attempt, jitter float64) verdict {
 		return verdict{action: actHandle}
 	case a.err == nil:
 		return c.try(a)
+	}
+	if after, ok := Postponed(a.err); ok {
+		return c.again(a, actNak, backoff(1, after, after, jitter))
 	}
 	delay := backoff(a.tries, c.RetryBase, c.RetryMax, jitter)
 	switch isPanic := crashed(a.err); {

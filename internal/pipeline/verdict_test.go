@@ -44,6 +44,8 @@ func TestJudge(t *testing.T) {
 		"outage":                          {attempt{handled: true, err: plain, deliveries: 1, tries: 1, strikes: 1}, actWait, ""},
 		"long outage":                     {attempt{handled: true, err: plain, deliveries: 1, tries: 900, strikes: 19}, actWait, ""},
 		"own fault too often":             {attempt{handled: true, err: plain, deliveries: 1, tries: 20, strikes: 20}, actBury, events.CodePoison},
+		"postponed":                       {attempt{handled: true, err: Later(time.Second, plain), deliveries: 1, tries: 1}, actNak, ""},
+		"postponed for the 500th time":    {attempt{handled: true, err: Later(time.Second, plain), deliveries: 500, tries: 500, strikes: 19}, actNak, ""},
 		"panic":                           {attempt{handled: true, err: &panicked{}, deliveries: 1, tries: 1, strikes: 1}, actNak, ""},
 		"panic, pinned":                   {attempt{handled: true, err: &panicked{}, deliveries: 1, tries: 1, strikes: 1, ordered: true}, actWait, ""},
 		"panic after many deliveries":     {attempt{handled: true, err: &panicked{}, deliveries: 60, tries: 60, strikes: 1, trials: 2, onTrial: true}, actNak, ""},

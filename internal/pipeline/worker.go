@@ -213,7 +213,7 @@ func (w *worker) work(d *delivery) next {
 		a.handled = true
 		o.Duration = time.Since(began)
 		w.dismiss(&a, in)
-		if a.err != nil {
+		if _, postponed := Postponed(a.err); a.err != nil && !postponed {
 			a.strikes = w.lanes.strike(d, crashed(a.err))
 		}
 		v = w.rt.cfg.judge(a, rand.Float64())

@@ -347,13 +347,17 @@ type DeltasDecided struct {
 	// no basis but where Asked is set.
 	Command *CommandRef `json:"command,omitempty"`
 	// Asked is the whole command, where it was decided on what is known and not
-	// only on the facts that it names: it is decided again if what it rests on
+	// only on the facts that it names: it is decided again if its footprint
 	// changed since the basis.
 	Asked *CommandRequested `json:"asked,omitempty"`
-	// Basis is the scope revision the batch was decided on; BasisSequence, set
-	// beside Asked, is where that revision stands in AUDIT.
+	// Basis is the scope revision the batch was decided on; BasisSequence is where
+	// that revision stands in AUDIT.
 	Basis         uint64 `json:"basis"`
 	BasisSequence uint64 `json:"basis_sequence,omitempty"`
+	// Footprint is what the decision looked at. Batches of versions before it was
+	// introduced have none, and are stale as soon as the scope has another
+	// revision than the basis.
+	Footprint *Footprint `json:"footprint,omitempty"`
 
 	SessionEnds []SessionEnd `json:"session_ends,omitempty"`
 	Episodes    []EpisodeRef `json:"episodes,omitempty"`
@@ -376,4 +380,19 @@ func (d DeltasDecided) Validate() error {
 		return d.Header.validate()
 	}
 	return d.Batch.validate()
+}
+
+// Footprint is what a decision looked at in the known facts of its scope. The
+// decision is stale if any of it changed since its basis, and stands whatever
+// else changed. The zero Footprint is that of a decision that looked at nothing.
+type Footprint struct {
+	// Facts maps the ids of facts to the revision that was read; 0 stands for an
+	// id that no fact had.
+	Facts map[string]uint64 `json:"facts,omitempty"`
+	// Hashes are the md5 of texts for which equal facts were looked up. Facts with
+	// similar texts were looked up for the candidates among them.
+	Hashes []string `json:"hashes,omitempty"`
+	// Keys are the subjects and predicates that were looked up, with an Object
+	// where only facts with that object, or of cardinality one, were.
+	Keys []Triple `json:"keys,omitempty"`
 }

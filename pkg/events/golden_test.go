@@ -114,3 +114,32 @@ func validate(t *testing.T, kind Kind, data []byte) {
 		t.Errorf("%s does not fit its schema: %v", kind, err)
 	}
 }
+
+// TestBatchWithoutFootprintIsRead: batches of the version before lie in the
+// stream when this one starts.
+func TestBatchWithoutFootprintIsRead(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("testdata", "golden", string(KindDeltasDecided)+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file goldenFile
+	if err := json.Unmarshal(text, &file); err != nil {
+		t.Fatal(err)
+	}
+	members := map[string]json.RawMessage{}
+	if err := json.Unmarshal(file.Body, &members); err != nil {
+		t.Fatal(err)
+	}
+	delete(members, "footprint")
+	delete(members, "basis_sequence")
+	body, err := json.Marshal(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	validate(t, KindDeltasDecided, body)
+	batch, err := DecodeData[DeltasDecided](Meta{Kind: KindDeltasDecided, Scope: samples()[0].meta.Scope.Fact()}, body)
+	if err != nil || batch.Data.Footprint != nil || batch.Data.Basis != 8 || len(batch.Data.Deltas) == 0 {
+		t.Errorf("read %+v, %v", batch.Data, err)
+	}
+}

@@ -105,7 +105,10 @@ func samples() []sample {
 			Session: "s/1", Reason: "was wrong", At: arrival(),
 		}),
 		sampleOf(DeltasDecided{
-			Batch: batch, Basis: 8, SessionEnds: ends, Episodes: refs, Deltas: sampleDeltas(),
+			Batch: batch, Basis: 8, BasisSequence: 61, Footprint: &Footprint{
+				Facts: map[string]uint64{"f-1": 3, "f-4": 0}, Hashes: []string{"d41d8cd98f00b204e9800998ecf8427e"},
+				Keys: []Triple{{Subject: "user", Predicate: "lives_in"}, {Subject: "user", Predicate: "likes", Object: "tea"}},
+			}, SessionEnds: ends, Episodes: refs, Deltas: sampleDeltas(),
 			Mentions: map[string][]Mention{"d-1": candidate.Entities}, Candidates: []Candidate{candidate},
 		}),
 		sampleOf(EffectCommitted{

@@ -39,9 +39,6 @@ func (s *Service) commit(ctx context.Context, in events.Event[events.DeltasDecid
 			return nil, nil
 		case old:
 			return s.settled(ctx, in, rolled)
-		case stale:
-			again, err := s.again(in.Data)
-			return append(rolled, again...), err
 		case ahead, unborn:
 			if waited {
 				return s.beyond(state, in.Data, rolled)
@@ -58,6 +55,11 @@ func (s *Service) commit(ctx context.Context, in events.Event[events.DeltasDecid
 		switch {
 		case errors.Is(err, store.ErrIncarnation):
 			return rolled, nil
+		case errors.Is(err, errStale):
+			if wait, ok := early(in); ok && len(rolled) == 0 {
+				return nil, pipeline.Later(wait, err)
+			}
+			return append(rolled, again(in.Data)), nil
 		case !errors.Is(err, audit.ErrConflict):
 			return append(rolled, outcomes...), err
 		}
@@ -70,7 +72,7 @@ func (s *Service) commit(ctx context.Context, in events.Event[events.DeltasDecid
 	if n := len(before); n > 1 && before[0] == before[n-1] {
 		return nil, stuck(in.Data.Scope, before[0])
 	}
-	return nil, errBusy
+	return nil, pipeline.Later(pause(1), errBusy)
 }
 
 // beyond settles a batch that is ahead of all that AUDIT holds. Of overlapping
@@ -85,25 +87,11 @@ func (s *Service) beyond(state memory.State, b events.DeltasDecided, rolled []ev
 		b.Basis, b.Incarnation, state.Revision, state.Incarnation)
 }
 
-// again sends the candidates of a stale batch back to be decided on what is
-// known now. Nothing of the rule can overtake them: its watermark has not moved.
-func (s *Service) again(b events.DeltasDecided) ([]events.Payload, error) {
-	if b.Stale >= s.cfg.Attempts {
-		return nil, pipeline.Rejectf(events.CodePoison, "basis",
-			"the scope changed under %d attempts to decide the range", b.Stale+1)
-	}
-	next := events.CandidatesExtracted{
-		Batch: b.Batch, SessionEnds: b.SessionEnds, Episodes: b.Episodes, Candidates: b.Candidates,
-	}
-	next.Attempt++
-	next.Stale++
-	return []events.Payload{next}, nil
-}
-
-// write plans the batch, appends each effect and applies it; again says that an
-// attempt was made before. It returns audit.ErrConflict where AUDIT has effects
-// that the row lacks.
-func (s *Service) write(ctx context.Context, in events.Event[events.DeltasDecided], state memory.State, again bool) ([]events.Payload, error) {
+// write plans the batch, appends each effect and applies it; retried says that
+// an attempt was made before. It returns errStale where the batch has to be
+// decided again, and audit.ErrConflict where AUDIT has effects that the row
+// lacks.
+func (s *Service) write(ctx context.Context, in events.Event[events.DeltasDecided], state memory.State, retried bool) ([]events.Payload, error) {
 	if in.Data.Command != nil {
 		known, err := s.known(ctx, in)
 		if err != nil || len(known) > 0 {
@@ -114,7 +102,7 @@ func (s *Service) write(ctx context.Context, in events.Event[events.DeltasDecide
 	if err != nil {
 		return nil, err
 	}
-	if again && in.Data.Command != nil {
+	if retried && in.Data.Command != nil {
 		if plan.Done, err = s.begun(ctx, in.Data); err != nil {
 			return nil, err
 		}
@@ -130,14 +118,11 @@ func (s *Service) write(ctx context.Context, in events.Event[events.DeltasDecide
 	if len(plan.Done) == 0 && gone(in.Data, plan.Held) {
 		plan.Conflict = "the candidate is no longer held"
 	} else if len(plan.Done) == 0 {
-		switch overtaken, err := s.overtaken(ctx, state, in.Data); {
+		switch stale, err := s.stale(ctx, state, in.Data); {
 		case err != nil:
 			return nil, err
-		case overtaken:
-			var next []events.Payload
-			if next, plan.Conflict = s.askAgain(in.Data); plan.Conflict == "" {
-				return next, nil
-			}
+		case stale:
+			return nil, errStale
 		}
 	}
 	effects, err := memory.Plan(plan)

@@ -91,31 +91,6 @@ func TestOldBatchIsAcked(t *testing.T) {
 	}
 }
 
-func TestStaleBasisIsDecidedAgain(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	if _, err := b.commit(t.Context(), turn(t, 1, 0, "f1")); err != nil {
-		t.Fatal(err)
-	}
-	in := turn(t, 2, 0, "f2")
-	out, err := b.commit(t.Context(), in)
-	if err != nil || len(out) != 1 {
-		t.Fatalf("out %v, err %v", out, err)
-	}
-	next, ok := out[0].(events.CandidatesExtracted)
-	if !ok || next.Attempt != 1 || next.Stale != 1 || next.Range != in.Data.Range || len(next.Candidates) != 1 || len(next.Episodes) != 1 {
-		t.Errorf("follow-up %+v", out[0])
-	}
-	in.Data.Attempt = 50 // issued again and again while something was down
-	if out, err := b.commit(t.Context(), in); err != nil || len(out) != 1 {
-		t.Errorf("out %v, err %v", out, err)
-	}
-	in.Data.Stale = 5
-	if _, err := b.commit(t.Context(), in); !pipeline.IsReject(err) {
-		t.Errorf("after 5 attempts: %v, want a reject", err)
-	}
-}
-
 func TestSkippedBatchMovesWatermark(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -176,9 +151,9 @@ func TestConflictIsJudgedAgain(t *testing.T) {
 	b := newBench(t)
 	other := benchOver(t, newStore(), b.journal)
 	b.journal.meanwhile = func() {
-		if _, err := other.commit(t.Context(), turn(t, 1, 0, "theirs")); err != nil {
-			t.Error(err)
-		}
+		theirs := turn(t, 1, 0, "theirs")
+		theirs.Data.Deltas = events.Deltas{add(t, like("theirs", "ours"))}
+		other.must(t, theirs)
 	}
 	in := turn(t, 1, 0, "ours")
 	in.Data.Rule = "sleep" // another rule: its range is not old, its basis is

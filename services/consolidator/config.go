@@ -8,10 +8,6 @@ import (
 
 // Config of the consolidator. A zero value stands for its default.
 type Config struct {
-	// Attempts is how often a range may be decided again because its basis went
-	// stale, before it is buried; a command, before it is told of a conflict.
-	// Default: 5.
-	Attempts int
 	// Conflicts bounds how often one delivery rolls its scope forward and is
 	// judged again, before it is left to a redelivery. Default: 8.
 	Conflicts int
@@ -27,7 +23,6 @@ type Config struct {
 
 // WithDefaults returns c with its default in each zero member.
 func (c Config) WithDefaults() Config {
-	c.Attempts = cmp.Or(c.Attempts, 5)
 	c.Conflicts = cmp.Or(c.Conflicts, 8)
 	c.SinkSize = cmp.Or(c.SinkSize, 1000)
 	c.SinkWait = cmp.Or(c.SinkWait, time.Second)
@@ -43,7 +38,6 @@ func (c Config) Validate() error {
 		name        string
 		value, most int64
 	}{
-		{"attempts", int64(c.Attempts), 1000},
 		{"conflicts", int64(c.Conflicts), 1000},
 		{"sink_size", int64(c.SinkSize), 100_000},
 		{"sink_wait", int64(c.SinkWait), int64(time.Minute)},

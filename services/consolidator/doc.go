@@ -2,7 +2,7 @@
 //
 //	deltas ─▶ AUDIT (the commit) ─▶ memory store, audit log
 //	   │
-//	   └─▶ candidates (decided on a basis that went stale: decided again)
+//	   └─▶ candidates, commands (what they were decided on changed: decided again)
 //
 // A batch becomes an effect, the effect is appended to AUDIT behind the one
 // that the scope's row knows, and only then applied to the store. A refused

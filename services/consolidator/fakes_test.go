@@ -318,7 +318,8 @@ func benchOver(t testing.TB, m *memoryStore, j *memoryJournal) *bench {
 	return &bench{Service: s, store: m, journal: j, log: log}
 }
 
-// turn is a decided batch over one episode, which adds one fact.
+// turn is a decided batch over one episode, which adds one fact. Its basis is
+// that of a scope whose every effect is one of the memoryJournal's.
 func turn(t testing.TB, n, basis uint64, factID string) events.Event[events.DeltasDecided] {
 	t.Helper()
 	episode := "e-" + factID
@@ -337,7 +338,8 @@ func turn(t testing.TB, n, basis uint64, factID string) events.Event[events.Delt
 			Header: events.Header{Scope: alice}, Rule: memory.RuleTurn,
 			Range: events.Range{From: n - 1, To: n}, Cause: events.CauseEvery,
 		},
-		Basis: basis, Deltas: events.Deltas{add}, Candidates: []events.Candidate{{ID: prov.CandidateID, EventTime: noon}},
+		Basis: basis, BasisSequence: 3 * basis, Footprint: &events.Footprint{Hashes: []string{memory.HashText(factID)}},
+		Deltas: events.Deltas{add}, Candidates: []events.Candidate{{ID: prov.CandidateID, Text: factID, EventTime: noon}},
 		Episodes: []events.EpisodeRef{{ID: episode, Ordinal: n, CorrelationID: "req-" + factID}},
 	}}
 	in.Meta = events.Meta{ID: "m-" + factID, Time: noon, Delivery: 1, Scope: alice, Kind: events.KindDeltasDecided}

@@ -14,7 +14,6 @@ type standing int
 const (
 	fresh  standing = iota // may be committed
 	old                    // its range was committed
-	stale                  // decided on rows that changed since
 	ahead                  // knows more than the row: the row may be behind
 	erased                 // the scope was erased since the work began
 	unborn                 // of an incarnation that the row does not know yet
@@ -25,7 +24,7 @@ const (
 // because it was issued again, there is nothing left to do.
 func (s *Service) standing(ctx context.Context, state memory.State, b events.DeltasDecided) (standing, error) {
 	found := judge(state, b)
-	if b.Cause != events.CauseLate || b.Range.Empty() || found != fresh && found != stale {
+	if b.Cause != events.CauseLate || b.Range.Empty() || found != fresh {
 		return found, nil
 	}
 	skipped, err := s.deps.Applier.Skipped(ctx, b.Scope, b.Rule)
@@ -40,8 +39,8 @@ func (s *Service) standing(ctx context.Context, state memory.State, b events.Del
 	return old, nil
 }
 
-// judge compares a batch with the scope's state. A batch that carries no delta
-// and no candidate depends on no basis.
+// judge compares a batch with the scope's row. It does not find a stale decision;
+// see [Service.stale].
 func judge(state memory.State, b events.DeltasDecided) standing {
 	switch {
 	case b.Incarnation < state.Incarnation:
@@ -64,13 +63,7 @@ func judge(state memory.State, b events.DeltasDecided) standing {
 	if b.Cause == events.CauseLate && b.Range.To > state.Watermarks[b.Rule] {
 		return ahead // what was buried has not been skipped yet
 	}
-	if len(b.Deltas) == 0 && len(b.Candidates) == 0 {
-		return fresh
-	}
-	switch {
-	case b.Basis < state.Revision:
-		return stale
-	case b.Basis > state.Revision:
+	if len(b.Deltas) > 0 && b.Basis > state.Revision {
 		return ahead
 	}
 	return fresh

@@ -252,7 +252,7 @@ func TestConfig(t *testing.T) {
 	if err := (Config{}).Validate(); err != nil {
 		t.Errorf("zero config: %v", err)
 	}
-	if err := (Config{Attempts: -1}).Validate(); err == nil {
+	if err := (Config{Conflicts: -1}).Validate(); err == nil {
 		t.Error("negative attempts pass")
 	}
 	if _, err := New(Config{}, Deps{}); err == nil {

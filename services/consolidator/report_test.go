@@ -52,17 +52,14 @@ func TestChurnIsReported(t *testing.T) {
 // release is the decision to take a candidate out of the held buffer.
 func release(t testing.TB, b *bench, request, hold string) events.Event[events.DeltasDecided] {
 	t.Helper()
-	in := remember(t, request, b.store.state, 0, tea)
-	in.Data.Command.Op, in.Data.Asked.Op, in.Data.Asked.Candidate = events.OpRelease, events.OpRelease, nil
-	in.Data.Asked.HoldID = hold
-	p := in.Data.Deltas[0].Provenance()
-	p.CandidateID = hold
-	in.Data.Candidates[0].ID = hold
-	add, err := events.NewAdd(p, in.Data.Deltas[0].(events.Add).Payload()) //nolint:forcetypeassert // remember made it
-	if err != nil {
-		t.Fatal(err)
-	}
-	in.Data.Deltas = events.Deltas{add}
+	p := provenanceOf("", events.ReasonNew)
+	p.ID, p.CandidateID, p.RequestID = "d-"+request, hold, request
+	f := tea
+	in := asked(b.decided("", made[events.Add](t)(events.NewAdd(p, events.FactPayload{Fact: &f}))))
+	in.ID, in.CorrelationID = "m-"+request, request
+	in.Data.Command.RequestID, in.Data.Asked.RequestID = request, request
+	in.Data.Command.Op, in.Data.Asked.Op, in.Data.Asked.HoldID = events.OpRelease, events.OpRelease, hold
+	in.Data.Candidates = []events.Candidate{{ID: hold, Text: tea.Text, EventTime: noon}}
 	return in
 }
 

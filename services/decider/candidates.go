@@ -12,34 +12,30 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// maxPasses bounds how often a batch is decided before it goes on: again where
-// the scope changed meanwhile, or where a fact that is to be replaced was not
-// there. The consolidator has the last word on both.
+// maxPasses bounds how often a batch is decided where a fact that is to be
+// replaced is not there: it may be about to be committed.
 const maxPasses = 3
 
 // decide handles one batch of candidates.
 func (s *Service) decide(ctx context.Context, in events.Event[events.CandidatesExtracted]) ([]events.Payload, error) {
+	before := uint64(0)
 	for pass := 1; ; pass++ {
-		before, err := s.deps.State.State(ctx, in.Data.Scope)
+		state, err := s.deps.State.State(ctx, in.Data.Scope)
 		if err != nil {
 			return nil, err
 		}
-		if in.Data.Incarnation < before.Incarnation {
+		if in.Data.Incarnation < state.Incarnation {
 			return nil, nil // the scope was erased since
 		}
-		out, refused, err := s.decideOn(ctx, in, before)
+		out, refused, err := s.decideOn(ctx, in, state)
 		if err != nil {
 			return nil, err
 		}
-		after, err := s.deps.State.State(ctx, in.Data.Scope)
-		if err != nil {
-			return nil, err
+		moved := pass == 1 || state.Revision != before
+		if len(refused) == 0 || pass == maxPasses || !moved {
+			return s.letters(in, out, refused)
 		}
-		moved := after.Revision != before.Revision
-		if pass < maxPasses && (moved || pass == 1 && len(refused) > 0) {
-			continue
-		}
-		return s.letters(in, out, refused)
+		before = state.Revision
 	}
 }
 
@@ -55,7 +51,8 @@ func (s *Service) decideOn(
 ) (events.DeltasDecided, []refusal, error) {
 	b := in.Data
 	out := events.DeltasDecided{
-		Batch: b.Batch, Basis: state.Revision, SessionEnds: b.SessionEnds, Episodes: b.Episodes, Candidates: b.Candidates,
+		Batch: b.Batch, Basis: state.Revision, BasisSequence: state.AuditSeq, Footprint: &events.Footprint{},
+		SessionEnds: b.SessionEnds, Episodes: b.Episodes, Candidates: b.Candidates,
 	}
 	if b.Skipped != "" || len(b.Candidates) == 0 {
 		return out, nil, nil
@@ -71,8 +68,9 @@ func (s *Service) decideOn(
 	if err != nil {
 		return out, nil, err
 	}
+	look := newTrail(lookup{s.deps, b.Scope, latest(in)})
 	known := decide.Known{
-		Scope: b.Scope, At: in.Time, Cause: in.ID, Lookup: lookup{s.deps, b.Scope, latest(in)},
+		Scope: b.Scope, At: in.Time, Cause: in.ID, Lookup: look,
 		Breaker: s.breaker(), Held: held,
 	}
 	decision, refused, err := reconcile(ctx, decider, passed, known)
@@ -86,6 +84,8 @@ func (s *Service) decideOn(
 		}
 		noops = append(noops, noop)
 	}
+	look.decided(passed)
+	out.Footprint = look.footprint()
 	out.Deltas, out.Mentions = slices.Concat(noops, decision.Deltas), decision.Mentions
 	return out, refused, nil
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"palimpsest/internal/decide"
 	"palimpsest/internal/decide/deterministic"
@@ -117,31 +119,78 @@ func TestEmptyAndSkippedBatchesGoOn(t *testing.T) {
 	}
 }
 
+// TestBasisIsReadBeforeTheLookups: a commit during the decision is a change since
+// its basis.
 func TestBasisIsReadBeforeTheLookups(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	s := open(t, f, Config{})
-	f.onState = func(call int) {
-		if call == 2 { // another rule commits while the first pass decides
-			commit(t, f, s, batch(says("e9", "likes", "tea", 1)))
-		}
+	f.onState = func(int) {
+		f.onState = nil
+		f.onLookup = func() { commit(t, f, s, batch(says("e9", "likes", "tea", 1))) }
 	}
 	out, _ := decided(t, s, batch(says("e1", "likes", "tea", 2)))
-	if diff := cmp.Diff([]string{"noop duplicate"}, kinds(out.Deltas)); diff != "" || out.Basis != 1 {
-		t.Errorf("decided on basis %d, want 1:\n%s", out.Basis, diff)
+	if out.Basis != 0 || out.Footprint == nil || f.mem.Revision() != 1 {
+		t.Errorf("decided on basis %d at revision %d, footprint %+v", out.Basis, f.mem.Revision(), out.Footprint)
+	}
+	if f.states != 2 { // one of them is that of the other batch
+		t.Errorf("the state was read %d times", f.states)
+	}
+}
+
+// TestFootprint is what the decisions of a batch looked at, and nothing else.
+func TestFootprint(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	s := open(t, f, Config{})
+	commit(t, f, s, batch(says("e9", "likes", "jazz", 1)))
+	home, hedged := says("e2", "lives_in", "Oslo", 2), says("e3", "likes", "milk", 3)
+	home.Cardinality, hedged.Hedged = events.One, true
+	home.Retracts = []events.Triple{{Subject: "user", Predicate: "works", Object: "Rome"}}
+	out, _ := decided(t, s, batch(says("e1", "likes", "tea", 2), home, hedged))
+	want := &events.Footprint{
+		Facts:  map[string]uint64{},
+		Hashes: []string{memory.HashText("The user likes tea."), memory.HashText("The user lives_in Oslo.")},
+		Keys: []events.Triple{
+			{Subject: "user", Predicate: "likes", Object: "tea"}, {Subject: "user", Predicate: "lives_in"},
+			{Subject: "user", Predicate: "works"},
+		},
+	}
+	slices.Sort(want.Hashes)
+	if diff := cmp.Diff(want, out.Footprint, cmpopts.IgnoreMapEntries(func(string, uint64) bool { return true })); diff != "" || out.Basis != 1 {
+		t.Errorf("basis %d, footprint (-want +got):\n%s", out.Basis, diff)
+	}
+	for id, revision := range out.Footprint.Facts {
+		if known, _ := f.mem.ByID(t.Context(), []string{id}); len(known) != 1 || known[0].Revision != revision {
+			t.Errorf("the footprint names %s at revision %d", id, revision)
+		}
+	}
+	silent, _ := decided(t, s, batch(hedged))
+	if diff := cmp.Diff(&events.Footprint{}, silent.Footprint, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("the footprint of a batch on which nothing is decided (-want +got):\n%s", diff)
+	}
+}
+
+// TestFirstAnswerCounts: a fact that was committed between two lookups is not
+// known at the revision that the second one shows.
+func TestFirstAnswerCounts(t *testing.T) {
+	t.Parallel()
+	look := newTrail(nil)
+	look.see([]string{"a", "b"}, []events.Fact{{ID: "a", Revision: 1}, {ID: "a", Revision: 2}})
+	look.see([]string{"a", "b"}, []events.Fact{{ID: "a", Revision: 3}, {ID: "b", Revision: 1}, {ID: "c", Revision: 4}})
+	if diff := cmp.Diff(map[string]uint64{"a": 2, "b": 0, "c": 4}, look.footprint().Facts); diff != "" {
+		t.Error(diff)
 	}
 }
 
 // commit decides a batch and makes it known.
 func commit(t *testing.T, f *fake, s *Service, in events.Event[events.CandidatesExtracted]) {
 	t.Helper()
-	hook := f.onState
-	f.onState = nil
+	f.onLookup = nil
 	out, _ := decided(t, s, in)
 	if _, err := f.mem.Commit(out, noon.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	f.onState = hook
 }
 
 func TestConflictBecomesADeadLetter(t *testing.T) {
@@ -172,8 +221,8 @@ func TestConflictBecomesADeadLetter(t *testing.T) {
 	if l := letters[1]; l.Code != events.CodeInvalidField || l.Field != "metadata.intent" {
 		t.Errorf("letter %+v", l)
 	}
-	if f.states != 4 {
-		t.Errorf("the state was read %d times, want 4: a conflict is decided again once", f.states)
+	if f.states != 2 {
+		t.Errorf("the state was read %d times, want 2: a conflict is decided again once", f.states)
 	}
 }
 

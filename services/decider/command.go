@@ -39,6 +39,10 @@ func (s *Service) command(ctx context.Context, in events.Event[events.CommandReq
 	if err != nil || o.moot {
 		return nil, err
 	}
+	if o.out.Asked != nil {
+		o.look.decided(o.out.Candidates)
+		o.out.Footprint = o.look.footprint()
+	}
 	return []events.Payload{o.out}, nil
 }
 
@@ -49,7 +53,7 @@ type order struct {
 	state memory.State // from before anything else was read
 	held  []events.Hold
 	at    time.Time
-	look  lookup
+	look  *trail
 	out   events.DeltasDecided
 	// moot: there is nothing to do, and nobody waits to be told.
 	moot bool
@@ -62,7 +66,7 @@ func (s *Service) newOrder(in events.Event[events.CommandRequested], state memor
 	if o.at.IsZero() {
 		o.at = in.Time
 	}
-	o.look = lookup{s.deps, in.Data.Scope, o.at}
+	o.look = newTrail(lookup{s.deps, in.Data.Scope, o.at})
 	o.out = events.DeltasDecided{
 		Batch:   events.Batch{Header: in.Data.Header, Rule: memory.RuleCommand, Cause: events.CauseRequest},
 		Command: &ref,

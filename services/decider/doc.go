@@ -12,6 +12,7 @@
 // there is room, or of a caller's, and is decided anew on what is known then.
 //
 // The decider only reads: the deltas it returns name the revision of the scope
-// they were decided on, and the consolidator sends back what was decided on an
-// older one. It may not write facts, publish or read the wall clock.
+// they were decided on and what the decision looked at (its footprint), and the
+// consolidator sends back what has changed since. It may not write facts,
+// publish or read the wall clock.
 package decider

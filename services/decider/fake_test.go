@@ -33,8 +33,10 @@ type fake struct {
 	incarnation uint64
 	// onState runs before each answer of State, with the number of the call.
 	onState func(call int)
-	states  int
-	err     error
+	// onLookup runs before each lookup by hash.
+	onLookup func()
+	states   int
+	err      error
 }
 
 func newFake() *fake { return &fake{mem: decidetest.NewMemory(owner)} }
@@ -58,6 +60,9 @@ func (f *fake) FactsByID(ctx context.Context, _ scope.Scope, ids []string) ([]st
 }
 
 func (f *fake) FactsByHash(ctx context.Context, _ scope.Scope, hashes []string) ([]store.Fact, error) {
+	if f.onLookup != nil {
+		f.onLookup()
+	}
 	return rows(f.mem.ByHash(ctx, hashes))
 }
 
