@@ -22,6 +22,7 @@ import (
 	"palimpsest/internal/telemetry"
 	"palimpsest/services/consolidator"
 	"palimpsest/services/ingest"
+	"palimpsest/services/scheduler"
 )
 
 // closeLimit bounds the closing of what has drained.
@@ -49,7 +50,9 @@ type house struct {
 	handler              http.Handler
 	http                 *httpserver.Server
 
+	tracker      *pipeline.Tracker
 	ingest       *ingest.Service       // nil where it is no part
+	scheduler    *scheduler.Service    // nil where it is no part
 	consolidator *consolidator.Service // nil where it is no part
 	healing      healing
 }
@@ -126,13 +129,40 @@ func (h *house) run(ctx context.Context, ready func()) error {
 		}
 	}()
 	group, running := errgroup.WithContext(ctx)
-	group.Go(func() error { return h.serve(running, ready) })
+	group.Go(func() error { return h.serveOnceThere(running, ready) })
 	group.Go(func() error { return h.http.Serve(running) })
 	err := group.Wait()
 	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, context.Canceled) {
 		err = cause
 	}
 	return errors.Join(err, h.close())
+}
+
+// serveOnceThere is serve for engines that were there when they were opened and
+// go away before the services run: it begins again, for awayLimit.
+func (h *house) serveOnceThere(ctx context.Context, ready func()) error {
+	ticker := time.NewTicker(awayAgain)
+	defer ticker.Stop()
+	running := false
+	for gone := (time.Time{}); ; {
+		began := time.Now()
+		err := h.serve(ctx, func() { running = true; ready() })
+		if err == nil || running || !away(err) {
+			return err
+		}
+		if gone.IsZero() || time.Since(began) > awayLimit {
+			gone = time.Now()
+			h.log.Warn("waiting for an engine that went away during the start", "error", err)
+		}
+		if time.Since(gone) > awayLimit {
+			return fmt.Errorf("wait for an engine that went away during the start: %w", err)
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }
 
 // close undoes what was opened, last first.

@@ -86,6 +86,9 @@ func openMemory(ctx context.Context, cfg Config, embedder embed.Info, now func()
 		to := cfg.redis()
 		to.Embedder, to.Now, to.Logger = embedder, now, log
 		err := await(ctx, log, "memory", cfg.Memory, func() error {
+			if err := redis.Reach(ctx, to); err != nil {
+				return err
+			}
 			opened, err := redis.Open(ctx, to)
 			if err == nil {
 				memory = opened
@@ -152,7 +155,7 @@ func openStreams(ctx context.Context, cfg Config, name string, log *slog.Logger)
 		defer cancel()
 		remote, err := broker.OpenRemote(ctx, to, topology.Declare(cfg.topology()))
 		if err != nil {
-			return nil, fmt.Errorf("nats.url: %s: %w", config.MaskURL(cfg.NATS.URL), err)
+			return nil, &engineError{"nats.url", unreached(ctx, cfg.NATS.URL, err)}
 		}
 		return remote, nil
 	}
@@ -181,12 +184,12 @@ func await(ctx context.Context, log *slog.Logger, setting, url string, open func
 	for {
 		err := open()
 		switch {
-		case err == nil || !away(err):
-			return err
-		case time.Since(began) > awayLimit:
-			return &userError{fmt.Sprintf("%s: %s cannot be reached: %v", setting, config.MaskURL(url), reason(err)), err}
+		case err == nil:
+			return nil
+		case !away(err) || time.Since(began) > awayLimit:
+			return &engineError{setting, err}
 		case !told:
-			log.Warn("waiting for a server", "setting", setting, "url", config.MaskURL(url), "error", err)
+			log.Warn("waiting for a server", "setting", setting, "url", config.MaskURL(url), "error", reason(err))
 			told = true
 		}
 		select {
@@ -200,5 +203,25 @@ func await(ctx context.Context, log *slog.Logger, setting, url string, open func
 // away reports whether err says that a server cannot be reached, or not yet
 // used.
 func away(err error) bool {
-	return errors.As(err, new(*net.OpError)) || errors.Is(err, store.ErrAway) || errors.Is(err, io.EOF)
+	for _, target := range []error{
+		store.ErrAway, io.EOF, io.ErrUnexpectedEOF,
+		broker.ErrNotConnected, nats.ErrNoResponders, nats.ErrTimeout, nats.ErrDisconnected, nats.ErrConnectionReconnecting,
+	} {
+		if errors.Is(err, target) {
+			return true
+		}
+	}
+	call := (*net.OpError)(nil)
+	return errors.As(err, &call) && call.Op != "listen"
+}
+
+// unreached is err, or why no server of a NATS takes a connection: the client
+// tries until its time is over, and does not say why.
+func unreached(ctx context.Context, urls string, err error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if refused := dialOne(ctx, urls); refused != nil {
+		return refused
+	}
+	return err
 }

@@ -14,7 +14,6 @@ import (
 
 	"palimpsest/internal/audit/clickhouse"
 	"palimpsest/internal/broker"
-	"palimpsest/internal/config"
 	"palimpsest/internal/store/redis"
 )
 
@@ -27,7 +26,7 @@ type configCheckCommand struct {
 
 // Run implements the command. It changes nothing anywhere.
 func (c *configCheckCommand) Run(inv *invocation) error {
-	cfg, settings, err := inv.configuration(nil)
+	cfg, _, err := inv.configuration(nil)
 	if err != nil {
 		return err
 	}
@@ -35,7 +34,7 @@ func (c *configCheckCommand) Run(inv *invocation) error {
 		return err
 	}
 	if !c.Offline {
-		if err := reachAll(inv.ctx, *cfg, settings); err != nil {
+		if err := reachAll(inv.ctx, *cfg); err != nil {
 			return err
 		}
 	}
@@ -44,28 +43,24 @@ func (c *configCheckCommand) Run(inv *invocation) error {
 
 // server is one that the configuration names.
 type server struct {
-	key, url string
-	reach    func(context.Context) error
+	key   string
+	reach func(context.Context) error
 }
 
 func (c Config) servers() (all []server) {
 	if c.NATS.URL != natsEmbedded {
-		all = append(all, server{"nats.url", c.NATS.URL, func(ctx context.Context) error {
+		all = append(all, server{"nats.url", func(ctx context.Context) error {
 			if err := dialOne(ctx, c.NATS.URL); err != nil {
 				return err
 			}
-			conn, err := broker.Connect(ctx, c.connection("palimpsest-check"))
-			if err == nil {
-				conn.Close()
-			}
-			return err
+			return broker.Reach(ctx, c.connection("palimpsest-check"))
 		}})
 	}
 	if c.Memory != backendFile {
-		all = append(all, server{"memory", c.Memory, func(ctx context.Context) error { return redis.Reach(ctx, c.redis()) }})
+		all = append(all, server{"memory", func(ctx context.Context) error { return redis.Reach(ctx, c.redis()) }})
 	}
 	if c.Audit != backendFile {
-		all = append(all, server{"audit", c.Audit, func(ctx context.Context) error { return clickhouse.Reach(ctx, c.clickHouse()) }})
+		all = append(all, server{"audit", func(ctx context.Context) error { return clickhouse.Reach(ctx, c.clickHouse()) }})
 	}
 	return all
 }
@@ -88,22 +83,17 @@ func dialOne(ctx context.Context, urls string) (err error) {
 	return err
 }
 
-// reachAll names each server that cannot be reached, with where its setting
-// stands.
-func reachAll(ctx context.Context, cfg Config, settings *config.Settings) error {
+// reachAll names each server that cannot be used, with the origin of its setting.
+func reachAll(ctx context.Context, cfg Config) error {
 	ctx, cancel := context.WithTimeout(ctx, checkLimit)
 	defer cancel()
-	origins := map[string]config.Origin{}
-	for _, s := range settings.All() {
-		origins[s.Key] = s.Origin
-	}
 	servers := cfg.servers()
 	errs := make([]error, len(servers))
 	var asked sync.WaitGroup
 	for i, s := range servers {
 		asked.Go(func() {
 			if err := s.reach(ctx); err != nil {
-				errs[i] = fmt.Errorf("%s: %s: %s cannot be reached: %w", origins[s.key], s.key, config.MaskURL(s.url), reason(err))
+				errs[i] = cfg.engineError(&engineError{s.key, err})
 			}
 		})
 	}

@@ -1,11 +1,17 @@
 package app
 
 import (
+	"bufio"
+	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/alicebob/miniredis/v2"
+	natsserver "github.com/nats-io/nats-server/v2/server"
 
 	"palimpsest/internal/broker/brokertest"
 )
@@ -36,10 +42,73 @@ func TestCheckReachesWhatIsNamed(t *testing.T) {
 	if code, out, complaint := call(t, "", environ, "--config", path, "config", "check", "--offline"); code != 0 || out != "ok\n" {
 		t.Errorf("offline: code %d, output %q, complaint %q", code, out, complaint)
 	}
-	env := brokertest.Start(t)
-	there := []string{"PALIMPSEST_NATS_URL=" + env.URL, "PALIMPSEST_DATA=" + t.TempDir()}
-	if code, out, complaint := call(t, "", there, "config", "check"); code != 0 || out != "ok\n" {
-		t.Errorf("a server that is there: code %d, output %q, complaint %q", code, out, complaint)
+	for name, c := range map[string]struct {
+		options natsserver.Options
+		want    string
+	}{
+		"with JetStream":    {natsserver.Options{JetStream: true, StoreDir: t.TempDir()}, ""},
+		"without JetStream": {natsserver.Options{}, "broker: no JetStream: the server runs without JetStream"},
+	} {
+		c.options.Host, c.options.Port, c.options.NoSigs, c.options.NoLog = "127.0.0.1", natsserver.RANDOM_PORT, true, true
+		url := brokertest.Serve(t, &c.options).ClientURL()
+		there := []string{"NATS_URL=" + url, "PALIMPSEST_DATA=" + t.TempDir()}
+		code, out, complaint := call(t, "", there, "config", "check")
+		if c.want == "" {
+			if code != 0 || out != "ok\n" {
+				t.Errorf("%s: code %d, output %q, complaint %q", name, code, out, complaint)
+			}
+			continue
+		}
+		for _, args := range [][]string{{"config", "check"}, {"up", "--data", t.TempDir(), "--http", "127.0.0.1:0"}} {
+			code, _, complaint := call(t, "", there, args...)
+			if want := "palimpsest: env NATS_URL: nats.url: " + url + ": " + c.want; code != exitError || !strings.HasPrefix(complaint, want) {
+				t.Errorf("%v %s: code %d, complaint %q, want %q", args, name, code, complaint, want)
+			}
+		}
+	}
+}
+
+// TestCheckRefusesARedisWithoutSearch, and so does a start.
+func TestCheckRefusesARedisWithoutSearch(t *testing.T) {
+	t.Parallel()
+	plain := miniredis.RunT(t)
+	environ := []string{"REDIS_URL=redis://" + plain.Addr()}
+	want := "palimpsest: env REDIS_URL: memory: redis://" + plain.Addr() + ": the server has no Query Engine (RediSearch), which Redis 8 has\n"
+	for _, args := range [][]string{
+		{"config", "check"},
+		{"up", "--data", t.TempDir(), "--http", "127.0.0.1:0", "--nats", "127.0.0.1:0"},
+	} {
+		if code, _, complaint := call(t, "", environ, args...); code != exitError || complaint != want {
+			t.Errorf("%v: code %d, complaint %q, want %q", args, code, complaint, want)
+		}
+	}
+}
+
+// TestStartNamesItsEngines and what chose them, also where one cannot be reached.
+func TestStartNamesItsEngines(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	dir := t.TempDir()
+	out, write := io.Pipe()
+	done := make(chan int, 1)
+	go func() {
+		done <- run(ctx, []string{"up", "--data", dir, "--http", "127.0.0.1:0", "--nats", "127.0.0.1:0"}, Terminal{
+			In: strings.NewReader(""), Out: write, Err: io.Discard, Environ: []string{"REDIS_URL=redis://:hunter2@127.0.0.1:1", "PALIMPSEST_AUDIT=sqlite"},
+		})
+	}()
+	lines := bufio.NewScanner(out)
+	for _, want := range []string{
+		"starts.", "broker     " + dir + "/nats   (default)", "memory     redis://:xxxxx@127.0.0.1:1   (env REDIS_URL)",
+		"audit log  " + dir + "/audit.db   (env PALIMPSEST_AUDIT)",
+	} {
+		if !lines.Scan() || !strings.HasSuffix(lines.Text(), want) {
+			t.Errorf("line %q, want %q", lines.Text(), want)
+		}
+	}
+	cancel()
+	if code := <-done; code != exitError {
+		t.Errorf("code %d", code)
 	}
 }
 

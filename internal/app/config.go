@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 
 	"palimpsest/internal/audit/clickhouse"
@@ -24,6 +25,8 @@ import (
 
 //go:embed embedded.yaml
 var embeddedYAML []byte
+
+const embeddedFile = "embedded.yaml"
 
 // Config is everything that a user can set. Each part lives with what it
 // configures; here they are only nested.
@@ -53,6 +56,26 @@ type Config struct {
 	Decider      decider.Config
 	Consolidator consolidator.Config
 	Query        query.Config
+
+	// origins say where the settings that name an engine come from.
+	origins map[string]config.Origin
+}
+
+// engineKeys are the settings that name an engine, in the order of a start.
+var engineKeys = []string{"nats.url", "memory", "audit"}
+
+// origin is where a setting that names an engine comes from; empty for a default.
+func (c Config) origin(key string) string {
+	origin := c.origins[key]
+	if origin == config.Default || strings.HasPrefix(string(origin), embeddedFile+":") {
+		return ""
+	}
+	return string(origin)
+}
+
+// engine is the URL that a setting names an engine by.
+func (c Config) engine(key string) string {
+	return map[string]string{"nats.url": c.NATS.URL, "memory": c.Memory, "audit": c.Audit}[key]
 }
 
 // NATS says which broker to use.
@@ -128,7 +151,7 @@ func (inv *invocation) configurationOf(sh shape, flags map[string]string) (*Conf
 	c := defaults()
 	settings := config.Of(&c)
 	if len(sh.parts) == len(parts) {
-		if err := settings.YAML("embedded.yaml", embeddedYAML); err != nil {
+		if err := settings.YAML(embeddedFile, embeddedYAML); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -152,6 +175,12 @@ func (inv *invocation) configurationOf(sh shape, flags map[string]string) (*Conf
 		}
 	}
 	c.complete()
+	c.origins = map[string]config.Origin{}
+	for _, s := range settings.All() {
+		if slices.Contains(engineKeys, s.Key) {
+			c.origins[s.Key] = s.Origin
+		}
+	}
 	return &c, settings, errors.Join(c.Validate(), sh.validate(c))
 }
 

@@ -94,6 +94,7 @@ func (h *house) serve(ctx context.Context, ready func()) error {
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	beside.Go(func() { h.keepWhole(ctx, healed) })
+	beside.Go(func() { h.track(ctx) })
 	return h.runtime.Run(ctx, h.services...)
 }
 

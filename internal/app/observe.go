@@ -47,6 +47,7 @@ func (h *house) watch() {
 	h.metrics.WatchStages(h.runtime.Stats)
 	h.metrics.WatchBacklog(h.runtime.Backlog)
 	h.metrics.WatchReady(h.ready)
+	h.metrics.WatchStalls(h.tracker.Stalls)
 	if own, ok := h.streams.(interface{ Space() (free, reserve int64) }); ok {
 		h.metrics.WatchDisk(own.Space) // the disk of a broker of others is theirs
 	}

@@ -1,14 +1,19 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"syscall"
 
+	"github.com/nats-io/nats.go"
+
 	"palimpsest/internal/audit"
 	"palimpsest/internal/broker"
+	"palimpsest/internal/config"
 	"palimpsest/internal/store"
 )
 
@@ -23,6 +28,9 @@ func plain(cfg Config, err error) error {
 			}
 		}
 		return false
+	}
+	if e := (*engineError)(nil); errors.As(err, &e) {
+		return cfg.engineError(e)
 	}
 	switch {
 	case err == nil || errors.As(err, new(*userError)):
@@ -46,13 +54,49 @@ func plain(cfg Config, err error) error {
 	return err
 }
 
-// reason is what the operating system said, without the call that failed.
+// reason is the cause of a failed call alone: the driver's words around it are
+// left out.
 func reason(err error) error {
 	var number syscall.Errno
 	if errors.As(err, &number) {
 		return number
 	}
+	if unknown := (*net.DNSError)(nil); errors.As(err, &unknown) {
+		return fmt.Errorf("lookup %s: %s", unknown.Name, unknown.Err)
+	}
+	if call := (*net.OpError)(nil); errors.As(err, &call) && call.Err != nil {
+		return call.Err
+	}
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("the server closed the connection")
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
+		return errors.New("the server does not answer")
+	}
 	return err
+}
+
+// engineError says what is wrong with an engine that a setting names.
+type engineError struct {
+	setting string
+	err     error
+}
+
+func (e *engineError) Error() string { return e.setting + ": " + e.err.Error() }
+
+func (e *engineError) Unwrap() error { return e.err }
+
+// engineError names the origin of the setting, the setting and the address.
+func (c Config) engineError(e *engineError) error {
+	where := ""
+	if origin := c.origin(e.setting); origin != "" {
+		where = origin + ": "
+	}
+	url := config.MaskURL(c.engine(e.setting))
+	if away(e.err) || errors.Is(e.err, context.DeadlineExceeded) {
+		return &userError{fmt.Sprintf("%s%s: %s cannot be reached: %v", where, e.setting, url, reason(e.err)), e.err}
+	}
+	return &userError{fmt.Sprintf("%s%s: %s: %v", where, e.setting, url, reason(e.err)), e.err}
 }
 
 // userError is an error in the words of the user.

@@ -176,5 +176,9 @@ func (inv *invocation) brokerOf(cfg *Config) (*nats.Conn, error) {
 	}
 	ctx, cancel := context.WithTimeout(inv.ctx, connectLimit)
 	defer cancel()
-	return broker.Connect(ctx, to)
+	conn, err := broker.Connect(ctx, to)
+	if err != nil && cfg.NATS.URL != natsEmbedded {
+		return nil, plain(*cfg, &engineError{"nats.url", unreached(ctx, cfg.NATS.URL, err)})
+	}
+	return conn, err
 }

@@ -3,10 +3,14 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"strings"
 	"time"
 
+	"palimpsest/internal/pipeline"
 	"palimpsest/pkg/api"
+	"palimpsest/services/scheduler"
 )
 
 // readyLimit bounds what one dependency may take to answer.
@@ -70,8 +74,9 @@ func (h *house) memoryReady(ctx context.Context) (map[string]any, error) {
 	}, err
 }
 
-// stagesReady tells what the stages hold; a stage through which nothing gets is
-// shown, and is the fault of a dependency that is shown as well.
+// stagesReady is an error while a stage has work and passes nothing. A single scope
+// that stands still, and work that waits for another attempt, are shown and are no
+// reason to send requests elsewhere.
 func (h *house) stagesReady(context.Context) (map[string]any, error) {
 	held := 0
 	var failing []string
@@ -81,7 +86,51 @@ func (h *house) stagesReady(context.Context) (map[string]any, error) {
 			failing = append(failing, s.Stage)
 		}
 	}
-	return map[string]any{"in_flight": held, "failing": failing}, nil
+	stalls := h.tracker.Stalls()
+	details := map[string]any{"in_flight": held, "failing": failing, "delayed": stalls.Delayed}
+	if stalls.ScopeCount > 0 {
+		details["stalled_scopes"], details["stalled_scope_count"] = stalls.Scopes, stalls.ScopeCount
+	}
+	if len(stalls.Stages) > 0 {
+		return details, fmt.Errorf("%w: %s", errStalled, strings.Join(stalls.Stages, ", "))
+	}
+	return details, nil
+}
+
+// errStalled: stages have work and have passed nothing for [pipeline.StallAfter].
+var errStalled = errors.New("stages stand still")
+
+// trackEvery is how often the stages are asked how far they are.
+const trackEvery = 3 * time.Second
+
+// track watches the progress of the stages until ctx ends.
+func (h *house) track(ctx context.Context) {
+	ticker := time.NewTicker(trackEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+		progress, err := h.runtime.Progress(ctx)
+		if err != nil {
+			h.log.Debug("ask for progress", "error", err) // the broker's check says it
+		}
+		if h.scheduler != nil {
+			progress = append(progress, overdue(h.scheduler.Late()))
+		}
+		h.tracker.Observe(progress)
+	}
+}
+
+// overdue tells of the scopes whose ticks are overdue, wherever they are held up.
+func overdue(late []scheduler.Late) pipeline.Progress {
+	p := pipeline.Progress{Service: "scheduler", Stage: "scheduler-overdue"}
+	for _, l := range late {
+		p.Scopes = append(p.Scopes, pipeline.BusyScope{Scope: l.Scope.String(), Since: l.Since})
+	}
+	return p
 }
 
 func ignoreClosed(err error) error {

@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"palimpsest/internal/audit"
+	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store"
 )
 
@@ -29,6 +32,41 @@ func TestReadinessNamesWhatIsWrong(t *testing.T) {
 		if !got.Checks[name].OK {
 			t.Errorf("%s: %+v", name, got.Checks[name])
 		}
+	}
+}
+
+// TestReadinessFollowsProgress: a stage that passes nothing makes the process
+// unready, and a scope that stands still does not.
+func TestReadinessFollowsProgress(t *testing.T) {
+	t.Parallel()
+	var clock atomic.Int64
+	now := func() time.Time { return time.Unix(clock.Load(), 0) }
+	h, stop := openAltered(t, loopback(t.TempDir()), func(*house) {}, func(h *house) {
+		h.tracker = pipeline.NewTracker(now, h.log)
+	})
+	defer stop()
+	healed(t, h)
+	p := pipeline.Progress{
+		Stage: "decider", Runnable: 1, Delayed: 2, Passed: 1, Scopes: []pipeline.BusyScope{{Scope: "p/ann", Since: now()}},
+	}
+	for range 4 {
+		h.tracker.Observe([]pipeline.Progress{p})
+		clock.Add(5)
+	}
+	got := h.ready(t.Context())
+	stages := got.Checks["stages"]
+	if got.Ready || stages.OK || stages.Error != "stages stand still: decider" {
+		t.Errorf("stalled: %+v", got)
+	}
+	p.Passed++
+	h.tracker.Observe([]pipeline.Progress{p})
+	got = h.ready(t.Context())
+	stages = got.Checks["stages"]
+	want := map[string]any{"delayed": map[string]uint64{"decider": 2}, "stalled_scopes": []string{"p/ann"}, "stalled_scope_count": 1}
+	delete(stages.Details, "in_flight")
+	delete(stages.Details, "failing")
+	if diff := cmp.Diff(want, stages.Details); !got.Ready || diff != "" {
+		t.Errorf("moves again: %+v\n(-want +got):\n%s", got, diff)
 	}
 }
 

@@ -4,11 +4,16 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/alecthomas/kong"
 
 	"palimpsest/internal/config"
+	"palimpsest/pkg/api"
 )
 
 type upCommand struct {
@@ -36,11 +41,86 @@ func (inv *invocation) serve(sh shape, flags map[string]string, greet func(io.Wr
 	}
 	log.Debug("configuration", "settings", settingsAttr(settings))
 	sh.warn(*cfg, log)
+	sh.announce(inv.term.Out, *cfg)
 	h, err := assemble(inv.ctx, sh, *cfg, log)
 	if err != nil {
 		return err
 	}
-	return h.run(inv.ctx, func() { greet(inv.term.Out, h) })
+	ctx, stop := context.WithCancel(inv.ctx)
+	var greeting sync.WaitGroup
+	defer greeting.Wait()
+	defer stop()
+	return h.run(inv.ctx, func() {
+		greeting.Go(func() { h.greet(ctx, inv.term.Out, greet) })
+	})
+}
+
+// announce prints the engines that a process is about to use, and what chose each.
+func (sh shape) announce(w io.Writer, c Config) {
+	title := version()
+	if len(sh.parts) == 1 {
+		title += " " + sh.name
+	}
+	_, _ = fmt.Fprintf(w, "Palimpsest %s starts.\n", title)
+	line := func(label, key, file string) {
+		what, origin := config.MaskURL(c.engine(key)), c.origin(key)
+		if what == natsEmbedded || what == backendFile {
+			what = c.dataPath(file)
+		}
+		if origin == "" {
+			origin = "default"
+		}
+		_, _ = fmt.Fprintf(w, "  %-9s  %s   (%s)\n", label, what, origin)
+	}
+	line("broker", "nats.url", natsDir)
+	line("memory", "memory", memoryFile)
+	if sh.auditLog() {
+		line("audit log", "audit", auditFile)
+	}
+}
+
+const (
+	// greetAgain is how often readiness is asked for at a start.
+	greetAgain = 100 * time.Millisecond
+	// greetPatience is how long a start may be unready before it prints why.
+	greetPatience = 2 * time.Second
+)
+
+// greet calls ready once the process is ready. If that takes long, it prints why
+// and where the process listens.
+func (h *house) greet(ctx context.Context, w io.Writer, ready func(io.Writer, *house)) {
+	ticker := time.NewTicker(greetAgain)
+	defer ticker.Stop()
+	began, told := time.Now(), false
+	for {
+		now := h.ready(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case now.Ready:
+			ready(w, h)
+			return
+		case !told && time.Since(began) > greetPatience:
+			told = true
+			h.tellUnready(w, now)
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (h *house) tellUnready(w io.Writer, now api.Readiness) {
+	_, _ = fmt.Fprintf(w, "Palimpsest %s is not ready yet.\n", version())
+	for _, name := range slices.Sorted(maps.Keys(now.Checks)) {
+		if check := now.Checks[name]; !check.OK {
+			_, _ = fmt.Fprintf(w, "  %s: %s\n", name, check.Error)
+			h.log.Error("not ready", "check", name, "error", check.Error)
+		}
+	}
+	_, _ = fmt.Fprintf(w, "  HTTP  %s   (readiness: /readyz)\n  NATS  %s\n", h.http.URL(), h.streams.ClientURL())
 }
 
 // greet says what is listened on and one command to try.

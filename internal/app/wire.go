@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"time"
 
 	"palimpsest/internal/broker"
 	"palimpsest/internal/decide"
@@ -35,6 +36,7 @@ func (h *house) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	h.tracker = pipeline.NewTracker(time.Now, h.log)
 	h.watch()
 	h.timed = h.timeBackends()
 	h.handler = httpserver.Status(version(), h.ready, h.metrics.Handler())
@@ -59,8 +61,9 @@ func (h *house) wireIngest() (_ pipeline.Service, err error) {
 	return h.ingest, err
 }
 
-func (h *house) wireScheduler() (pipeline.Service, error) {
-	return scheduler.New(h.cfg.Scheduler, scheduler.Deps{Schedule: h.timed.store, Episodes: h.timed.store, Now: h.now})
+func (h *house) wireScheduler() (_ pipeline.Service, err error) {
+	h.scheduler, err = scheduler.New(h.cfg.Scheduler, scheduler.Deps{Schedule: h.timed.store, Episodes: h.timed.store, Now: h.now})
+	return h.scheduler, err
 }
 
 func (h *house) wireExtractor() (pipeline.Service, error) {

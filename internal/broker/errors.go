@@ -15,6 +15,8 @@ var (
 	ErrNotRunning = errors.New("broker: not running")
 	// ErrNotConnected: the broker does not answer.
 	ErrNotConnected = errors.New("broker: not connected")
+	// ErrNoJetStream: the server, or the account on it, has no JetStream.
+	ErrNoJetStream = errors.New("broker: no JetStream")
 	// ErrNoQuorum: too few servers of a cluster are left for it to elect a leader.
 	ErrNoQuorum = errors.New("broker: no server leads")
 )

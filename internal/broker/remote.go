@@ -40,7 +40,8 @@ type Remote struct {
 
 // OpenRemote connects and makes sure that the declared streams and consumers are
 // there, as [Ensure] does. It tries until ctx ends, for a broker that is not
-// there yet. The error wraps [topology.ErrIncompatible] where what is there cannot be used.
+// there yet. The error wraps [ErrNoJetStream] where there is no JetStream, and
+// [topology.ErrIncompatible] where the streams that are there cannot be used.
 func OpenRemote(ctx context.Context, cfg ConnectConfig, decl topology.Declaration) (*Remote, error) {
 	conn, err := Connect(ctx, cfg)
 	if err != nil {
@@ -61,12 +62,15 @@ func OpenRemote(ctx context.Context, cfg ConnectConfig, decl topology.Declaratio
 }
 
 func (r *Remote) prepare(ctx context.Context, decl topology.Declaration) error {
-	if have := r.conn.ConnectedServerVersion(); older(have, oldestServer) {
-		return fmt.Errorf("%w: the server is version %s, and %s is needed", topology.ErrIncompatible, have, oldestServer)
+	if err := newEnough(r.conn); err != nil {
+		return err
 	}
 	refused := 0
 	for wait := ensureWait; ; wait *= 2 {
 		err := r.ensure(ctx, decl, wait)
+		if lacking := withoutJetStream(r.conn, err); lacking != nil {
+			return lacking
+		}
 		if errors.Is(err, topology.ErrIncompatible) {
 			refused++
 		}
@@ -79,6 +83,55 @@ func (r *Remote) prepare(ctx context.Context, decl topology.Declaration) error {
 			return err
 		}
 	}
+}
+
+// withoutJetStream returns an error that wraps [ErrNoJetStream] if err, which a
+// request to JetStream returned, says that there is none. A cluster says so too
+// while it starts, but its servers announce that they have it.
+func withoutJetStream(conn *nats.Conn, err error) error {
+	switch announced, _ := conn.ConnectedServerJetStream(); {
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+		return fmt.Errorf("%w: the account on the server is not enabled for JetStream", ErrNoJetStream)
+	case !announced && (errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, nats.ErrNoResponders)):
+		return fmt.Errorf("%w: the server runs without JetStream (nats-server -js)", ErrNoJetStream)
+	}
+	return nil
+}
+
+// Reach returns nil if a server answers that is new enough and has JetStream. It
+// changes nothing there.
+func Reach(ctx context.Context, cfg ConnectConfig) error {
+	conn, err := Connect(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := newEnough(conn); err != nil {
+		return err
+	}
+	js, err := NewJetStream(conn)
+	if err != nil {
+		return err
+	}
+	// A service may not be permitted to ask more than about the streams.
+	_, err = js.Stream(ctx, topology.StreamEpisodes)
+	if lacking := withoutJetStream(conn, err); lacking != nil {
+		return lacking
+	}
+	if errors.Is(conn.LastError(), nats.ErrPermissionViolation) {
+		return fmt.Errorf("%w: the login may not use it", ErrNoJetStream)
+	}
+	if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return fmt.Errorf("ask JetStream: %w", err)
+	}
+	return nil
+}
+
+func newEnough(conn *nats.Conn) error {
+	if have := conn.ConnectedServerVersion(); older(have, oldestServer) {
+		return fmt.Errorf("%w: the server is version %s, and %s is needed", topology.ErrIncompatible, have, oldestServer)
+	}
+	return nil
 }
 
 func (r *Remote) ensure(ctx context.Context, decl topology.Declaration, wait time.Duration) error {

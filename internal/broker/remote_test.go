@@ -127,3 +127,21 @@ func TestRemoteSaysThatItsServerIsGone(t *testing.T) {
 		t.Errorf("without a server: %v", err)
 	}
 }
+
+// TestServerWithoutJetStream is named at once, by a start and by a check.
+func TestServerWithoutJetStream(t *testing.T) {
+	t.Parallel()
+	srv := brokertest.Serve(t, &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})
+	to := broker.ConnectConfig{URL: srv.ClientURL(), Name: "test"}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err := broker.OpenRemote(ctx, to, declared)
+	for what, err := range map[string]error{"start": err, "check": broker.Reach(ctx, to)} {
+		if !errors.Is(err, broker.ErrNoJetStream) || ctx.Err() != nil {
+			t.Errorf("%s: %v, %v", what, err, ctx.Err())
+		}
+	}
+	if err := broker.Reach(ctx, broker.ConnectConfig{URL: others(t).ClientURL(), Name: "test"}); err != nil {
+		t.Errorf("a server with JetStream: %v", err)
+	}
+}

@@ -28,6 +28,7 @@ var scenarios = []scenario{
 	{"SessionEnd", sessionEnd},
 	{"WaitAnswersWithOutcomes", waitAnswersWithOutcomes},
 	{"ReadYourWrites", readYourWrites},
+	{"AClockThatIsAhead", aheadClock},
 	{"FaultRunawayUpdates", runawayUpdates},
 	{"ReplayFollowsAndReportsCount", replayFollowsAndReportsCount},
 	{"TheCommandLine", theCommandLine},

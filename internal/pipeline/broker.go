@@ -259,8 +259,10 @@ func (b *broker) bury(ctx context.Context, source string, cause events.Meta, l e
 		}
 	}
 	msg.Header.Set(jetstream.MsgIDHeader, id)
-	_, err = b.send(ctx, outgoing{msg: msg})
-	return err
+	if _, err = b.send(ctx, outgoing{msg: msg}); err != nil || !withheld(l) {
+		return err
+	}
+	return b.erase(ctx, l)
 }
 
 // standIn publishes what takes the place of a buried message.

@@ -43,6 +43,7 @@ func newLetter(service string, c conclusion, now time.Time) events.MessageBuried
 	if l.Reason == "" {
 		l.Reason = l.Code
 	}
+	withhold(&l)
 	if len(l.Data) > maxLetterData {
 		l.Data, l.Truncated = l.Data[:clippedData], true
 	}

@@ -45,7 +45,9 @@ type Runtime struct {
 	mu       sync.Mutex
 	meters   []*meter
 	bindings []*binding
-	passed   map[string]*atomic.Uint64
+	// advancing are the stages that can tell how far they are.
+	advancing []advancing
+	passed    map[string]*atomic.Uint64
 }
 
 // New checks the configuration. It does not talk to the broker.
@@ -201,6 +203,11 @@ func (rt *Runtime) bindAll(ctx context.Context, services []Service) ([][]runner,
 			r, err := rt.bind(ctx, dir, service.Name(), stage)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", service.Name(), err)
+			}
+			if a, ok := r.(advancing); ok {
+				rt.mu.Lock()
+				rt.advancing = append(rt.advancing, a)
+				rt.mu.Unlock()
 			}
 			out[i] = append(out[i], r)
 		}

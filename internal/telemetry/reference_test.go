@@ -64,6 +64,9 @@ func full(t *testing.T) *telemetry.Metrics {
 	m.WatchReady(func(context.Context) api.Readiness {
 		return api.Readiness{Checks: map[string]api.Check{"nats": {OK: true}, "memory": {}}}
 	})
+	m.WatchStalls(func() pipeline.Stalls {
+		return pipeline.Stalls{Stages: []string{"decider"}, ScopeCount: 4, Delayed: map[string]uint64{"extractor": 6}}
+	})
 	m.Observe(pipeline.Observation{
 		Service: "ingest", Stage: "ingest-00", Verdict: "bury", Code: "id_conflict", Redelivered: true, Panicked: true,
 		Duration: time.Millisecond, Waited: time.Second,
@@ -108,6 +111,9 @@ func TestMetricsAreServed(t *testing.T) {
 		`palimpsest_http_requests_total{code="404",method="GET",route="/v1/facts/{id}"} 1`,
 		`palimpsest_dependency_up{dependency="memory"} 0`,
 		`palimpsest_dependency_up{dependency="nats"} 1`,
+		`palimpsest_stalled_stages 1`,
+		`palimpsest_stalled_scopes 4`,
+		`palimpsest_delayed_messages{stage="extractor"} 6`,
 		`palimpsest_disk_reserve_bytes 10`,
 		"palimpsest_dead_letters 5",
 		`palimpsest_build_info{go_version="go1.`,

@@ -189,6 +189,21 @@ func (m *Metrics) WatchReady(ready func(context.Context) api.Readiness) {
 	}, up)
 }
 
+// WatchStalls adds what stands still, as the process last saw it.
+func (m *Metrics) WatchStalls(stalls func() pipeline.Stalls) {
+	stages := newGauge("stalled_stages", "Stages that have work and have passed nothing for 15 s.")
+	scopes := newGauge("stalled_scopes", "Scopes that have kept a handler for 15 s, or whose tick is overdue.")
+	delayed := newGauge("delayed_messages", "Messages that a stage holds for another attempt.", "stage")
+	m.watch(0, func(context.Context) ([]prometheus.Metric, error) {
+		s := stalls()
+		out := []prometheus.Metric{stages.of(float64(len(s.Stages))), scopes.of(float64(s.ScopeCount))}
+		for stage, n := range s.Delayed {
+			out = append(out, delayed.of(float64(n), stage))
+		}
+		return out, nil
+	}, stages, scopes, delayed)
+}
+
 // Ledger is what the sums of the ledger are made from.
 type Ledger interface {
 	store.Ledger

@@ -27,12 +27,16 @@ type arrow struct {
 	hears  []string // subjects beside its inbox
 }
 
-// arrows are those of the services. The consolidator looks whether what was said
+// arrows are those of the services. Ingest deletes incognito episodes, which no
+// stream may keep. The consolidator looks whether what was said
 // is stored before it heals, and ends the letters of effects that it handed to
 // the audit log after all. Query sends what it was asked to retry where
 // it came from, and reads the rest of a letter that was clipped there.
 var arrows = map[string]arrow{
-	"ingest":    {makes: []string{events.NounStored}, looks: []string{StreamEpisodes}, reads: []string{StreamEpisodes}},
+	"ingest": {
+		makes: []string{events.NounStored}, looks: []string{StreamEpisodes}, reads: []string{StreamEpisodes},
+		clears: []string{StreamEpisodes},
+	},
 	"scheduler": {makes: []string{events.NounTicks, events.NounCommands, events.NounEpisodes}},
 	"extractor": {makes: []string{events.NounCandidates}},
 	"decider":   {makes: []string{events.NounDeltas, events.NounCandidates}},

@@ -12,7 +12,7 @@ type Episode struct {
 	Role       string         `json:"role"`
 	Content    string         `json:"content"`
 	Timestamp  time.Time      `json:"timestamp" doc:"When it happened, with its UTC offset."`
-	Clamped    bool           `json:"clamped,omitempty" doc:"The publisher's timestamp lay in the future and was set to the arrival."`
+	Clamped    bool           `json:"clamped,omitempty" doc:"The publisher's timestamp lay more than 5 min after the arrival and was set to the arrival."`
 	ArrivedAt  time.Time      `json:"arrived_at"`
 	SourceNode string         `json:"source_node,omitempty"`
 	Metadata   map[string]any `json:"metadata,omitempty"`

@@ -26,7 +26,8 @@ type MessageBuried struct {
 	Causes      []string            `json:"causes,omitempty"` // the error chain, outermost first
 	Attempts    int                 `json:"attempts"`
 	Headers     map[string][]string `json:"headers,omitempty"`
-	// Data is the refused body, or its first 4 KiB where Truncated.
+	// Data is the refused body, or its first 4 KiB where Truncated; nothing of an
+	// incognito episode, whose Headers and SHA256 are left out too.
 	Data      []byte    `json:"data"`
 	Truncated bool      `json:"truncated,omitempty"`
 	Size      int       `json:"size"`   // bytes of the whole body

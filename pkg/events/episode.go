@@ -1,6 +1,7 @@
 package events
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -60,6 +61,21 @@ type EpisodeRecorded struct {
 	// the configured extraction prompt where it is not empty.
 	Request bool   `json:"request,omitempty"`
 	Prompt  string `json:"prompt,omitempty"`
+}
+
+// Incognito reports whether a message asks for [ModeIncognito]: a plain body, or
+// an envelope of CloudEvents. It looks at bodies that are refused too, so that
+// nothing else of them need be right.
+func Incognito(body []byte) bool {
+	type mode struct{ Mode any }
+	var m struct {
+		mode
+		Data   mode
+		Base64 []byte `json:"data_base64"`
+	}
+	// An error of one member leaves the others read.
+	_ = json.Unmarshal(body, &m)
+	return m.Mode == string(ModeIncognito) || m.Data.Mode == string(ModeIncognito) || len(m.Base64) > 0 && Incognito(m.Base64)
 }
 
 // Kind implements [Payload].

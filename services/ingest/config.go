@@ -16,8 +16,8 @@ type Config struct {
 	// the JSON of its metadata, in bytes. Defaults: 256 KiB and 16 KiB.
 	MaxContent  int
 	MaxMetadata int
-	// MaxAhead is how far behind its arrival an episode may claim to happen
-	// before it is clamped. Default: 5 min.
+	// MaxAhead is how long after its arrival an episode may claim to happen; a
+	// later time is set to the arrival. Default: 5 min.
 	MaxAhead time.Duration
 	// EmbedInterval is how often the store is asked for what lacks its vector;
 	// the question costs it one look into an index. Default: 50 ms.

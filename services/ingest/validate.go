@@ -21,7 +21,14 @@ func (c Config) validate(in events.Event[events.EpisodeRecorded]) (memory.Episod
 	d := in.Data
 	if d.Mode == events.ModeIncognito {
 		return memory.Episode{}, pipeline.Rejectf(events.CodeInvalidField, "mode",
-			"incognito episodes must not touch a stream: send them by request/reply or over HTTP")
+			"incognito is not offered; the episode was removed from the stream")
+	}
+	// Until a tick acts on them, they would be promises.
+	switch {
+	case d.Request:
+		return memory.Episode{}, pipeline.Rejectf(events.CodeInvalidField, "request", "request: is not offered")
+	case d.Prompt != "":
+		return memory.Episode{}, pipeline.Rejectf(events.CodeInvalidField, "prompt", "prompt: is not offered")
 	}
 	if err := c.checkSizes(d); err != nil {
 		return memory.Episode{}, err
@@ -46,8 +53,6 @@ func (c Config) validate(in events.Event[events.EpisodeRecorded]) (memory.Episod
 		Seq:           in.Sequence,
 		CorrelationID: in.CorrelationID,
 		Traceparent:   in.Traceparent,
-		Request:       d.Request,
-		Prompt:        d.Prompt,
 		Verbatim:      d.Infer != nil && !*d.Infer,
 	}, nil
 }
@@ -65,7 +70,6 @@ func (c Config) checkSizes(d events.EpisodeRecorded) error {
 		size, most int
 	}{
 		{"content", len(d.Content), c.MaxContent},
-		{"prompt", len(d.Prompt), c.MaxContent},
 		{"source_node", len(d.SourceNode), maxSourceNode},
 	} {
 		if f.size > f.most {
@@ -98,16 +102,18 @@ func arrival(m events.Meta) time.Time {
 	return m.Arrived
 }
 
-// happened resolves an episode's timestamp: its own, else its arrival; not
-// later than its arrival by more than MaxAhead; in the zone that metadata.tz
-// names, else with the offset it came with.
+// happened resolves an episode's timestamp: its own, or its arrival where it has
+// none or one that lies more than MaxAhead after its arrival; in the zone that
+// metadata.tz names, else with the offset it came with. A limit in place of the
+// arrival would make of a clock that runs ahead a fact that outranks what is said
+// next.
 func (c Config) happened(claimed, arrived time.Time, metadata map[string]any) (at time.Time, clamped bool, err error) {
 	at = claimed
 	if at.IsZero() {
 		at = arrived
 	}
-	if limit := arrived.Add(c.MaxAhead); at.After(limit) {
-		at, clamped = limit.In(at.Location()), true
+	if at.After(arrived.Add(c.MaxAhead)) {
+		at, clamped = arrived.In(at.Location()), true
 	}
 	if tz, ok := metadata[events.MetaTimezone].(string); ok {
 		loc, err := parseZone(tz)

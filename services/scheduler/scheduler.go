@@ -41,6 +41,7 @@ type Service struct {
 	agenda    agenda
 	lagging   lagging
 	resumed   resumed
+	late      late
 	handed    handed
 	swept     map[line]scope.Scope // the last one that a sweep put in each
 	announced announced

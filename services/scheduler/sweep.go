@@ -27,6 +27,7 @@ const maxSweepFailures = 16
 // need not wait until it is overdue.
 func (s *Service) sweep(ctx context.Context, now time.Time) ([]events.Payload, error) {
 	var out []events.Payload
+	s.relieve(ctx)
 	v := s.resumed.visit()
 	for _, r := range s.rules {
 		ticks, err := s.sweepRule(ctx, r, now, v, maxSweepTicks-len(out))

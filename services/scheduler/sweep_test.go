@@ -33,7 +33,7 @@ func TestSweepRepeatsWhatIsOverdue(t *testing.T) {
 	w := newWorld()
 	s := w.service(t, only(turn))
 	out, err := s.wake(t.Context(), w.say(alice, 2))
-	first := ticksOf(t, out, err)[0]
+	first, began := ticksOf(t, out, err)[0], w.clock()
 	w.say(alice, 3)
 	waits := []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute}
 	for i, wait := range waits {
@@ -51,6 +51,17 @@ func TestSweepRepeatsWhatIsOverdue(t *testing.T) {
 	}
 	if n := w.underWay("p"); n != 1 {
 		t.Errorf("%d claims under way, want 1", n)
+	}
+	late := []Late{{Scope: alice, Rule: first.Rule, Since: began.Add(time.Minute)}}
+	if diff := cmp.Diff(late, s.Late()); diff != "" {
+		t.Errorf("late (-want +got):\n%s", diff)
+	}
+	w.apply(first, false)
+	if _, err := s.sweep(t.Context(), w.clock()); err != nil {
+		t.Fatal(err)
+	}
+	if late := s.Late(); len(late) > 0 {
+		t.Errorf("late although settled: %+v", late)
 	}
 }
 

@@ -60,6 +60,7 @@ func (s *Service) tick(ctx context.Context, r rule, state memory.State, v visit)
 		}
 		return nil, nil
 	case claimLate:
+		s.late.note(claimed{state.Scope, r.ID}, now)
 		next := successor(standing, at.watermark, now, s.cfg.TickEpisodes)
 		return s.claim(ctx, r, state, at, standing, next)
 	}

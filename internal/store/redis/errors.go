@@ -15,6 +15,9 @@ import (
 // it had, which looks like a whole answer but for a warning.
 var errPartial = errors.New("the search was cut short by its timeout")
 
+// errNoSearch: the server lacks the module that searches.
+var errNoSearch = errors.New("the server has no Query Engine (RediSearch), which Redis 8 has")
+
 // explain brings an error of the driver to the contract's.
 func explain(err error) error {
 	if err == nil || errors.Is(err, goredis.Nil) {
@@ -35,8 +38,8 @@ func explain(err error) error {
 		err = fmt.Errorf("%w: %w", store.ErrAway, err)
 	case strings.Contains(text, "Timeout limit was reached"):
 		err = fmt.Errorf("%w: %w", errPartial, err)
-	case strings.Contains(text, "unknown command 'FT."):
-		err = fmt.Errorf("the server has no Query Engine, which Redis 8 brings along: %w", err)
+	case strings.Contains(text, "unknown command") && strings.Contains(text, "FT."):
+		return errNoSearch
 	case errors.Is(err, goredis.ErrClosed):
 		return store.ErrClosed
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -71,7 +72,13 @@ func Reach(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	return explain(client.Ping(ctx).Err())
+	if err := explain(client.Ping(ctx).Err()); err != nil {
+		return err
+	}
+	if err := client.Do(ctx, "FT._LIST").Err(); err != nil && !strings.HasPrefix(err.Error(), "NOPERM ") {
+		return explain(err)
+	}
+	return nil
 }
 
 func (s *Store) open(ctx context.Context) error {

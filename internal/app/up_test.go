@@ -1,0 +1,74 @@
+package app
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/scope"
+)
+
+// TestGreetingFollowsReadiness: a start that is not ready says why and where to
+// ask; it says that it is ready once it is.
+func TestGreetingFollowsReadiness(t *testing.T) {
+	t.Parallel()
+	h, stop := open(t, t.TempDir())
+	defer stop()
+	healed(t, h)
+	h.healing.set(nil, errors.New("two scopes are torn"))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	out, write := io.Pipe()
+	go func() {
+		h.greet(ctx, write, greet)
+		_ = write.Close()
+	}()
+	lines := bufio.NewScanner(out)
+	for _, want := range []string{"is not ready yet.", "  healed: two scopes are torn", "/readyz)", h.streams.ClientURL(), "is ready.", "/openapi.json)"} {
+		if want == "is ready." {
+			h.healing.set(nil, nil)
+		}
+		if !lines.Scan() || !strings.HasSuffix(lines.Text(), want) {
+			t.Errorf("line %q, want %q", lines.Text(), want)
+		}
+	}
+	_, _ = io.Copy(io.Discard, out)
+}
+
+// flaky is a store whose server is away for the first reads.
+type flaky struct {
+	store.Store
+	left *atomic.Int32
+}
+
+func (f flaky) Episode(ctx context.Context, s scope.Scope, source, id string) (memory.Episode, error) {
+	if f.left.Add(-1) >= 0 {
+		return memory.Episode{}, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	}
+	return f.Store.Episode(ctx, s, source, id)
+}
+
+// TestStartWaitsForAnEngineThatGoesAway after it was opened.
+func TestStartWaitsForAnEngineThatGoesAway(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	h, stop := open(t, data)
+	say(t, h, 1, 1)
+	stop()
+	left := &atomic.Int32{}
+	left.Store(2)
+	h, stop = openAltered(t, loopback(data), func(*house) {}, func(h *house) { h.store = flaky{h.store, left} })
+	defer stop()
+	if left.Load() >= 0 {
+		t.Error("nothing was read")
+	}
+	healed(t, h)
+}
