@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -25,5 +26,28 @@ func aheadClock(t *testing.T, i *instance) {
 	clamped := slices.IndexFunc(said, func(e api.Episode) bool { return e.Clamped })
 	if clamped < 0 || !said[clamped].Timestamp.Equal(said[clamped].ArrivedAt) || said[clamped].Content != "I live in Oslo." {
 		t.Errorf("%+v", said)
+	}
+}
+
+// knownID: a message whose id is stored with other content is refused while its
+// caller listens; the same message again is no conflict.
+func knownID(t *testing.T, i *instance) {
+	who := i.person("ann")
+	record := func(content string) (api.Written, error) {
+		return i.api.Record(t.Context(), api.Record{
+			Scope: api.ScopeOf(who), Messages: api.Messages{{ID: "m1", Content: content}}, Wait: true,
+		}, "")
+	}
+	for range 2 {
+		if w, err := record("I live in Oslo."); err != nil || w.Status != "done" {
+			t.Fatalf("%+v, %v", w, err)
+		}
+	}
+	_, err := record("I live in Bergen.")
+	wantProblem(t, "another text", err, http.StatusConflict, api.CodeIDConflict)
+	i.settled(of(who), 1)
+	wantOne(t, i.facts(of(who)), "Oslo")
+	if letters := i.buried(0); len(letters) > 0 {
+		t.Errorf("dead letters: %+v", letters)
 	}
 }

@@ -29,6 +29,7 @@ var scenarios = []scenario{
 	{"WaitAnswersWithOutcomes", waitAnswersWithOutcomes},
 	{"ReadYourWrites", readYourWrites},
 	{"AClockThatIsAhead", aheadClock},
+	{"AKnownIDWithOtherContent", knownID},
 	{"FaultRunawayUpdates", runawayUpdates},
 	{"ReplayFollowsAndReportsCount", replayFollowsAndReportsCount},
 	{"TheCommandLine", theCommandLine},

@@ -15,6 +15,7 @@ const (
 	CodeNotFound            = "not_found"
 	CodeMethodNotAllowed    = "method_not_allowed"
 	CodeFactConflict        = "fact_conflict"
+	CodeIDConflict          = "id_conflict"
 	CodeBodyTooLarge        = "body_too_large"
 	CodeNotRetriable        = "not_retriable"
 	CodeIdempotencyMismatch = "idempotency_mismatch"

@@ -51,6 +51,9 @@ func (s *Service) record(ctx context.Context, in *recordInput) (*written, error)
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
+	if err := s.checkRepeats(ctx, said); err != nil {
+		return nil, err
+	}
 	said.wait, said.most = body.Wait || in.Wait, most
 	out, err := s.once(ctx, project, "POST /v1/episodes", in.Key, in.RawBody, func(a attempt) (*written, error) {
 		return s.publishRecord(ctx, a.correlation, said)

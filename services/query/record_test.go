@@ -176,7 +176,7 @@ func TestRecordWaitsForKnownMessages(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	full := noraBody.In("default")
-	r.store.put(memory.Episode{ID: "m1", Source: source, Scope: full, Content: "a", CorrelationID: "earlier"})
+	r.store.put(memory.Episode{ID: "m1", Source: source, Scope: full, Role: events.RoleUser, Mode: events.ModePersistent, Content: "a", CorrelationID: "earlier"})
 	r.store.settle("default", events.Outcome{CorrelationID: "earlier", Rule: "turn", EpisodeIDs: []string{"m1"}, Results: []events.Result{{Event: events.ChangeAdd}}})
 	out, err := r.client.Record(t.Context(), api.Record{Scope: noraBody, Messages: api.Messages{{ID: "m1", Content: "a"}}, Wait: true}, "")
 	if err != nil || out.Status != "done" || len(out.Results) != 1 {
