@@ -77,6 +77,10 @@ func (c Config) connection(name string) broker.ConnectConfig {
 	}
 }
 
+// checkAfter is when a file of the memory store is checked for damage: a start has
+// the machine for itself before.
+const checkAfter = 2 * time.Second
+
 // openMemory opens the memory store that the configuration names. gone is closed
 // when a file of it vanishes; nil where it has none.
 func openMemory(ctx context.Context, cfg Config, embedder embed.Info, now func() time.Time, log *slog.Logger) (
@@ -103,6 +107,7 @@ func openMemory(ctx context.Context, cfg Config, embedder embed.Info, now func()
 	}
 	file, err := sqlite.Open(ctx, sqlite.Config{
 		Path: cfg.dataPath(memoryFile), Synchronous: synchronous, Embedder: embedder, Now: now, Logger: log,
+		CheckAfter: checkAfter,
 	})
 	if err != nil {
 		return nil, nil, err

@@ -65,7 +65,7 @@ func checked(ctx context.Context, ask func(context.Context) (map[string]any, err
 
 func (h *house) memoryReady(ctx context.Context) (map[string]any, error) {
 	if err := h.store.Ping(ctx); err != nil {
-		return nil, err
+		return nil, plain(h.cfg, err)
 	}
 	stats, err := h.store.Stats(ctx)
 	return map[string]any{

@@ -72,7 +72,7 @@ func TestReadinessFollowsProgress(t *testing.T) {
 
 func TestPlainWords(t *testing.T) {
 	t.Parallel()
-	cfg := Config{Data: "/var/lib/p"}
+	cfg := Config{Data: "/var/lib/p", Memory: backendFile}
 	other := errors.New("something else")
 	for _, c := range []struct {
 		err  error
@@ -82,6 +82,8 @@ func TestPlainWords(t *testing.T) {
 		{fmt.Errorf("audit sqlite: x: %w", audit.ErrLocked), "data: /var/lib/p is in use by another process"},
 		{&fs.PathError{Op: "mkdir", Path: "/var/lib/p", Err: syscall.EACCES}, "data: /var/lib/p cannot be used: permission denied"},
 		{other, "something else"},
+		{fmt.Errorf("sqlite: check: %w", store.ErrDamaged), "data: the memory store in /var/lib/p is damaged; " +
+			"\"palimpsest rebuild --data /var/lib/p\" builds it anew from the streams (sqlite: check: store: damaged)"},
 	} {
 		got := plain(cfg, c.err)
 		if got.Error() != c.want || !errors.Is(got, c.err) {

@@ -50,9 +50,9 @@ func (inv *invocation) serve(sh shape, flags map[string]string, greet func(io.Wr
 	var greeting sync.WaitGroup
 	defer greeting.Wait()
 	defer stop()
-	return h.run(inv.ctx, func() {
+	return plain(*cfg, h.run(inv.ctx, func() {
 		greeting.Go(func() { h.greet(ctx, inv.term.Out, greet) })
-	})
+	}))
 }
 
 // announce prints the engines that a process is about to use, and what chose each.

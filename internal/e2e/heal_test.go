@@ -144,6 +144,52 @@ func TestADamagedStoreIsNamedAndRebuilt(t *testing.T) {
 	}
 }
 
+// TestDamagedPagesAreNamedAndRebuilt: pages in the middle of the file that cannot be
+// read make a running Palimpsest unready, or end its start, and name the command
+// that helps.
+func TestDamagedPagesAreNamedAndRebuilt(t *testing.T) {
+	t.Parallel()
+	i := start(t, t.TempDir())
+	ann := person("ann")
+	for n := range 40 {
+		i.say(ann, turn(fmt.Sprintf("My favourite colour is green. %s", strings.Repeat(fmt.Sprintf("word%d ", n), 200))))
+	}
+	i.settled(of(ann), 40)
+	want := i.remains()
+	if err := i.stop(); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(i.files()[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for at := len(raw) / 2; at < len(raw)*3/4; at++ {
+		raw[at] = 0x5a
+	}
+	write(t, i.files()[0], raw)
+	help := "palimpsest rebuild --data " + i.data
+	if err := i.launch(); err != nil {
+		if !strings.Contains(i.stderr.String(), help) {
+			t.Errorf("the start ends with %v: %s", err, i.stderr)
+		}
+	} else {
+		eventually(t, "readiness is red", func() error {
+			if _, err := i.api.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), help) {
+				return fmt.Errorf("ready: %v", err)
+			}
+			return nil
+		})
+	}
+	i.kill()
+	if out := rebuild(t, i.data, 0); !out.Switched || out.Lost != (loss{}) {
+		t.Errorf("rebuild: %+v", out)
+	}
+	i.begin()
+	if diff := cmp.Diff(want, i.remains()); diff != "" {
+		t.Errorf("after the rebuild (-before +after):\n%s", diff)
+	}
+}
+
 // trim drops the messages of a stream but the newest n, once the audit log has
 // all effects.
 func (i *process) trim(name string, n uint64) {

@@ -25,8 +25,11 @@ type rebuilt struct {
 	Kept                      string
 	LiveError                 string `json:"live_error"`
 	OnlyLive                  int    `json:"only_live"`
-	ScopesOnlyLive            int    `json:"scopes_only_live"`
+	Lost                      loss
+	ScopesOnlyLive            int `json:"scopes_only_live"`
 }
+
+type loss struct{ Episodes, Facts int }
 
 // rebuild runs the command over the data directory of a stopped instance.
 func rebuild(t testing.TB, data string, code int, args ...string) (out rebuilt) {

@@ -45,6 +45,9 @@ type Config struct {
 	// DecayThreshold is the confidence under which a fact is due for pruning; 0
 	// means memory.DefaultDecayThreshold.
 	DecayThreshold float64
+	// CheckAfter is how long after its opening the file is checked for damaged
+	// pages, in the background; 0 means that it is not.
+	CheckAfter time.Duration
 	// Now is the clock of expiries; nil means time.Now.
 	Now func() time.Time
 	// Logger hears of what nobody is told otherwise; nil means silence.
@@ -58,6 +61,8 @@ func (c Config) Validate() error {
 		return errors.New("sqlite: path is required")
 	case c.Synchronous != "" && c.Synchronous != "normal" && c.Synchronous != "full":
 		return fmt.Errorf("sqlite: synchronous: %q is neither normal nor full", c.Synchronous)
+	case c.CheckAfter < 0:
+		return errors.New("sqlite: check after is negative")
 	case c.VectorMemory < 0:
 		return errors.New("sqlite: vector memory is negative")
 	case c.TextMemory < 0:

@@ -128,6 +128,9 @@ func (s *Store) Accounts(ctx context.Context, sel scope.Selector, rules []string
 
 // Ping implements [store.Health].
 func (s *Store) Ping(ctx context.Context) error {
+	if err := s.damage.seen(); err != nil {
+		return err
+	}
 	if err := s.watch.Check(); err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}

@@ -19,6 +19,8 @@ type reads struct {
 	turns chan struct{}
 	mu    sync.RWMutex
 	by    map[string]*sql.Stmt
+	// noted is called with each error, and returns it.
+	noted func(error) error
 	// scopes is of this file, as the connections are.
 	scopes knownScopes
 }
@@ -37,7 +39,7 @@ const atMost = ` LIMIT ? + 0`
 func newReads(db *sql.DB) *reads {
 	db.SetMaxIdleConns(maxReads)
 	db.SetConnMaxIdleTime(idleTime)
-	return &reads{db: db, turns: make(chan struct{}, maxReads), by: map[string]*sql.Stmt{}}
+	return &reads{db: db, noted: func(err error) error { return err }, turns: make(chan struct{}, maxReads), by: map[string]*sql.Stmt{}}
 }
 
 // begin waits for a turn; end gives it back.
@@ -91,9 +93,9 @@ func (r *reads) each(ctx context.Context, query string, args []any, scan func(ro
 	defer r.end()
 	stmt, err := r.prepare(ctx, query)
 	if err != nil {
-		return err
+		return r.noted(err)
 	}
-	return eachRow(ctx, stmt, args, scan)
+	return r.noted(eachRow(ctx, stmt, args, scan))
 }
 
 // one scans the only row of query into dest; found is false where there is none.
@@ -104,13 +106,13 @@ func (r *reads) one(ctx context.Context, query string, args []any, dest ...any) 
 	defer r.end()
 	stmt, err := r.prepare(ctx, query)
 	if err != nil {
-		return false, err
+		return false, r.noted(err)
 	}
 	switch err := stmt.QueryRowContext(ctx, args...).Scan(dest...); {
 	case errors.Is(err, sql.ErrNoRows):
 		return false, nil
 	case err != nil:
-		return false, readError(err)
+		return false, r.noted(readError(err))
 	}
 	return true, nil
 }
@@ -126,7 +128,7 @@ func (r *reads) within(ctx context.Context, read func(tx *view) error) error {
 		return readError(err)
 	}
 	defer tx.Rollback() //nolint:errcheck // it only ends the read
-	return read(&view{reads: r, tx: tx})
+	return r.noted(read(&view{reads: r, tx: tx}))
 }
 
 // view is a read transaction.

@@ -34,6 +34,7 @@ type Store struct {
 	// following is held from a commit until what is kept in memory has followed.
 	following sync.RWMutex
 	watch     *watch.Files
+	damage    damage
 
 	mu     sync.RWMutex // guards closed, and queue against being closed under a sender
 	closed bool
@@ -103,6 +104,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 		return fmt.Errorf("sqlite: open %s: %w", s.cfg.Path, err)
 	}
 	s.reads = newReads(readDB)
+	s.reads.noted = s.noted
 	s.drawer = newDrawer(s.cfg.VectorMemory, dimensions)
 	s.placesOf = newShelf[placesKey, foundPlaces](placesMemory)
 	s.lists = newShelf[listKey, postingList](s.cfg.TextMemory)
@@ -111,6 +113,9 @@ func (s *Store) open(ctx context.Context) (err error) {
 		return fmt.Errorf("sqlite: %w", err)
 	}
 	go newWriter(conn, s).loop(s.queue, s.done)
+	if s.cfg.CheckAfter > 0 {
+		s.checkLater(s.cfg.CheckAfter)
+	}
 	return nil
 }
 
@@ -160,6 +165,7 @@ func (s *Store) Close() error {
 	s.closed = true
 	close(s.queue)
 	s.mu.Unlock()
+	s.damage.end()
 	<-s.done
 	return s.release()
 }

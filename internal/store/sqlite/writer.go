@@ -38,7 +38,7 @@ func (s *Store) write(ctx context.Context, do func(w *writer) error) error {
 		return err
 	}
 	<-j.done
-	return j.err
+	return s.noted(j.err)
 }
 
 func (s *Store) enqueue(j *job) error {
