@@ -185,6 +185,9 @@ func (s *Service) load(ctx context.Context, in events.Event[events.DeltasDecided
 	if len(b.Deltas) == 0 && (b.Asked == nil || b.Asked.HoldID == "") {
 		return plan, nil // without a delta, only what a release names may be gone
 	}
+	if state.Revision == 0 {
+		return plan, nil // before its first effect a scope has nothing to read
+	}
 	if ids := memory.NeededFacts(b); len(ids) > 0 {
 		found, err := s.deps.Facts.FactsByID(ctx, b.Scope, ids)
 		if err != nil {

@@ -64,11 +64,13 @@ func (s *Service) decideOn(
 		return out, nil, err
 	}
 	out.Candidates = left
-	held, err := s.deps.Facts.Holds(ctx, b.Scope)
-	if err != nil {
-		return out, nil, err
+	var held []events.Hold
+	if state.Revision > 0 {
+		if held, err = s.deps.Facts.Holds(ctx, b.Scope); err != nil {
+			return out, nil, err
+		}
 	}
-	look := newTrail(lookup{s.deps, b.Scope, latest(in)})
+	look := newTrail(s.lookup(b.Scope, latest(in), state))
 	known := decide.Known{
 		Scope: b.Scope, At: in.Time, Cause: in.ID, Lookup: look,
 		Breaker: s.breaker(), Held: held,

@@ -125,16 +125,30 @@ func TestBasisIsReadBeforeTheLookups(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	s := open(t, f, Config{})
+	commit(t, f, s, batch(says("e8", "likes", "jazz", 1)))
+	f.states = 0
 	f.onState = func(int) {
 		f.onState = nil
-		f.onLookup = func() { commit(t, f, s, batch(says("e9", "likes", "tea", 1))) }
+		f.onLookup = func() { commit(t, f, s, batch(says("e9", "likes", "tea", 2))) }
 	}
-	out, _ := decided(t, s, batch(says("e1", "likes", "tea", 2)))
-	if out.Basis != 0 || out.Footprint == nil || f.mem.Revision() != 1 {
+	out, _ := decided(t, s, batch(says("e1", "likes", "tea", 3)))
+	if out.Basis != 1 || out.Footprint == nil || f.mem.Revision() != 2 {
 		t.Errorf("decided on basis %d at revision %d, footprint %+v", out.Basis, f.mem.Revision(), out.Footprint)
 	}
 	if f.states != 2 { // one of them is that of the other batch
 		t.Errorf("the state was read %d times", f.states)
+	}
+}
+
+// TestNothingIsLookedUpBeforeTheFirstEffect: a scope without one has no facts.
+func TestNothingIsLookedUpBeforeTheFirstEffect(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	s := open(t, f, Config{})
+	f.onLookup = func() { t.Error("the store was asked") }
+	out, _ := decided(t, s, batch(says("e1", "likes", "tea", 1)))
+	if len(out.Deltas) != 1 {
+		t.Errorf("deltas %+v", out.Deltas)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"palimpsest/internal/decide"
+	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -17,6 +18,25 @@ type lookup struct {
 	scope scope.Scope
 	at    time.Time
 }
+
+// lookup returns what a decision on a state of a scope looks at. Before its first
+// effect a scope has nothing to look at, and the store is not asked.
+func (s *Service) lookup(fact scope.Scope, at time.Time, state memory.State) decide.Lookup {
+	if state.Revision == 0 {
+		return nothing{}
+	}
+	return lookup{s.deps, fact, at}
+}
+
+// nothing is the lookup of a scope in which nothing is known.
+type nothing struct{}
+
+func (nothing) ByID(context.Context, []string) ([]events.Fact, error)              { return nil, nil }
+func (nothing) ByHash(context.Context, []string) ([]events.Fact, error)            { return nil, nil }
+func (nothing) ByPredicate(context.Context, string, string) ([]events.Fact, error) { return nil, nil }
+func (nothing) ByTriple(context.Context, []events.Triple) ([]events.Fact, error)   { return nil, nil }
+func (nothing) Versions(context.Context, string) ([]events.Fact, error)            { return nil, nil }
+func (nothing) Similar(context.Context, string, int) ([]events.Fact, error)        { return nil, nil }
 
 var _ decide.Lookup = lookup{}
 
