@@ -19,8 +19,9 @@ type Config struct {
 	// MaxAhead is how long after its arrival an episode may claim to happen; a
 	// later time is set to the arrival. Default: 5 min.
 	MaxAhead time.Duration
-	// EmbedInterval is how often the store is asked for what lacks its vector;
-	// the question costs it one look into an index. Default: 50 ms.
+	// EmbedInterval is how often the store is asked for what lacks its vector.
+	// While nothing does, it is asked less often, down to once a second.
+	// Default: 50 ms.
 	EmbedInterval time.Duration
 	// EmbedBatch texts are embedded in one call, EmbedParallel calls at a time.
 	// Defaults: 64 and 4.
@@ -32,6 +33,10 @@ type Config struct {
 }
 
 const firstBackoff = 100 * time.Millisecond
+
+// idleMost is the longest time between two questions for what lacks its vector.
+// Episodes of the process wake it; facts come from others.
+const idleMost = time.Second
 
 // WithDefaults returns c with its default in each zero member.
 func (c Config) WithDefaults() Config {

@@ -21,12 +21,16 @@ const maxRounds = 32
 // embed gives vectors to what lacks them until nothing does. While episodes are
 // being stored it makes one round at a time and rests: it shares the processors
 // and the store's writer with them. An error leaves the rest for a later round;
-// rows that lack their vector are found by text.
+// rows that lack their vector are found by text. The less there was to do, the later
+// it asks again.
 func (s *Service) embed(ctx context.Context, now time.Time) ([]events.Payload, error) {
 	stored := s.stored.Load()
 	busy := stored != s.seen
 	s.seen = stored
-	if s.paused.at(now) || busy && s.resting.at(now) {
+	if busy {
+		s.idle.reset()
+	}
+	if s.paused.at(now) || s.idle.at(now) || busy && s.resting.at(now) {
 		return nil, nil
 	}
 	for range maxRounds {
@@ -36,8 +40,10 @@ func (s *Service) embed(ctx context.Context, now time.Time) ([]events.Payload, e
 		}
 		if len(pending) == 0 {
 			s.paused.reset()
+			s.idle.failed(now)
 			return nil, nil
 		}
+		s.idle.reset()
 		if err := s.embedAll(ctx, pending); err != nil {
 			s.paused.failed(now)
 			return nil, err

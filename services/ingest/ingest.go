@@ -33,6 +33,7 @@ type Service struct {
 	// looked.
 	seen    uint64
 	paused  backoff
+	idle    backoff
 	resting pause
 }
 
@@ -56,6 +57,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		deps:   deps,
 		wake:   make(chan struct{}, 1),
 		paused: backoff{first: firstBackoff, most: cfg.EmbedBackoff},
+		idle:   backoff{first: cfg.EmbedInterval, most: max(cfg.EmbedInterval, idleMost)},
 	}, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -253,11 +254,26 @@ func (s *Store) pulse(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+			if s.unchanged(ctx) {
+				continue
+			}
 			if _, err := s.look(ctx); err != nil && ctx.Err() == nil {
 				s.cfg.Logger.Debug("look at the witness", "error", err)
 			}
 		}
 	}
+}
+
+// unchanged reports whether the witness says what the store knows. It is one
+// command; a server that was started again is met by the new connection.
+func (s *Store) unchanged(ctx context.Context) bool {
+	t := s.tenure()
+	if t.pass == "" || s.isLost() {
+		return false
+	}
+	reply, err := s.call(ctx, "HMGET", t.witness(), "era", "lost", "generation")
+	w := pick([]string{"era", "lost", "generation"}, reply)
+	return err == nil && w["era"] == t.pass && w["lost"] == "" && w["generation"] == strconv.FormatUint(t.generation, 10)
 }
 
 // guarded runs a script that counts on what is there. It returns [errMoved] where
