@@ -55,6 +55,7 @@ type house struct {
 	scheduler    *scheduler.Service    // nil where it is no part
 	consolidator *consolidator.Service // nil where it is no part
 	healing      healing
+	short        error // a stream lacks what the stores have; nil where none does
 }
 
 // assemble is an open house with the clock and the embedder of the product.
@@ -66,7 +67,7 @@ func assemble(ctx context.Context, sh shape, cfg Config, log *slog.Logger) (*hou
 // open opens the backends, then wires the services to them. What was opened is
 // closed again, last first, if a later step fails.
 func (h *house) open(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{h.restore, h.openStores, h.openBroker, h.wire} {
+	for _, step := range []func(context.Context) error{h.restore, h.openStores, h.openBroker, h.compareStreams, h.wire} {
 		if err := step(ctx); err != nil {
 			return errors.Join(plain(h.cfg, err), h.close())
 		}

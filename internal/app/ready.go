@@ -24,6 +24,7 @@ func (h *house) ready(ctx context.Context) api.Readiness {
 		"memory": h.memoryReady,
 		"stages": h.stagesReady,
 		"healed": h.healing.ready,
+		"intact": h.intact,
 	}
 	if h.auditLog != nil {
 		checks["audit"] = func(ctx context.Context) (map[string]any, error) { return nil, h.auditLog.Ping(ctx) }

@@ -120,6 +120,15 @@ func TestP1RebuildKeepsWhatOnlyTheStoreHas(t *testing.T) {
 			if err != nil || c.onlyLive != (check.OnlyLive > 0) || check.ScopesOnlyLive != c.scopes || check.Switched {
 				t.Errorf("check: %+v, %v", check, err)
 			}
+			if strings.HasSuffix(name, "gone") && name != "all but the store gone" {
+				h, stop = open(t, data)
+				stream, _, _ := strings.Cut(name, " ")
+				if got := h.ready(t.Context()).Checks["intact"]; got.OK || !strings.Contains(got.Error, "palimpsest rebuild --data "+data) ||
+					name != "all streams gone" && !strings.Contains(got.Error, stream+" is empty") {
+					t.Errorf("intact: %+v", got)
+				}
+				stop()
+			}
 			out, err := rebuildOf(t, data, rebuildMode{})
 			if err != nil || !out.Switched || out.Lost.Total() > 0 || out.Rebuilt != digest || out.OnlyLive != check.OnlyLive {
 				t.Fatalf("rebuild: %+v, %v; want digest %s", out, err, digest)
