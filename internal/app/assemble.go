@@ -129,7 +129,9 @@ func (h *house) run(ctx context.Context, ready func()) error {
 		case <-ctx.Done():
 		}
 	}()
+	limitHeap(h.cfg.MemoryLimit)
 	group, running := errgroup.WithContext(ctx)
+	group.Go(func() error { trimHeap(running); return nil })
 	group.Go(func() error { return h.serveOnceThere(running, ready) })
 	group.Go(func() error { return h.http.Serve(running) })
 	err := group.Wait()

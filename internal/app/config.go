@@ -33,7 +33,10 @@ const embeddedFile = "embedded.yaml"
 type Config struct {
 	// Data is the directory of whatever this process keeps itself.
 	Data string
-	NATS NATS
+	// MemoryLimit is the bound in MiB that a process keeps its own memory below as
+	// long as it can, caches included; 0 for none. GOMEMLIMIT goes before it.
+	MemoryLimit int
+	NATS        NATS
 	// Memory and Audit name the backends: sqlite, a file under Data; for Memory
 	// also the URL of a Redis: redis://user:password@host:6379/db, or rediss://…;
 	// for Audit that of a ClickHouse: clickhouse://user:password@host:9000/database,
@@ -117,7 +120,10 @@ const (
 
 func defaults() Config {
 	return Config{
-		Data:   "./palimpsest-data",
+		Data: "./palimpsest-data",
+
+		MemoryLimit: 1024,
+
 		NATS:   NATS{URL: "nats://127.0.0.1:4222", Listen: "127.0.0.1:4222", Sync: "interval", Replicas: 1},
 		Memory: "redis://127.0.0.1:6379",
 		Audit:  "clickhouse://127.0.0.1:9000",
@@ -196,11 +202,17 @@ func (c *Config) complete() {
 	c.Query.MaxContent, c.Query.MaxMetadata = c.Ingest.MaxContent, c.Ingest.MaxMetadata
 }
 
+// leastMemory is the smallest memory_limit, in MiB.
+const leastMemory = 64
+
 // Validate names every setting that cannot be used.
 func (c Config) Validate() error {
 	var errs []error
 	if c.Data == "" {
 		errs = append(errs, errors.New("data: must name a directory"))
+	}
+	if c.MemoryLimit != 0 && c.MemoryLimit < leastMemory {
+		errs = append(errs, fmt.Errorf("memory_limit: %d MiB is less than %d", c.MemoryLimit, leastMemory))
 	}
 	if c.NATS.URL == natsEmbedded {
 		errs = append(errs, onLoopback("nats.listen", c.NATS.Listen))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -26,18 +25,10 @@ type Terminal struct {
 	Environ  []string
 }
 
-// heapGrowth is by how much the heap grows between two collections, in percent
-// of what is in use. What is in use is little, and each message leaves garbage
-// behind: at the runtime's own 100, collecting took a sixth of the processor time
-// of a flood.
-const heapGrowth = 200
-
 // Main runs one command and returns its exit code. It returns when ctx ends and
 // what was started has drained.
 func Main(ctx context.Context, args []string) int {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(heapGrowth)
-	}
+	limitHeap(0)
 	return run(ctx, args, Terminal{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()})
 }
 

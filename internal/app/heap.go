@@ -1,0 +1,100 @@
+package app
+
+import (
+	"context"
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+)
+
+const (
+	// heapGrowth is by how much the heap grows between two collections, in percent
+	// of what is in use. Little is in use, and each message leaves garbage
+	// behind: at the runtime's own 100, collecting took a sixth of the processor
+	// time of a flood.
+	heapGrowth = 200
+	// trimEvery is how often it is looked whether the process has come to rest, and
+	// quietBytes how much it may have allocated since then.
+	trimEvery  = 10 * time.Second
+	quietBytes = 32 << 20
+	// worthwhile is how much a trim must return for another one to follow: pools
+	// keep what they hold through one collection.
+	worthwhile = 4 << 20
+)
+
+// limitHeap sets the pace of the garbage collector, and the bound in MiB from
+// which it works harder. What GOGC and GOMEMLIMIT say goes before.
+func limitHeap(limit int) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(heapGrowth)
+	}
+	if limit > 0 && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(int64(limit) << 20)
+	}
+}
+
+// cacheMemory is the size in bytes of a cache that may take a part of the memory
+// limit, at most usual.
+func (c Config) cacheMemory(part int, usual int64) int64 {
+	if c.MemoryLimit == 0 {
+		return usual
+	}
+	return min(usual, int64(c.MemoryLimit)<<20/int64(part))
+}
+
+// trimmer returns memory to the system once a burst of work is over. The runtime
+// does so by itself, but only after its next collection, which may be minutes
+// away where nothing is allocated.
+type trimmer struct {
+	free      func()
+	allocated uint64 // by the process, at the last look
+	due       bool   // it was busy, or the last trim was worthwhile
+}
+
+// trimHeap looks until ctx ends.
+func trimHeap(ctx context.Context) {
+	t := &trimmer{free: debug.FreeOSMemory, due: true} // a start leaves garbage behind
+	tick := time.NewTicker(trimEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			t.look(heapMetrics)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// look trims where the process is at rest and has not been trimmed since it was
+// busy.
+func (t *trimmer) look(measure func() (allocated, held uint64)) {
+	allocated, before := measure()
+	quiet := allocated-t.allocated < quietBytes
+	t.allocated = allocated
+	if !quiet {
+		t.due = true
+		return
+	}
+	if !t.due {
+		return
+	}
+	t.free()
+	_, after := measure()
+	t.due = after+worthwhile < before
+}
+
+// heapMetrics is how many bytes the process has allocated so far, and how many of
+// its heap the system has given to it.
+func heapMetrics() (allocated, held uint64) {
+	samples := []metrics.Sample{
+		{Name: "/gc/heap/allocs:bytes"}, {Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/memory/classes/heap/unused:bytes"}, {Name: "/memory/classes/heap/free:bytes"},
+	}
+	metrics.Read(samples)
+	for _, s := range samples[1:] {
+		held += s.Value.Uint64()
+	}
+	return samples[0].Value.Uint64(), held
+}
