@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"palimpsest/pkg/api"
+	"palimpsest/pkg/scope"
 )
 
 // aheadClock: a statement from a clock that says 2099 counts as said when it
@@ -50,4 +51,36 @@ func knownID(t *testing.T, i *instance) {
 	if letters := i.buried(0); len(letters) > 0 {
 		t.Errorf("dead letters: %+v", letters)
 	}
+}
+
+// deletesByLevel: a level that a delete leaves out matches any, so that it closes
+// the facts of every agent. Its answer has the count.
+func deletesByLevel(t *testing.T, i *instance) {
+	ann, ben := i.person("ann"), i.person("ben")
+	other := ann
+	other.Agent, other.Session = "coach", "s2"
+	i.say(ann, "I live in Oslo.", "I like tea.")
+	i.say(other, "I like jazz.")
+	i.say(ben, "I live in Lisbon.")
+	i.settled(of(ann), 3)
+	i.settled(of(ben), 1)
+	remove := func(sel scope.Selector, want int) {
+		t.Helper()
+		w, err := i.project(sel).DeleteScope(t.Context(), sel, "")
+		if err != nil || w.Status != "done" || w.Closed == nil || *w.Closed != want {
+			t.Fatalf("delete of %s: %+v, %v", sel, w, err)
+		}
+	}
+	session := "s2"
+	remove(scope.Selector{Project: i.tenant, Session: &session}, 1)
+	if left := i.facts(of(ann)); len(left) != 2 {
+		t.Errorf("after the session: %q", texts(left))
+	}
+	remove(of(ann), 2)
+	if left := i.facts(of(ann)); len(left) != 0 {
+		t.Errorf("after the user: %q", texts(left))
+	}
+	remove(of(ann), 0)
+	wantOne(t, i.facts(of(ben)), "Lisbon")
+	wantReplayed(t, i, i.whole())
 }

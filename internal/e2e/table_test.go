@@ -30,6 +30,7 @@ var scenarios = []scenario{
 	{"ReadYourWrites", readYourWrites},
 	{"AClockThatIsAhead", aheadClock},
 	{"AKnownIDWithOtherContent", knownID},
+	{"DeletesByLevel", deletesByLevel},
 	{"FaultRunawayUpdates", runawayUpdates},
 	{"ReplayFollowsAndReportsCount", replayFollowsAndReportsCount},
 	{"TheCommandLine", theCommandLine},

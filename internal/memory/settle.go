@@ -112,11 +112,16 @@ func fateOf(d events.Delta) fate {
 func (p *planner) outcomes(revision uint64) []events.Outcome {
 	b := p.in.Batch
 	if b.Command != nil {
-		id := cmp.Or(p.in.CorrelationID, b.Command.RequestID)
-		return []events.Outcome{{
-			CorrelationID: id, Rule: RuleCommand, Revision: revision, Skipped: b.Skipped, Conflict: p.conflict,
-			Results: p.results(func(events.Delta) bool { return true }),
-		}}
+		o := events.Outcome{
+			CorrelationID: cmp.Or(p.in.CorrelationID, b.Command.RequestID), Rule: RuleCommand, Revision: revision,
+			Skipped: b.Skipped, Conflict: p.conflict, Results: p.results(func(events.Delta) bool { return true }),
+		}
+		for _, r := range o.Results {
+			if r.Event == events.ChangeDelete {
+				o.Closed++
+			}
+		}
+		return []events.Outcome{o}
 	}
 	episodes := slices.Clone(b.Episodes)
 	slices.SortStableFunc(episodes, func(a, b events.EpisodeRef) int { return cmp.Compare(a.Ordinal, b.Ordinal) })

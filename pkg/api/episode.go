@@ -81,6 +81,7 @@ type Written struct {
 	Episodes []Accepted `json:"episodes,omitempty"`
 	Results  []Result   `json:"results,omitempty"`
 	Fact     *Fact      `json:"fact,omitempty"`
+	Closed   *int       `json:"closed,omitempty" doc:"Of a delete by scope: how many facts it closed."`
 	Warnings []string   `json:"warnings,omitempty" doc:"Messages that a rule gave up on."`
 }
 

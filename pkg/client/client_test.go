@@ -157,7 +157,7 @@ func TestRequests(t *testing.T) {
 		{"POST /v1/facts/f/confirm?project=p+q ", func() error { _, err := c.Confirm(t.Context(), "f", 0); return err }},
 		{"POST /v1/facts/f/restore?project=p+q ", func() error { _, err := c.Restore(t.Context(), "f", 0); return err }},
 		{"DELETE /v1/facts/f?project=p+q ", func() error { _, err := c.Delete(t.Context(), "f", 0); return err }},
-		{"DELETE /v1/scopes?project=p+q&user=nora ", func() error { _, err := c.DeleteScope(t.Context(), api.Scope{User: nora}); return err }},
+		{"DELETE /v1/scopes?agent=&project=p+q&user=nora Idempotency-Key=k ", func() error { _, err := c.DeleteScope(t.Context(), sel, "k"); return err }},
 		{`POST /v1/sessions/a%2F%25/end?project=p+q {"session":"a/%","cause":"timeout"}`, func() error {
 			_, err := c.EndSession(t.Context(), api.Scope{Session: "a/%"}, "timeout")
 			return err

@@ -130,17 +130,13 @@ func (c *Client) Delete(ctx context.Context, id string, revision uint64) (api.Wr
 	return c.command(ctx, onFact(http.MethodDelete, id, ""), revision, nil)
 }
 
-// DeleteScope closes every fact of a scope, named exactly; with a user and a
-// session, what only that session contributed to.
-func (c *Client) DeleteScope(ctx context.Context, s api.Scope) (api.Written, error) {
-	query := url.Values{}
-	for name, id := range map[string]string{"user": s.User, "agent": s.Agent, "session": s.Session} {
-		if id != "" {
-			query.Set(name, id)
-		}
-	}
+// DeleteScope closes the facts that sel matches; it must name a user, an agent or a
+// session. A delete of a session closes the facts without another source. Closed in
+// the answer is their count. With a key, the same call twice is one.
+func (c *Client) DeleteScope(ctx context.Context, sel scope.Selector, key string) (api.Written, error) {
 	var out api.Written
-	return out, c.call(ctx, request{method: http.MethodDelete, path: "/v1/scopes", query: query}, &out)
+	r := request{method: http.MethodDelete, path: "/v1/scopes", query: selector(sel), header: idempotent(key)}
+	return out, c.call(ctx, r, &out)
 }
 
 func (c *Client) command(ctx context.Context, r request, revision uint64, body any) (api.Written, error) {

@@ -15,7 +15,7 @@ const (
 	OpConfirm  CommandOp = "confirm"
 	OpRestore  CommandOp = "restore"
 	OpDelete   CommandOp = "delete"
-	// OpDeleteScope soft-deletes every valid fact of the scope, or, with a
+	// OpDeleteScope soft-deletes every valid fact of the fact scope, or, with a
 	// Session, what only that session contributed to.
 	OpDeleteScope CommandOp = "delete_scope"
 	// OpRelease takes a candidate out of the held buffer and decides on it at

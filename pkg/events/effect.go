@@ -182,6 +182,9 @@ type Outcome struct {
 	// Conflict is set where a command met another revision than it named.
 	Conflict string   `json:"conflict,omitempty"`
 	Results  []Result `json:"results"`
+	// Closed counts the facts that a command closed, those of omitted results
+	// included.
+	Closed int `json:"closed,omitempty"`
 	// Omitted counts further results, of an outcome too large for its effect.
 	Omitted int `json:"omitted,omitempty"`
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
@@ -40,7 +41,11 @@ func (s *Service) command(ctx context.Context, a attempt, c events.CommandReques
 	if _, err := s.deps.Publisher.Publish(ctx, meta, c); err != nil {
 		return nil, s.unpublished(ctx, "", err)
 	}
-	outcomes, whole := w.wait(ctx, s.config.Wait, settled)
+	most := s.config.Wait
+	if !a.deadline.IsZero() {
+		most = time.Until(a.deadline)
+	}
+	outcomes, whole := w.wait(ctx, most, settled)
 	if !whole {
 		answer := &api.Written{CorrelationID: a.correlation, Status: statusAccepted}
 		return &written{Status: http.StatusAccepted, Body: answer, pending: true}, nil
@@ -69,6 +74,9 @@ func (s *Service) commanded(ctx context.Context, c events.CommandRequested, outc
 	answer := &api.Written{
 		CorrelationID: c.RequestID, Status: statusDone, Results: viewResults(outcomes),
 		At: seal(token{Scope: c.Scope.Tokens(), Revision: last.Revision}),
+	}
+	if c.Op == events.OpDeleteScope {
+		answer.Closed = &last.Closed
 	}
 	id := c.FactID
 	if len(answer.Results) > 0 {

@@ -11,7 +11,6 @@ import (
 	"palimpsest/internal/store"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
-	"palimpsest/pkg/scope"
 )
 
 // actor names callers while no keys are required.
@@ -26,7 +25,7 @@ func (s *Service) commandRoutes(a huma.API) {
 	huma.Register(a, op("confirm", http.MethodPost, "/v1/facts/{id}/confirm", "Confirm a fact: it no longer decays"), s.confirm)
 	huma.Register(a, op("restore", http.MethodPost, "/v1/facts/{id}/restore", "Bring a closed fact back"), s.restore)
 	huma.Register(a, op("delete-fact", http.MethodDelete, "/v1/facts/{id}", "Close a fact; its history stays"), s.deleteFact)
-	huma.Register(a, op("delete-scope", http.MethodDelete, "/v1/scopes", "Close every fact of a scope; history stays"), s.deleteScope)
+	huma.Register(a, op("delete-scope", http.MethodDelete, "/v1/scopes", "Close every fact of a user, an agent or a session; history stays"), s.deleteScope)
 }
 
 func etag(revision uint64) string { return `"` + strconv.FormatUint(revision, 10) + `"` }
@@ -147,36 +146,6 @@ func (s *Service) onFact(
 			c.Candidate.ID = events.HashID(a.correlation, "candidate")
 		}
 		return s.command(ctx, a, c)
-	})
-	return out, s.problem(ctx, err)
-}
-
-type deleteScopeInput struct {
-	LevelParams
-	KeyHeader
-}
-
-// deleteScope concerns one scope, named exactly: it never widens.
-func (s *Service) deleteScope(ctx context.Context, in *deleteScopeInput) (*written, error) {
-	sel, err := s.selector(in.LevelParams)
-	if err != nil {
-		return nil, s.problem(ctx, err)
-	}
-	owner := scope.Scope{Project: sel.Project}
-	for _, l := range []struct{ from, into *string }{{sel.User, &owner.User}, {sel.Agent, &owner.Agent}, {sel.Session, &owner.Session}} {
-		if l.from != nil {
-			*l.into = *l.from
-		}
-	}
-	if err := owner.Validate(); err != nil {
-		return nil, s.problem(ctx, err)
-	}
-	out, err := s.once(ctx, owner.Project, "DELETE /v1/scopes", in.Key, []byte(owner.Tokens()), func(a attempt) (*written, error) {
-		return s.command(ctx, a, events.CommandRequested{
-			Header:     events.Header{Scope: owner.Fact()},
-			CommandRef: events.CommandRef{RequestID: a.correlation, Op: events.OpDeleteScope},
-			Session:    owner.Session,
-		})
 	})
 	return out, s.problem(ctx, err)
 }

@@ -161,28 +161,6 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-func TestDeleteScope(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	r.obey(func(events.CommandRequested) events.Outcome { return events.Outcome{Results: []events.Result{}} })
-	for _, tc := range []struct {
-		whose api.Scope
-		want  scope.Scope
-	}{
-		{api.Scope{User: "nora"}, scope.Scope{Project: "default", User: "nora"}},
-		{api.Scope{User: "nora", Agent: "a", Session: "s"}, scope.Scope{Project: "default", User: "nora", Agent: "a"}},
-		{api.Scope{Session: "s"}, scope.Scope{Project: "default", Session: "s"}},
-	} {
-		out, err := r.client.DeleteScope(t.Context(), tc.whose)
-		if err != nil || out.Status != "done" {
-			t.Fatalf("%+v, %v", out, err)
-		}
-		if c := r.command(t); c.Op != events.OpDeleteScope || c.Scope != tc.want || c.Session != tc.whose.Session {
-			t.Errorf("%+v", c)
-		}
-	}
-}
-
 func TestCommandGivesUpWaiting(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, func(c *Config, _ *Deps) { c.Wait = 20 * time.Millisecond })

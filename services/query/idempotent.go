@@ -36,6 +36,8 @@ type attempt struct {
 	correlation string
 	// again: an earlier run of the same key was left without an answer.
 	again bool
+	// deadline ends the wait for an outcome; zero leaves it to Config.Wait.
+	deadline time.Time
 }
 
 // once runs do for a key that is new or was left unfinished, and gives the
