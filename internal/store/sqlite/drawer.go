@@ -3,9 +3,7 @@ package sqlite
 import (
 	"container/list"
 	"context"
-	"encoding/binary"
 	"errors"
-	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -220,20 +218,4 @@ func (sl *slab) scanPart(scores []float32, from, to int, query []float32) {
 	for i := from; i < to; i++ {
 		scores[i] = dot(query, sl.values[i*n:(i+1)*n])
 	}
-}
-
-// encodeVector and decodeVector are the little-endian column.
-func encodeVector(values []float32) []byte {
-	raw := make([]byte, 0, 4*len(values))
-	for _, v := range values {
-		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
-	}
-	return raw
-}
-
-func decodeVector(into []float32, raw []byte) []float32 {
-	for ; len(raw) >= 4; raw = raw[4:] {
-		into = append(into, math.Float32frombits(binary.LittleEndian.Uint32(raw)))
-	}
-	return into
 }

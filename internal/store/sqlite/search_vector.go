@@ -85,8 +85,9 @@ func unit(v []float32) []float32 {
 // it has documents.
 func (s *Store) loadSlab(t table, docs int64) func(context.Context, *slab) error {
 	return func(ctx context.Context, sl *slab) error {
+		dimensions := int(s.drawer.dimensions.Load())
 		sl.rows = make([]int64, 0, docs)
-		sl.values = make([]float32, 0, docs*s.drawer.dimensions.Load())
+		sl.values = make([]float32, 0, docs*int64(dimensions))
 		err := s.reads.each(ctx, `SELECT row, vector FROM `+t.vectors+` WHERE scope_id = ?`, []any{sl.key.scopeID}, func(row scanner) error {
 			var id int64
 			var raw sql.RawBytes
@@ -95,8 +96,9 @@ func (s *Store) loadSlab(t table, docs int64) func(context.Context, *slab) error
 			}
 			sl.at[id] = len(sl.rows)
 			sl.rows = append(sl.rows, id)
-			sl.values = decodeVector(sl.values, raw)
-			return nil
+			var err error
+			sl.values, err = decodeVector(sl.values, raw, dimensions)
+			return err
 		})
 		if 2*len(sl.values) < cap(sl.values) {
 			sl.values = slices.Clone(sl.values)
