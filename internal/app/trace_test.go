@@ -153,14 +153,14 @@ func TestOneTraceFromPublishToAppliedFact(t *testing.T) {
 	applied := told.await(t, "apply", inTrace(itsTrace, "apply"))
 	want := []string{
 		"POST /v1/episodes", "publish palimpsest.episodes", "process ingest", "publish palimpsest.stored", "process scheduler-stored",
-		"publish palimpsest.ticks", "process extractor-ticks", "publish palimpsest.candidates", "process decider-candidates",
-		"publish palimpsest.deltas", "process consolidator-deltas", "apply",
+		"publish palimpsest.ticks", "process extractor-ticks-rules", "publish palimpsest.candidates", "process decider-candidates-rules",
+		"publish palimpsest.deltas", "process consolidator-deltas-rules", "apply",
 	}
 	for i, name := range want {
 		want[i] = "palimpsest: " + name
 	}
 	told.await(t, "the request", inTrace(itsTrace, "POST /v1/episodes"))
-	told.await(t, "the commit's handler", inTrace(itsTrace, "process consolidator-deltas"))
+	told.await(t, "the commit's handler", inTrace(itsTrace, "process consolidator-deltas-rules"))
 	if diff := cmp.Diff(want, told.way(applied)); diff != "" {
 		t.Error(diff)
 	}
@@ -214,13 +214,13 @@ func TestOneTraceAcrossProcesses(t *testing.T) {
 	}
 	publish(t, conn, "e1", "I live in Lisbon.", itsParent)
 	applied := told.await(t, "apply", inTrace(itsTrace, "apply"))
-	told.await(t, "the commit's handler", inTrace(itsTrace, "process consolidator-deltas"))
+	told.await(t, "the commit's handler", inTrace(itsTrace, "process consolidator-deltas-rules"))
 	want := []string{
 		"ingest: process ingest", "ingest: publish palimpsest.stored",
 		"scheduler: process scheduler-stored", "scheduler: publish palimpsest.ticks",
-		"extractor: process extractor-ticks", "extractor: publish palimpsest.candidates",
-		"decider: process decider-candidates", "decider: publish palimpsest.deltas",
-		"consolidator: process consolidator-deltas", "consolidator: apply",
+		"extractor: process extractor-ticks-rules", "extractor: publish palimpsest.candidates",
+		"decider: process decider-candidates-rules", "decider: publish palimpsest.deltas",
+		"consolidator: process consolidator-deltas-rules", "consolidator: apply",
 	}
 	if diff := cmp.Diff(want, told.way(applied)); diff != "" {
 		t.Error(diff)
@@ -256,7 +256,7 @@ func TestRangeOfTwoTraces(t *testing.T) {
 		runPart(t, ground, p, told)
 	}
 	first := told.await(t, "the first", inTrace(other, "process ingest"))
-	for _, name := range []string{"process ingest", "process extractor-ticks"} {
+	for _, name := range []string{"process ingest", "process extractor-ticks-rules"} {
 		span := told.await(t, name, inTrace(itsTrace, name))
 		if links := span.Links(); len(links) != 1 || links[0].SpanContext.SpanID() != first.SpanContext().SpanID() {
 			t.Errorf("%s links to %v, not to the other trace:\n%s", name, links, told)

@@ -46,7 +46,7 @@ func passes(p failpoint.Point) []int {
 		return []int{1} // the sweep is at start; the next comes a minute later
 	case p.Stage == failpoint.Ingest && p.Step != failpoint.Embedded && p.Step != failpoint.Buried && p.Step != failpoint.Ended:
 		return []int{1, 7}
-	case p.Stage == "decider-candidates", p.Stage == "consolidator-deltas", p.Stage == failpoint.Consolidator:
+	case p.Stage == "decider-candidates-rules", p.Stage == "consolidator-deltas-rules", p.Stage == failpoint.Consolidator:
 		return []int{1, 4}
 	}
 	return []int{1, 2}

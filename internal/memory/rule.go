@@ -22,6 +22,9 @@ type Rule struct {
 	Cadence Cadence
 	// Then lists the kinds it may emit; empty means all.
 	Then []events.FactKind
+	// Class is what the rule costs; empty means events.ClassRules. Its ticks,
+	// candidates and deltas travel apart from those of the other class.
+	Class events.Class
 	// Extractor and Decider name implementations; empty means the configured.
 	Extractor string
 	Decider   string

@@ -95,7 +95,7 @@ func consumesAs(t *testing.T, u, operator *user) {
 func offer(t *testing.T, operator *user, stream jetstream.StreamConfig, c jetstream.ConsumerConfig) {
 	t.Helper()
 	if stream.Name != topology.StreamEpisodes {
-		publish(t, operator.js, strings.Replace(stream.Subjects[0], "*.*.*.*", nora.Tokens(), 1), "x")
+		publish(t, operator.js, strings.Replace(c.FilterSubject, "*.*.*.*", nora.Tokens(), 1), "x")
 		return
 	}
 	// Users until one falls into the consumer's partition.

@@ -148,12 +148,17 @@ func Declare(cfg Config) Declaration {
 	// and acknowledgements of the stream wait, and so does its shutdown.
 	stored.MaxAge = time.Hour
 
-	ticks := queue(StreamTicks, events.NounTicks)
+	work := func(name, noun string) jetstream.StreamConfig {
+		s := queue(name, noun)
+		s.Subjects = append([]string{classSubject(noun, events.ClassRules), classSubject(noun, events.ClassModel)}, s.Subjects...)
+		return s
+	}
+	ticks := work(StreamTicks, events.NounTicks)
 	ticks.Description = "Consolidate a range of a scope by a rule."
-	candidates := queue(StreamCandidates, events.NounCandidates)
+	candidates := work(StreamCandidates, events.NounCandidates)
 	candidates.Description = "What a range may have taught, to be decided."
-	deltas := queue(StreamDeltas, events.NounDeltas)
-	deltas.Description = "Decided batches, with the revision they rest on."
+	deltas := work(StreamDeltas, events.NounDeltas)
+	deltas.Description = "Decided batches, with what they rest on."
 	commands := queue(StreamCommands, events.NounCommands)
 	commands.Description = "What API callers ask for."
 
@@ -187,9 +192,9 @@ func Declare(cfg Config) Declaration {
 	return Declaration{Streams: []Stream{
 		{episodes, ingestConsumers()},
 		{stored, []jetstream.ConsumerConfig{consumer("scheduler-stored", stored)}},
-		{ticks, []jetstream.ConsumerConfig{consumer("extractor-ticks", ticks)}},
-		{candidates, []jetstream.ConsumerConfig{consumer("decider-candidates", candidates)}},
-		{deltas, []jetstream.ConsumerConfig{consumer("consolidator-deltas", deltas)}},
+		{ticks, classConsumers("extractor-ticks", ticks)},
+		{candidates, classConsumers("decider-candidates", candidates)},
+		{deltas, classConsumers("consolidator-deltas", deltas)},
 		{commands, []jetstream.ConsumerConfig{consumer("decider-commands", commands)}},
 		{audit, []jetstream.ConsumerConfig{
 			consumer("scheduler-audit", audit),
@@ -222,6 +227,21 @@ func stream(cfg Config, name, noun string, retention jetstream.RetentionPolicy) 
 		MaxMsgSize:        -1,
 		MaxConsumers:      -1,
 	}
+}
+
+// classSubject is where the work of rules of a class is published.
+func classSubject(noun string, class events.Class) string {
+	return "palimpsest." + noun + "." + string(class) + ".*.*.*.*"
+}
+
+// classConsumers are one consumer for each class of rules, and one for the work
+// that versions before classes left in the stream or still publish.
+func classConsumers(name string, of jetstream.StreamConfig) []jetstream.ConsumerConfig {
+	all := []jetstream.ConsumerConfig{consumer(name+"-rules", of), consumer(name+"-model", of), consumer(name, of)}
+	for i := range all {
+		all[i].FilterSubject = of.Subjects[i]
+	}
+	return all
 }
 
 // ingestConsumers are one pinned consumer for each partition, so that each

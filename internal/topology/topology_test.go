@@ -3,6 +3,7 @@ package topology_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -52,14 +53,15 @@ func TestDeclarationIsSound(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		"ingest-00", "ingest-15", "scheduler-stored", "scheduler-audit", "extractor-ticks", "decider-candidates",
-		"decider-commands", "consolidator-deltas", "consolidator-projector", "consolidator-auditlog", "consolidator-access",
+		"ingest-00", "ingest-15", "scheduler-stored", "scheduler-audit", "extractor-ticks", "extractor-ticks-rules", "extractor-ticks-model",
+		"decider-candidates", "decider-candidates-rules", "decider-candidates-model", "decider-commands", "consolidator-deltas", "consolidator-deltas-rules", "consolidator-deltas-model",
+		"consolidator-projector", "consolidator-auditlog", "consolidator-access",
 	} {
 		if !consumers[name] {
 			t.Errorf("no consumer %s", name)
 		}
 	}
-	if len(consumers) != events.Partitions+9 {
+	if len(consumers) != events.Partitions+15 {
 		t.Errorf("%d consumers", len(consumers))
 	}
 }
@@ -172,6 +174,81 @@ func TestApplyCarriesChangesOut(t *testing.T) {
 	}
 }
 
+// TestApplyKeepsWorkWithoutClass: a broker of the version before classes holds
+// work under subjects without one, some of it handed out and some not. Its next
+// start applies the topology: all of that work stays with its consumer, and work
+// of each class has another.
+func TestApplyKeepsWorkWithoutClass(t *testing.T) {
+	t.Parallel()
+	env := brokertest.Start(t)
+	for stream, noun := range map[string]string{
+		topology.StreamTicks: events.NounTicks, topology.StreamCandidates: events.NounCandidates, topology.StreamDeltas: events.NounDeltas,
+	} {
+		old := *find(t, topology.Declare(topology.Config{}), stream)
+		old.Config.Subjects = []string{"palimpsest." + noun + ".*.*.*.*"}
+		old.Consumers = old.Consumers[2:]
+		if err := env.JS.DeleteStream(bounded(t), stream); err != nil {
+			t.Fatal(err)
+		}
+		create(t, env.JS, old)
+		for n := range 3 {
+			publish(t, env.JS, "palimpsest."+noun+".default.alice._._", strconv.Itoa(n))
+		}
+		consumer, err := env.JS.Consumer(bounded(t), stream, old.Consumers[0].Durable)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held, err := consumer.Next(jetstream.FetchMaxWait(10 * time.Second))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := topology.Check(bounded(t), env.JS, declared); !errors.Is(err, topology.ErrIncompatible) || !strings.Contains(err.Error(), stream+" subjects") {
+			t.Errorf("Check = %v", err)
+		}
+		env.Restart(t)
+		publish(t, env.JS, "palimpsest."+noun+".model.default.alice._._", "model")
+		publish(t, env.JS, "palimpsest."+noun+".rules.default.alice._._", "rules")
+		if _, err := env.JS.Publish(bounded(t), "palimpsest."+noun+".other.default.alice._._", nil); err == nil {
+			t.Errorf("%s takes work of a class that nothing reads", stream)
+		}
+		if err := held.Nak(); err != nil {
+			t.Fatal(err)
+		}
+		name := old.Consumers[0].Durable
+		for durable, want := range map[string][]string{name: {"0", "1", "2"}, name + "-rules": {"rules"}, name + "-model": {"model"}} {
+			if got := drained(t, env.JS, stream, durable, len(want)); !slices.Equal(got, want) {
+				t.Errorf("%s reads %v, want %v", durable, got, want)
+			}
+		}
+	}
+}
+
+// drained acknowledges n messages of a consumer, and returns all that it has, sorted.
+func drained(t *testing.T, js jetstream.JetStream, stream, durable string, n int) []string {
+	t.Helper()
+	consumer, err := js.Consumer(bounded(t), stream, durable)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for range n {
+		msg, err := consumer.Next(jetstream.FetchMaxWait(10 * time.Second))
+		if err != nil {
+			t.Fatalf("%s, after %v: %v", durable, got, err)
+		}
+		if err := msg.DoubleAck(bounded(t)); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, string(msg.Data()))
+	}
+	info, err := consumer.Info(bounded(t))
+	if err != nil || info.NumPending+uint64(info.NumAckPending) > 0 {
+		t.Errorf("%s has more: %+v, %v", durable, info, err)
+	}
+	slices.Sort(got)
+	return got
+}
+
 // A broker of a version before lacks TRIALS and waits longer for acks. It is
 // brought up to date in place: what it handed out to a process that died comes
 // back by the new ack wait.
@@ -187,7 +264,7 @@ func TestApplyUpgrades(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	publish(t, env.JS, "palimpsest.ticks.default.alice._._", "held by the dead")
+	publish(t, env.JS, "palimpsest.ticks.rules.default.alice._._", "held by the dead")
 	if _, err := consumer.Next(jetstream.FetchMaxWait(10 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +314,7 @@ func TestDiffFindsDeviations(t *testing.T) { //nolint:tparallel // the cases cha
 			s.Consumers[3].FilterSubject = "palimpsest.episodes.>"
 		}, "want none that overlaps that of ingest-00", true},
 		{"queue with a gap", topology.StreamTicks, func(s *topology.Stream) {
-			s.Consumers[0].FilterSubject = "palimpsest.ticks.default.*.*.*"
+			s.Consumers[0].FilterSubject = "palimpsest.ticks.rules.default.*.*.*"
 		}, "TICKS coverage", true},
 		{"subjects", topology.StreamDeltas, func(s *topology.Stream) { s.Config.Subjects = []string{"palimpsest.deltas.>"} }, "DELTAS subjects", true},
 		{"per subject", topology.StreamStored, func(s *topology.Stream) { s.Config.MaxMsgsPerSubject = 1 }, "STORED messages per subject: want unlimited, have 1", true},
@@ -290,7 +367,7 @@ func TestFaultsOfDeclaration(t *testing.T) {
 	decl := topology.Declare(topology.Config{})
 	ticks := find(t, decl, topology.StreamTicks)
 	second := ticks.Consumers[0]
-	second.Durable, second.FilterSubject = "second", "palimpsest.ticks.default.>"
+	second.Durable, second.FilterSubject = "second", "palimpsest.ticks.rules.default.>"
 	ticks.Consumers = append(ticks.Consumers, second)
 	if err := decl.Validate(); !errors.Is(err, topology.ErrIncompatible) || !strings.Contains(err.Error(), "second") {
 		t.Errorf("Validate = %v", err)

@@ -97,10 +97,25 @@ const (
 	CauseMaintenance Cause = "maintenance"
 )
 
+// Class is what a rule costs. The work of each class has consumers of its own, so
+// that what one waits for does not hold up the others.
+type Class string
+
+// The classes of rules.
+const (
+	ClassRules Class = "rules" // rule packs: no call leaves the machine
+	ClassModel Class = "model" // calls a model, which may be slow or down
+)
+
+// Valid reports whether c is one of the classes above.
+func (c Class) Valid() bool { return c == ClassRules || c == ClassModel }
+
 // Batch identifies the work of one tick on its whole way to the commit.
 type Batch struct {
 	Header
 	Rule string `json:"rule"`
+	// Class is that of the rule; empty means [ClassRules].
+	Class Class `json:"class,omitempty"`
 	// Range is empty only in a late batch of candidates that were refused one by
 	// one: the rest of their range is settled.
 	Range Range `json:"range"`
@@ -125,6 +140,8 @@ func (b Batch) validate() error {
 	switch {
 	case b.Rule == "":
 		return invalid("rule", "is required")
+	case b.Class != "" && !b.Class.Valid():
+		return invalid("class", "%q is neither %s nor %s", clip(string(b.Class)), ClassRules, ClassModel)
 	case b.Cause == "":
 		return invalid("cause", "is required")
 	case b.Range.Empty() && b.Cause != CauseLate:

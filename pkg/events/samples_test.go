@@ -77,7 +77,7 @@ func must[T any](v T, err error) T {
 func samples() []sample {
 	full := scope.Scope{Project: "acme", User: "Ada.L", Agent: "helper", Session: "s/1"}
 	head := Header{Scope: full.Fact(), Incarnation: 2}
-	batch := Batch{Header: head, Rule: "sleep", Range: Range{From: 3, To: 5}, Cause: CauseSessionEnd, Attempt: 1, Extractor: "rules@1"}
+	batch := Batch{Header: head, Rule: "sleep", Class: ClassModel, Range: Range{From: 3, To: 5}, Cause: CauseSessionEnd, Attempt: 1, Extractor: "rules@1"}
 	ends := []SessionEnd{{Session: "s/1", LastOrdinal: 5, Cause: EndIdle, At: arrival()}}
 	refs := []EpisodeRef{{ID: "e-4", Ordinal: 4, Session: "s/1", CorrelationID: "request-1"}}
 	skipped := batch

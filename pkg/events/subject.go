@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"errors"
 	"strconv"
 	"strings"
@@ -49,6 +50,19 @@ func (e EpisodeRecorded) subject() string {
 }
 
 func (o OutcomeAnnounced) subject() string { return OutcomeSubject(o.Outcome.CorrelationID) }
+
+func (t TickIssued) subject() string { return classSubject(NounTicks, t.Batch) }
+
+func (c CandidatesExtracted) subject() string { return classSubject(NounCandidates, c.Batch) }
+
+func (d DeltasDecided) subject() string { return classSubject(NounDeltas, d.Batch) }
+
+// classSubject is where the work of a rule's class is published:
+//
+//	palimpsest.{noun}.{class}.{project}.{user}.{agent}.{session}
+func classSubject(noun string, b Batch) string {
+	return subjectRoot + noun + "." + string(cmp.Or(b.Class, ClassRules)) + "." + b.Scope.Tokens()
+}
 
 func (m MessageBuried) subject() string { return DeadLetterSubject(m.Service, m.Scope) }
 
@@ -111,7 +125,7 @@ func subjectToken(text string) string {
 }
 
 // ParseSubject reads the noun and the scope of a subject, as published or, for
-// episodes, as stored with the partition token. Outcome subjects name no scope;
+// episodes, as stored with the partition token, with or without a class. Outcome subjects name no scope;
 // dead-letter subjects name as much of one as could be read.
 //
 // The error is a [*FieldError]; s then holds the levels that could be read.
@@ -134,7 +148,17 @@ func ParseSubject(subject string) (noun string, s scope.Scope, err error) {
 				return noun, s, err
 			}
 		}
-	case NounStored, NounTicks, NounCandidates, NounDeltas, NounCommands, NounAudit, NounAccess, NounIncognito:
+	case NounTicks, NounCandidates, NounDeltas:
+		// Versions before classes published without one.
+		if strings.Count(rest, ".") == 4 {
+			var class string
+			class, rest, _ = strings.Cut(rest, ".")
+			if !Class(class).Valid() {
+				s, _ = scope.ParsePartialTokens(rest)
+				return noun, s, &FieldError{Field: "class", Code: CodeSubjectToken, Reason: strconv.Quote(clip(class)) + " is no class of rules"}
+			}
+		}
+	case NounStored, NounCommands, NounAudit, NounAccess, NounIncognito:
 	case NounOutcomes:
 		if rest == "" || strings.Contains(rest, ".") {
 			return noun, s, notOurs(subject)

@@ -17,10 +17,13 @@ func TestSubjects(t *testing.T) {
 		"palimpsest.episodes.default.alice.helper.s-1":            EpisodeRecorded{Scope: full},
 		"palimpsest.incognito.default.alice.helper.s-1":           EpisodeRecorded{Scope: full, Mode: ModeIncognito},
 		"palimpsest.stored.default.alice.helper._":                EpisodeStored{Header: head},
-		"palimpsest.ticks.default.alice.helper._":                 TickIssued{Batch: Batch{Header: head}},
-		"palimpsest.candidates.default.alice.helper._":            CandidatesExtracted{Batch: Batch{Header: head}},
+		"palimpsest.ticks.rules.default.alice.helper._":           TickIssued{Batch: Batch{Header: head}},
+		"palimpsest.candidates.rules.default.alice.helper._":      CandidatesExtracted{Batch: Batch{Header: head}},
 		"palimpsest.commands.default.alice.helper._":              CommandRequested{Header: head},
-		"palimpsest.deltas.default.alice.helper._":                DeltasDecided{Batch: Batch{Header: head}},
+		"palimpsest.deltas.rules.default.alice.helper._":          DeltasDecided{Batch: Batch{Header: head}},
+		"palimpsest.ticks.model.default.alice.helper._":           TickIssued{Batch: Batch{Header: head, Class: ClassModel}},
+		"palimpsest.candidates.model.default.alice.helper._":      CandidatesExtracted{Batch: Batch{Header: head, Class: ClassModel}},
+		"palimpsest.deltas.model.default.alice.helper._":          DeltasDecided{Batch: Batch{Header: head, Class: ClassModel}},
 		"palimpsest.audit.default.alice.helper._":                 EffectCommitted{Header: head},
 		"palimpsest.access.default.alice.helper._":                FactReturned{Header: head},
 		"palimpsest.outcomes.req-%2A":                             OutcomeAnnounced{Header: head, Outcome: Outcome{CorrelationID: "req-*"}},
@@ -42,6 +45,23 @@ func TestSubjects(t *testing.T) {
 	}
 }
 
+// TestSubjectsWithoutClass are those of the version before, which may lie in a
+// stream still. A project may be called like a class.
+func TestSubjectsWithoutClass(t *testing.T) {
+	t.Parallel()
+	for subject, want := range map[string]scope.Scope{
+		"palimpsest.ticks.default.alice._._":          {Project: "default", User: "alice"},
+		"palimpsest.candidates.rules.alice._._":       {Project: "rules", User: "alice"},
+		"palimpsest.deltas.model.model._._":           {Project: "model", User: "model"},
+		"palimpsest.deltas.rules.model.model._._":     {Project: "model", User: "model"},
+		"palimpsest.candidates.model.rules.rules._._": {Project: "rules", User: "rules"},
+	} {
+		if _, got, err := ParseSubject(subject); err != nil || got != want {
+			t.Errorf("%s: %v, %v", subject, got, err)
+		}
+	}
+}
+
 func TestParseSubjectRefuses(t *testing.T) {
 	t.Parallel()
 	for subject, field := range map[string]string{
@@ -59,6 +79,9 @@ func TestParseSubjectRefuses(t *testing.T) {
 		"palimpsest.episodes.1.p.u.a.s.t":   "scope",
 		"palimpsest.stored.1.p.u.a._":       "scope",
 		"palimpsest.ticks.p.U._._":          "user",
+		"palimpsest.ticks.rules.p.U._._":    "user",
+		"palimpsest.ticks.other.p.u._._":    "class",
+		"palimpsest.deltas.rules.p.u.a._._": "scope",
 		"palimpsest.deadletter.x.p.u.a.S":   "session",
 		"palimpsest.deadletter.x":           "scope",
 		"palimpsest.episodes.p.u.%2a._":     "agent",

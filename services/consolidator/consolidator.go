@@ -70,7 +70,9 @@ func (*Service) Name() string { return "consolidator" }
 // Stages implements [pipeline.Service].
 func (s *Service) Stages() []pipeline.Stage {
 	return []pipeline.Stage{
-		pipeline.Consume("consolidator-deltas", pipeline.On(s.commit)),
+		pipeline.Consume("consolidator-deltas-rules", pipeline.On(s.commit)),
+		pipeline.Consume("consolidator-deltas-model", pipeline.On(s.commit)),
+		pipeline.Consume("consolidator-deltas", pipeline.On(s.commit)), // work without a class
 		pipeline.Consume("consolidator-projector", pipeline.On(s.project)),
 		pipeline.ConsumeBatch(logConsumer, s.cfg.SinkSize, s.cfg.SinkWait, s.sink),
 		pipeline.ConsumeBatch("consolidator-access", s.cfg.AccessSize, s.cfg.AccessWait, s.access),

@@ -258,7 +258,7 @@ func TestConfig(t *testing.T) {
 	if _, err := New(Config{}, Deps{}); err == nil {
 		t.Error("no dependencies pass")
 	}
-	if n := len(newBench(t).Stages()); n != 5 {
+	if n := len(newBench(t).Stages()); n != 7 {
 		t.Errorf("%d stages", n)
 	}
 }

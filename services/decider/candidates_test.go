@@ -290,7 +290,7 @@ func TestNewRefuses(t *testing.T) {
 		t.Error("missing dependencies: no error")
 	}
 	s, err := New(Config{}, deps)
-	if err != nil || s.Name() != "decider" || len(s.Stages()) != 2 {
+	if err != nil || s.Name() != "decider" || len(s.Stages()) != 4 {
 		t.Errorf("New: %v, %v", s, err)
 	}
 }

@@ -203,7 +203,7 @@ func TestNewRefuses(t *testing.T) {
 func TestStage(t *testing.T) {
 	t.Parallel()
 	s := newService(t, &fakeReader{}, &fakeExtractor{}, nil)
-	if s.Name() != "extractor" || len(s.Stages()) != 1 {
+	if s.Name() != "extractor" || len(s.Stages()) != 3 {
 		t.Errorf("%s has %d stages", s.Name(), len(s.Stages()))
 	}
 }

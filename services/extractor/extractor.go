@@ -10,9 +10,6 @@ import (
 	"palimpsest/internal/store"
 )
 
-// consumer is the durable consumer that the topology declares for this service.
-const consumer = "extractor-ticks"
-
 // Deps is what the extractor needs.
 type Deps struct {
 	Episodes store.EpisodeReader
@@ -69,5 +66,9 @@ func (*Service) Name() string { return "extractor" }
 
 // Stages implements [pipeline.Service].
 func (s *Service) Stages() []pipeline.Stage {
-	return []pipeline.Stage{pipeline.Consume(consumer, pipeline.On(s.extract))}
+	return []pipeline.Stage{
+		pipeline.Consume("extractor-ticks-rules", pipeline.On(s.extract)),
+		pipeline.Consume("extractor-ticks-model", pipeline.On(s.extract)),
+		pipeline.Consume("extractor-ticks", pipeline.On(s.extract)), // work without a class
+	}
 }

@@ -13,7 +13,7 @@ import (
 // Ticks of a rule that never arrive must leave the other rules room.
 func TestStuckRuleLeavesRoom(t *testing.T) {
 	t.Parallel()
-	slow := memory.Rule{ID: "slow", Cadence: memory.Cadence{Every: 1}, Enabled: true}
+	slow := memory.Rule{ID: "slow", Class: events.ClassModel, Cadence: memory.Cadence{Every: 1}, Enabled: true}
 	quick := memory.Rule{ID: "quick", Cadence: memory.Cadence{Every: 1}, Enabled: true}
 	w := newWorld()
 	s := w.service(t, Config{Rules: []memory.Rule{slow, quick}, Slots: 8})
@@ -22,6 +22,9 @@ func TestStuckRuleLeavesRoom(t *testing.T) {
 		out, err := s.wake(t.Context(), w.say(user("p", fmt.Sprint(n)), 1))
 		for _, tick := range ticksOf(t, out, err) {
 			issued[tick.Rule]++
+			if (tick.Class == events.ClassModel) != (tick.Rule == slow.ID) {
+				t.Errorf("a tick of rule %s is of class %q", tick.Rule, tick.Class)
+			}
 			if tick.Rule == quick.ID { // slow's are stuck
 				if c, ok := w.apply(tick, false); ok {
 					if _, err := s.committed(t.Context(), c); err != nil {

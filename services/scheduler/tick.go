@@ -126,6 +126,7 @@ func compose(r rule, state memory.State, at situation, c store.Claim) *events.Ti
 		Batch: events.Batch{
 			Header:  events.Header{Scope: state.Scope, Incarnation: state.Incarnation},
 			Rule:    r.ID,
+			Class:   r.Class,
 			Range:   c.Range,
 			Cause:   causeOf(r.Cadence, at, carried),
 			Attempt: c.Attempt,
