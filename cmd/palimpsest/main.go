@@ -7,7 +7,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"palimpsest/internal/app"
+	"palimpsest/internal/cli"
 )
 
 // exitAtOnce is the exit code after a second signal.
@@ -23,5 +23,5 @@ func main() {
 		<-signals
 		os.Exit(exitAtOnce)
 	}()
-	os.Exit(app.Main(ctx, os.Args[1:]))
+	os.Exit(cli.Main(ctx, os.Args[1:]))
 }

@@ -27,7 +27,8 @@ var wire = []string{"palimpsest/pkg/api", "palimpsest/pkg/events", "palimpsest/p
 func below(more ...string) []string { return append(slices.Clone(wire), more...) }
 
 var rooms = []room{
-	{"palimpsest/cmd/palimpsest", []string{"palimpsest/internal/app"}},
+	{"palimpsest/cmd/palimpsest", []string{"palimpsest/internal/cli"}},
+	{"palimpsest/internal/cli", below("palimpsest/internal/app", "palimpsest/internal/recovery")},
 	{"palimpsest/internal/app", []string{"palimpsest/"}},
 	{"palimpsest/docs/consumer", wire},
 	{"palimpsest/internal/recovery", append(below("palimpsest/services/"), contracts...)},

@@ -27,15 +27,33 @@ type Terminal struct {
 
 // Main runs one command and returns its exit code. It returns when ctx ends and
 // what was started has drained.
-func Main(ctx context.Context, args []string) int {
+//
+// more are commands besides those of this package; each Run takes an
+// *[Invocation].
+func Main(ctx context.Context, args []string, more ...Command) int {
 	limitHeap(0)
-	return run(ctx, args, Terminal{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()})
+	return run(ctx, args, Terminal{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}, more...)
 }
 
-func run(ctx context.Context, args []string, term Terminal) int {
+// Command is a command of another package.
+type Command struct {
+	Name, Help string
+	Run        any // a pointer to a struct, as kong takes it
+}
+
+// Invocation is one call of the program, as commands of other packages take it.
+type Invocation = invocation
+
+// Context ends when the user stops the command.
+func (inv *invocation) Context() context.Context { return inv.ctx }
+
+// Print writes v as JSON where the user asks for it, else as human does.
+func (inv *invocation) Print(v any, human func(io.Writer)) error { return inv.print(v, human) }
+
+func run(ctx context.Context, args []string, term Terminal, more ...Command) int {
 	var line commandLine
 	exit := -1
-	parser, err := grammar(&line, term, func(code int) { exit = code })
+	parser, err := grammar(&line, term, func(code int) { exit = code }, more...)
 	if err != nil {
 		return fail(term, err)
 	}
@@ -58,14 +76,18 @@ func run(ctx context.Context, args []string, term Terminal) int {
 }
 
 // grammar parses calls into line; exit is told when help was the answer.
-func grammar(line *commandLine, term Terminal, exit func(code int)) (*kong.Kong, error) {
-	return kong.New(line,
+func grammar(line *commandLine, term Terminal, exit func(code int), more ...Command) (*kong.Kong, error) {
+	options := []kong.Option{
 		kong.Name("palimpsest"),
 		kong.Description("Long-term memory for AI agents."),
 		kong.Writers(term.Out, term.Err),
 		kong.Exit(exit),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
-	)
+	}
+	for _, c := range more {
+		options = append(options, kong.DynamicCommand(c.Name, c.Help, "", c.Run))
+	}
+	return kong.New(line, options...)
 }
 
 func fail(term Terminal, err error) int {

@@ -56,10 +56,10 @@ func (inv *invocation) serve(sh shape, flags map[string]string, greet func(io.Wr
 }
 
 // announce prints the engines that a process is about to use, and what chose each.
-func (sh shape) announce(w io.Writer, c Config) {
+func (s shape) announce(w io.Writer, c Config) {
 	title := version()
-	if len(sh.parts) == 1 {
-		title += " " + sh.name
+	if len(s.parts) == 1 {
+		title += " " + s.name
 	}
 	_, _ = fmt.Fprintf(w, "Palimpsest %s starts.\n", title)
 	line := func(label, key, file string) {
@@ -74,7 +74,7 @@ func (sh shape) announce(w io.Writer, c Config) {
 	}
 	line("broker", "nats.url", natsDir)
 	line("memory", "memory", memoryFile)
-	if sh.auditLog() {
+	if s.auditLog() {
 		line("audit log", "audit", auditFile)
 	}
 }

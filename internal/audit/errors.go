@@ -10,6 +10,8 @@ var (
 	ErrLocked = errors.New("audit: in use by another process")
 	// ErrNewer: the log was written by a newer version.
 	ErrNewer = errors.New("audit: written by a newer version")
+	// ErrDamaged: the log's file cannot be read.
+	ErrDamaged = errors.New("audit: damaged")
 	// ErrQuery: a query is out of bounds.
 	ErrQuery = errors.New("audit: query out of bounds")
 	// ErrOtherHistory: the log has another effect of that scope and revision. The

@@ -175,7 +175,7 @@ func TestDamagedPagesAreNamedAndRebuilt(t *testing.T) {
 	} else {
 		eventually(t, "readiness is red", func() error {
 			if _, err := i.api.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), help) {
-				return fmt.Errorf("ready: %v", err)
+				return fmt.Errorf("ready: %w", err)
 			}
 			return nil
 		})

@@ -46,6 +46,26 @@ func Migrate(ctx context.Context, conn Conn, scripts fs.FS, newer error) error {
 	return nil
 }
 
+// Current returns nil if the database has the version that [Migrate] would bring
+// it to, and changes nothing.
+func Current(ctx context.Context, conn Conn, scripts fs.FS, newer error) error {
+	names, err := fs.Glob(scripts, "migrations/*.sql")
+	if err != nil {
+		return err
+	}
+	var version int
+	if err := conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return fmt.Errorf("read version: %w", err)
+	}
+	switch {
+	case version > len(names):
+		return fmt.Errorf("schema %d, this program knows %d: %w", version, len(names), newer)
+	case version < len(names):
+		return fmt.Errorf("schema %d is older than %d, to which a start of Palimpsest brings it", version, len(names))
+	}
+	return nil
+}
+
 func step(ctx context.Context, conn Conn, script string, version int) error {
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {

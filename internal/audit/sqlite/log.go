@@ -181,10 +181,13 @@ func (l *Log) Ping(ctx context.Context) error {
 		return err
 	}
 	defer l.leave()
+	if l.watch == nil {
+		return audit.ErrLocked
+	}
 	if err := l.watch.Check(); err != nil {
 		return fmt.Errorf("audit sqlite: %w", err)
 	}
-	tx, err := l.writes.BeginTx(ctx, nil)
+	tx, err := l.begin(ctx)
 	if err != nil {
 		return fmt.Errorf("audit sqlite: ping %s: %w", l.path, err)
 	}

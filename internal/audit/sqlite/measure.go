@@ -69,7 +69,7 @@ func (l *Log) unmeasured(ctx context.Context) (places []place, err error) {
 }
 
 func (l *Log) measureSome(ctx context.Context, places []place) error {
-	tx, err := l.writes.BeginTx(ctx, nil)
+	tx, err := l.begin(ctx)
 	if err != nil {
 		return err
 	}

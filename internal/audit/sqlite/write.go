@@ -28,7 +28,7 @@ func (l *Log) Write(ctx context.Context, effects []events.Event[events.EffectCom
 	if err := l.watch.Check(); err != nil {
 		return fmt.Errorf("audit sqlite: %w", err)
 	}
-	tx, err := l.writes.BeginTx(ctx, nil)
+	tx, err := l.begin(ctx)
 	if err != nil {
 		return fmt.Errorf("audit sqlite: begin: %w", err)
 	}

@@ -128,6 +128,9 @@ func (s *Store) Accounts(ctx context.Context, sel scope.Selector, rules []string
 
 // Ping implements [store.Health].
 func (s *Store) Ping(ctx context.Context) error {
+	if s.reading {
+		return store.ErrLocked
+	}
 	if err := s.damage.seen(); err != nil {
 		return err
 	}

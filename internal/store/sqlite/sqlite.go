@@ -36,6 +36,8 @@ type Store struct {
 	watch     *watch.Files
 	damage    damage
 
+	reading bool // opened by OpenReading
+
 	mu     sync.RWMutex // guards closed, and queue against being closed under a sender
 	closed bool
 	done   chan struct{} // closed when the writer has ended

@@ -47,6 +47,9 @@ func (s *Store) enqueue(j *job) error {
 	if s.closed {
 		return store.ErrClosed
 	}
+	if s.reading {
+		return store.ErrLocked
+	}
 	select {
 	case s.queue <- j:
 		return nil
