@@ -24,14 +24,18 @@ func (s *Store) Apply(ctx context.Context, effect events.EffectCommitted, auditS
 			return err
 		}
 	}
+	sets, err := packOutcomes(effect)
+	if err != nil {
+		return err
+	}
 	var verdict error
-	err := s.write(ctx, func(w *writer) error {
+	err = s.write(ctx, func(w *writer) error {
 		var row *scopeRow
 		var err error
 		if row, verdict, err = w.admit(effect); row == nil || err != nil {
 			return err
 		}
-		return w.apply(row, effect, facts, auditSeq)
+		return w.apply(row, effect, facts, sets, auditSeq)
 	})
 	if err != nil {
 		return err
@@ -82,7 +86,7 @@ func (w *writer) admit(effect events.EffectCommitted) (row *scopeRow, verdict, e
 	return row, nil, err
 }
 
-func (w *writer) apply(row *scopeRow, effect events.EffectCommitted, facts []newFact, auditSeq uint64) error {
+func (w *writer) apply(row *scopeRow, effect events.EffectCommitted, facts []newFact, sets []outcomeSet, auditSeq uint64) error {
 	for _, step := range []func() error{
 		func() error { return w.putFacts(row, facts) },
 		func() error { return w.putVersions(row, effect.Versions) },
@@ -90,7 +94,7 @@ func (w *writer) apply(row *scopeRow, effect events.EffectCommitted, facts []new
 		func() error { return w.putEdges(row, effect.Edges) },
 		func() error { return w.putHolds(row, effect.Holds, effect.Released) },
 		func() error { return w.putEnds(row, effect.SessionEnds) },
-		func() error { return w.putOutcomes(row, effect) },
+		func() error { return w.putOutcomes(row, effect, sets) },
 		func() error { return w.putLedger(row, effect) },
 		func() error { return w.sweep() },
 	} {
@@ -200,22 +204,6 @@ func (w *writer) putEnds(row *scopeRow, ends []events.SessionEnd) error {
 		place.endedAt = sql.NullInt64{Int64: micros(end.At), Valid: true}
 		place.endCause = end.Cause
 		w.move(place)
-	}
-	return nil
-}
-
-func (w *writer) putOutcomes(row *scopeRow, effect events.EffectCommitted) error {
-	expires := micros(effect.CommittedAt.Add(outcomeLife))
-	for _, o := range effect.Outcomes {
-		body, err := json.Marshal(o)
-		if err != nil {
-			return fmt.Errorf("encode outcome: %w", err)
-		}
-		err = w.exec(`INSERT INTO outcomes (project, correlation, revision, scope_id, expires, body) VALUES (?, ?, ?, ?, ?, ?)`,
-			row.fact.Project, o.CorrelationID, effect.Revision, row.id, expires, string(body))
-		if err != nil {
-			return fmt.Errorf("put outcome: %w", err)
-		}
 	}
 	return nil
 }

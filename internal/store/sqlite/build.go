@@ -118,7 +118,10 @@ func (s *Store) ResumeAt(ctx context.Context, fact scope.Scope, revision uint64)
 func (s *Store) Seal(ctx context.Context) error {
 	now := micros(s.cfg.Now())
 	err := s.write(ctx, func(w *writer) error {
-		for _, t := range []string{"requests", "cache", "outcomes"} {
+		if err := w.sweepOutcomes(now, -1); err != nil {
+			return err
+		}
+		for _, t := range []string{"requests", "cache"} {
 			if err := w.exec(`DELETE FROM `+t+` WHERE expires <= ?`, now); err != nil {
 				return fmt.Errorf("sweep %s: %w", t, err)
 			}

@@ -271,15 +271,6 @@ func (s *Store) Entities(ctx context.Context, fact scope.Scope, names []string) 
 		scopeID, jsonList(keys))
 }
 
-// Outcomes implements [store.OutcomeReader].
-func (s *Store) Outcomes(ctx context.Context, project, correlationID string) ([]events.Outcome, error) {
-	list, err := bodies[events.Outcome](ctx, s.reads, `SELECT body FROM outcomes
-	  WHERE project = ? AND correlation = ? AND expires > ? ORDER BY revision, row`,
-		project, correlationID, micros(s.cfg.Now()))
-	s.followed()
-	return list, err
-}
-
 // bodies decodes the JSON column of each row.
 func bodies[T any](ctx context.Context, q querier, query string, args ...any) ([]T, error) {
 	var list []T

@@ -108,6 +108,9 @@ func (w *writer) sweep() error {
 			return fmt.Errorf("sweep %s: %w", t, err)
 		}
 	}
+	if err := w.sweepOutcomes(micros(now), 1000); err != nil {
+		return err
+	}
 	w.swept = now
 	return nil
 }

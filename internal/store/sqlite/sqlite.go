@@ -34,7 +34,9 @@ type Store struct {
 	// following is held from a commit until what is kept in memory has followed.
 	following sync.RWMutex
 	watch     *watch.Files
-	damage    damage
+	// earlier is until when outcomes are read that were stored one by one.
+	earlier int64
+	damage  damage
 
 	reading bool // opened by OpenReading
 
@@ -95,6 +97,9 @@ func (s *Store) open(ctx context.Context) (err error) {
 		return fmt.Errorf("sqlite: migrate %s: %w", s.cfg.Path, err)
 	}
 	if err := adoptEmbedder(ctx, conn, s.cfg); err != nil {
+		return err
+	}
+	if s.earlier, err = readEarlier(ctx, conn); err != nil {
 		return err
 	}
 	dimensions, err := readDimensions(ctx, conn)
