@@ -39,7 +39,8 @@ type Schedule interface {
 	SetLastFire(ctx context.Context, rule string, at time.Time) error
 	// IdleSessions calls yield for each open, live session last seen before at.
 	IdleSessions(ctx context.Context, at time.Time, yield func(memory.Session) bool) error
-	// OpenSessions returns the open sessions of a fact scope.
+	// OpenSessions returns the open, live sessions of a fact scope. It must not
+	// read those that are not live: an import leaves thousands of them.
 	OpenSessions(ctx context.Context, fact scope.Scope) ([]memory.Session, error)
 	// EndsAbove returns the session ends of the fact scope with a last ordinal
 	// above the watermark that from names.

@@ -276,7 +276,7 @@ func (w *world) OpenSessions(_ context.Context, fact scope.Scope) ([]memory.Sess
 	w.reads++
 	var open []memory.Session
 	for _, s := range w.sessions {
-		if s.Scope.Fact() == fact && s.EndedAt.IsZero() {
+		if s.Scope.Fact() == fact && s.EndedAt.IsZero() && s.Live {
 			open = append(open, s)
 		}
 	}

@@ -162,7 +162,7 @@ func (s *Store) OpenSessions(ctx context.Context, fact scope.Scope) ([]memory.Se
 	if err := fact.Validate(); err != nil {
 		return nil, err
 	}
-	q := of(kindSession).in(s.place(fact)).tag("open", "1")
+	q := of(kindSession).in(s.place(fact)).tag("idle", "1")
 	a, err := s.search(ctx, s.searchArgs(q, allRows, returning(sessionColumns...)...))
 	if err != nil {
 		return nil, err

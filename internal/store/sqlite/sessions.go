@@ -60,7 +60,7 @@ func (s *Store) OpenSessions(ctx context.Context, fact scope.Scope) ([]memory.Se
 		return nil, err
 	}
 	var list []memory.Session
-	err = s.reads.each(ctx, selectSession+` WHERE p.scope_id = ? AND p.ended_at IS NULL AND p.session <> '' ORDER BY +p.session`,
+	err = s.reads.each(ctx, selectSession+` WHERE p.scope_id = ? AND p.ended_at IS NULL AND p.live = 1 AND p.session <> '' ORDER BY +p.session`,
 		[]any{scopeID}, func(row scanner) error {
 			_, m, err := scanSession(row)
 			list = append(list, m)

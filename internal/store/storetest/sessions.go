@@ -31,6 +31,26 @@ func testSessions(t *testing.T, s suite) {
 			{Scope: user("ana", "t"), FirstSeen: epoch.Add(5 * time.Minute), LastSeen: epoch.Add(5 * time.Minute), LastOrdinal: 2, Live: true},
 		}, open(t, st, ana))
 	})
+	t.Run("imported", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		imported := func(session, id string) memory.Episode {
+			e := episode(user("ana", session), id, 0, "x")
+			e.Mode = events.ModeBackfill
+			return e
+		}
+		for i := range 300 {
+			put(t, st, imported(fmt.Sprintf("s%d", i), "1"))
+		}
+		equal(t, "open sessions of an import", 0, len(open(t, st, ana)))
+		put(t, st, episode(user("ana", "s7"), "2", 5, "x"))
+		put(t, st, imported("s7", "3"))
+		equal(t, "one of them goes on", []memory.Session{
+			{Scope: user("ana", "s7"), FirstSeen: epoch, LastSeen: epoch.Add(5 * time.Minute), LastOrdinal: 302, Live: true},
+		}, open(t, st, ana))
+		must(st.EndSession(t.Context(), user("ana", "s7"), events.SessionEnd{Cause: events.EndIdle, At: epoch}))(t)
+		equal(t, "ended again", 0, len(open(t, st, ana)))
+	})
 	t.Run("ends", func(t *testing.T) {
 		t.Parallel()
 		st := s.open(t)
