@@ -15,12 +15,15 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"palimpsest/internal/broker"
+	"palimpsest/internal/config"
 )
 
 const (
 	// publishWindow is how many messages may wait for their acknowledgement.
 	publishWindow = 256
-	publishWait   = 30 * time.Second
+	// publishRetry is the pause between two attempts to reach a server that was
+	// lost.
+	publishRetry = 250 * time.Millisecond
 	// connectLimit bounds how long a command tries to reach the broker.
 	connectLimit = 10 * time.Second
 	// publishSource is the source of the events that the command publishes.
@@ -51,7 +54,10 @@ func (c *publishCommand) Run(inv *invocation) error {
 	if err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
-	p := &publication{command: c, js: js, project: inv.line.Project, batch: uuid.NewString()}
+	p := &publication{
+		command: c, js: js, connected: conn.IsConnected, project: inv.line.Project, batch: uuid.NewString(),
+		tell: func(text string) { _, _ = fmt.Fprintln(inv.term.Err, "publish: "+text) },
+	}
 	bar, done := c.progress(inv)
 	n, err := p.all(inv.ctx, inv.term.In, bar)
 	done()
@@ -73,9 +79,10 @@ func (c *publishCommand) connect(inv *invocation) (*nats.Conn, error) {
 		}
 		url = "nats://" + cfg.NATS.Listen
 	}
-	conn, err := nats.Connect(url, nats.Name("palimpsest publish"), nats.Timeout(5*time.Second), nats.MaxReconnects(3))
+	conn, err := nats.Connect(url, nats.Name("palimpsest publish"), nats.Timeout(5*time.Second),
+		nats.MaxReconnects(-1), nats.ReconnectWait(publishRetry), nats.ReconnectBufSize(-1))
 	if err != nil {
-		return nil, fmt.Errorf("reach NATS at %s (is Palimpsest running?): %w", url, err)
+		return nil, fmt.Errorf("reach NATS at %s (is Palimpsest running?): %w", config.MaskURL(url), unreached(inv.ctx, url, err))
 	}
 	return conn, nil
 }
@@ -95,72 +102,6 @@ func (c *publishCommand) progress(inv *invocation) (count func(), done func()) {
 func terminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
-// publication is one run of the command.
-type publication struct {
-	command *publishCommand
-	js      jetstream.JetStream
-	project string
-	batch   string // prefix of the ids of lines that bring none
-	waiting []jetstream.PubAckFuture
-}
-
-// all publishes every line and returns how many were acknowledged. What has
-// been sent is waited for, whatever stops the rest.
-func (p *publication) all(ctx context.Context, in io.Reader, count func()) (int, error) {
-	acked := 0
-	err := p.send(ctx, in, &acked, count)
-	err = errors.Join(err, p.settle(&acked, 0, count))
-	return acked, err
-}
-
-func (p *publication) send(ctx context.Context, in io.Reader, acked *int, count func()) error {
-	lines := read(ctx, in)
-	for {
-		select {
-		case <-ctx.Done():
-			return errInterrupted
-		case l, more := <-lines:
-			if !more {
-				return nil
-			}
-			if l.err != nil {
-				return l.err
-			}
-			msg, err := p.message(l.number, l.text)
-			if err != nil {
-				return fmt.Errorf("line %d: %w", l.number, err)
-			}
-			future, err := p.js.PublishMsgAsync(msg)
-			if err != nil {
-				return fmt.Errorf("line %d: %w", l.number, err)
-			}
-			p.waiting = append(p.waiting, future)
-			if err := p.settle(acked, publishWindow/2, count); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// settle waits for acknowledgements, oldest first, until at most left wait.
-func (p *publication) settle(acked *int, left int, count func()) error {
-	for len(p.waiting) > left {
-		first := p.waiting[0]
-		p.waiting = p.waiting[1:]
-		select {
-		case <-first.Ok():
-			*acked++
-			count()
-		case err := <-first.Err():
-			return err
-		case <-time.After(publishWait):
-			p.waiting = nil // none of the later ones will do better
-			return errors.New("no acknowledgement; is Palimpsest running?")
-		}
-	}
-	return nil
 }
 
 // brokerOf connects with the owner's credential to the broker that the

@@ -4,11 +4,16 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	natsserver "github.com/nats-io/nats-server/v2/server"
+
+	"palimpsest/internal/broker/brokertest"
+	"palimpsest/internal/topology"
 )
 
 func TestPublishedLineBecomesAnEpisode(t *testing.T) {
@@ -83,9 +88,76 @@ func TestPublishStopsWhileItsInputIsSilent(t *testing.T) {
 	defer func() { _ = typist.Close() }()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	n, err := (&publication{}).all(ctx, in, func() {})
+	n, err := (&publication{connected: func() bool { return true }}).all(ctx, in, func() {})
 	if n != 0 || !errors.Is(err, errInterrupted) {
 		t.Errorf("%d acknowledged, %v", n, err)
+	}
+}
+
+// slowReader hands out a line each time it is asked.
+type slowReader struct {
+	line   int
+	lines  int
+	before func(line int)
+}
+
+func (r *slowReader) Read(into []byte) (int, error) {
+	if r.line == r.lines {
+		return 0, io.EOF
+	}
+	r.line++
+	r.before(r.line)
+	return copy(into, fmt.Sprintf("I like number %d.\n", r.line)), nil
+}
+
+// TestP1PublishOutlivesARestart of the server: it waits, tells where it is, and goes
+// on; every line is there once and in order.
+func TestP1PublishOutlivesARestart(t *testing.T) {
+	t.Parallel()
+	env := brokertest.Start(t)
+	const lines, restarted = 600, 300
+	in := &slowReader{lines: lines, before: func(line int) {
+		if line == restarted {
+			env.Restart(t)
+		}
+	}}
+	var out, said bytes.Buffer
+	code := run(t.Context(), []string{"publish", "--user", "nora", "--nats", env.Broker.ClientURL()}, Terminal{In: in, Out: &out, Err: &said})
+	if code != exitOK || out.String() != fmt.Sprintf("%d published\n", lines) {
+		t.Fatalf("code %d, output %q, it said %q", code, out.String(), said.String())
+	}
+	if text := said.String(); strings.Count(text, "waiting for the server") != strings.Count(text, "acknowledges again") {
+		t.Errorf("it said %q", text)
+	}
+	stream, err := env.JS.Stream(t.Context(), topology.StreamEpisodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := 1
+	for sequence := uint64(1); sequence <= stream.CachedInfo().State.LastSeq; sequence++ {
+		msg, err := stream.GetMsg(t.Context(), sequence)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(msg.Data, fmt.Appendf(nil, "number %d.", next)) {
+			next++
+		}
+	}
+	if next != lines+1 {
+		t.Errorf("line %d is missing, or came too early", next)
+	}
+}
+
+// TestPublishTellsOnceWhatFails: every message that waits fails alike.
+func TestPublishTellsOnceWhatFails(t *testing.T) {
+	t.Parallel()
+	srv := brokertest.Serve(t, &natsserver.Options{
+		Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(), MaxPayload: 1 << 10,
+	})
+	text := "short\n" + strings.Repeat("long ", 1000) + "\nshort\n"
+	code, out, complaint := call(t, text, nil, "publish", "--user", "nora", "--nats", srv.ClientURL())
+	if code != exitError || out != "" || strings.Count(complaint, "line 2") > 1 || strings.Count(complaint, "palimpsest:") != 1 {
+		t.Errorf("code %d, output %q, complaint %q", code, out, complaint)
 	}
 }
 

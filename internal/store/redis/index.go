@@ -63,6 +63,9 @@ func (s *Store) vectorField(dimensions int) []any {
 // makeIndex creates the index where there is none, points the alias at it unless
 // it is under construction, and waits until it is whole: one over rows that exist
 // is filled behind the server's reply.
+//
+// Filling scans every key of the server, also those of others. A namespace that
+// holds nothing yet skips it.
 func (s *Store) makeIndex(ctx context.Context) error {
 	args := []any{
 		"FT.CREATE", s.layout().index(), "ON", "HASH", "PREFIX", 1, s.layout().root(),
