@@ -72,7 +72,7 @@ func (l firstSchema) Write(ctx context.Context, effects []events.Event[events.Ef
 		return err
 	}
 	defer db.Close()
-	_, err = db.ExecContext(ctx, "DELETE FROM tallies; UPDATE records SET value = NULL, known_ms = NULL, model = NULL")
+	_, err = db.ExecContext(ctx, "DELETE FROM tallies; UPDATE record_rows SET value = NULL, known_ms = NULL, model = NULL")
 	return err
 }
 

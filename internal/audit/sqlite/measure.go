@@ -13,7 +13,8 @@ const (
 	insertTally = `INSERT INTO tallies
 		(project, scope, revision, user_id, agent_id, session_id, applied_at, rule, extractor, episodes, candidates, adds)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
-	updateRecord = `UPDATE records SET value = ?, known_ms = ?, model = ? WHERE project = ? AND scope = ? AND revision = ? AND idx = ?`
+	updateRecord = `UPDATE record_rows SET value = ?, known_ms = ?, model = ?
+		WHERE place = (SELECT id FROM places WHERE project = ? AND scope = ?) AND revision = ? AND idx = ?`
 	// unmeasured effects are those of logs of the first schema.
 	unmeasured = `SELECT e.project, e.scope, e.revision FROM effects e
 		LEFT JOIN tallies t ON t.project = e.project AND t.scope = e.scope AND t.revision = e.revision

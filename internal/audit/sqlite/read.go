@@ -25,7 +25,7 @@ func (l *Log) History(ctx context.Context, project, factID string) ([]audit.Reco
 		return nil, nil // what concerns no fact is nobody's history
 	}
 	return l.find(ctx, `SELECT project, scope, revision, idx FROM records
-		WHERE project = ? AND fact_id = ? ORDER BY applied_at, scope, revision, idx`, project, factID)
+		WHERE project = ? AND fact_id = ? AND fact_id <> '' ORDER BY applied_at, scope, revision, idx`, project, factID)
 }
 
 // Records implements [audit.Log].

@@ -3,10 +3,12 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"palimpsest/internal/audit"
 	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
 )
 
 const (
@@ -14,9 +16,11 @@ const (
 		(project, scope, revision, sequence, id, source, at, correlation, causation, effect)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 	sameEffect   = `SELECT id = ? AND sequence = ? FROM effects WHERE project = ? AND scope = ? AND revision = ?`
-	insertRecord = `INSERT INTO records
-		(project, scope, revision, idx, user_id, agent_id, session_id, sequence, applied_at, kind, rule, correlation, fact_id, value, known_ms, model)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+	insertPlace  = `INSERT INTO places (project, scope, user_id, agent_id, session_id) VALUES (?, ?, ?, ?, ?)`
+	selectPlace  = `SELECT id FROM places WHERE project = ? AND scope = ?`
+	insertRecord = `INSERT INTO record_rows
+		(place, revision, idx, project, sequence, applied_at, kind, rule, correlation, fact_id, value, known_ms, model)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 )
 
 // Write implements [audit.Writer] in one transaction.
@@ -86,14 +90,31 @@ func insert(ctx context.Context, tx *sql.Tx, effects []events.Event[events.Effec
 		if err := tally(ctx, one, e.Data); err != nil {
 			return err
 		}
+		at, err := placeOf(ctx, tx, s)
+		if err != nil {
+			return err
+		}
 		for _, r := range audit.Records(e) {
-			if _, err := record.ExecContext(ctx, s.Project, s.Key(), r.Revision, r.Index, s.User, s.Agent, s.Session,
-				r.Sequence, r.AppliedAt.UnixMicro(), r.Kind, r.Rule, r.CorrelationID, r.FactID, r.Value(), knownMS(r), r.Model()); err != nil {
+			if _, err := record.ExecContext(ctx, at, r.Revision, r.Index, s.Project, r.Sequence, r.AppliedAt.UnixMicro(),
+				r.Kind, r.Rule, r.CorrelationID, r.FactID, r.Value(), knownMS(r), r.Model()); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// placeOf is the id of a scope, which it gets with its first record.
+func placeOf(ctx context.Context, tx *sql.Tx, s scope.Scope) (id int64, err error) {
+	err = tx.QueryRowContext(ctx, selectPlace, s.Project, s.Key()).Scan(&id)
+	if !errors.Is(err, sql.ErrNoRows) {
+		return id, err
+	}
+	done, err := tx.ExecContext(ctx, insertPlace, s.Project, s.Key(), s.User, s.Agent, s.Session)
+	if err != nil {
+		return 0, err
+	}
+	return done.LastInsertId()
 }
 
 // known tells an effect that comes again from one of another history, whose

@@ -15,8 +15,8 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// Almost nobody asks for an outcome, and those of one effect are much alike. So
-// they are kept together, compressed, and whoever asks for one reads a few others.
+// Outcomes are written for each episode and read for few. Those of one effect
+// share most of their text, so they are stored together and compressed.
 
 // maxSet bounds the outcomes that are kept together.
 const maxSet = 64
@@ -49,7 +49,7 @@ func packOutcomes(effect events.EffectCommitted) ([]outcomeSet, error) {
 	return sets, nil
 }
 
-// outcomeHash finds a set. Whoever reads it compares what it was made from.
+// outcomeHash is the key of a set. Another outcome may have the same.
 func outcomeHash(project, correlation string) int64 {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, project)
