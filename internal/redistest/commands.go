@@ -49,7 +49,7 @@ var commands = map[string]command{
 	"GET": {}, "SET": {writes: first}, "INCR": {writes: first},
 	"HGET": {}, "HMGET": {}, "HGETALL": {}, "HSET": {writes: first}, "HDEL": {writes: first}, "HINCRBY": {writes: first},
 	"SADD": {}, "SREM": {}, "SMEMBERS": {},
-	"ZADD": {}, "ZCOUNT": {}, "ZRANGE": {},
+	"ZADD": {}, "ZCOUNT": {}, "ZRANGE": {}, "ZREM": {},
 	"RPUSH": {}, "LRANGE": {},
 }
 

@@ -24,7 +24,11 @@ func (s *Store) Apply(ctx context.Context, effect events.EffectCommitted, auditS
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, effect.Scope, rows.asks, func(f fields, replies []any, b *batch) error {
+	asks := rows.asks
+	if rows.first = effect.Revision == 1 && len(rows.ends) == 0; rows.first {
+		asks = nil
+	}
+	return s.write(ctx, effect.Scope, asks, func(f fields, replies []any, b *batch) error {
 		switch revision := f.uint("rev"); {
 		case effect.Incarnation < f.uint("inc"):
 			return store.ErrIncarnation
@@ -70,10 +74,14 @@ type body struct {
 	member string // its key within the scope
 	text   string
 	fields []any // beside the body; nil for a row that is no hash
+	// entries are those of the lookup, besides that of its kind.
+	entries []string
 }
 
 // rows are an effect's, with all that can be worked out before its turn.
 type rows struct {
+	// first says that they are of a scope's first effect, which meets no row.
+	first    bool
 	facts    []newFact
 	versions []body
 	others   []body // entities, holds, edges: each replaces what was there
@@ -112,19 +120,22 @@ func prepareRows(effect events.EffectCommitted) (r rows, err error) {
 		if err != nil {
 			return r, err
 		}
-		r.versions = append(r.versions, body{kindVersion, member(kindVersion, v.ID, strconv.FormatUint(v.Revision, 10)), f.body, f.identity()})
+		m := member(kindVersion, v.ID, strconv.FormatUint(v.Revision, 10))
+		r.versions = append(r.versions, body{kindVersion, m, f.body, f.identity(), f.entries(m)})
 	}
 	for _, e := range effect.Entities {
 		text, err := encode("entity", e)
 		if err != nil {
 			return r, err
 		}
-		var names []string
+		m := member(kindEntity, e.ID)
+		var names, entries []string
 		for _, name := range append([]string{e.CanonicalName}, e.Aliases...) {
-			names = append(names, token(memory.EntityKey(name)))
+			key := token(memory.EntityKey(name))
+			names, entries = append(names, key), append(entries, entry(byName, key, m))
 		}
 		own := []any{"id", token(e.ID), "name", strings.Join(names, ",")}
-		r.others = append(r.others, body{kindEntity, member(kindEntity, e.ID), text, own})
+		r.others = append(r.others, body{kindEntity, m, text, own, entries})
 	}
 	for _, h := range effect.Holds {
 		text, err := encode("hold", h)
@@ -136,14 +147,14 @@ func prepareRows(effect events.EffectCommitted) (r rows, err error) {
 			due = store.CeilMicros(*h.Due)
 		}
 		own := []any{"id", token(h.ID), "oid", ordered(h.ID), "fact", token(h.FactID), "held", micros(h.HeldAt), "due", due}
-		r.others = append(r.others, body{kindHold, member(kindHold, h.ID), text, own})
+		r.others = append(r.others, body{kindHold, member(kindHold, h.ID), text, own, nil})
 	}
 	for _, e := range effect.Edges {
 		text, err := encode("edge", e)
 		if err != nil {
 			return r, err
 		}
-		r.others = append(r.others, body{kindEdge, member(kindEdge, e.ID), text, nil})
+		r.others = append(r.others, body{kindEdge, member(kindEdge, e.ID), text, nil, nil})
 	}
 	for _, o := range effect.Outcomes {
 		text, err := encode("outcome", o)
@@ -160,13 +171,12 @@ func prepareRows(effect events.EffectCommitted) (r rows, err error) {
 
 // put writes all but the facts.
 func (r rows) put(b *batch, known known) {
-	var joined, left []any
 	for i, v := range r.versions {
 		if known.versions[i] {
 			continue // a version stays as it was
 		}
 		b.row(b.place.base+v.member, v.kind, append(v.fields, "b", v.text)...)
-		joined = append(joined, v.member)
+		b.list(append(v.entries, entry(byKind, "", v.member))...)
 	}
 	for _, o := range r.others {
 		key := b.place.base + o.member
@@ -175,17 +185,12 @@ func (r rows) put(b *batch, known known) {
 		} else {
 			b.row(key, o.kind, append(o.fields, "b", o.text)...)
 		}
-		joined = append(joined, o.member)
+		b.list(append(o.entries, entry(byKind, "", o.member))...)
 	}
-	for _, f := range r.facts {
-		joined = append(joined, member(kindFact, f.ID))
-	}
-	b.members("SADD", joined)
 	for _, m := range r.released {
 		b.do("DEL", b.place.base+m)
-		left = append(left, m)
+		b.unlist(entry(byKind, "", m))
 	}
-	b.members("SREM", left)
 }
 
 // putEnds records the ends that the effect knows of, which a store that is built
@@ -208,6 +213,7 @@ func (b *batch) endSession(place fields, end events.SessionEnd) {
 	key := b.place.row(kindSession, end.Session)
 	b.guard(key, "last", place["last"])
 	b.do("HSET", key, "ended", micros(end.At), "cause", string(end.Cause), "open", "0", "idle", "0")
+	b.unlist(entry(openSession, "", member(kindSession, end.Session)))
 }
 
 // putOutcomes keeps outcomes beside the scope; the server drops them in time.

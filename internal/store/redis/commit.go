@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"palimpsest/pkg/scope"
@@ -29,10 +28,15 @@ type batch struct {
 	state    []any // fields of the state to set
 	// words is by how much the count of facts changes that hold a word.
 	words map[string]int
+	// noWords says that no fact of the scope was counted before.
+	noWords bool
+	// entries are those of the lookup that are added (true) or taken out, in order.
+	entries map[string]bool
+	order   []string
 }
 
 func newBatch(p place) *batch {
-	b := &batch{place: p, index: map[string]int{}, words: map[string]int{}}
+	b := &batch{place: p, index: map[string]int{}, words: map[string]int{}, entries: map[string]bool{}}
 	b.key(p.state()) // the script settles the first key
 	return b
 }
@@ -93,7 +97,7 @@ func (b *batch) counts() []any {
 		by = nil
 	}
 	args := append([]any{b.key(b.place.words(kindFact)), len(words)}, words...)
-	return append(append(args, len(by)), by...)
+	return append(append(args, flag(b.noWords), len(by)), by...)
 }
 
 // set changes a field of the state, in f as well.
@@ -103,16 +107,6 @@ func (b *batch) set(f fields, name, value string) {
 	}
 	f[name] = value
 	b.state = append(b.state, name, value)
-}
-
-// maxMembers bounds the arguments of one command, which pass over Lua's stack.
-const maxMembers = 4000
-
-// members adds rows to those of the scope (SADD) or takes them out (SREM).
-func (b *batch) members(command string, list []any) {
-	for part := range slices.Chunk(list, maxMembers) {
-		b.do(command, b.place.row(kindMembers), part...)
-	}
 }
 
 // write reads a scope's state, and what else asks names, and lets work fill a batch
@@ -140,6 +134,7 @@ func (s *Store) write(ctx context.Context, fact scope.Scope, asks func(place) []
 		if err := work(f, replies[1:], b); err != nil {
 			return err
 		}
+		b.putEntries()
 		if b.n == 0 && len(b.state) == 0 {
 			return nil
 		}
@@ -179,9 +174,10 @@ func (s *Store) commit(ctx context.Context, b *batch) (bool, error) {
 func (b *batch) call() scriptCall {
 	counts, watched := b.counts(), b.place.tenure.watched.args()
 	args := make([]any, 0, len(b.guards)+len(b.own)+len(b.commands)+len(counts)+len(b.state)+len(watched)+4)
-	args = append(append(args, b.held), b.guards...)
+	args = append(append(args, watched...), b.held)
+	args = append(args, b.guards...)
 	args = append(append(args, len(b.own)), b.own...)
 	args = append(append(args, b.n), b.commands...)
 	args = append(append(append(args, counts...), len(b.state)), b.state...)
-	return scriptCall{b.keys, append(args, watched...)}
+	return scriptCall{b.keys, args}
 }

@@ -95,7 +95,7 @@ func (s *Store) Snapshot(ctx context.Context, fact scope.Scope) (store.Snapshot,
 		return snap, err
 	}
 	p := s.place(fact)
-	reply, err := s.run(ctx, snapshotScript, []string{p.state(), p.row(kindMembers)}, p.base)
+	reply, err := s.run(ctx, snapshotScript, []string{p.state(), p.lookup()}, p.base, byKind)
 	if err != nil {
 		return snap, err
 	}

@@ -18,7 +18,7 @@ func (s *Store) Holds(ctx context.Context, fact scope.Scope) ([]events.Hold, err
 	if err := fact.Validate(); err != nil {
 		return nil, err
 	}
-	list, err := bodies[events.Hold](ctx, s, of(kindHold).in(s.place(fact)))
+	list, err := bodiesBy[events.Hold](ctx, s, fact, startingWith(entry(byKind, "", kindHold+":")))
 	slices.SortFunc(list, func(a, b events.Hold) int { return cmp.Or(a.HeldAt.Compare(b.HeldAt), cmp.Compare(a.ID, b.ID)) })
 	return list, err
 }

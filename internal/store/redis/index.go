@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// schemaVersion numbers the layout of rows and index. From the first release on, a
-// change that older rows or FT.ALTER cannot follow takes the next number and a new
-// generation; before it, 1 is what this says.
-const schemaVersion = 1
+// schemaVersion numbers the layout of rows and index. A change that older rows
+// cannot follow takes the next number, and a migration or a new generation. 2 added
+// the lookups.
+const schemaVersion = 2
 
 // The keys of a generation that belong to no scope.
 const (

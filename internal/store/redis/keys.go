@@ -26,7 +26,8 @@ const (
 	// The rest are not hashes, so not indexed.
 	kindEdge    = "g" // string: the body
 	kindCached  = "c" // string: a model's reply
-	kindMembers = "m" // set: kind:id of each row of the projection
+	kindMembers = "m" // set, before schema 2: kind:id of each row of the projection
+	kindLookup  = "l" // sorted set: by what rows are found, see lookup.go
 	kindEnds    = "x" // sorted set: session ends by last ordinal
 )
 

@@ -36,6 +36,12 @@ func (r rows) asks(p place) (commands [][]any) {
 
 // readKnown reads the replies to what was asked.
 func (s *Store) readKnown(ctx context.Context, p place, r rows, replies []any) (known, error) {
+	if r.first {
+		return known{
+			facts: make([]fields, len(r.facts)), versions: make([]bool, len(r.versions)),
+			sessions: make([]fields, len(r.ends)), ends: make([]int, len(r.ends)),
+		}, nil
+	}
 	k := known{facts: make([]fields, len(r.facts)), versions: make([]bool, len(r.versions))}
 	next := func() (reply any) {
 		reply, replies = replies[0], replies[1:]

@@ -52,9 +52,9 @@ func (l layout) openings(project string, user *string) string {
 	return l.shared(keyOpenings, token(project, *user))
 }
 
-// count is how another scope is counted.
-func (l layout) count(fact scope.Scope) [][]any {
-	return [][]any{{"INCR", l.openings(fact.Project, nil)}, {"INCR", l.openings(fact.Project, &fact.User)}}
+// counts are the keys at which another scope is counted.
+func (l layout) counts(fact scope.Scope) []string {
+	return []string{l.openings(fact.Project, nil), l.openings(fact.Project, &fact.User)}
 }
 
 // openScopes does all that comes before the first write. Twice does no harm, but that
@@ -69,7 +69,9 @@ func (s *Store) openScopes(ctx context.Context, t *tenure, places ...place) erro
 		b := newBatch(p)
 		b.state = p.scopeFields(kindState, p.fact)
 		states[i] = b.call()
-		counts = append(counts, t.count(p.fact)...)
+		for _, key := range t.counts(p.fact) {
+			counts = append(counts, []any{"INCR", key})
+		}
 	}
 	if _, err := s.guardedAll(ctx, t, commitScript, states); err != nil {
 		return fmt.Errorf("open scopes: %w", err)

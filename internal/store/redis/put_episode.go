@@ -63,12 +63,14 @@ func (s *Store) PutEpisodes(ctx context.Context, es []memory.Episode) ([]store.P
 	}
 	replies, err := settled(func() ([]any, error) {
 		t := s.tenure()
-		if err := s.openFor(ctx, t, es); err != nil {
-			return nil, err
+		if s.cluster() {
+			if err := s.openFor(ctx, t, es); err != nil {
+				return nil, err
+			}
 		}
-		calls := make([]scriptCall, len(es))
+		calls, now := make([]scriptCall, len(es)), s.cfg.Now().UnixMicro()
 		for i, e := range es {
-			calls[i] = t.putting(e, bodies[i])
+			calls[i] = t.putting(e, bodies[i], now+int64(i), s.cluster())
 		}
 		return s.guardedAll(ctx, t, putEpisodeScript, calls)
 	})
@@ -84,14 +86,23 @@ func (s *Store) PutEpisodes(ctx context.Context, es []memory.Episode) ([]store.P
 	return puts, nil
 }
 
-// putting is the script's call that stores e.
-func (t *tenure) putting(e memory.Episode, body []byte) scriptCall {
+// putting is the script's call that stores e at an instant. Where scopes are not
+// scattered over servers, it counts a scope that is new.
+func (t *tenure) putting(e memory.Episode, body []byte, now int64, scattered bool) scriptCall {
 	p := t.place(e.Scope.Fact())
-	keys := []string{p.state(), p.episode(e.Scope.Session, e.Source, e.ID), p.row(kindSession, e.Scope.Session), p.words(kindEpisode)}
-	terms := indexTerms(e.Content)
+	keys := []string{
+		p.state(), p.episode(e.Scope.Session, e.Source, e.ID), p.row(kindSession, e.Scope.Session), p.words(kindEpisode), p.lookup(),
+	}
+	terms, queued, counts := indexTerms(e.Content), "", []string(nil)
+	if e.Mode != events.ModeIncognito {
+		queued = number(now)
+	}
+	if !scattered {
+		counts = t.counts(p.fact)
+	}
 	args := []any{
-		micros(e.ArrivedAt), flag(e.Mode != events.ModeBackfill), flag(e.Scope.Session != ""), flag(e.Mode != events.ModeIncognito),
-		len(terms), e.Seq,
+		len(counts), micros(e.ArrivedAt), flag(e.Mode != events.ModeBackfill), flag(e.Scope.Session != ""), queued,
+		len(terms), e.Seq, strings.TrimPrefix(keys[1], p.base), token(e.Scope.Session), token(e.ID), member(kindSession, e.Scope.Session),
 	}
 	row := append(p.scopeFields(kindEpisode, e.Scope), "b", body, "c", e.Content, "id", token(e.ID), "oid", ordered(e.ID),
 		"src", token(e.Source), "ts", micros(e.Timestamp), "t", strings.Join(terms, " "))
@@ -103,7 +114,7 @@ func (t *tenure) putting(e memory.Episode, body []byte) scriptCall {
 	for _, word := range words {
 		args = append(args, word)
 	}
-	return scriptCall{keys, append(args, t.watched.args()...)}
+	return scriptCall{append(keys, counts...), append(args, t.watched.args()...)}
 }
 
 func answerPut(e memory.Episode, fact scope.Scope, reply any) (store.Put, error) {

@@ -26,10 +26,17 @@ func prepareFact(f events.Fact) (newFact, error) {
 	return newFact{Fact: f, body: text, terms: indexTerms(f.Text)}, err
 }
 
-// identity are the fields by which any version is found.
+// entries are those of the lookup by which any version is found.
+func (f newFact) entries(member string) []string { return entriesOf(token(f.Hash), f.about(), member) }
+
+// about is by what a version is found among those of its subject and predicate.
+func (f newFact) about() string {
+	return token(f.Subject, f.Predicate) + "," + tripleTag(events.Triple{Subject: f.Subject, Predicate: f.Predicate, Object: f.Object}, f.Cardinality)
+}
+
+// identity are the fields by which the index finds any version.
 func (f newFact) identity() []any {
-	key := token(f.Subject, f.Predicate) + "," + tripleTag(events.Triple{Subject: f.Subject, Predicate: f.Predicate, Object: f.Object}, f.Cardinality)
-	return []any{"id", token(f.ID), "rev", f.Revision, "hash", token(f.Hash), "pred", key}
+	return []any{"id", token(f.ID), "rev", f.Revision, "hash", token(f.Hash), "pred", f.about()}
 }
 
 // tripleTag is what a version is found by among those of its subject and
@@ -90,6 +97,7 @@ func (u use) String() string {
 
 func (s *Store) putFacts(b *batch, state fields, facts []newFact, known known) {
 	docs, length := toInt(state["fd"]), toInt(state["fl"])
+	b.noWords = state["fd"] == ""
 	queue := s.cfg.Now().UnixMicro()
 	seen := map[string]fields{}
 	for i, f := range facts {
@@ -103,6 +111,11 @@ func (s *Store) putFacts(b *batch, state fields, facts []newFact, known known) {
 		if !fresh && decode("fact", old.view("b"), &was) != nil {
 			fresh = true // unreadable, so written over
 		}
+		m := member(kindFact, f.ID)
+		if !fresh {
+			b.unlist(newFact{Fact: was}.entries(m)...)
+		}
+		b.list(append(f.entries(m), entry(byKind, "", m))...)
 		own := f.fields()
 		use := use{last: micros(f.CreatedAt), strength: f.Confidence}
 		if fresh {

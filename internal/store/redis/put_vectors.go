@@ -6,8 +6,6 @@ import (
 	"math"
 	"strconv"
 
-	goredis "github.com/redis/go-redis/v9"
-
 	"palimpsest/internal/store"
 )
 
@@ -95,24 +93,21 @@ func (s *Store) putVectors(ctx context.Context, vectors []store.Vector) error {
 		return err
 	}
 	defer s.end()
-	if err := putVectorScript.Load(ctx, s.client).Err(); err != nil {
-		return explain(err)
-	}
-	p := s.client.Pipeline()
-	replies := make([]*goredis.Cmd, len(vectors))
-	for i, v := range vectors {
-		at := s.place(v.Ref.Scope.Fact())
-		key, revision := at.episode(v.Ref.Scope.Session, v.Ref.Source, v.Ref.ID), ""
-		if v.Ref.Target == store.Facts {
-			key, revision = at.row(kindFact, v.Ref.ID), strconv.FormatUint(v.Ref.Revision, 10)
+	err := s.loaded(ctx, putVectorScript, func() error {
+		p := s.client.Pipeline()
+		for _, v := range vectors {
+			at := s.place(v.Ref.Scope.Fact())
+			key, revision := at.episode(v.Ref.Scope.Session, v.Ref.Source, v.Ref.ID), ""
+			if v.Ref.Target == store.Facts {
+				key, revision = at.row(kindFact, v.Ref.ID), strconv.FormatUint(v.Ref.Revision, 10)
+			}
+			putVectorScript.EvalSha(ctx, p, []string{key}, revision, encodeVector(v.Values))
 		}
-		replies[i] = putVectorScript.EvalSha(ctx, p, []string{key}, revision, encodeVector(v.Values))
-	}
-	_, _ = p.Exec(ctx) // each command has its own error
-	for _, r := range replies {
-		if err := explain(r.Err()); err != nil {
-			return fmt.Errorf("put vectors: %w", err)
-		}
+		_, err := p.Exec(ctx) // the first error of any
+		return err
+	})
+	if err := explain(err); err != nil {
+		return fmt.Errorf("put vectors: %w", err)
 	}
 	return nil
 }

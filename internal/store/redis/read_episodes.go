@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -28,13 +29,19 @@ func parseEpisodes(rows []found) ([]memory.Episode, error) {
 	return list, nil
 }
 
-// episodesBy reads episodes by ordinal, in a direction.
-func (s *Store) episodesBy(ctx context.Context, q *query, direction string, limit int) ([]memory.Episode, error) {
-	rows, err := s.page(ctx, q, "", []any{"@ord", direction}, limit, episodeColumns...)
+// episodesBy reads the episodes that parts of a scope's lookup name.
+func (s *Store) episodesBy(ctx context.Context, p place, reverse bool, limit int, parts ...entries) ([]memory.Episode, error) {
+	rows, err := s.rowsBy(ctx, p, episodeFields, reverse, limit, parts...)
 	if err != nil {
 		return nil, err
 	}
-	return parseEpisodes(rows)
+	list := make([]memory.Episode, len(rows))
+	for i, row := range rows {
+		if list[i], err = parseEpisode(row); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
 }
 
 // Episode implements [store.EpisodeReader].
@@ -54,15 +61,16 @@ func (s *Store) Episode(ctx context.Context, full scope.Scope, source, id string
 		}
 		return parseEpisode(f)
 	}
-	q := of(kindEpisode).in(p).tag("x", levelTag(full.Session)).tag("id", token(id))
-	list, err := s.episodesBy(ctx, q, "ASC", 1)
+	list, err := s.EpisodesByID(ctx, full.Fact(), []string{id})
 	if err != nil {
 		return memory.Episode{}, err
 	}
-	if len(list) == 0 {
-		return memory.Episode{}, store.ErrNotFound
+	for _, e := range list {
+		if e.Scope.Session == full.Session {
+			return e, nil
+		}
 	}
-	return list[0], nil
+	return memory.Episode{}, store.ErrNotFound
 }
 
 // EpisodesByID implements [store.EpisodeReader].
@@ -70,7 +78,9 @@ func (s *Store) EpisodesByID(ctx context.Context, fact scope.Scope, ids []string
 	if err := fact.Validate(); err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	return s.episodesBy(ctx, of(kindEpisode).in(s.place(fact)).tag("id", tokens(ids)...), "ASC", allRows)
+	list, err := s.episodesBy(ctx, s.place(fact), false, everyHit, lookups(byID, tokens(ids))...)
+	slices.SortFunc(list, func(a, b memory.Episode) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
+	return list, err
 }
 
 // EpisodeRange implements [store.EpisodeReader].
@@ -79,8 +89,8 @@ func (s *Store) EpisodeRange(ctx context.Context, fact scope.Scope, r events.Ran
 		return nil, err
 	}
 	return s.wholly(ctx, r.To-r.From, func(t *tenure) ([]memory.Episode, error) {
-		q := of(kindEpisode).in(t.place(fact)).between("ord", "("+number(clampOrdinal(r.From)), number(clampOrdinal(r.To)))
-		return s.episodesBy(ctx, q, "ASC", allRows)
+		in := entries{"(" + byOrdinal + ordinalText(r.From) + "\xff", "(" + byOrdinal + ordinalText(r.To) + "\xff"}
+		return s.episodesBy(ctx, t.place(fact), false, everyHit, in)
 	})
 }
 
@@ -99,12 +109,12 @@ func (s *Store) wholly(ctx context.Context, most uint64, read func(*tenure) ([]m
 
 // EpisodesBefore implements [store.EpisodeReader].
 func (s *Store) EpisodesBefore(ctx context.Context, session scope.Scope, ordinal uint64, n int) ([]memory.Episode, error) {
-	if err := session.Validate(); err != nil || n <= 0 {
+	if err := session.Validate(); err != nil || n <= 0 || ordinal <= 1 {
 		return nil, err
 	}
 	list, err := s.wholly(ctx, uint64(n), func(t *tenure) ([]memory.Episode, error) {
-		q := of(kindEpisode).in(t.place(session.Fact())).tag("x", levelTag(session.Session)).below("ord", clampOrdinal(ordinal))
-		return s.episodesBy(ctx, q, "DESC", n)
+		of := bySession + token(session.Session) + " "
+		return s.episodesBy(ctx, t.place(session.Fact()), true, n, entries{"[" + of, "(" + of + ordinalText(ordinal)})
 	})
 	slices.Reverse(list)
 	return list, err

@@ -199,12 +199,12 @@ func (s *Store) FactsByHash(ctx context.Context, fact scope.Scope, hashes []stri
 	if len(hashes) == 0 {
 		return nil, fact.Validate()
 	}
-	return s.allVersions(ctx, fact, "hash", tokens(hashes))
+	return s.allVersions(ctx, fact, byHash, tokens(hashes))
 }
 
 // FactsByPredicate implements [store.FactReader].
 func (s *Store) FactsByPredicate(ctx context.Context, fact scope.Scope, subject, predicate string) ([]store.Fact, error) {
-	return s.allVersions(ctx, fact, "pred", []string{token(subject, predicate)})
+	return s.allVersions(ctx, fact, byPredicate, []string{token(subject, predicate)})
 }
 
 // FactsByTriple implements [store.FactReader].
@@ -216,32 +216,27 @@ func (s *Store) FactsByTriple(ctx context.Context, fact scope.Scope, ts []events
 	for _, t := range ts {
 		tags = append(tags, tripleTag(t, events.Many), tripleTag(t, events.One))
 	}
-	return s.allVersions(ctx, fact, "pred", slices.Compact(slices.Sorted(slices.Values(tags))))
+	return s.allVersions(ctx, fact, byPredicate, slices.Compact(slices.Sorted(slices.Values(tags))))
 }
 
 // allVersions returns newest and earlier versions by (id, revision), in one view.
-func (s *Store) allVersions(ctx context.Context, fact scope.Scope, field string, values []string) ([]store.Fact, error) {
+func (s *Store) allVersions(ctx context.Context, fact scope.Scope, by string, values []string) ([]store.Fact, error) {
 	if err := fact.Validate(); err != nil {
 		return nil, err
 	}
-	q := of(kindFact, kindVersion).in(s.place(fact)).tag(field, values...)
-	a, err := s.search(ctx, s.searchArgs(q, allRows, returning(append(slices.Clone(factReturn), "k")...)...))
+	values = slices.Compact(slices.Sorted(slices.Values(values)))
+	rows, err := s.rowsBy(ctx, s.place(fact), factFields, false, everyHit, lookups(by, values)...)
 	if err != nil {
 		return nil, err
 	}
-	var list []store.Fact
-	for _, row := range a.rows {
-		if row.empty() {
-			continue
-		}
-		f, err := parseFact(fact, row)
-		if err != nil {
+	list := make([]store.Fact, len(rows))
+	for i, row := range rows {
+		if list[i], err = parseFact(fact, row); err != nil {
 			return nil, err
 		}
-		if row.get("k") == kindVersion {
-			f = history(f)
+		if row.kind() == kindVersion {
+			list[i] = history(list[i])
 		}
-		list = append(list, f)
 	}
 	slices.SortStableFunc(list, byAddress)
 	return slices.CompactFunc(list, func(a, b store.Fact) bool { return byAddress(a, b) == 0 }), nil
@@ -252,17 +247,26 @@ func (s *Store) Entities(ctx context.Context, fact scope.Scope, names []string) 
 	if err := fact.Validate(); err != nil || names != nil && len(names) == 0 {
 		return nil, err
 	}
-	q := of(kindEntity).in(s.place(fact))
-	if names != nil {
-		keys := make([]string, len(names))
-		for i, name := range names {
-			keys[i] = token(memory.EntityKey(name))
-		}
-		q.tag("name", keys...)
+	keys := make([]string, len(names))
+	for i, name := range names {
+		keys[i] = token(memory.EntityKey(name))
 	}
-	list, err := bodies[events.Entity](ctx, s, q)
+	parts := lookups(byName, keys)
+	if names == nil {
+		parts = []entries{startingWith(entry(byKind, "", kindEntity+":"))}
+	}
+	list, err := bodiesBy[events.Entity](ctx, s, fact, parts...)
+	list = slices.DeleteFunc(list, func(e events.Entity) bool { return names != nil && !named(e, keys) })
 	slices.SortFunc(list, func(a, b events.Entity) int { return cmp.Compare(a.ID, b.ID) })
 	return list, err
+}
+
+// named reports whether an entity has one of the names still: an alias that it had
+// before stays in the lookup.
+func named(e events.Entity, keys []string) bool {
+	return slices.ContainsFunc(append([]string{e.CanonicalName}, e.Aliases...), func(name string) bool {
+		return slices.Contains(keys, token(memory.EntityKey(name)))
+	})
 }
 
 // Outcomes implements [store.OutcomeReader].
@@ -273,14 +277,6 @@ func (s *Store) Outcomes(ctx context.Context, project, correlationID string) ([]
 		return nil, err
 	}
 	return decodeBodies[events.Outcome](rows)
-}
-
-func bodies[T any](ctx context.Context, s *Store, q *query) ([]T, error) {
-	a, err := s.search(ctx, s.searchArgs(q, allRows, returning("b")...))
-	if err != nil {
-		return nil, err
-	}
-	return decodeBodies[T](a.rows)
 }
 
 func decodeBodies[T any](rows []found) ([]T, error) {

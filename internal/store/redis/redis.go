@@ -113,7 +113,7 @@ func (s *Store) beside(work func(context.Context)) {
 
 // prepare brings the server's side of a generation into being.
 func (s *Store) prepare(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{s.adoptEmbedder, s.makeIndex} {
+	for _, step := range []func(context.Context) error{s.migrate, s.adoptEmbedder, s.makeIndex} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -220,17 +220,18 @@ func (s *Store) runAll(ctx context.Context, script *goredis.Script, calls []scri
 		return nil, err
 	}
 	defer s.end()
-	if err := explain(script.Load(ctx, s.client).Err()); err != nil {
-		return nil, err
-	}
 	replies := make([]any, len(calls))
 	for _, together := range s.transactions(calls) {
-		pipe := s.client.TxPipeline()
 		pending := make([]*goredis.Cmd, len(together))
-		for i, n := range together {
-			pending[i] = script.EvalSha(ctx, pipe, calls[n].keys, calls[n].args...)
-		}
-		if _, err := pipe.Exec(ctx); err != nil {
+		err := s.loaded(ctx, script, func() error {
+			pipe := s.client.TxPipeline()
+			for i, n := range together {
+				pending[i] = script.EvalSha(ctx, pipe, calls[n].keys, calls[n].args...)
+			}
+			_, err := pipe.Exec(ctx)
+			return err
+		})
+		if err != nil {
 			return nil, explain(err)
 		}
 		for i, n := range together {
@@ -238,6 +239,19 @@ func (s *Store) runAll(ctx context.Context, script *goredis.Script, calls []scri
 		}
 	}
 	return replies, nil
+}
+
+// loaded runs what runs one script and nothing else, again where the server did not
+// have the script.
+func (s *Store) loaded(ctx context.Context, script *goredis.Script, run func() error) error {
+	err := run()
+	if err == nil || !strings.HasPrefix(err.Error(), "NOSCRIPT") {
+		return err
+	}
+	if err := script.Load(ctx, s.client).Err(); err != nil {
+		return err
+	}
+	return run()
 }
 
 // transactions groups calls that may be made together: all, or in a cluster those

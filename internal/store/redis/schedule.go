@@ -143,7 +143,7 @@ func (s *Store) EndsAbove(ctx context.Context, fact scope.Scope, from uint64) ([
 	return ends, nil
 }
 
-var sessionColumns = []any{"p", "u", "a", "x", "first", "seen", "last", "live", "ended", "cause"}
+var sessionFields = []string{"p", "u", "a", "x", "first", "seen", "last", "live", "ended", "cause"}
 
 func parseSession(r record) (memory.Session, error) {
 	full, err := owner(r)
@@ -162,18 +162,15 @@ func (s *Store) OpenSessions(ctx context.Context, fact scope.Scope) ([]memory.Se
 	if err := fact.Validate(); err != nil {
 		return nil, err
 	}
-	q := of(kindSession).in(s.place(fact)).tag("idle", "1")
-	a, err := s.search(ctx, s.searchArgs(q, allRows, returning(sessionColumns...)...))
+	rows, err := s.rowsBy(ctx, s.place(fact), sessionFields, false, everyHit, startingWith(entry(openSession, "", "")))
 	if err != nil {
 		return nil, err
 	}
-	var list []memory.Session
-	for _, row := range a.rows {
-		m, err := parseSession(row)
-		if err != nil {
+	list := make([]memory.Session, len(rows))
+	for i, row := range rows {
+		if list[i], err = parseSession(row); err != nil {
 			return nil, err
 		}
-		list = append(list, m)
 	}
 	slices.SortFunc(list, func(a, b memory.Session) int {
 		return cmp.Or(a.FirstSeen.Compare(b.FirstSeen), cmp.Compare(a.Scope.Session, b.Scope.Session))

@@ -17,6 +17,8 @@ var (
 	snapshotLua string
 	//go:embed scripts/put_vector.lua
 	putVectorLua string
+	//go:embed scripts/find.lua
+	findLua string
 	//go:embed scripts/later.lua
 	laterLua string
 	//go:embed scripts/watch.lua
@@ -45,6 +47,7 @@ var (
 	commitScript     = goredis.NewScript(settleLua + guardLua + wordsLua + commitLua)
 	putEpisodeScript = goredis.NewScript(settleLua + guardLua + wordsLua + putEpisodeLua)
 	snapshotScript   = goredis.NewScript(snapshotLua)
+	findScript       = goredis.NewScript(findLua)
 	putVectorScript  = goredis.NewScript(putVectorLua)
 	laterScript      = goredis.NewScript(laterLua)
 	watchScript      = goredis.NewScript(watchLua)

@@ -80,7 +80,7 @@ func (s *Store) settle(ctx context.Context, t *tenure, row found) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.guarded(ctx, t, commitScript, []string{t.place(fact).state()}, append([]any{0, 0, 0, 0, 0}, t.watched.args()...)...)
+	_, err = s.guarded(ctx, t, commitScript, []string{t.place(fact).state()}, append(t.watched.args(), 0, 0, 0, 0, 0)...)
 	return err
 }
 

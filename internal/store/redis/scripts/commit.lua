@@ -1,13 +1,27 @@
 -- Runs a list of commands over keys of one scope if every guard holds: a field
 -- of a row, or its absence as the empty string, is still what the caller read.
 -- ROW is HSET of a row with the fields that all rows of the scope have in common,
--- which come before the commands. Then come the counts of words: their key, the words, and by how much each changes
--- (nothing for 1 each); then the fields of the state.
+-- which come before the commands. Then come the counts of words: their key, the
+-- words, whether there are none yet, and by how much each changes (nothing for 1
+-- each); then the fields of the state.
 local lost = refused(take())
 if lost then return lost end
+local watch, rules = take(), list()
+local state, names, guards = {}, settled(rules), {}
 for _ = 1, tonumber(take()) do
   local key, field, want = KEYS[tonumber(take())], take(), take()
-  if (call('HGET', key, field) or '') ~= want then return 0 end
+  if key == KEYS[1] then
+    names[#names + 1] = field
+    guards[#guards + 1] = { field, want }
+  elseif (call('HGET', key, field) or '') ~= want then
+    return 0
+  end
+end
+for i, v in ipairs(call('HMGET', KEYS[1], unpack(names))) do
+  if v then state[names[i]] = v end
+end
+for _, g in ipairs(guards) do
+  if (state[g[1]] or '') ~= g[2] then return 0 end
 end
 local a, b, c, d, e, f, g, h, i, j, k, l = unpack(argv, span())
 for _ = 1, tonumber(take()) do
@@ -21,9 +35,9 @@ end
 local words = tonumber(take())
 if words > 0 then
   local first, final = span()
+  local none = take() == '1'
   local by, last = span()
-  count(KEYS[words], first, final, by <= last and by or nil)
+  count(KEYS[words], first, final, by <= last and by or nil, none)
 end
-local fields, watch = list(), take()
-settle(KEYS[1], fields, watch, list())
+settle(KEYS[1], list(), watch, rules, state)
 return 1

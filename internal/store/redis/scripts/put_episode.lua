@@ -1,22 +1,32 @@
 -- Stores an episode: its ordinal, its row, the session it is of, the scope's
--- state. KEYS are state, episode, session and the counts of words, of one slot.
+-- state. KEYS are state, episode, session, the counts of words and the lookup, of
+-- one slot; outside of a cluster also the counts of scopes, which a scope that is
+-- new adds to.
 local lost = refused(take())
 if lost then return lost end
+local opened = tonumber(take())
 local state, episode, session = KEYS[1], KEYS[2], KEYS[3]
-if call('EXISTS', episode) == 1 then
-  return { 0, call('HMGET', episode, 'b', 'c', 'ord'), call('HGETALL', state) }
+local was, flat = {}, call('HGETALL', state)
+for i = 1, #flat, 2 do was[flat[i]] = flat[i + 1] end
+local new = not was.ed -- no episode was stored in the scope
+if not new then
+  local known = call('HMGET', episode, 'b', 'c', 'ord')
+  if known[1] then return { 0, known, flat } end
 end
 local arrived, live, named, embed, length, seq = take(), take(), take(), take(), take(), take()
+local member, session_token, id_token, session_member = take(), take(), take(), take()
 local row, fields, place = list(), list(), list()
 
-local old = call('HMGET', state, 'last', 'ed', 'el', 'seq')
-local last = string.format('%.0f', tonumber(old[1] or '0') + 1)
+if not was.born then
+  for i = 6, 5 + opened do call('INCR', KEYS[i]) end
+end
+local last = string.format('%.0f', tonumber(was.last or '0') + 1)
 for _, v in ipairs({
-  'last', last, 'ed', tonumber(old[2] or '0') + 1, 'el', string.format('%.0f', tonumber(old[3] or '0') + tonumber(length)),
-  'seq', string.format('%.0f', math.max(tonumber(old[4] or '0'), tonumber(seq))),
+  'last', last, 'ed', tonumber(was.ed or '0') + 1, 'el', string.format('%.0f', tonumber(was.el or '0') + tonumber(length)),
+  'seq', string.format('%.0f', math.max(tonumber(was.seq or '0'), tonumber(seq))),
 }) do fields[#fields + 1] = v end
 
-local seen = call('HMGET', session, 'first', 'seen', 'live')
+local seen = new and {} or call('HMGET', session, 'first', 'seen', 'live')
 local latest = math.max(tonumber(seen[2] or arrived), tonumber(arrived))
 local alive = (seen[3] == '1' or live == '1') and '1' or '0'
 for _, v in ipairs({
@@ -27,15 +37,29 @@ call('HSET', session, unpack(place))
 
 row[#row + 1] = 'ord'
 row[#row + 1] = last
-if embed == '1' then
-  local now = call('TIME')
+if embed ~= '' then
   row[#row + 1] = 'q'
-  row[#row + 1] = string.format('%s%06d', now[1], now[2])
+  row[#row + 1] = embed
 end
 call('HSET', episode, unpack(row))
 
-count(KEYS[4], span())
+local first, final = span()
+count(KEYS[4], first, final, nil, new)
+
+local at_ordinal = string.format('%016.0f', tonumber(last)) .. ' ' .. member
+local entries = { 0, 'o' .. at_ordinal, 0, 'n' .. session_token .. ' ' .. at_ordinal, 0, 'd' .. id_token .. ' ' .. member }
+if alive == '1' and named == '1' then
+  entries[#entries + 1] = 0
+  entries[#entries + 1] = 's ' .. session_member
+end
+call('ZADD', KEYS[5], unpack(entries))
 
 local watch = take()
-settle(state, fields, watch, list())
-return { 1, last, call('HGETALL', state) }
+settle(state, fields, watch, list(), was)
+for i = 1, #fields, 2 do was[fields[i]] = fields[i + 1] end
+flat = {}
+for name, value in pairs(was) do
+  flat[#flat + 1] = name
+  flat[#flat + 1] = tostring(value)
+end
+return { 1, last, flat }

@@ -15,19 +15,23 @@ local function list() return { unpack(argv, span()) } end
 -- Writes fields of a scope's state, and with them the tags of the rules that the
 -- scope is pending for: those whose watermark is below its last ordinal. watch
 -- numbers the list of rules, so that a row written by one who knew fewer of them is
--- found and settled again. It is one write, since each indexes the row anew.
-local function settle(state, fields, watch, rules)
-  local names, new = { 'pend', 'watch', 'last' }, {}
+-- found and settled again. old is what the state held of settled(rules). It is one
+-- write, since each indexes the row anew.
+local function settled(rules)
+  local names = { 'pend', 'watch', 'last' }
   for i = 1, #rules, 2 do names[#names + 1] = 'w:' .. rules[i] end
+  return names
+end
+local function settle(state, fields, watch, rules, old)
+  local new = {}
   for i = 1, #fields, 2 do new[fields[i]] = fields[i + 1] end
-  local old = call('HMGET', state, unpack(names))
-  local function number(i) return tonumber(new[names[i]] or old[i] or '0') end
-  local last, pending = number(3), {}
-  for i = 4, #names do
-    if number(i) < last then pending[#pending + 1] = rules[2 * i - 6] end
+  local function number(name) return tonumber(new[name] or old[name] or '0') end
+  local last, pending = number('last'), {}
+  for i = 1, #rules, 2 do
+    if number('w:' .. rules[i]) < last then pending[#pending + 1] = rules[i + 1] end
   end
   local tags = table.concat(pending, ',')
-  if old[1] ~= tags or old[2] ~= watch then
+  if old.pend ~= tags or old.watch ~= watch then
     for _, v in ipairs({ 'pend', tags, 'watch', watch }) do fields[#fields + 1] = v end
   end
   if #fields > 0 then call('HSET', state, unpack(fields)) end

@@ -1,7 +1,8 @@
--- Every row of a scope's projection, in one view. KEYS are state and members;
--- ARGV[1] begins the rows' keys.
+-- Every row of a scope's projection, in one view. KEYS are state and lookup;
+-- ARGV are what begins the rows' keys, and what its entries of such rows.
 local out = {}
-for _, m in ipairs(redis.call('SMEMBERS', KEYS[2])) do
+for _, entry in ipairs(redis.call('ZRANGE', KEYS[2], '[' .. ARGV[2] .. ' ', '(' .. ARGV[2] .. '!', 'BYLEX')) do
+  local m = string.sub(entry, #ARGV[2] + 2)
   local key = ARGV[1] .. m
   local body
   if string.sub(m, 1, 2) == 'g:' then

@@ -1,11 +1,13 @@
 -- Adds to the counts of words, which are arguments from first to final, what the
--- arguments from by on say; 1 each where by is nil. A hash has room for more than
--- one call has arguments, so it is done in parts.
-local function count(key, first, final, by)
+-- arguments from by on say; 1 each where by is nil. none says that there are no
+-- counts yet. A hash has room for more than one call has arguments, so it is done in
+-- parts.
+local function count(key, first, final, by, none)
   for from = first, final, 2000 do
-    local old = call('HMGET', key, unpack(argv, from, math.min(from + 1999, final)))
+    local to = math.min(from + 1999, final)
+    local old = none and {} or call('HMGET', key, unpack(argv, from, to))
     local set, gone = {}, {}
-    for i = 1, #old do
+    for i = 1, to - from + 1 do
       local word = argv[from + i - 1]
       local n = tonumber(old[i] or '0') + (by and tonumber(argv[by + from - first + i - 1]) or 1)
       if n > 0 then

@@ -1,0 +1,157 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"palimpsest/pkg/scope"
+)
+
+// A scope's lookup is a sorted set in its slot, ordered by member alone. An entry
+// is a value by which a row is found, a space, and the key of the row within the
+// scope. The scripts that write the rows keep it.
+const (
+	byOrdinal   = "o" // an episode, by ordinal
+	bySession   = "n" // an episode, by session and ordinal
+	byID        = "d" // an episode, by id
+	byHash      = "h" // a fact or a version, by the hash of its text
+	byPredicate = "p" // a fact or a version, by a tag of its field pred
+	byName      = "e" // an entity, by name or alias
+	byKind      = "m" // a row of the projection, by kind and id
+	openSession = "s" // a live session that has not ended
+)
+
+func (p place) lookup() string { return p.row(kindLookup) }
+
+// ordinalText is an ordinal in a form that sorts; the script that gives ordinals
+// formats them alike.
+func ordinalText(n uint64) string { return fmt.Sprintf("%016d", clampOrdinal(n)) }
+
+// entry is how a row is listed.
+func entry(by, value, member string) string { return by + value + " " + member }
+
+// entries are a part of a lookup, in the form of ZRANGE.
+type entries struct{ min, max string }
+
+// startingWith are the entries that begin with a prefix. No entry holds a byte of
+// 0xff.
+func startingWith(prefix string) entries { return entries{"[" + prefix, "(" + prefix + "\xff"} }
+
+// foundBy are the entries of one value.
+func foundBy(by, value string) entries { return startingWith(by + value + " ") }
+
+// everyHit is more rows than any part of a lookup lists.
+const everyHit = -1
+
+// rowsBy reads fields of the rows that parts of a scope's lookup name, at most limit
+// of each part, in one view: each row once, in the order of the lookup or against it.
+// Rows without the first field are left out.
+func (s *Store) rowsBy(ctx context.Context, p place, fields []string, reverse bool, limit int, parts ...entries) ([]listedRow, error) {
+	args := []any{p.base, flag(reverse), limit, len(fields)}
+	for _, f := range fields {
+		args = append(args, f)
+	}
+	for _, part := range parts {
+		args = append(args, part.min, part.max)
+	}
+	reply, err := s.run(ctx, findScript, []string{p.lookup()}, args...)
+	if err != nil {
+		return nil, err
+	}
+	list, _ := reply.([]any)
+	rows := make([]listedRow, 0, len(list)/2)
+	seen := make(map[string]bool, len(list)/2)
+	for i := 0; i+1 < len(list); i += 2 {
+		if key := text(list[i]); !seen[key] {
+			seen[key] = true
+			rows = append(rows, listedRow{key, pick(fields, list[i+1])})
+		}
+	}
+	return rows, nil
+}
+
+// listedRow is a row by its key within the scope.
+type listedRow struct {
+	member string
+	fields
+}
+
+// kind is that of the row.
+func (r listedRow) kind() string {
+	kind, _, _ := strings.Cut(r.member, ":")
+	return kind
+}
+
+// entriesOf are those of any version of a fact, from the fields hash and pred of its
+// row.
+func entriesOf(hash, pred, member string) []string {
+	list := []string{entry(byHash, hash, member)}
+	for key := range strings.SplitSeq(pred, ",") {
+		list = append(list, entry(byPredicate, key, member))
+	}
+	return list
+}
+
+// list adds entries to the scope's lookup; unlist takes them out. The last word on
+// an entry counts.
+func (b *batch) list(entries ...string)   { b.listed(true, entries) }
+func (b *batch) unlist(entries ...string) { b.listed(false, entries) }
+
+func (b *batch) listed(in bool, entries []string) {
+	for _, e := range entries {
+		if _, known := b.entries[e]; !known {
+			b.order = append(b.order, e)
+		}
+		b.entries[e] = in
+	}
+}
+
+// maxEntries bounds the arguments of one command, which pass over Lua's stack.
+const maxEntries = 2000
+
+// putEntries adds the commands that bring the lookup up to date.
+func (b *batch) putEntries() {
+	var in, out []any
+	for _, e := range b.order {
+		if b.entries[e] {
+			in = append(in, 0, e)
+		} else {
+			out = append(out, e)
+		}
+	}
+	for part := range slices.Chunk(in, 2*maxEntries) {
+		b.do("ZADD", b.place.lookup(), part...)
+	}
+	for part := range slices.Chunk(out, maxEntries) {
+		b.do("ZREM", b.place.lookup(), part...)
+	}
+	b.order = nil
+}
+
+// lookups are the keys of scopes' rows as ranges by tokens.
+func lookups(by string, values []string) []entries {
+	parts := make([]entries, len(values))
+	for i, v := range values {
+		parts[i] = foundBy(by, v)
+	}
+	return parts
+}
+
+// bodiesBy decodes the bodies of rows that a scope's lookup names.
+func bodiesBy[T any](ctx context.Context, s *Store, fact scope.Scope, parts ...entries) ([]T, error) {
+	rows, err := s.rowsBy(ctx, s.place(fact), []string{"b"}, false, everyHit, parts...)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]T, 0, len(rows))
+	for _, row := range rows {
+		v, err := decodeBody[T](row.view("b"))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, nil
+}

@@ -1,0 +1,139 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// migratePoll is how often a process asks whether another has migrated.
+const migratePoll = 100 * time.Millisecond
+
+// migrate gives a generation of schema 1 its lookups, made from its rows. One
+// process does it while the others wait; it may be stopped at any point and begun
+// again, since what it adds is the same each time and the schema is written last.
+func (s *Store) migrate(ctx context.Context) error {
+	tick := time.NewTicker(migratePoll)
+	defer tick.Stop()
+	for {
+		m, known, err := s.readMeta(ctx, s.layout())
+		if err != nil || !known || m.Schema >= schemaVersion {
+			return err
+		}
+		release, err := s.lease(ctx, "migrate")
+		if err != nil {
+			return err
+		}
+		if release != nil {
+			defer release()
+			s.cfg.Logger.Info("migrate the memory store", "generation", s.layout().generation, "from", m.Schema, "to", schemaVersion)
+			if err := s.eachKey(ctx, s.layout(), s.addLookups); err != nil {
+				return fmt.Errorf("migrate to schema %d: %w", schemaVersion, err)
+			}
+			m.Schema = schemaVersion
+			return s.writeMeta(ctx, m)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// lookedUp are the fields of the rows of each kind from which their entries are made.
+var lookedUp = map[string][]string{
+	kindEpisode: {"b", "ord", "id"},
+	kindFact:    {"hash", "pred"},
+	kindVersion: {"hash", "pred"},
+	kindEntity:  {"name"},
+	kindSession: {"idle"},
+}
+
+// addLookups adds the entries of rows, in two round trips.
+func (s *Store) addLookups(ctx context.Context, node goredis.Cmdable, keys []string) error {
+	type row struct {
+		key, base, member, kind string
+		fields                  *goredis.SliceCmd
+		members                 *goredis.StringSliceCmd
+	}
+	var rows []row
+	reads := node.Pipeline()
+	for _, key := range keys {
+		at := strings.Index(key, "}:")
+		if at < 0 {
+			continue // of no scope
+		}
+		r := row{key: key, base: key[:at+2], member: key[at+2:]}
+		r.kind, _, _ = strings.Cut(r.member, ":")
+		if fields := lookedUp[r.kind]; fields != nil {
+			r.fields = reads.HMGet(ctx, key, fields...)
+		} else if r.kind == kindMembers {
+			r.members = reads.SMembers(ctx, key)
+		} else {
+			continue
+		}
+		rows = append(rows, r)
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	if _, err := reads.Exec(ctx); err != nil {
+		return err
+	}
+	writes := node.Pipeline()
+	for _, r := range rows {
+		var list []string
+		if r.members != nil {
+			for _, m := range r.members.Val() {
+				list = append(list, entry(byKind, "", m))
+			}
+		} else {
+			var err error
+			if list, err = entriesFrom(r.kind, r.member, pick(lookedUp[r.kind], r.fields.Val())); err != nil {
+				return err
+			}
+		}
+		for len(list) > 0 {
+			n := min(len(list), maxEntries)
+			part := make([]goredis.Z, n)
+			for i, e := range list[:n] {
+				part[i].Member = e
+			}
+			writes.ZAdd(ctx, r.base+kindLookup, part...)
+			list = list[n:]
+		}
+		if r.members != nil {
+			writes.Unlink(ctx, r.key)
+		}
+	}
+	_, err := writes.Exec(ctx)
+	return err
+}
+
+// entriesFrom are those of a row of schema 1.
+func entriesFrom(kind, member string, f fields) ([]string, error) {
+	switch {
+	case kind == kindEpisode && f["b"] != "":
+		var b said
+		if err := decode("episode", f.view("b"), &b); err != nil {
+			return nil, err
+		}
+		at := ordinalText(f.uint("ord")) + " " + member
+		return []string{byOrdinal + at, bySession + token(b.Scope.Session) + " " + at, entry(byID, f["id"], member)}, nil
+	case (kind == kindFact || kind == kindVersion) && f["hash"] != "":
+		return entriesOf(f["hash"], f["pred"], member), nil
+	case kind == kindEntity && f["name"] != "":
+		var list []string
+		for key := range strings.SplitSeq(f["name"], ",") {
+			list = append(list, entry(byName, key, member))
+		}
+		return list, nil
+	case kind == kindSession && f["idle"] == "1":
+		return []string{entry(openSession, "", member)}, nil
+	}
+	return nil, nil
+}
