@@ -1,6 +1,7 @@
 package clickhouse
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,6 +76,7 @@ func (c Config) options() (*clickhouse.Options, error) {
 	if !databaseName.MatchString(opt.Auth.Database) {
 		return nil, fmt.Errorf("audit clickhouse: dsn: database %q holds more than letters, digits and _", opt.Auth.Database)
 	}
+	opt.DialTimeout = cmp.Or(opt.DialTimeout, dialLimit)
 	if opt.Compression == nil {
 		opt.Compression = &clickhouse.Compression{Method: clickhouse.CompressionLZ4}
 	}
@@ -85,7 +87,8 @@ func (c Config) options() (*clickhouse.Options, error) {
 // share. It is safe for concurrent use. While the server is away its calls
 // return errors; once it is back they work again.
 type Log struct {
-	conn  driver.Conn
+	conn  brief
+	long  driver.Conn // the same, for requests that have no limit of their own
 	place place
 
 	mu     sync.RWMutex // held for reading by every call, so that Close waits
@@ -120,7 +123,7 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 	if err := retain(ctx, conn, to, cfg.Retention); err != nil {
 		return nil, errors.Join(fmt.Errorf("audit clickhouse: set retention: %w", plain(err)), conn.Close())
 	}
-	return &Log{conn: conn, place: to}, nil
+	return &Log{conn: brief{conn}, long: conn, place: to}, nil
 }
 
 // Reach returns nil if the server answers and lets us in. It changes nothing there,
@@ -210,5 +213,5 @@ func (l *Log) Close() error {
 		return audit.ErrClosed
 	}
 	l.closed = true
-	return l.conn.Close()
+	return l.long.Close()
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
-	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
 // place is where the log lies: on one server, or as a copy on each server of a
@@ -38,7 +37,7 @@ func (p place) statement(text string) string {
 
 // exec runs a statement where it belongs. On a cluster it returns once every
 // server is done with it, and is an error if one is away.
-func (p place) exec(ctx context.Context, conn driver.Conn, text string) error {
+func (p place) exec(ctx context.Context, conn asker, text string) error {
 	if p.cluster != "" {
 		// In place of a row for each server.
 		ctx = clickhouse.Context(ctx, clickhouse.WithSettings(clickhouse.Settings{"distributed_ddl_output_mode": "none"}))
@@ -48,7 +47,7 @@ func (p place) exec(ctx context.Context, conn driver.Conn, text string) error {
 
 // check refuses a cluster that the server does not know, and one that would tear
 // the log apart.
-func (p place) check(ctx context.Context, conn driver.Conn) error {
+func (p place) check(ctx context.Context, conn asker) error {
 	if p.cluster == "" {
 		return nil
 	}
@@ -68,7 +67,7 @@ func (p place) check(ctx context.Context, conn driver.Conn) error {
 
 // fits refuses tables that were made for one server: nothing turns them into
 // copies of each other.
-func (p place) fits(ctx context.Context, conn driver.Conn) error {
+func (p place) fits(ctx context.Context, conn asker) error {
 	if p.cluster == "" {
 		return nil
 	}
@@ -83,7 +82,7 @@ func (p place) fits(ctx context.Context, conn driver.Conn) error {
 
 // writable is nil unless a table takes no rows because its server has lost touch
 // with the others.
-func (p place) writable(ctx context.Context, conn driver.Conn) error {
+func (p place) writable(ctx context.Context, conn asker) error {
 	if p.cluster == "" {
 		return nil
 	}

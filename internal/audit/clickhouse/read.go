@@ -119,7 +119,7 @@ func (l *Log) records(ctx context.Context, query string, args ...any) ([]audit.R
 }
 
 // collect reads all rows of a query.
-func collect[T any](ctx context.Context, conn driver.Conn, scan func(driver.Rows) (T, error), query string, args ...any) (all []T, err error) {
+func collect[T any](ctx context.Context, conn asker, scan func(driver.Rows) (T, error), query string, args ...any) (all []T, err error) {
 	rows, err := conn.Query(ctx, query, args...)
 	if err != nil {
 		return nil, err

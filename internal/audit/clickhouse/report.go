@@ -25,7 +25,7 @@ func report[T any](ctx context.Context, l *Log, name string, q audit.ReportQuery
 	}
 	defer l.leave()
 	where, args := conditions(q.Selector, audit.Query{From: q.From, To: q.To}, applied)
-	all, err := collect(ctx, l.conn, scan, strings.Replace(query, "SPAN", where, 1)+" LIMIT {limit:UInt64}",
+	all, err := collect(ctx, l.long, scan, strings.Replace(query, "SPAN", where, 1)+" LIMIT {limit:UInt64}",
 		append(args, clickhouse.Named("limit", q.Limit))...)
 	if err != nil {
 		return nil, fmt.Errorf("audit clickhouse: report %s: %w", name, plain(err))

@@ -163,6 +163,10 @@ func dsn(path string, full, reader bool) string {
 	return u.String()
 }
 
+// requestLimit bounds one request, which reads a page or writes a batch. Reports
+// take as long as their callers let them.
+const requestLimit = 10 * time.Second
+
 // enter refuses calls on a closed log; the caller must leave.
 func (l *Log) enter() error {
 	l.mu.RLock()
@@ -175,12 +179,23 @@ func (l *Log) enter() error {
 
 func (l *Log) leave() { l.mu.RUnlock() }
 
+// request is enter for a call that ends with its context within [requestLimit]. The
+// caller must call leave.
+func (l *Log) request(ctx context.Context) (_ context.Context, leave func(), err error) {
+	if err := l.enter(); err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestLimit)
+	return ctx, func() { cancel(); l.leave() }, nil
+}
+
 // Ping implements [audit.Log]: it takes the write lock and gives it back.
 func (l *Log) Ping(ctx context.Context) error {
-	if err := l.enter(); err != nil {
+	ctx, leave, err := l.request(ctx)
+	if err != nil {
 		return err
 	}
-	defer l.leave()
+	defer leave()
 	if l.watch == nil {
 		return audit.ErrLocked
 	}

@@ -65,10 +65,11 @@ func (l *Log) Records(ctx context.Context, sel scope.Selector, q audit.Query) ([
 // find runs a query for places and takes the records out of their effects, each
 // of which is expanded once.
 func (l *Log) find(ctx context.Context, query string, args ...any) ([]audit.Record, error) {
-	if err := l.enter(); err != nil {
+	ctx, leave, err := l.request(ctx)
+	if err != nil {
 		return nil, err
 	}
-	defer l.leave()
+	defer leave()
 	places, indexes, err := l.places(ctx, query, args)
 	if err != nil {
 		return nil, fmt.Errorf("audit sqlite: find records: %w", err)
@@ -147,12 +148,13 @@ func (l *Log) Effects(ctx context.Context, fact scope.Scope, after uint64) iter.
 }
 
 func (l *Log) next(ctx context.Context, fact scope.Scope, after uint64) (events.Event[events.EffectCommitted], error) {
-	if err := l.enter(); err != nil {
+	ctx, leave, err := l.request(ctx)
+	if err != nil {
 		return events.Event[events.EffectCommitted]{}, err
 	}
-	defer l.leave()
+	defer leave()
 	at := place{fact.Project, fact.Key(), 0}
-	err := l.reads.QueryRowContext(ctx, `SELECT revision FROM effects
+	err = l.reads.QueryRowContext(ctx, `SELECT revision FROM effects
 		WHERE project = ? AND scope = ? AND revision > ? ORDER BY revision LIMIT 1`, at.project, at.scope, after).Scan(&at.revision)
 	if err != nil {
 		return events.Event[events.EffectCommitted]{}, err
@@ -180,10 +182,11 @@ func (l *Log) Heads(ctx context.Context, yield func(audit.Head) error) error {
 
 // head is that of the scope behind at, which it moves there.
 func (l *Log) head(ctx context.Context, at *place) (head audit.Head, err error) {
-	if err := l.enter(); err != nil {
+	ctx, leave, err := l.request(ctx)
+	if err != nil {
 		return head, err
 	}
-	defer l.leave()
+	defer leave()
 	err = l.reads.QueryRowContext(ctx, `SELECT project, scope FROM effects
 		WHERE (project, scope) > (?, ?) ORDER BY project, scope LIMIT 1`, at.project, at.scope).Scan(&at.project, &at.scope)
 	if err != nil {
@@ -200,10 +203,11 @@ func (l *Log) head(ctx context.Context, at *place) (head audit.Head, err error) 
 
 // LastSequence implements [audit.Log].
 func (l *Log) LastSequence(ctx context.Context) (uint64, error) {
-	if err := l.enter(); err != nil {
+	ctx, leave, err := l.request(ctx)
+	if err != nil {
 		return 0, err
 	}
-	defer l.leave()
+	defer leave()
 	var last uint64
 	if err := l.reads.QueryRowContext(ctx, "SELECT coalesce(max(sequence), 0) FROM effects").Scan(&last); err != nil {
 		return 0, fmt.Errorf("audit sqlite: read last sequence: %w", err)

@@ -60,10 +60,11 @@ func (l *Log) Between(ctx context.Context, sel scope.Selector, after, until uint
 // spots are those of a project behind one and not behind a sequence, in order.
 // What the log has from two histories may stand at one sequence.
 func (l *Log) spots(ctx context.Context, behind spot, until uint64) (page []spot, err error) {
-	if err := l.enter(); err != nil {
+	ctx, leave, err := l.request(ctx)
+	if err != nil {
 		return nil, err
 	}
-	defer l.leave()
+	defer leave()
 	rows, err := l.reads.QueryContext(ctx, `SELECT sequence, scope, revision FROM effects
 		WHERE project = ? AND sequence <= ? AND (sequence, scope, revision) > (?, ?, ?)
 		ORDER BY sequence, scope, revision LIMIT ?`,
@@ -84,9 +85,10 @@ func (l *Log) spots(ctx context.Context, behind spot, until uint64) (page []spot
 
 // whole is effect for a caller that has not entered.
 func (l *Log) whole(ctx context.Context, at place) (events.Event[events.EffectCommitted], error) {
-	if err := l.enter(); err != nil {
+	ctx, leave, err := l.request(ctx)
+	if err != nil {
 		return events.Event[events.EffectCommitted]{}, err
 	}
-	defer l.leave()
+	defer leave()
 	return l.effect(ctx, at)
 }

@@ -25,10 +25,11 @@ const (
 
 // Write implements [audit.Writer] in one transaction.
 func (l *Log) Write(ctx context.Context, effects []events.Event[events.EffectCommitted]) error {
-	if err := l.enter(); err != nil {
+	ctx, leave, err := l.request(ctx)
+	if err != nil {
 		return err
 	}
-	defer l.leave()
+	defer leave()
 	if err := l.watch.Check(); err != nil {
 		return fmt.Errorf("audit sqlite: %w", err)
 	}

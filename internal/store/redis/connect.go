@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 )
@@ -118,9 +119,46 @@ func (t target) secure() error {
 // gives a free one to anybody: on a busy server a few would be left waiting.
 const poolSize = 128
 
-// connect takes the replies of protocol 3: only they tell of a search that was
-// cut short.
+// connect returns a client whose requests are bounded.
 func connect(address string, greet greeting) (goredis.UniversalClient, error) {
+	client, err := dial(address, greet)
+	if err == nil {
+		client.AddHook(brief{})
+	}
+	return client, err
+}
+
+// requestLimit bounds one command or pipeline, its retries included. A search has
+// a limit of its own beside it.
+const requestLimit = 10 * time.Second
+
+// brief ends each request within [requestLimit].
+type brief struct{}
+
+// DialHook implements [goredis.Hook]. The driver bounds a dial by itself.
+func (brief) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+// ProcessHook implements [goredis.Hook].
+func (brief) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		ctx, cancel := context.WithTimeout(ctx, requestLimit)
+		defer cancel()
+		return next(ctx, cmd)
+	}
+}
+
+// ProcessPipelineHook implements [goredis.Hook].
+func (brief) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []goredis.Cmder) error {
+		ctx, cancel := context.WithTimeout(ctx, requestLimit)
+		defer cancel()
+		return next(ctx, cmds)
+	}
+}
+
+// dial takes the replies of protocol 3: only they tell of a search that was
+// cut short.
+func dial(address string, greet greeting) (goredis.UniversalClient, error) {
 	t, err := parseTarget(address)
 	if err == nil {
 		err = t.secure()

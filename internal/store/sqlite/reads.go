@@ -54,6 +54,20 @@ func (r *reads) begin(ctx context.Context) error {
 
 func (r *reads) end() { <-r.turns }
 
+// requestLimit bounds one read, which is a page at most, and the wait of a write for
+// its place in the queue. Rebuilds, which take longer, read without it.
+const requestLimit = 10 * time.Second
+
+// request begins a read that ends with ctx within [requestLimit]; done ends it.
+func (r *reads) request(ctx context.Context) (_ context.Context, done func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, requestLimit)
+	if err := r.begin(ctx); err != nil {
+		cancel()
+		return nil, nil, err
+	}
+	return ctx, func() { cancel(); r.end() }, nil
+}
+
 func (r *reads) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 	r.mu.RLock()
 	stmt := r.by[query]
@@ -87,10 +101,11 @@ func (r *reads) close() error {
 // each runs query and calls scan on each row. Callers take what they need from
 // the row and return, so that no connection is held while others are asked for.
 func (r *reads) each(ctx context.Context, query string, args []any, scan func(row scanner) error) error {
-	if err := r.begin(ctx); err != nil {
+	ctx, done, err := r.request(ctx)
+	if err != nil {
 		return err
 	}
-	defer r.end()
+	defer done()
 	stmt, err := r.prepare(ctx, query)
 	if err != nil {
 		return r.noted(err)
@@ -100,10 +115,11 @@ func (r *reads) each(ctx context.Context, query string, args []any, scan func(ro
 
 // one scans the only row of query into dest; found is false where there is none.
 func (r *reads) one(ctx context.Context, query string, args []any, dest ...any) (found bool, err error) {
-	if err := r.begin(ctx); err != nil {
+	ctx, done, err := r.request(ctx)
+	if err != nil {
 		return false, err
 	}
-	defer r.end()
+	defer done()
 	stmt, err := r.prepare(ctx, query)
 	if err != nil {
 		return false, r.noted(err)
@@ -119,10 +135,11 @@ func (r *reads) one(ctx context.Context, query string, args []any, dest ...any) 
 
 // within runs read on one consistent view of the database.
 func (r *reads) within(ctx context.Context, read func(tx *view) error) error {
-	if err := r.begin(ctx); err != nil {
+	ctx, done, err := r.request(ctx)
+	if err != nil {
 		return err
 	}
-	defer r.end()
+	defer done()
 	tx, err := r.db.BeginTx(ctx, nil)
 	if err != nil {
 		return readError(err)

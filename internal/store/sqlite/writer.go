@@ -29,7 +29,13 @@ type job struct {
 // write hands do to the writer and waits until it is committed. A job whose ctx
 // ends while it waits for its turn does not run; one that runs is waited for, so
 // that the answer is never in doubt and do shares nothing with a caller who left.
+// The wait is bounded by requestLimit, but for a file that is being built.
 func (s *Store) write(ctx context.Context, do func(w *writer) error) error {
+	if !s.cfg.Building {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, requestLimit)
+		defer cancel()
+	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
