@@ -30,7 +30,11 @@ func (b *batcher) settle(batch []*member) {
 		if panicked || passed || tries >= b.rt.cfg.MaxDeliveries {
 			left = halveFirst(left)
 		}
-		b.pause(backoff(tries, b.rt.cfg.RetryBase, b.rt.cfg.RetryMax, rand.Float64()))
+		if passed {
+			b.pause(backoff(tries, b.rt.cfg.RetryBase, b.rt.cfg.RetryMax, rand.Float64()))
+		} else {
+			b.pause(b.rt.cfg.outage(tries, rand.Float64()))
+		}
 		if b.stop.Err() != nil {
 			b.abandon(left)
 			return

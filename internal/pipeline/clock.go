@@ -59,8 +59,7 @@ func (t *ticker) run(life lifetime) {
 			failures = 0
 		} else {
 			failures++
-			cfg := t.keeper.rt.cfg
-			pause = min(pause, backoff(failures, cfg.RetryBase, cfg.RetryMax, rand.Float64()))
+			pause = min(pause, t.keeper.rt.cfg.outage(failures, rand.Float64()))
 		}
 		timer := time.NewTimer(pause)
 		select {

@@ -25,6 +25,10 @@ type Config struct {
 	// RetryBase and RetryMax bound the backoff between attempts. Defaults 100 ms
 	// and 30 s.
 	RetryBase, RetryMax time.Duration
+	// RetryOutage takes the place of RetryMax for failures while nothing gets
+	// through the stage: a dependency is down, and once it is back nothing may wait
+	// for long. Default 2 s, and at most RetryMax.
+	RetryOutage time.Duration
 	// MaxDeliveries is after how many failures of its own a message is buried,
 	// and after how many deliveries it is put on trial: run alone, and buried
 	// where three trials were begun and none answered. Default 20.
@@ -69,13 +73,19 @@ func (c Config) WithDefaults() Config {
 		{&c.HandlerTimeout, 5 * time.Minute}, {&c.PublishTimeout, 10 * time.Second},
 		{&c.DrainTimeout, 20 * time.Second}, {&c.RetryBase, 100 * time.Millisecond},
 		{&c.RetryMax, 30 * time.Second}, {&c.UnknownGrace, time.Hour},
-		{&c.TrialRest, 5 * time.Second}, {&c.BacklogAge, time.Minute},
+		{&c.TrialRest, 5 * time.Second}, {&c.BacklogAge, time.Minute}, {&c.RetryOutage, 2 * time.Second},
 	} {
 		if *d.field == 0 {
 			*d.field = d.value
 		}
 	}
+	c.RetryOutage = min(c.RetryOutage, c.RetryMax)
 	return c
+}
+
+// outage is the pause after the n-th try of what fails while nothing gets through.
+func (c Config) outage(n int, jitter float64) time.Duration {
+	return backoff(n, c.RetryBase, c.RetryOutage, jitter)
 }
 
 // Validate names every field that makes no sense.
@@ -95,6 +105,7 @@ func (c Config) Validate() error {
 	refuse(c.DrainTimeout < 0, "drain timeout: %v is negative", c.DrainTimeout)
 	refuse(c.RetryBase < 0, "retry base: %v is negative", c.RetryBase)
 	refuse(c.RetryMax < c.RetryBase, "retry max: %v is less than retry base %v", c.RetryMax, c.RetryBase)
+	refuse(c.RetryOutage < 0, "retry outage: %v is negative", c.RetryOutage)
 	refuse(c.TrialRest < 0, "trial rest: %v is negative", c.TrialRest)
 	refuse(c.UnknownGrace < 0, "unknown grace: %v is negative", c.UnknownGrace)
 	refuse(c.Backlog < 1, "backlog: %d is less than 1", c.Backlog)

@@ -132,7 +132,7 @@ func TestDrainInAnOutage(t *testing.T) {
 	b := newBench(t)
 	b.standard(pinned)
 	tried := make(chan struct{}, 1000)
-	cfg := Config{RetryBase: time.Hour, RetryMax: time.Hour}
+	cfg := Config{RetryBase: time.Hour, RetryMax: time.Hour, RetryOutage: time.Hour}
 	_, stop := b.start(cfg, onEpisode(func(context.Context, episode) ([]events.Payload, error) {
 		tried <- struct{}{}
 		return nil, errors.New("store is down")

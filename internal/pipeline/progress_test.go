@@ -119,7 +119,7 @@ func TestProgress(t *testing.T) {
 	b.standard()
 	begun, answer := make(chan struct{}, 10), make(chan error)
 	cfg := quickConfig()
-	cfg.RetryBase, cfg.RetryMax = time.Hour, time.Hour
+	cfg.RetryBase, cfg.RetryMax, cfg.RetryOutage = time.Hour, time.Hour, time.Hour
 	rt, _ := b.start(cfg, onEpisode(func(context.Context, episode) ([]events.Payload, error) {
 		begun <- struct{}{}
 		return nil, <-answer

@@ -100,7 +100,8 @@ func (c Config) judge(a attempt, jitter float64) verdict {
 	if after, ok := Postponed(a.err); ok {
 		return c.again(a, actNak, backoff(1, after, after, jitter))
 	}
-	delay := backoff(a.tries, c.RetryBase, c.RetryMax, jitter)
+	// What others' faults explain does not make the pause longer.
+	delay := max(c.outage(a.tries, jitter), backoff(a.strikes, c.RetryBase, c.RetryMax, jitter))
 	switch isPanic := crashed(a.err); {
 	case a.strikes >= c.MaxDeliveries, isPanic && a.trials >= maxTrials:
 		return poison("failed %d times, at last with: %v", a.tries, a.err)

@@ -112,6 +112,21 @@ func TestBackoffBounds(t *testing.T) {
 	})
 }
 
+// TestOutageIsProbed: while nothing gets through, a message is tried again soon,
+// however often it failed. One that fails while others pass waits longer.
+func TestOutageIsProbed(t *testing.T) {
+	t.Parallel()
+	cfg := Config{}.WithDefaults()
+	a := attempt{handled: true, err: errors.New("down"), deliveries: 1, tries: 1000, strikes: 1}
+	if v := cfg.judge(a, 0.5); v.action != actWait || v.delay != 2*time.Second {
+		t.Errorf("in an outage: %+v", v)
+	}
+	a.strikes = 10
+	if v := cfg.judge(a, 0.5); v.action != actWait || v.delay != 30*time.Second {
+		t.Errorf("by itself: %+v", v)
+	}
+}
+
 // The deliveries that the grace of an unknown kind spends must not bring the
 // message to trial in the version that knows it.
 func TestUnknownKindStaysBelowTrial(t *testing.T) {
