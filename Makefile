@@ -19,10 +19,10 @@ TEST  = CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(RACE) $(FLAGS)
 DEPLOY = cd deploy/test && $(GO) test -count 1 .
 
 .DEFAULT_GOAL := help
-.PHONY: help build image run test race lint fuzz bench microbench e2e cover clickhouse generate verify clean
+.PHONY: help build image run test race lint fuzz bench microbench e2e verify-long cover clickhouse generate verify clean
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z0-9]+:.*## /{printf "  %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/palimpsest, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/palimpsest ./cmd/palimpsest
@@ -63,6 +63,10 @@ microbench: ## run the Go benchmarks of the rooms
 
 e2e: ## run the scenarios in every shape, and the faults
 	$(TEST) -timeout 20m -count 1 ./internal/e2e/...
+
+verify-long: build clickhouse ## run the soaks, the full scenarios and ten seeds of chaos, which takes hours
+	E2E_FULL=1 $(TEST) -timeout 4h -count 1 ./internal/e2e/... ./internal/app/...
+	for seed in 1 2 3 4 5 6 7 8 9 10; do bin/palimpsest chaos --seed $$seed || exit 1; done
 
 cover: ## measure coverage
 	$(TEST) -coverprofile cover.out -coverpkg ./... ./... && $(GO) tool cover -func cover.out | tail -1

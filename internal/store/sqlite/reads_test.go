@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestReadsAreBounded: a read has a deadline, whatever its caller's, and its turn is
-// free again when it is done.
+// TestReadsAreBounded: a read has a deadline of its own, and gives its turn back
+// when it is done.
 func TestReadsAreBounded(t *testing.T) {
 	t.Parallel()
 	r := &reads{turns: make(chan struct{}, 1)}
