@@ -71,8 +71,11 @@ func (e *engine) create(args []string) (any, error) {
 		return nil, err
 	}
 	var options []string
+	skip := false
 	for !w.take("SCHEMA") {
 		switch {
+		case w.take("SKIPINITIALSCAN"):
+			skip = true
 		case w.take("NOOFFSETS"):
 			options = append(options, "NOOFFSETS")
 		case w.take("NOHL"):
@@ -91,7 +94,9 @@ func (e *engine) create(args []string) (any, error) {
 	}
 	ix := newIndex(name, prefixes, options, s)
 	e.indexes[name] = ix
-	e.stored(prefixes, ix.update)
+	if !skip {
+		e.stored(prefixes, ix.update)
+	}
 	return status("OK"), nil
 }
 

@@ -2,9 +2,13 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	goredis "github.com/redis/go-redis/v9"
 )
 
 // schemaVersion numbers the layout of rows and index. A change that older rows
@@ -64,14 +68,23 @@ func (s *Store) vectorField(dimensions int) []any {
 // it is under construction, and waits until it is whole: one over rows that exist
 // is filled behind the server's reply.
 //
-// Filling scans every key of the server, also those of others. A namespace that
-// holds nothing yet skips it.
+// Filling reads every key of the server, also those of other programs. A generation
+// without rows skips it.
 func (s *Store) makeIndex(ctx context.Context) error {
 	args := []any{
 		"FT.CREATE", s.layout().index(), "ON", "HASH", "PREFIX", 1, s.layout().root(),
-		"NOOFFSETS", "NOHL", "STOPWORDS", 0, "SCHEMA",
+		"NOOFFSETS", "NOHL", "STOPWORDS", 0,
 	}
-	args = append(args, schema()...)
+	if _, err := s.indexInfo(ctx); err != nil {
+		rows, err := s.hasRows(ctx, s.layout())
+		if err != nil {
+			return err
+		}
+		if !rows {
+			args = append(args, "SKIPINITIALSCAN")
+		}
+	}
+	args = append(append(args, "SCHEMA"), schema()...)
 	if n := int(s.tenure().dimensions.Load()); n > 0 {
 		args = append(args, s.vectorField(n)...)
 	}
@@ -84,6 +97,24 @@ func (s *Store) makeIndex(ctx context.Context) error {
 		}
 	}
 	return s.awaitIndex(ctx)
+}
+
+// errFound ends a search of the keys.
+var errFound = errors.New("found")
+
+// hasRows reports whether a generation has any row. Other keys of it belong to no
+// scope.
+func (s *Store) hasRows(ctx context.Context, l layout) (bool, error) {
+	err := s.eachKey(ctx, l, func(_ context.Context, _ goredis.Cmdable, keys []string) error {
+		if slices.ContainsFunc(keys, func(key string) bool { return !strings.HasPrefix(key, l.root()+":") }) {
+			return errFound
+		}
+		return nil
+	})
+	if errors.Is(err, errFound) {
+		return true, nil
+	}
+	return false, err
 }
 
 // indexPoll is how often a filling index is asked how far it is.
