@@ -3,10 +3,12 @@ package e2e
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"palimpsest/pkg/api"
+	"palimpsest/pkg/client"
 	"palimpsest/pkg/scope"
 )
 
@@ -83,4 +85,41 @@ func deletesByLevel(t *testing.T, i *instance) {
 	remove(of(ann), 0)
 	wantOne(t, i.facts(of(ben)), "Lisbon")
 	wantReplayed(t, i, i.whole())
+}
+
+// thePastIsRead: a read about an instant gives what was true then, in the version
+// of then, in lists and in searches.
+func thePastIsRead(t *testing.T, i *instance) {
+	who := i.person("ann")
+	sel := of(who)
+	days := func(n int) time.Time { return time.Now().Add(time.Duration(-n) * 24 * time.Hour).Truncate(time.Second) }
+	i.publish(who, "", map[string]any{"content": "I live in Oslo.", "timestamp": days(10).Format(time.RFC3339)})
+	i.settled(sel, 1)
+	i.publish(who, "", map[string]any{"content": "I moved to Bergen.", "timestamp": days(5).Format(time.RFC3339)})
+	i.settled(sel, 2)
+	now := wantOne(t, i.facts(sel), "Bergen")
+	for at, city := range map[time.Time]string{days(7): "Oslo", days(3): "Bergen", days(12): ""} {
+		page, err := i.project(sel).Facts(t.Context(), sel, client.ListFacts{ValidAt: at})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := i.project(sel).Search(t.Context(), api.Search{
+			Selector: api.Selector{User: &who.User}, Text: "where does the user live?", Types: []string{"fact"}, ValidAt: &api.Instant{Time: at},
+		})
+		if err != nil || len(found.Degraded) > 0 {
+			t.Fatalf("%+v, %v", found, err)
+		}
+		if city == "" {
+			if len(page.Facts) > 0 || len(found.Results) > 0 {
+				t.Errorf("before anything was true: %q, %+v", texts(page.Facts), found.Results)
+			}
+			continue
+		}
+		if f := wantOne(t, page.Facts, city); f.ID != now.ID {
+			t.Errorf("%s is another fact than %s", f.ID, now.ID)
+		}
+		if len(found.Results) != 1 || found.Results[0].ID != now.ID || !strings.Contains(found.Results[0].Text, city) {
+			t.Errorf("search at %s: %+v", at, found.Results)
+		}
+	}
 }

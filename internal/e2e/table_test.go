@@ -31,6 +31,7 @@ var scenarios = []scenario{
 	{"AClockThatIsAhead", aheadClock},
 	{"AKnownIDWithOtherContent", knownID},
 	{"DeletesByLevel", deletesByLevel},
+	{"ThePastIsRead", thePastIsRead},
 	{"FaultRunawayUpdates", runawayUpdates},
 	{"ReplayFollowsAndReportsCount", replayFollowsAndReportsCount},
 	{"TheCommandLine", theCommandLine},

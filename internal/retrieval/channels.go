@@ -29,8 +29,11 @@ type channel struct {
 	search func(context.Context, Query) ([]store.Hit, error)
 }
 
-func (e *Engine) channels() []channel {
+func (e *Engine) channels(q Query) []channel {
 	all := []channel{{"text", e.config.Text, e.text}, {"vector", e.config.Vector, e.vector}}
+	if q.Earlier != nil {
+		all = append(all, channel{"earlier", cmp.Or(e.config.Text, e.config.Vector), earlier})
+	}
 	return slices.DeleteFunc(all, func(c channel) bool { return c.weight == 0 })
 }
 
@@ -40,7 +43,7 @@ func (e *Engine) channels() []channel {
 func (e *Engine) ask(ctx context.Context, q Query) []leg {
 	ctx, cancel := context.WithTimeout(ctx, e.config.Deadline)
 	defer cancel()
-	channels := e.channels()
+	channels := e.channels(q)
 	legs := make([]leg, len(channels))
 	answers := make([]chan leg, len(channels))
 	for i, c := range channels {

@@ -59,6 +59,10 @@ type Query struct {
 	After, Before time.Time
 	// ValidAt keeps the facts true then.
 	ValidAt time.Time
+	// Earlier lists the versions that held at ValidAt and were succeeded since, as
+	// far as they are asked for: the store's indexes hold newest versions alone. Nil
+	// where ValidAt is now.
+	Earlier func(context.Context) ([]store.Fact, error)
 }
 
 // Hit is one fact or episode, its fused score in [0,1] and where each channel

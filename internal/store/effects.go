@@ -43,8 +43,8 @@ type FactReader interface {
 	Version(ctx context.Context, sel scope.Selector, at memory.Address) (Fact, error)
 	// Versions returns all versions of a fact, oldest first, or [ErrNotFound].
 	Versions(ctx context.Context, sel scope.Selector, id string) ([]Fact, error)
-	// Facts lists newest versions within sel, ordered by CreatedAt and then ID,
-	// newest first.
+	// Facts lists one version of each fact within sel, ordered by CreatedAt and
+	// then ID, newest first. All filters of q apply to that version.
 	Facts(ctx context.Context, sel scope.Selector, q FactQuery) ([]Fact, error)
 	// FactsByID returns the newest versions of those ids that exist in the fact
 	// scope, in no order.
@@ -117,8 +117,13 @@ type FactQuery struct {
 	// Session is a level of the fact scope: of anonymous sessions alone.)
 	Session *string
 	Kinds   []events.FactKind
-	// ValidAt keeps the facts valid then; zero keeps closed ones too.
-	ValidAt         time.Time
+	// ValidAt lists of each fact the version that held then, which is the newest of
+	// those that had begun, and keeps it if it was valid then. Zero lists newest
+	// versions, closed ones too.
+	ValidAt time.Time
+	// Earlier keeps of those the versions that a newer one has succeeded. It needs
+	// ValidAt.
+	Earlier         bool
 	IncludeArchived bool
 	Limit           int // 1 to 1000
 	Cursor          *FactCursor

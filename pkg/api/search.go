@@ -16,7 +16,7 @@ type Search struct {
 	Kinds   []string `json:"kinds,omitempty" doc:"Kinds of facts; all unless given."`
 	After   *Instant `json:"after,omitempty" doc:"RFC 3339 or YYYY-MM-DD; exclusive."`
 	Before  *Instant `json:"before,omitempty" doc:"RFC 3339 or YYYY-MM-DD; exclusive."`
-	ValidAt *Instant `json:"valid_at,omitempty" doc:"Facts true then; now unless given."`
+	ValidAt *Instant `json:"valid_at,omitempty" doc:"What was true then, in the version of then; now unless given."`
 	Now     *Instant `json:"now,omitempty" doc:"What relative dates count from; the clock unless given."`
 	Explain bool     `json:"explain,omitempty" doc:"Add each channel's rank and score."`
 	At      string   `json:"at,omitempty" doc:"Read-your-writes token of a write that must be visible."`

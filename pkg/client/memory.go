@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/scope"
@@ -62,11 +63,14 @@ type ListFacts struct {
 	Cursor string
 	// Closed lists closed and archived facts too.
 	Closed bool
+	// ValidAt lists what was true then, in the version of then; zero means now.
+	ValidAt time.Time
 }
 
 // Facts lists what is known, newest first.
 func (c *Client) Facts(ctx context.Context, sel scope.Selector, l ListFacts) (api.FactPage, error) {
 	query := page(selector(sel), l.Limit, l.Cursor)
+	query = instant(query, "valid_at", l.ValidAt)
 	if l.Closed {
 		query.Set("closed", "true")
 	}

@@ -36,10 +36,13 @@ func (c *Client) Report(ctx context.Context, name string, sel scope.Selector, r 
 
 // instants adds the bounds that are given.
 func instants(query url.Values, from, to time.Time) url.Values {
-	for name, at := range map[string]time.Time{"from": from, "to": to} {
-		if !at.IsZero() {
-			query.Set(name, at.Format(time.RFC3339Nano))
-		}
+	return instant(instant(query, "from", from), "to", to)
+}
+
+// instant adds a time unless it is zero.
+func instant(query url.Values, name string, at time.Time) url.Values {
+	if !at.IsZero() {
+		query.Set(name, at.Format(time.RFC3339Nano))
 	}
 	return query
 }

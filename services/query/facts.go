@@ -30,7 +30,7 @@ type listFactsInput struct {
 	SelectorParams
 	Limit    int      `query:"limit" doc:"1 to 1000; 100 unless given."`
 	Kinds    []string `query:"kinds"`
-	ValidAt  string   `query:"valid_at" doc:"Facts true then; now unless given."`
+	ValidAt  string   `query:"valid_at" doc:"What was true then, in the version of then; now unless given."`
 	Archived bool     `query:"archived" doc:"Archived facts too."`
 	Closed   bool     `query:"closed" doc:"Closed and archived facts too."`
 	Cursor   string   `query:"cursor"`
@@ -102,6 +102,7 @@ type FactParam struct {
 type getFactInput struct {
 	FactParam
 	Revision uint64 `query:"revision" doc:"One version; the newest unless given."`
+	ValidAt  string `query:"valid_at" doc:"The version that was true then; the newest, if it is true now, unless given."`
 	At       string `query:"at" doc:"Read-your-writes token."`
 }
 
@@ -129,8 +130,18 @@ func (s *Service) getFact(ctx context.Context, in *getFactInput) (*fact, error) 
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
+	if in.Revision > 0 && in.ValidAt != "" {
+		return nil, invalid("valid_at", "names a version, as revision does; leave one out")
+	}
 	if in.Revision > 0 {
 		f, err := s.deps.Store.Version(ctx, sel, memory.Address{ID: in.ID, Revision: in.Revision})
+		if err != nil {
+			return nil, s.problem(ctx, err)
+		}
+		return s.factAnswer(f, stale), nil
+	}
+	if in.ValidAt != "" {
+		f, err := s.trueAt(ctx, sel, in)
 		if err != nil {
 			return nil, s.problem(ctx, err)
 		}
@@ -141,6 +152,25 @@ func (s *Service) getFact(ctx context.Context, in *getFactInput) (*fact, error) 
 		return nil, s.problem(ctx, err)
 	}
 	return s.factAnswer(f, stale), nil
+}
+
+// trueAt returns the version of a fact that was true at an instant, or
+// [store.ErrNotFound].
+func (s *Service) trueAt(ctx context.Context, sel scope.Selector, in *getFactInput) (store.Fact, error) {
+	at, err := instant("valid_at", in.ValidAt)
+	if err != nil {
+		return store.Fact{}, err
+	}
+	versions, err := s.deps.Store.Versions(ctx, sel, in.ID)
+	if err != nil {
+		return store.Fact{}, err
+	}
+	q := store.FactQuery{ValidAt: at, IncludeArchived: true}
+	held := q.Held(versions[len(versions)-1:], versions)
+	if len(held) == 0 || !q.Keeps(held[0]) {
+		return store.Fact{}, store.ErrNotFound
+	}
+	return held[0], nil
 }
 
 // known returns a fact that is valid or archived now, or [store.ErrNotFound].

@@ -177,12 +177,13 @@ func (f *fakeStore) Facts(_ context.Context, sel scope.Selector, q store.FactQue
 			return strings.Compare(b.ID, a.ID)
 		}
 		for _, x := range f.facts {
+			if held := q.Held([]store.Fact{x}, f.versions); len(held) > 0 && sel.Match(x.Scope) {
+				x = held[0]
+			} else {
+				continue
+			}
 			switch {
-			case !sel.Match(x.Scope):
-			case q.Session != nil && !slices.Contains(x.SessionIDs, *q.Session):
-			case len(q.Kinds) > 0 && !slices.Contains(q.Kinds, x.Kind):
-			case !q.ValidAt.IsZero() && !memory.ValidAt(x.Fact, q.ValidAt):
-			case !q.IncludeArchived && x.ArchivedAt != nil:
+			case !q.Keeps(x), q.Earlier && !slices.ContainsFunc(f.versions, func(v store.Fact) bool { return memory.AddressOf(v.Fact) == memory.AddressOf(x.Fact) }):
 			case q.Cursor != nil && newer(*q.Cursor, store.FactCursor{CreatedAt: x.CreatedAt, ID: x.ID}) >= 0:
 			default:
 				out = append(out, x)

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"palimpsest/internal/retrieval"
+	"palimpsest/internal/store"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -87,7 +88,26 @@ func (s *Service) question(project string, body api.Search) (retrieval.Query, er
 	}
 	q.After, q.Before = at(body.After, time.Time{}), at(body.Before, time.Time{})
 	q.ValidAt = at(body.ValidAt, at(body.Now, s.deps.Now()))
+	if body.ValidAt != nil && q.Facts {
+		q.Earlier = func(ctx context.Context) ([]store.Fact, error) { return s.earlier(ctx, q) }
+	}
 	return q, nil
+}
+
+// earlier lists what a question about the past asks for of versions that were
+// succeeded since. The deadline of a channel bounds it.
+func (s *Service) earlier(ctx context.Context, q retrieval.Query) (all []store.Fact, err error) {
+	sel := q.Scope
+	sel.Session = nil
+	asked := store.FactQuery{Session: q.Scope.Session, Kinds: q.Kinds, ValidAt: q.ValidAt, Earlier: true, Limit: maxLimit}
+	for {
+		page, err := s.deps.Store.Facts(ctx, sel, asked)
+		if all = append(all, page...); err != nil || len(page) < maxLimit {
+			return all, err
+		}
+		last := page[len(page)-1]
+		asked.Cursor = &store.FactCursor{CreatedAt: last.CreatedAt, ID: last.ID}
+	}
 }
 
 func at(i *api.Instant, otherwise time.Time) time.Time {

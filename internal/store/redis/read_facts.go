@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"palimpsest/internal/memory"
@@ -137,18 +138,85 @@ func (s *Store) Facts(ctx context.Context, sel scope.Selector, q store.FactQuery
 	if err := sel.Validate(); err != nil {
 		return nil, err
 	}
-	find := of(kindFact).within(s.layout(), sel)
-	narrowFacts(find, q.Session, q.Kinds, q.ValidAt.IsZero(), micros(q.ValidAt), q.IncludeArchived)
+	var list []store.Fact
+	var err error
+	if !q.Earlier {
+		find := of(kindFact).within(s.layout(), sel)
+		narrowFacts(find, q.Session, q.Kinds, q.ValidAt.IsZero(), micros(q.ValidAt), q.IncludeArchived)
+		if list, err = s.factPage(ctx, find, q.Cursor, q.Limit); err != nil || q.ValidAt.IsZero() {
+			return list, err
+		}
+	}
+	earlier, err := s.earlier(ctx, sel, q)
+	if err != nil || len(earlier) == 0 {
+		return list, err
+	}
+	list = append(list, earlier...)
+	slices.SortFunc(list, func(a, b store.Fact) int {
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID))
+	})
+	return list[:min(len(list), q.Limit)], nil
+}
+
+// factPage reads newest versions behind a cursor.
+func (s *Store) factPage(ctx context.Context, find *query, c *store.FactCursor, limit int) ([]store.Fact, error) {
 	filter := ""
-	if c := q.Cursor; c != nil {
+	if c != nil {
 		find.atMost("ct", micros(c.CreatedAt))
 		filter = fmt.Sprintf("@ct<%d || @oid<'%s'", micros(c.CreatedAt), ordered(c.ID))
 	}
-	rows, err := s.page(ctx, find, filter, []any{"@ct", "DESC", "@oid", "DESC"}, q.Limit, factColumns...)
+	rows, err := s.page(ctx, find, filter, []any{"@ct", "DESC", "@oid", "DESC"}, limit, factColumns...)
 	if err != nil {
 		return nil, err
 	}
 	return parseFacts(rows, owners{})
+}
+
+// earlier lists the versions that held at the instant of q and that a newer one,
+// which had not begun, has succeeded.
+func (s *Store) earlier(ctx context.Context, sel scope.Selector, q store.FactQuery) ([]store.Fact, error) {
+	var list []store.Fact
+	for at := q.Cursor; ; {
+		find := of(kindFact).within(s.layout(), sel).above("vf", micros(q.ValidAt)).atLeast("rev", 2)
+		page, err := s.factPage(ctx, find, at, q.Limit)
+		if err != nil {
+			return nil, err
+		}
+		held, err := s.asOf(ctx, page, q)
+		if err != nil {
+			return nil, err
+		}
+		if list = append(list, held...); len(page) < q.Limit || len(list) >= q.Limit {
+			return list, nil
+		}
+		last := page[len(page)-1]
+		at = &store.FactCursor{CreatedAt: last.CreatedAt, ID: last.ID}
+	}
+}
+
+// asOf puts the versions that held at the instant of q in the place of newest ones
+// that had not begun.
+func (s *Store) asOf(ctx context.Context, newest []store.Fact, q store.FactQuery) ([]store.Fact, error) {
+	if len(newest) == 0 {
+		return nil, nil
+	}
+	places, ids := map[scope.Scope]place{}, make([]string, len(newest))
+	for i, f := range newest {
+		places[f.Scope], ids[i] = s.place(f.Scope), token(f.ID)
+	}
+	find := of(kindVersion).in(slices.Collect(maps.Values(places))...).tag("id", ids...)
+	a, err := s.search(ctx, s.searchArgs(find, allRows, returning(factReturn...)...))
+	if err != nil {
+		return nil, err
+	}
+	earlier, err := parseFacts(a.rows, owners{})
+	if err != nil {
+		return nil, err
+	}
+	for i := range earlier {
+		earlier[i] = history(earlier[i])
+	}
+	return q.Held(newest, earlier), nil
 }
 
 // narrowFacts adds the filters of facts. All instants are whole microseconds, so

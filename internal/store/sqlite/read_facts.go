@@ -136,16 +136,9 @@ func (s *Store) Facts(ctx context.Context, sel scope.Selector, q store.FactQuery
 	if err != nil {
 		return nil, err
 	}
-	narrow, args := narrowFacts(factFilter{session: q.Session, kinds: q.Kinds, validAt: q.ValidAt, archived: q.IncludeArchived})
-	before, id := int64(math.MaxInt64), ""
-	if q.Cursor != nil {
-		before, id = micros(q.Cursor.CreatedAt), q.Cursor.ID
-	}
 	var list []store.Fact
 	for _, p := range places {
-		page, err := s.facts(ctx, ` WHERE f.scope_id = ? AND (f.created_at, f.id) < (?, ?)`+narrow+
-			` ORDER BY f.created_at DESC, f.id DESC LIMIT ?`,
-			append(append([]any{p.scopeID, before, id}, args...), q.Limit)...)
+		page, err := s.factPage(ctx, p.scopeID, q)
 		if err != nil {
 			return nil, err
 		}
@@ -154,6 +147,62 @@ func (s *Store) Facts(ctx context.Context, sel scope.Selector, q store.FactQuery
 		}
 	}
 	return newestFacts(list, q.Limit), nil
+}
+
+// factPage lists facts of one scope. A newest version that had not begun at the
+// instant of q stands for the version that held then, so that the index gives the
+// order and ends the read; versions are read only for those.
+func (s *Store) factPage(ctx context.Context, scopeID int64, q store.FactQuery) ([]store.Fact, error) {
+	narrow, args := narrowFacts(factFilter{session: q.Session, kinds: q.Kinds, validAt: q.ValidAt, archived: q.IncludeArchived})
+	if !q.ValidAt.IsZero() {
+		const later = `f.valid_from > ? AND f.revision > 1`
+		at := micros(q.ValidAt)
+		if q.Earlier {
+			narrow, args = ` AND `+later, []any{at}
+		} else {
+			narrow, args = ` AND (TRUE`+narrow+` OR `+later+`)`, append(args, at)
+		}
+	}
+	before, id := int64(math.MaxInt64), ""
+	if q.Cursor != nil {
+		before, id = micros(q.Cursor.CreatedAt), q.Cursor.ID
+	}
+	var list []store.Fact
+	for {
+		page, err := s.facts(ctx, ` WHERE f.scope_id = ? AND (f.created_at, f.id) < (?, ?)`+narrow+
+			` ORDER BY f.created_at DESC, f.id DESC LIMIT ?`,
+			append(append([]any{scopeID, before, id}, args...), q.Limit)...)
+		if err != nil {
+			return nil, err
+		}
+		held, err := s.asOf(ctx, scopeID, page, q)
+		if err != nil {
+			return nil, err
+		}
+		if list = append(list, held...); len(page) < q.Limit || len(list) >= q.Limit {
+			return list, nil
+		}
+		last := page[len(page)-1]
+		before, id = micros(last.CreatedAt), last.ID
+	}
+}
+
+// asOf puts the versions that held at the instant of q in the place of newest ones.
+func (s *Store) asOf(ctx context.Context, scopeID int64, page []store.Fact, q store.FactQuery) ([]store.Fact, error) {
+	var ids []string
+	for _, f := range page {
+		if !store.Begun(f, q.ValidAt) {
+			ids = append(ids, f.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return page, nil
+	}
+	earlier, err := s.versions(ctx, ` WHERE v.id IN (SELECT value FROM json_each(?)) AND v.scope_id = ?`, jsonList(ids), scopeID)
+	if err != nil {
+		return nil, err
+	}
+	return q.Held(page, earlier), nil
 }
 
 func newestFacts(list []store.Fact, limit int) []store.Fact {

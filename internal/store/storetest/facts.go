@@ -221,3 +221,65 @@ func testFacts(t *testing.T, s suite) {
 		}
 	})
 }
+
+// testEarlierVersions lists facts at instants of the past.
+func testEarlierVersions(t *testing.T, s suite) {
+	st := s.open(t)
+	ana := user("ana", "")
+	minute := func(n int) time.Time { return epoch.Add(time.Duration(n) * time.Minute) }
+	var newest, all []events.Fact
+	for i := range 30 {
+		f := fact(fmt.Sprintf("f%02d", i), i, "first")
+		f.SessionIDs, f.Kind = []string{"s1"}, events.FactSemantic
+		e := effect(ana, uint64(len(all)+1), withFacts(f))
+		apply(t, st, e)
+		all = append(all, f)
+		// Every third fact is restated at 100 and, of those, every other at 200.
+		for n := 1; i%3 == 0 && n <= 2 && (n == 1 || i%2 == 0); n++ {
+			past := f
+			until := minute(100 * n)
+			past.ValidUntil = &until
+			all[len(all)-1] = past
+			f = next(f, fmt.Sprintf("version %d", n))
+			f.ValidFrom, f.SessionIDs = until, []string{"s2"}
+			if n == 2 {
+				f.Kind = events.FactOpinion
+			}
+			apply(t, st, effect(ana, uint64(len(all)+1), func(e *events.EffectCommitted) { e.Facts, e.Versions = []events.Fact{f}, []events.Fact{past} }))
+			all = append(all, f)
+		}
+		newest = append(newest, f)
+	}
+	apply(t, st, effect(user("bea", ""), 1, withFacts(fact("f00", 0, "another's"))))
+	for _, at := range []time.Time{minute(-1), minute(5), minute(99), minute(100), minute(150), minute(200), minute(500)} {
+		for _, session := range []*string{nil, pointer("s1"), pointer("s2")} {
+			for _, kinds := range [][]events.FactKind{nil, {events.FactOpinion}} {
+				for _, earlier := range []bool{false, true} {
+					q := store.FactQuery{ValidAt: at, Session: session, Kinds: kinds, Earlier: earlier, Limit: 4}
+					var want []string
+					for _, f := range slices.Backward(newest) {
+						for _, v := range all {
+							if v.ID == f.ID && memory.ValidAt(v, at) && (session == nil || slices.Contains(v.SessionIDs, *session)) &&
+								(kinds == nil || slices.Contains(kinds, v.Kind)) && (!earlier || v.Revision < f.Revision) {
+								want = append(want, memory.AddressOf(v).String()+" "+v.Text)
+							}
+						}
+					}
+					var got []string
+					for {
+						page := must(st.Facts(t.Context(), scope.Exactly(ana), q))(t)
+						for _, f := range page {
+							got = append(got, memory.AddressOf(f.Fact).String()+" "+f.Text)
+						}
+						if len(page) < q.Limit {
+							break
+						}
+						last := page[len(page)-1]
+						q.Cursor = &store.FactCursor{CreatedAt: last.CreatedAt, ID: last.ID}
+					}
+					equal(t, fmt.Sprintf("at %v, session %v, kinds %v, earlier %v", at.Sub(epoch), session, kinds, earlier), want, got)
+				}
+			}
+		}
+	}
+}

@@ -49,6 +49,7 @@ func RunAll(t *testing.T, open func(t *testing.T) store.Store, opts Options) {
 		{"Apply", testApply},
 		{"Versions", testVersions},
 		{"Facts", testFacts},
+		{"EarlierVersions", testEarlierVersions},
 		{"Holds", testHolds},
 		{"SearchText", testSearchText},
 		{"SearchVector", testSearchVector},
