@@ -61,7 +61,7 @@ func (t tried) tell(w io.Writer) {
 		name  string
 		count any
 	}{
-		{"lost", v.Lost}, {"duplicated", v.Duplicated}, {"out of order", v.OutOfOrder}, {"wrong", v.Wrong},
+		{"lost", v.Lost}, {"not done yet", v.Pending}, {"duplicated", v.Duplicated}, {"out of order", v.OutOfOrder}, {"wrong", v.Wrong},
 		{"ledger unbalanced", v.Unbalanced}, {"audit log off", v.AuditOff}, {"revision gaps", v.RevisionGaps},
 		{"taken over late", t.late()},
 	} {

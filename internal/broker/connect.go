@@ -140,13 +140,7 @@ func (c ConnectConfig) options() ([]nats.Option, error) {
 		nats.ReconnectHandler(func(conn *nats.Conn) {
 			log.Info("broker connection restored", "name", c.Name, "server", conn.ConnectedServerName())
 		}),
-		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
-			subject := ""
-			if sub != nil {
-				subject = sub.Subject
-			}
-			log.Error("broker connection", "name", c.Name, "subject", subject, "error", err)
-		}),
+		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) { c.failed(log, sub, err) }),
 	}
 	if c.Name != "" {
 		options = append(options, nats.CustomInboxPrefix(topology.Inbox(c.Name)))
@@ -156,6 +150,19 @@ func (c ConnectConfig) options() ([]nats.Option, error) {
 			nats.ReconnectJitter(0, 0), nats.IgnoreDiscoveredServers())
 	}
 	return c.secure(options)
+}
+
+// failed logs an error that no call returns. A message that found the buffer of its
+// reader full was dropped, and the reader asks for it again: that is no error.
+func (c ConnectConfig) failed(log *slog.Logger, sub *nats.Subscription, err error) {
+	subject, level := "", slog.LevelError
+	if sub != nil {
+		subject = sub.Subject
+	}
+	if errors.Is(err, nats.ErrSlowConsumer) {
+		level = slog.LevelDebug
+	}
+	log.Log(context.Background(), level, "broker connection", "name", c.Name, "subject", subject, "error", err)
 }
 
 func (c ConnectConfig) secure(options []nats.Option) ([]nats.Option, error) {

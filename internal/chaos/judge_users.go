@@ -28,6 +28,7 @@ func (j *judge) stream(ctx context.Context) error {
 			id := j.workload.Users[voice.User].Episodes[voice.Steps[k].Episode].ID
 			if held[sequence] != id && !missed[sequence] {
 				missed[sequence] = true
+				j.gone[id] = true
 				j.count(&j.verdict.Lost, "stream", id, "EPISODES does not hold it at %d", sequence)
 			}
 		}
@@ -41,9 +42,20 @@ func (j *judge) users(ctx context.Context) error {
 	for n, v := range j.workload.Voices {
 		voices[v.User] = append(voices[v.User], n)
 	}
+	accounts, err := j.evidence.Store.Accounts(ctx, scope.Selector{Project: scope.DefaultProject}, j.record.Rules)
+	if err != nil {
+		return err
+	}
+	for _, a := range accounts {
+		j.waiting[a.Scope] = max(j.waiting[a.Scope], a.Pending)
+	}
 	for n, user := range j.workload.Users {
 		if err := j.episodes(ctx, user, voices[n]); err != nil {
 			return err
+		}
+		if waiting := j.waiting[user.scope()]; waiting > 0 {
+			j.verdict.find("facts", user.Name, "not judged: %d episodes wait", waiting)
+			continue
 		}
 		if err := j.facts(ctx, user); err != nil {
 			return err
@@ -107,7 +119,12 @@ func (j *judge) episodes(ctx context.Context, user User, voices []int) error {
 			if len(stored[id]) == 0 {
 				if !missed[id] {
 					missed[id] = true
-					j.count(&j.verdict.Lost, "episodes", id, "was acknowledged and is not stored")
+					if j.gone[id] {
+						j.count(&j.verdict.Lost, "episodes", id, "was acknowledged and is not stored")
+						continue
+					}
+					j.count(&j.verdict.Pending, "episodes", id, "is in EPISODES and not stored yet")
+					j.waiting[user.scope()]++
 				}
 				continue
 			}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"testing"
 
+	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
 
@@ -52,5 +54,64 @@ func TestForeignScopesAreWrong(t *testing.T) {
 		if err := j.foreign(t.Context()); err != nil || j.verdict.Wrong != n || len(j.verdict.Findings) != n {
 			t.Errorf("%d foreign scopes: %v, %+v", n, err, j.verdict)
 		}
+	}
+}
+
+// behind is a store that has stored nothing yet of what its ledger accounts for.
+type behind struct {
+	scopes
+	pending uint64
+}
+
+func (behind) State(_ context.Context, fact scope.Scope) (memory.State, error) {
+	return memory.State{Scope: fact}, nil
+}
+
+func (behind) EpisodeRange(context.Context, scope.Scope, events.Range) ([]memory.Episode, error) {
+	return nil, nil
+}
+
+func (behind) Facts(context.Context, scope.Selector, store.FactQuery) ([]store.Fact, error) {
+	return nil, nil
+}
+
+func (b behind) Accounts(context.Context, scope.Selector, []string) (out []store.Account, err error) {
+	for _, fact := range b.held {
+		out = append(out, store.Account{Scope: fact, Rule: "turn", Pending: b.pending})
+	}
+	return out, nil
+}
+
+// TestLatenessIsNoLoss: an episode that EPISODES holds and the store lacks waits, and
+// the facts of its user are not judged; one that EPISODES lacks is lost.
+func TestLatenessIsNoLoss(t *testing.T) {
+	t.Parallel()
+	w := drawn(t, Size{Seed: 1, Episodes: 20, Users: 2, Kills: 1})
+	record := Record{Acks: make([]Acks, len(w.Voices))}
+	said := map[string]bool{}
+	for n, v := range w.Voices {
+		for _, s := range v.Steps {
+			record.Acks[n] = append(record.Acks[n], 1)
+			said[w.Users[v.User].Episodes[s.Episode].ID] = true
+		}
+	}
+	for name, gone := range map[string]map[string]bool{"late": {}, "gone": said} {
+		j := &judge{workload: w, record: record, gone: gone, waiting: map[scope.Scope]uint64{}}
+		j.evidence.Store = behind{scopes{held: []scope.Scope{w.Users[0].scope(), w.Users[1].scope()}}, 1}
+		if err := j.users(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		pending, lost := len(said), 0
+		if name == "gone" {
+			pending, lost = 0, len(said)
+		}
+		if j.verdict.Pending != pending || j.verdict.Lost != lost {
+			t.Errorf("%s: %d pending, %d lost; want %d and %d", name, j.verdict.Pending, j.verdict.Lost, pending, lost)
+		}
+	}
+	j := &judge{}
+	j.account("a", store.Account{Accepted: 5, Pending: 3, Skipped: 2}, 5)
+	if j.verdict.Pending != 3 || j.verdict.Lost != 2 || j.verdict.Unbalanced != 0 {
+		t.Errorf("account: %+v", j.verdict)
 	}
 }

@@ -33,9 +33,12 @@ type Evidence struct {
 // Verdict is what a run comes to. Every count must be zero.
 type Verdict struct {
 	OK bool `json:"ok"`
-	// Lost are acknowledged episodes that are not stored or not consolidated, and
-	// facts that must be known and are not.
+	// Lost are acknowledged episodes that are gone or were skipped, and facts that
+	// must be known and are not.
 	Lost int `json:"lost"`
+	// Pending are acknowledged episodes that are kept and were not stored or
+	// consolidated when the run ended. The facts of their users are not judged.
+	Pending int `json:"pending"`
 	// Duplicated are episodes, facts, deltas and revisions that are there twice.
 	Duplicated int `json:"duplicated"`
 	// OutOfOrder are episodes before which one stands that its publisher said
@@ -94,16 +97,20 @@ type judge struct {
 	workload *Workload
 	evidence Evidence
 	verdict  Verdict
+	// gone are the acknowledged episodes that EPISODES does not hold, waiting those
+	// of a user that are not consolidated.
+	gone    map[string]bool
+	waiting map[scope.Scope]uint64
 }
 
 // Judge holds the evidence against the record. An error says that the evidence
 // could not be read; what is wrong with it is the verdict. The digests are yet
 // to be added by [Verdict.Compare].
 func Judge(ctx context.Context, r Record, w *Workload, e Evidence) (Verdict, error) {
-	j := &judge{record: r, workload: w, evidence: e}
+	j := &judge{record: r, workload: w, evidence: e, gone: map[string]bool{}, waiting: map[scope.Scope]uint64{}}
 	j.verdict.Findings = []Finding{}
 	if r.Run.Stuck != "" {
-		j.count(&j.verdict.Lost, "progress", "the run", "%s", r.Run.Stuck)
+		j.count(&j.verdict.Pending, "progress", "the run", "%s", r.Run.Stuck)
 	}
 	j.takeOvers()
 	if e.Letters > 0 {
@@ -201,8 +208,12 @@ func (j *judge) account(where string, a store.Account, said uint64) {
 	if a.Accepted != said {
 		j.count(&v.Unbalanced, "ledger", where, "%d episodes accepted, %d acknowledged", a.Accepted, said)
 	}
-	if open := a.Pending + a.Skipped; open > 0 {
-		j.count(&v.Lost, "ledger", where, "%d episodes pending, %d skipped", a.Pending, a.Skipped)
-		v.Lost += int(open) - 1
+	if a.Pending > 0 {
+		j.count(&v.Pending, "ledger", where, "%d episodes wait to be consolidated", a.Pending)
+		v.Pending += int(a.Pending) - 1
+	}
+	if a.Skipped > 0 {
+		j.count(&v.Lost, "ledger", where, "%d episodes skipped", a.Skipped)
+		v.Lost += int(a.Skipped) - 1
 	}
 }
