@@ -1,7 +1,12 @@
 package e2e
 
 import (
+	"bytes"
+	"fmt"
+	"io/fs"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -122,4 +127,44 @@ func thePastIsRead(t *testing.T, i *instance) {
 			t.Errorf("search at %s: %+v", at, found.Results)
 		}
 	}
+}
+
+// TestIncognitoEpisodesLeaveNoTrace looks for an incognito episode in the files of
+// the embedded shape, before and after a restart.
+func TestIncognitoEpisodesLeaveNoTrace(t *testing.T) {
+	t.Parallel()
+	const secret = "quokkas in the cellar"
+	i := start(t, t.TempDir())
+	ann := person("ann")
+	i.say(ann, "I live in Oslo.")
+	i.settled(of(ann), 1)
+	i.publish(ann, "", map[string]any{"content": "I keep " + secret + ".", "mode": "incognito"})
+	if l := i.buried(1)[0]; l.Field != "mode" || l.Service != "ingest" {
+		t.Errorf("%+v", l)
+	}
+	gone := func() error { return without(i.data, secret) }
+	eventually(t, "no file with the text", gone)
+	i.restart()
+	i.say(ann, "I moved to Bergen.")
+	i.settled(of(ann), 2)
+	wantOne(t, i.facts(of(ann)), "Bergen")
+	if err := gone(); err != nil {
+		t.Error(err)
+	}
+	if strings.Contains(i.stderr.String(), secret) {
+		t.Error("the log has the text")
+	}
+}
+
+// without returns an error that names a file below dir that holds text.
+func without(dir, text string) error {
+	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return nil //nolint:nilerr // a file that was replaced meanwhile
+		}
+		if raw, err := os.ReadFile(path); err == nil && bytes.Contains(raw, []byte(text)) {
+			return fmt.Errorf("%s holds %q", path, text)
+		}
+		return nil
+	})
 }
