@@ -21,8 +21,9 @@ type Schedule interface {
 	StateReader
 	// Pending calls yield for each fact scope, of any project, whose last
 	// ordinal is above its watermark of rule, ordered by (project, key), until
-	// yield returns false. It must not scan scopes that have nothing pending.
-	Pending(ctx context.Context, rule string, yield func(memory.State) bool) error
+	// yield returns false. It must not scan scopes that have nothing pending, nor
+	// make a round trip for each that has.
+	Pending(ctx context.Context, rule string, yield func(Pending) bool) error
 	// Claim records that the tick is under way, if the row of (rule, scope) is
 	// still expect (the zero Claim: no row). It returns the row that stands
 	// afterwards and whether it is the caller's.
@@ -49,6 +50,16 @@ type Schedule interface {
 	// at or before at, by Due, until yield returns false. It must not scan those
 	// that are not.
 	DueHolds(ctx context.Context, at time.Time, yield func(DueHold) bool) error
+}
+
+// Pending is a scope with episodes above the watermark of a rule, with all that
+// tells whether the rule is due there but for its cron.
+type Pending struct {
+	memory.State
+	// Claim is the row of (rule, scope), the zero Claim where there is none.
+	Claim Claim
+	// Ended says that a session end has a last ordinal above the watermark.
+	Ended bool
 }
 
 // DueHold names a held candidate whose time has come.

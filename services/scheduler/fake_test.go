@@ -46,7 +46,7 @@ type world struct {
 	fires    map[string]time.Time
 	holds    []store.DueHold
 	reads    int
-	damaged  scope.Scope // whose claims cannot be read
+	damaged  scope.Scope // whose claims can neither be read nor set
 	looks    int         // at the state of a scope
 }
 
@@ -165,16 +165,20 @@ func (w *world) State(_ context.Context, fact scope.Scope) (memory.State, error)
 	return state, w.err
 }
 
-func (w *world) Pending(_ context.Context, rule string, yield func(memory.State) bool) error {
+func (w *world) Pending(_ context.Context, rule string, yield func(store.Pending) bool) error {
 	w.mu.Lock()
-	var pending []memory.State
+	var pending []store.Pending
 	for _, state := range w.states {
 		if state.LastOrdinal > state.Watermarks[rule] {
-			pending = append(pending, state)
+			p := store.Pending{State: state, Claim: w.claims[claimKey{state.Scope, rule}]}
+			for _, end := range w.ends[state.Scope] {
+				p.Ended = p.Ended || end.LastOrdinal > state.Watermarks[rule]
+			}
+			pending = append(pending, p)
 		}
 	}
 	w.mu.Unlock()
-	slices.SortFunc(pending, func(a, b memory.State) int { return strings.Compare(a.Scope.String(), b.Scope.String()) })
+	slices.SortFunc(pending, func(a, b store.Pending) int { return strings.Compare(a.Scope.String(), b.Scope.String()) })
 	for _, state := range pending {
 		if !yield(state) {
 			break
@@ -199,6 +203,9 @@ func (w *world) Claim(_ context.Context, fact scope.Scope, rule string, expect, 
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := claimKey{fact, rule}
+	if fact == w.damaged && w.damaged != (scope.Scope{}) {
+		return store.Claim{}, false, store.ErrDamaged
+	}
 	if w.err != nil || w.claims[key] != expect {
 		return w.claims[key], false, w.err
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 )
 
@@ -61,10 +61,10 @@ func (s *Service) sweepRule(ctx context.Context, r rule, now time.Time, v visit,
 		if len(out) >= n || len(failed) >= maxSweepFailures {
 			return out, errors.Join(failed...)
 		}
-		t, err := s.tick(ctx, r, state, v)
+		t, err := s.tickOf(ctx, r, state.State, v, &state)
 		switch {
 		case errors.Is(err, errFull):
-			if s.await(ctx, r, state) {
+			if s.await(ctx, r, state.State) {
 				s.swept[line{state.Scope.Project, r.ID}] = state.Scope
 			}
 		case err != nil:
@@ -80,14 +80,14 @@ func (s *Service) sweepRule(ctx context.Context, r rule, now time.Time, v visit,
 
 // turnTo lets the sweep begin behind the last one of a project that it put in a
 // line: where there are more than a line holds, each has its turn.
-func (s *Service) turnTo(rule string, states []memory.State) []memory.State {
+func (s *Service) turnTo(rule string, states []store.Pending) []store.Pending {
 	l := line{states[0].Scope.Project, rule}
 	last, swept := s.swept[l]
 	if !swept || len(states) <= s.agenda.most {
 		delete(s.swept, l)
 		return states
 	}
-	at, found := slices.BinarySearchFunc(states, last.Key(), func(state memory.State, key string) int {
+	at, found := slices.BinarySearchFunc(states, last.Key(), func(state store.Pending, key string) int {
 		return strings.Compare(state.Scope.Key(), key)
 	})
 	if found {
@@ -98,9 +98,9 @@ func (s *Service) turnTo(rule string, states []memory.State) []memory.State {
 
 // pending lists the scopes above a rule's watermark, projects in turns, in each
 // of them those first whose turn it is.
-func (s *Service) pending(ctx context.Context, r rule) ([]memory.State, error) {
-	var projects [][]memory.State
-	err := s.deps.Schedule.Pending(ctx, r.ID, func(state memory.State) bool {
+func (s *Service) pending(ctx context.Context, r rule) ([]store.Pending, error) {
+	var projects [][]store.Pending
+	err := s.deps.Schedule.Pending(ctx, r.ID, func(state store.Pending) bool {
 		if !possible(r, state) {
 			return true
 		}
@@ -123,8 +123,10 @@ func (s *Service) pending(ctx context.Context, r rule) ([]memory.State, error) {
 	return inTurns(projects), nil
 }
 
-// possible reports whether the rule may be due, as far as the state tells.
-func possible(r rule, state memory.State) bool {
+// possible reports whether there may be anything to do, as far as the state tells:
+// the rule may be due, or a tick of it overdue.
+func possible(r rule, state store.Pending) bool {
 	at := situation{last: state.LastOrdinal, watermark: state.Watermarks[r.ID]}
-	return r.Cadence.SessionEnd || r.cron != nil || byCount(r.Cadence, at)
+	return r.Cadence.SessionEnd && state.Ended || state.Claim.Range.To > at.watermark ||
+		r.cron != nil || byCount(r.Cadence, at)
 }

@@ -374,3 +374,41 @@ func TestSweepsDuringAFullLineLeaveNobodyOut(t *testing.T) {
 		t.Errorf("served (-want +got):\n%s", diff)
 	}
 }
+
+// TestSweepReadsNothingMoreWhereNothingIsDue: of the scopes above a watermark most
+// wait for a session end or more episodes, and one page tells so of many.
+func TestSweepReadsNothingMoreWhereNothingIsDue(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	s := w.service(t, only(memory.Rule{ID: "sleep", Cadence: memory.Cadence{Every: 100, Cron: "0 3 * * *", SessionEnd: true}, Enabled: true}))
+	for n := range 200 {
+		w.say(scope.Scope{Project: "p", User: fmt.Sprint(n), Session: "s"}, 3)
+	}
+	w.pass(time.Minute)
+	if _, err := s.sweep(t.Context(), w.clock()); err != nil { // serves the fire of this morning
+		t.Fatal(err)
+	}
+	for range 2 {
+		before := w.reads
+		out, err := s.sweep(t.Context(), w.clock())
+		if n := len(ticksOf(t, out, err)); n != 0 || w.reads != before {
+			t.Fatalf("%d ticks, %d reads", n, w.reads-before)
+		}
+	}
+	ended := scope.Scope{Project: "p", User: "7", Session: "s"}
+	w.end(ended, 3)
+	out, err := s.sweep(t.Context(), w.clock())
+	if ticks := ticksOf(t, out, err); len(ticks) != 1 || ticks[0].Scope != ended.Fact() || len(ticks[0].SessionEnds) != 1 {
+		t.Errorf("ticks %+v", ticks)
+	}
+	before := w.reads
+	out, err = s.sweep(t.Context(), w.clock()) // its tick is under way
+	if n := len(ticksOf(t, out, err)); n != 0 || w.reads-before > 1 {
+		t.Errorf("%d ticks, %d reads", n, w.reads-before)
+	}
+	w.pass(2 * time.Minute)
+	out, err = s.sweep(t.Context(), w.clock())
+	if ticks := ticksOf(t, out, err); len(ticks) != 1 || ticks[0].Attempt != 1 {
+		t.Errorf("overdue: %+v", ticks)
+	}
+}

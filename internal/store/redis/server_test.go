@@ -161,7 +161,7 @@ func TestTwoProcesses(t *testing.T) {
 	one := openNew(t, cfg)
 	two := openAt(t, cfg)
 	pending := func(rule string) (n int) {
-		if err := one.Pending(t.Context(), rule, func(memory.State) bool { n++; return true }); err != nil {
+		if err := one.Pending(t.Context(), rule, func(store.Pending) bool { n++; return true }); err != nil {
 			t.Fatal(err)
 		}
 		return n

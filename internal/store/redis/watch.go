@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
 )
 
@@ -85,7 +85,7 @@ func (s *Store) settle(ctx context.Context, t *tenure, row found) error {
 }
 
 // Pending implements [store.Schedule].
-func (s *Store) Pending(ctx context.Context, rule string, yield func(memory.State) bool) error {
+func (s *Store) Pending(ctx context.Context, rule string, yield func(store.Pending) bool) error {
 	if err := s.watchRule(ctx, rule); err != nil {
 		return err
 	}
@@ -101,12 +101,12 @@ func (s *Store) Pending(ctx context.Context, rule string, yield func(memory.Stat
 				return err
 			}
 		}
-		list, err := s.states(ctx, facts)
+		list, err := s.pendingOf(ctx, rule, facts)
 		if err != nil {
 			return err
 		}
-		for i, f := range list {
-			if st := parseState(facts[i], f); st.LastOrdinal > st.Watermarks[rule] && !yield(st) {
+		for _, p := range list {
+			if p.LastOrdinal > p.Watermarks[rule] && !yield(p) {
 				return nil
 			}
 		}
@@ -115,6 +115,27 @@ func (s *Store) Pending(ctx context.Context, rule string, yield func(memory.Stat
 		}
 		after = rows[len(rows)-1].get("okey")
 	}
+}
+
+// pendingOf reads what a rule's cadence asks of scopes, in two round trips.
+func (s *Store) pendingOf(ctx context.Context, rule string, facts []scope.Scope) ([]store.Pending, error) {
+	states, err := s.states(ctx, facts)
+	if err != nil {
+		return nil, err
+	}
+	list, commands := make([]store.Pending, len(facts)), make([][]any, len(facts))
+	for i, fact := range facts {
+		list[i] = store.Pending{State: parseState(fact, states[i]), Claim: parseClaim(states[i][claimField+rule])}
+		commands[i] = []any{"ZCOUNT", s.place(fact).row(kindEnds), "(" + number(clampOrdinal(list[i].Watermarks[rule])), "+inf"}
+	}
+	replies, err := s.pipe(ctx, commands)
+	if err != nil {
+		return nil, err
+	}
+	for i, n := range replies {
+		list[i].Ended = n != int64(0)
+	}
+	return list, nil
 }
 
 // pageSize is how many rows an iteration reads before it yields them.

@@ -41,7 +41,7 @@ func (s *Store) State(ctx context.Context, fact scope.Scope) (memory.State, erro
 }
 
 // Pending implements [store.Schedule].
-func (s *Store) Pending(ctx context.Context, rule string, yield func(memory.State) bool) error {
+func (s *Store) Pending(ctx context.Context, rule string, yield func(store.Pending) bool) error {
 	if err := s.watchRule(ctx, rule); err != nil {
 		return err
 	}
@@ -51,8 +51,8 @@ func (s *Store) Pending(ctx context.Context, rule string, yield func(memory.Stat
 		if err != nil {
 			return err
 		}
-		for _, state := range page {
-			if !yield(state) {
+		for _, p := range page {
+			if !yield(p) {
 				return nil
 			}
 		}
@@ -64,19 +64,29 @@ func (s *Store) Pending(ctx context.Context, rule string, yield func(memory.Stat
 	}
 }
 
-func (s *Store) pendingPage(ctx context.Context, rule, project, key string) ([]memory.State, error) {
-	var page []memory.State
+func (s *Store) pendingPage(ctx context.Context, rule, project, key string) ([]store.Pending, error) {
+	var page []store.Pending
 	err := s.reads.within(ctx, func(v *view) error {
 		var ids []int64
-		err := v.each(ctx, `SELECT s.id, s.project, s.user, s.agent, s.session, s.incarnation, s.last_ordinal, s.revision, s.audit_seq
+		err := v.each(ctx, `SELECT s.id, s.project, s.user, s.agent, s.session, s.incarnation, s.last_ordinal, s.revision, s.audit_seq,
+		    EXISTS (SELECT 1 FROM session_ends e WHERE e.scope_id = s.id AND e.last_ordinal > coalesce(r.watermark, 0)),
+		    c.above, c.upto, c.at, c.attempt
 		  FROM pending p CROSS JOIN scopes s ON s.id = p.scope_id
+		  LEFT JOIN claims c ON c.scope_id = s.id AND c.rule = p.rule
+		  LEFT JOIN rule_states r ON r.scope_id = s.id AND r.rule = p.rule
 		  WHERE p.rule = ? AND (p.project, p.key) > (?, ?) ORDER BY p.project, p.key LIMIT ?`,
 			[]any{rule, project, key, pageSize}, func(row scanner) error {
 				var id int64
-				var st memory.State
-				err := row.Scan(&id, &st.Scope.Project, &st.Scope.User, &st.Scope.Agent, &st.Scope.Session,
-					&st.Incarnation, &st.LastOrdinal, &st.Revision, &st.AuditSeq)
-				ids, page = append(ids, id), append(page, st)
+				var p store.Pending
+				var from, to sql.Null[uint64]
+				var at sql.NullInt64
+				var attempt sql.Null[int]
+				err := row.Scan(&id, &p.Scope.Project, &p.Scope.User, &p.Scope.Agent, &p.Scope.Session,
+					&p.Incarnation, &p.LastOrdinal, &p.Revision, &p.AuditSeq, &p.Ended, &from, &to, &at, &attempt)
+				if at.Valid {
+					p.Claim = store.Claim{Range: events.Range{From: from.V, To: to.V}, At: fromMicros(at.Int64), Attempt: attempt.V}
+				}
+				ids, page = append(ids, id), append(page, p)
 				return err
 			})
 		if err != nil {

@@ -221,7 +221,7 @@ func testHealth(t *testing.T, s suite) {
 		"PutVectors": st.PutVectors(ctx, []store.Vector{{Ref: store.VectorRef{Target: store.Facts, Scope: ana, ID: "f1"}, Values: axis(s.opts.dimensions(), 0)}}),
 		"PutCached":  st.PutCached(ctx, ana, "k", nil, epoch), "SetLastFire": st.SetLastFire(ctx, "r", epoch),
 		"Scopes":     st.Scopes(ctx, sel, func(scope.Scope) bool { return true }),
-		"Pending":    st.Pending(ctx, "turn", func(memory.State) bool { return true }),
+		"Pending":    st.Pending(ctx, "turn", func(store.Pending) bool { return true }),
 		"PutEpisode": errOf(st.PutEpisode(ctx, episode(user("ana", "s"), "9", 0, "x"))), "Recent": errOf(st.Recent(ctx, sel, store.RecentQuery{Limit: 1})),
 		"Fact": errOf(st.Fact(ctx, sel, "f1")), "State": errOf(st.State(ctx, ana)), "Snapshot": errOf(st.Snapshot(ctx, ana)),
 		"SearchText": errOf(st.SearchText(ctx, sel, "tea", store.SearchQuery{Target: store.Facts, Limit: 1})),

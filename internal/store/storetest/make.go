@@ -154,7 +154,7 @@ func hitIDs(hits []store.Hit) []string {
 func pending(t *testing.T, s store.Store, rule string) []string {
 	t.Helper()
 	var keys []string
-	err := s.Pending(t.Context(), rule, func(st memory.State) bool {
+	err := s.Pending(t.Context(), rule, func(st store.Pending) bool {
 		keys = append(keys, st.Scope.String())
 		return true
 	})

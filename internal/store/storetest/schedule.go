@@ -57,13 +57,47 @@ func testSchedule(t *testing.T, s suite) {
 		got := put(t, st, episode(user("ana", "s"), "e1", 0, "word1 said here"))
 		equal(t, "of a put", want, got.State)
 		seen := false
-		err := st.Pending(t.Context(), "turn", func(state memory.State) bool {
+		err := st.Pending(t.Context(), "turn", func(state store.Pending) bool {
 			seen = true
-			equal(t, "pending state", want, state)
+			equal(t, "pending state", store.Pending{State: want}, state)
 			return true
 		})
 		if err != nil || !seen {
 			t.Errorf("Pending: %v, seen %v", err, seen)
+		}
+	})
+	t.Run("pending tells claim and end", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		for _, name := range []string{"ana", "bea"} {
+			say(t, st, user(name, "s"), 5)
+		}
+		ana := user("ana", "")
+		claim := store.Claim{Range: events.Range{From: 2, To: 5}, At: epoch, Attempt: 3}
+		if _, won, err := st.Claim(t.Context(), ana, "turn", store.Claim{}, claim); err != nil || !won {
+			t.Fatal(won, err)
+		}
+		must(st.EndSession(t.Context(), user("ana", "s"), events.SessionEnd{Cause: events.EndIdle, At: epoch}))(t)
+		for rule, want := range map[string]store.Claim{"turn": claim, "sleep": {}} {
+			got := map[string]store.Pending{}
+			must(0, st.Pending(t.Context(), rule, func(p store.Pending) bool {
+				got[p.Scope.User] = p
+				return true
+			}))(t)
+			equal(t, "claim of "+rule, want, got["ana"].Claim)
+			equal(t, "an end above the watermark", true, got["ana"].Ended)
+			equal(t, "no claim", store.Claim{}, got["bea"].Claim)
+			equal(t, "no end", false, got["bea"].Ended)
+		}
+		say(t, st, user("ana", "t"), 7)
+		apply(t, st, effect(ana, 1, covering("turn", 0, 5)))
+		for rule, want := range map[string]bool{"turn": false, "sleep": true} {
+			must(0, st.Pending(t.Context(), rule, func(p store.Pending) bool {
+				if p.Scope == ana {
+					equal(t, "an end above the watermark of "+rule, want, p.Ended)
+				}
+				return true
+			}))(t)
 		}
 	})
 	t.Run("pages", func(t *testing.T) {
@@ -77,11 +111,11 @@ func testSchedule(t *testing.T, s suite) {
 			t.Errorf("%d pending, want %d", n, many)
 		}
 		n := 0
-		if err := st.Pending(t.Context(), "turn", func(memory.State) bool { n++; return n < 7 }); err != nil || n != 7 {
+		if err := st.Pending(t.Context(), "turn", func(store.Pending) bool { n++; return n < 7 }); err != nil || n != 7 {
 			t.Errorf("stopped after %d, %v", n, err)
 		}
 		// The caller may use the store while it is told.
-		err := st.Pending(t.Context(), "turn", func(state memory.State) bool {
+		err := st.Pending(t.Context(), "turn", func(state store.Pending) bool {
 			_, _, err := st.Claim(t.Context(), state.Scope, "turn", store.Claim{}, store.Claim{Range: events.Range{To: 1}, At: epoch})
 			return err == nil
 		})
@@ -215,7 +249,7 @@ func testClaims(t *testing.T, s suite) {
 		equal(t, "ordinal behind all that is consolidated", uint64(8), next.Episode.Ordinal)
 		equal(t, "last ordinal", uint64(8), must(st.State(t.Context(), ana))(t).LastOrdinal)
 		var pending []uint64
-		must(0, st.Pending(t.Context(), "turn", func(state memory.State) bool {
+		must(0, st.Pending(t.Context(), "turn", func(state store.Pending) bool {
 			pending = append(pending, state.LastOrdinal)
 			return true
 		}))(t)
