@@ -143,6 +143,8 @@ func openAudit(ctx context.Context, cfg Config, log *slog.Logger) (kept audit.Lo
 type streams interface {
 	Conn() *nats.Conn
 	JetStream() jetstream.JetStream
+	// Callers is for what API callers publish.
+	Callers() jetstream.JetStream
 	// ClientURL is where publishers connect.
 	ClientURL() string
 	Ready(ctx context.Context) error

@@ -31,7 +31,7 @@ func (h *house) wire(ctx context.Context) error {
 		return err
 	}
 	h.runtime, err = pipeline.New(h.cfg.Pipeline, pipeline.Deps{
-		JS: h.streams.JetStream(), Conn: h.streams.Conn(), Now: h.now, Logger: h.log, Tracer: h.tracer, Observer: h.metrics.Observe,
+		JS: h.streams.JetStream(), Callers: h.streams.Callers(), Conn: h.streams.Conn(), Now: h.now, Logger: h.log, Tracer: h.tracer, Observer: h.metrics.Observe,
 	})
 	if err != nil {
 		return err

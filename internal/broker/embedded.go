@@ -107,6 +107,10 @@ type Embedded struct {
 	lock *flock.Flock
 	conn *nats.Conn
 	js   jetstream.JetStream
+	// callers is a second connection: what API callers say must not queue behind
+	// the batches of the pipeline.
+	callers   *nats.Conn
+	callersJS jetstream.JetStream
 
 	stopGuard func()
 
@@ -143,6 +147,7 @@ func StartEmbedded(cfg EmbeddedConfig) (*Embedded, error) {
 	defer cancel()
 	if err := e.start(ctx); err != nil {
 		e.conn.Close()
+		e.callers.Close()
 		e.stop()
 		return nil, errors.Join(err, e.lock.Unlock())
 	}
@@ -156,6 +161,9 @@ func (e *Embedded) Conn() *nats.Conn { return e.conn }
 
 // JetStream is the API on [Embedded.Conn].
 func (e *Embedded) JetStream() jetstream.JetStream { return e.js }
+
+// Callers is the API on a connection of its own, for what API callers publish.
+func (e *Embedded) Callers() jetstream.JetStream { return e.callersJS }
 
 // ClientURL is where clients connect, as nats://host:port.
 func (e *Embedded) ClientURL() string {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/topology"
 )
@@ -97,10 +98,20 @@ func (e *Embedded) boot() (*running, error) {
 // connect makes the process's own connection at the first start; at a restart
 // it waits until that has found the new server.
 func (e *Embedded) connect(ctx context.Context) error {
-	if e.conn == nil {
+	for _, c := range []struct {
+		name string
+		conn **nats.Conn
+		js   *jetstream.JetStream
+	}{{"palimpsest", &e.conn, &e.js}, {"palimpsest-callers", &e.callers, &e.callersJS}} {
+		if *c.conn != nil {
+			if err := awaitConnection(ctx, *c.conn); err != nil {
+				return err
+			}
+			continue
+		}
 		conn, err := Connect(ctx, ConnectConfig{
 			URL:       "nats://in-process",
-			Name:      "palimpsest",
+			Name:      c.name,
 			SeedFile:  filepath.Join(e.cfg.Dir, SeedFile),
 			Logger:    e.cfg.Logger,
 			inProcess: e,
@@ -113,10 +124,9 @@ func (e *Embedded) connect(ctx context.Context) error {
 			conn.Close()
 			return err
 		}
-		e.conn, e.js = conn, js
-		return nil
+		*c.conn, *c.js = conn, js
 	}
-	return awaitConnection(ctx, e.conn)
+	return nil
 }
 
 // listen lets clients in.
@@ -189,6 +199,7 @@ func (e *Embedded) shutdown() error {
 		return nil
 	}
 	e.closed = true
+	closeConn(e.callers)
 	closeConn(e.conn)
 	e.stop()
 	return e.lock.Unlock()

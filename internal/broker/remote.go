@@ -146,6 +146,10 @@ func (r *Remote) Conn() *nats.Conn { return r.conn }
 // JetStream is the API on [Remote.Conn].
 func (r *Remote) JetStream() jetstream.JetStream { return r.js }
 
+// Callers is the same: a process that takes what API callers say does little else
+// on its connection.
+func (r *Remote) Callers() jetstream.JetStream { return r.js }
+
 // ClientURL is the server that the process is connected to, without its
 // password; the one it was last connected to while it is to none.
 func (r *Remote) ClientURL() string { return r.conn.ConnectedUrlRedacted() }

@@ -18,8 +18,11 @@ import (
 type Deps struct {
 	// JS should be made with an async publish timeout: several messages that
 	// follow from one are published without waiting in between.
-	JS   jetstream.JetStream
-	Conn *nats.Conn
+	JS jetstream.JetStream
+	// Callers publishes what API callers say; nil means JS. On a connection of its
+	// own it does not wait behind the stages' messages.
+	Callers jetstream.JetStream
+	Conn    *nats.Conn
 	// Now is the clock that handlers are given; nil means time.Now.
 	Now func() time.Time
 	// Logger may be nil.
@@ -40,6 +43,7 @@ type Runtime struct {
 	tracing tracing
 	seen    Observer
 	broker  *broker
+	callers jetstream.JetStream
 	court   *court
 
 	mu       sync.Mutex
@@ -59,6 +63,9 @@ func New(cfg Config, deps Deps) (*Runtime, error) {
 		return nil, errors.New("pipeline: a connection and its JetStream are required")
 	}
 	cfg = cfg.WithDefaults()
+	if deps.Callers == nil {
+		deps.Callers = deps.JS
+	}
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
@@ -72,12 +79,17 @@ func New(cfg Config, deps Deps) (*Runtime, error) {
 			js: deps.JS, conn: deps.Conn, now: deps.Now, timeout: cfg.PublishTimeout, tracing: tracing{deps.Tracer},
 			admission: &admission{js: deps.JS, now: deps.Now, most: cfg.Backlog, age: cfg.BacklogAge},
 		},
-		court: newCourt(cfg, deps.JS),
+		callers: deps.Callers,
+		court:   newCourt(cfg, deps.JS),
 	}, nil
 }
 
 // Publisher publishes what callers say.
-func (rt *Runtime) Publisher() Publisher { return rt.broker }
+func (rt *Runtime) Publisher() Publisher {
+	b := *rt.broker
+	b.js = rt.callers
+	return &b
+}
 
 // Listener waits for outcomes.
 func (rt *Runtime) Listener() Listener { return rt.broker }
