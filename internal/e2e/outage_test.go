@@ -163,9 +163,9 @@ func (c *cluster) backlog() string {
 }
 
 // pending counts what a stream's consumers have yet to be done with.
-func (c *cluster) pending(of topology.Stream) (n int, err error) {
+func (i *instance) pending(of topology.Stream) (n int, err error) {
 	for _, d := range of.Consumers {
-		consumer, err := c.js.Consumer(c.t.Context(), of.Config.Name, d.Durable)
+		consumer, err := i.js.Consumer(i.t.Context(), of.Config.Name, d.Durable)
 		if err != nil {
 			return 0, fmt.Errorf("consumer %s: %w", d.Durable, err)
 		}

@@ -118,6 +118,11 @@ func (s *Store) write(ctx context.Context, fact scope.Scope, asks func(place) []
 		return err
 	}
 	defer s.turns.take(s.place(fact))()
+	if asks == nil {
+		if done, err := s.writeRead(ctx, s.place(fact), work); done || err != nil {
+			return err
+		}
+	}
 	for range maxAttempts {
 		p := s.place(fact)
 		commands := [][]any{{"HGETALL", p.state()}} // first: its ver guards what is read after it
@@ -129,16 +134,12 @@ func (s *Store) write(ctx context.Context, fact scope.Scope, asks func(place) []
 			return err
 		}
 		f, b := hashOf(replies[0]), newBatch(p)
-		b.guard(p.state(), "ver", f["ver"])
-		version := strconv.FormatUint(f.uint("ver")+1, 10)
-		if err := work(f, replies[1:], b); err != nil {
+		if err := b.fill(f, replies[1:], work); err != nil {
 			return err
 		}
-		b.putEntries()
-		if b.n == 0 && len(b.state) == 0 {
+		if b.empty() {
 			return nil
 		}
-		b.set(f, "ver", version)
 		done, err := s.commitOpen(ctx, f, b)
 		if err != nil && !errors.Is(err, errMoved) || done {
 			return err
@@ -146,6 +147,41 @@ func (s *Store) write(ctx context.Context, fact scope.Scope, asks func(place) []
 	}
 	return errContended
 }
+
+// writeRead is an attempt at a write of what follows from the state as it was last
+// read, if it was. That there is nothing to write, or an error, follows from a state
+// that is read anew alone.
+func (s *Store) writeRead(ctx context.Context, p place, work func(f fields, replies []any, b *batch) error) (done bool, err error) {
+	f, ok := p.tenure.read.take(p)
+	if !ok {
+		return false, nil
+	}
+	b := newBatch(p)
+	if err := b.fill(f, nil, work); err != nil || b.empty() {
+		return false, nil //nolint:nilerr // the next attempt tells
+	}
+	done, err = s.commitOpen(ctx, f, b)
+	if errors.Is(err, errMoved) {
+		err = nil
+	}
+	return done, err
+}
+
+// fill has work fill the batch, which is guarded by the ver of the state.
+func (b *batch) fill(f fields, replies []any, work func(f fields, replies []any, b *batch) error) error {
+	b.guard(b.place.state(), "ver", f["ver"])
+	version := strconv.FormatUint(f.uint("ver")+1, 10)
+	if err := work(f, replies, b); err != nil {
+		return err
+	}
+	b.putEntries()
+	if !b.empty() {
+		b.set(f, "ver", version)
+	}
+	return nil
+}
+
+func (b *batch) empty() bool { return b.n == 0 && len(b.state) == 0 }
 
 // commitOpen commits what is written to a scope, which it opens where that was not
 // done: its ver stays what it was.

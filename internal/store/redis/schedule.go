@@ -143,6 +143,8 @@ func (s *Store) EndsAbove(ctx context.Context, fact scope.Scope, from uint64) ([
 	return ends, nil
 }
 
+var sessionColumns = []any{"p", "u", "a", "x", "first", "seen", "last", "live", "ended", "cause"}
+
 var sessionFields = []string{"p", "u", "a", "x", "first", "seen", "last", "live", "ended", "cause"}
 
 func parseSession(r record) (memory.Session, error) {
@@ -162,13 +164,22 @@ func (s *Store) OpenSessions(ctx context.Context, fact scope.Scope) ([]memory.Se
 	if err := fact.Validate(); err != nil {
 		return nil, err
 	}
-	rows, err := s.rowsBy(ctx, s.place(fact), sessionFields, false, everyHit, startingWith(entry(openSession, "", "")))
+	p, open := s.place(fact), startingWith(entry(openSession, "", ""))
+	reply, err := s.call(ctx, "ZRANGE", p.lookup(), open.min, open.max, "BYLEX")
 	if err != nil {
 		return nil, err
 	}
-	list := make([]memory.Session, len(rows))
-	for i, row := range rows {
-		if list[i], err = parseSession(row); err != nil {
+	var commands [][]any
+	for _, e := range texts(reply) {
+		commands = append(commands, append([]any{"HMGET", p.base + e[len(openSession)+1:]}, sessionColumns...))
+	}
+	replies, err := s.pipe(ctx, commands)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]memory.Session, len(replies))
+	for i, reply := range replies {
+		if list[i], err = parseSession(pick(sessionFields, reply)); err != nil {
 			return nil, err
 		}
 	}

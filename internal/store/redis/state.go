@@ -41,8 +41,41 @@ func (s *Store) State(ctx context.Context, fact scope.Scope) (memory.State, erro
 	if err := fact.Validate(); err != nil {
 		return memory.State{Scope: fact}, err
 	}
-	f, err := s.stateFields(ctx, s.place(fact))
-	return parseState(fact, f), err
+	p := s.place(fact)
+	f, err := s.stateFields(ctx, p)
+	state := parseState(fact, f)
+	if err == nil {
+		p.tenure.read.note(p, f) // from here on it belongs to whoever takes it
+	}
+	return state, err
+}
+
+// maxRead bounds how many states are remembered.
+const maxRead = 1024
+
+// readStates are the rows that State has read, for the write that mostly follows.
+// Their ver guards such a write, so one that was read too early costs an attempt.
+type readStates struct {
+	mu     sync.Mutex
+	states map[string]fields
+}
+
+func (r *readStates) note(p place, f fields) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.states == nil || len(r.states) >= maxRead {
+		r.states = map[string]fields{}
+	}
+	r.states[p.tag] = f
+}
+
+// take returns the row of a scope, once.
+func (r *readStates) take(p place) (f fields, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f, ok = r.states[p.tag]
+	delete(r.states, p.tag)
+	return f, ok
 }
 
 func (s *Store) stateFields(ctx context.Context, p place) (fields, error) {

@@ -22,6 +22,7 @@ type tenure struct {
 	watched  watchList
 	spans    spans
 	opened   opened
+	read     readStates
 }
 
 func (s *Store) tenure() *tenure { return s.held.Load() }
