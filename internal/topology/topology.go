@@ -41,11 +41,12 @@ const (
 	// otherwise be delivered again to the replica that lost them.
 	pinnedTTL     = 3 * time.Second
 	pinnedAckWait = 4 * time.Second
-	// ackWait is renewed each second by the runtime, so it bounds how long a
-	// dead replica's work waits, not how long work may take. Nine renewals in a
-	// row may be late or lost, to a busy machine or a broker that elects a
-	// leader, before a live replica's work is delivered to another one too.
-	ackWait = 10 * time.Second
+	// ackWait is renewed each second by the runtime, so it bounds how long the work
+	// of a dead replica, or a message lost with its connection, waits, not how long
+	// work may take. Four renewals in a row may be late or lost, to a busy machine or
+	// a broker that elects a leader, before a live replica's work is delivered to
+	// another one too, which does no harm.
+	ackWait = 5 * time.Second
 
 	// pinnedAckPending bounds what one partition's reader holds: some hundred
 	// milliseconds of work, all of which a take-over delivers again.

@@ -270,7 +270,7 @@ func TestApplyUpgrades(t *testing.T) {
 	}
 	began := time.Now()
 	err = topology.Check(bounded(t), env.JS, declared)
-	if !errors.Is(err, topology.ErrIncompatible) || !strings.Contains(err.Error(), "ack wait: want 10s, have 30s") || !strings.Contains(err.Error(), "TRIALS: want to exist") {
+	if !errors.Is(err, topology.ErrIncompatible) || !strings.Contains(err.Error(), "ack wait: want 5s, have 30s") || !strings.Contains(err.Error(), "TRIALS: want to exist") {
 		t.Errorf("Check = %v", err)
 	}
 	if err := topology.Apply(bounded(t), env.JS, declared); err != nil {
@@ -323,7 +323,7 @@ func TestDiffFindsDeviations(t *testing.T) { //nolint:tparallel // the cases cha
 		{"no pin", topology.StreamEpisodes, func(s *topology.Stream) {
 			s.Consumers[0].PriorityPolicy, s.Consumers[0].PriorityGroups, s.Consumers[0].PinnedTTL = 0, nil, 0
 		}, "ingest-00 priority policy", true},
-		{"ack wait", topology.StreamTicks, func(s *topology.Stream) { s.Consumers[0].AckWait = time.Minute }, "ack wait: want 10s, have 1m0s", true},
+		{"ack wait", topology.StreamTicks, func(s *topology.Stream) { s.Consumers[0].AckWait = time.Minute }, "ack wait: want 5s, have 1m0s", true},
 		{"direct get", topology.StreamAudit, func(s *topology.Stream) { s.Config.AllowDirect = true }, "AUDIT direct get", true},
 		{"ack pending", topology.StreamTicks, func(s *topology.Stream) { s.Consumers[0].MaxAckPending = 7 }, "ack pending", false},
 		{"age", topology.StreamAccess, func(s *topology.Stream) { s.Config.MaxAge = time.Hour }, "ACCESS age: want 24h0m0s, have 1h0m0s", false},
