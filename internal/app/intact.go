@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"palimpsest/internal/recovery"
 	"palimpsest/internal/topology"
@@ -37,7 +38,8 @@ func (h *house) compareStreams(ctx context.Context) error {
 		}
 	}
 	if short := recovery.Intact(positions...); short != nil {
-		h.short = &userError{fmt.Sprintf("%v; stop Palimpsest and run \"palimpsest rebuild --data %s\", which keeps what the stores have", short, h.cfg.Data), short}
+		what := strings.ReplaceAll(short.Error(), "\n", "; ")
+		h.short = &userError{fmt.Sprintf("%s; stop Palimpsest and run \"palimpsest rebuild --data %s\", which keeps what the stores have", what, h.cfg.Data), short}
 		h.log.Error("a stream was lost or cut short", "error", h.short)
 	}
 	return nil

@@ -117,7 +117,6 @@ func (h *house) tellUnready(w io.Writer, now api.Readiness) {
 	for _, name := range slices.Sorted(maps.Keys(now.Checks)) {
 		if check := now.Checks[name]; !check.OK {
 			_, _ = fmt.Fprintf(w, "  %s: %s\n", name, check.Error)
-			h.log.Error("not ready", "check", name, "error", check.Error)
 		}
 	}
 	_, _ = fmt.Fprintf(w, "  HTTP  %s   (readiness: /readyz)\n  NATS  %s\n", h.http.URL(), h.streams.ClientURL())

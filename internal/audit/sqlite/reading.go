@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/schema"
@@ -14,6 +15,10 @@ import (
 // OpenReading opens the log at path to read it, also while another process has it
 // open. It creates and changes nothing; Write and Ping return [audit.ErrLocked].
 func OpenReading(ctx context.Context, path string) (*Log, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("audit sqlite: resolve path: %w", err)
+	}
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("audit sqlite: open %s: %w", path, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"palimpsest/internal/schema"
 	"palimpsest/internal/store"
@@ -15,6 +16,9 @@ import (
 // open. It creates and changes nothing, and writes return [store.ErrLocked]. A file
 // of an earlier version is an error: opening it by [Open] brings it up to date.
 func OpenReading(ctx context.Context, path string) (_ *Store, err error) {
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, fmt.Errorf("sqlite: resolve path: %w", err)
+	}
 	if _, err := os.Stat(path); err != nil {
 		return nil, fmt.Errorf("sqlite: open %s: %w", path, err)
 	}
