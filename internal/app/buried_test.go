@@ -53,7 +53,7 @@ func TestBuriedEffectsAreCopiedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, table := range []string{"effects", "records"} {
+	for _, table := range []string{"effects", "record_rows"} {
 		if _, err := db.ExecContext(t.Context(), "DELETE FROM "+table+" WHERE revision = 2"); err != nil {
 			t.Fatal(err)
 		}

@@ -72,7 +72,7 @@ var thefts = []theft{
 	{"a message of EPISODES", fromStream(topology.StreamEpisodes, acknowledged), lost},
 	{"an effect of AUDIT", fromStream(topology.StreamAudit, half), gaps},
 	{"the newest effect of AUDIT", fromStream(topology.StreamAudit, newest), gaps},
-	{"a row of the audit log", inFile("audit.db", `DELETE FROM records WHERE sequence = (SELECT max(sequence) FROM records) AND idx = 0`), auditOff},
+	{"a row of the audit log", inFile("audit.db", `DELETE FROM record_rows WHERE sequence = (SELECT max(sequence) FROM record_rows) AND idx = 0`), auditOff},
 	{"an effect of the audit log", inFile("audit.db", `DELETE FROM effects WHERE sequence = (SELECT max(sequence) / 2 FROM effects)`), auditOff},
 	{"a fact", inFile("memory.db", `DELETE FROM facts WHERE row = (SELECT max(row) FROM facts WHERE predicate = 'likes' AND valid_until IS NULL)`), lost},
 	{"the uniqueness of a fact", inFile("memory.db", `

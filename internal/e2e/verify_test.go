@@ -55,7 +55,7 @@ func TestVerifyComparesStoreStreamsAndLog(t *testing.T) {
 		{"memory.db", `UPDATE scopes SET revision = revision + 1, audit_seq = audit_seq + 1000 WHERE id = 1`, "scopes are ahead of AUDIT in the store"},
 		{"audit.db", `DELETE FROM effects WHERE sequence = (SELECT max(sequence) FROM effects)`, "effects of AUDIT are not in the audit log"},
 		{"audit.db", `UPDATE effects SET sequence = sequence + 1000 WHERE sequence = (SELECT min(sequence) FROM effects)`, "effects differ between AUDIT and the audit log"},
-		{"audit.db", `DELETE FROM records WHERE (project, scope, revision, idx) = (SELECT project, scope, revision, idx FROM records LIMIT 1)`, "effects have other rows in the audit log than deltas"},
+		{"audit.db", `DELETE FROM record_rows WHERE (place, revision, idx) = (SELECT place, revision, idx FROM record_rows LIMIT 1)`, "effects have other rows in the audit log than deltas"},
 	} {
 		whole := keepFiles(t, i.data, c.file)
 		tamper(t, filepath.Join(i.data, c.file), c.statement)
