@@ -6,6 +6,7 @@ import (
 	"iter"
 	"time"
 
+	"palimpsest/internal/cursor"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -127,6 +128,8 @@ type Log interface {
 	Keeper
 	Archive
 	Reports
+	// Readers that write to the log keep their cursors in it.
+	cursor.Store
 	// History returns the records that concern a fact, oldest first: by
 	// (applied at, scope, revision, index).
 	History(ctx context.Context, project, factID string) ([]Record, error)

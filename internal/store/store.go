@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"palimpsest/internal/cursor"
 	"palimpsest/internal/memory"
 	"palimpsest/pkg/scope"
 )
@@ -14,6 +15,8 @@ type Store interface {
 	EpisodeWriter
 	EpisodeReader
 	Schedule
+	cursor.Store
+	cursor.Shares
 	Applier
 	FactReader
 	OutcomeReader

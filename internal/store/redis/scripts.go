@@ -39,6 +39,10 @@ var (
 	inheritLua string
 	//go:embed scripts/lease.lua
 	leaseLua string
+	//go:embed scripts/cursor.lua
+	cursorLua string
+	//go:embed scripts/share.lua
+	shareLua string
 )
 
 // Each script changes keys of one slot alone, all of which it is told; outside of a
@@ -56,5 +60,7 @@ var (
 	mendedScript     = goredis.NewScript(mendedLua)
 	promoteScript    = goredis.NewScript(promoteLua)
 	leaseScript      = goredis.NewScript(leaseLua)
+	cursorScript     = goredis.NewScript(guardLua + cursorLua)
+	shareScript      = goredis.NewScript(shareLua)
 	inheritScript    = goredis.NewScript(inheritLua)
 )

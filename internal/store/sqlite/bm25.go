@@ -69,21 +69,21 @@ func (b *bm25) rank(n int, after candidate) []candidate {
 // common words are only asked about what another list brought up.
 type merge struct {
 	*bm25
-	cursors []cursor  // by rising bound
+	cursors []listing // by rising bound
 	bounds  []float64 // what the cursors up to and with i score together at most
 	parts   []float64 // by term: what the document at hand scores
 }
 
-// cursor is a posting list without what was read of it.
-type cursor struct {
+// listing is a posting list without what was read of it.
+type listing struct {
 	rest []posting
 	term int
 	// bound is what no posting of the list scores more than.
 	bound float64
 }
 
-// last is the posting the cursor stands at; 0, which is none, at the end.
-func (c *cursor) last() posting {
+// last is the posting the listing stands at; 0, which is none, at the end.
+func (c *listing) last() posting {
 	if len(c.rest) == 0 {
 		return 0
 	}
@@ -94,10 +94,10 @@ func newMerge(b *bm25, lists []postingList) *merge {
 	m := &merge{bm25: b, parts: make([]float64, len(lists))}
 	for term, l := range lists {
 		if len(l.postings) > 0 {
-			m.cursors = append(m.cursors, cursor{l.postings, term, b.score(term, l.most, l.shortest) * slack})
+			m.cursors = append(m.cursors, listing{l.postings, term, b.score(term, l.most, l.shortest) * slack})
 		}
 	}
-	slices.SortFunc(m.cursors, func(a, b cursor) int { return cmp.Compare(a.bound, b.bound) })
+	slices.SortFunc(m.cursors, func(a, b listing) int { return cmp.Compare(a.bound, b.bound) })
 	sum := 0.0
 	for _, c := range m.cursors {
 		sum += c.bound
@@ -140,7 +140,7 @@ func (m *merge) single(best *top) {
 	}
 }
 
-// next returns the newest row that an active cursor stands at, 0 at the end.
+// next returns the newest row that an active listing stands at, 0 at the end.
 func (m *merge) next(passive int) int64 {
 	var newest posting
 	for i := passive; i < len(m.cursors); i++ {
@@ -179,8 +179,8 @@ func (m *merge) document(row int64, passive int, floor float64) (score float64, 
 	return score, true
 }
 
-// count notes and returns what the posting at the cursor scores.
-func (m *merge) count(c *cursor) float64 {
+// count notes and returns what the posting at the listing scores.
+func (m *merge) count(c *listing) float64 {
 	p := c.last()
 	part := m.score(c.term, p.count(), p.length())
 	m.parts[c.term] = part

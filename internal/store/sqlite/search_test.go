@@ -20,7 +20,7 @@ func TestStoreWithoutRoomForVectors(t *testing.T) {
 	t.Parallel()
 	const why = "covered by TestStore: no vectors"
 	skip := map[string]string{}
-	for _, topic := range []string{"Episodes", "Ordinals", "Recent", "Sessions", "Schedule", "Claims", "Apply", "Versions", "Facts",
+	for _, topic := range []string{"Episodes", "Ordinals", "Recent", "Sessions", "Schedule", "Claims", "Cursors", "Apply", "Versions", "Facts",
 		"SearchText", "Requests", "Cache", "Outcomes", "Export", "Ledger", "Isolation", "Concurrency", "Health", "Reopen"} {
 		skip[topic] = why
 	}

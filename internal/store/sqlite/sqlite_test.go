@@ -34,6 +34,7 @@ func TestStore(t *testing.T) {
 		return s
 	}, storetest.Options{
 		Dimensions: testEmbedder.Dimensions,
+		Skip:       map[string]string{"Shares": "the file belongs to one process"},
 		Reopen: func(t *testing.T, s store.Store) store.Store {
 			t.Helper()
 			if err := s.Close(); err != nil {

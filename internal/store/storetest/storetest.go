@@ -46,6 +46,7 @@ func RunAll(t *testing.T, open func(t *testing.T) store.Store, opts Options) {
 		{"Sessions", testSessions},
 		{"Schedule", testSchedule},
 		{"Claims", testClaims},
+		{"Cursors", testCursors},
 		{"Apply", testApply},
 		{"Versions", testVersions},
 		{"Facts", testFacts},

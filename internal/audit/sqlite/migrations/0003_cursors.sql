@@ -1,0 +1,9 @@
+-- How far the readers that fill the log have come.
+CREATE TABLE cursors (
+    reader   TEXT PRIMARY KEY,
+    stream   TEXT    NOT NULL,
+    sequence INTEGER NOT NULL,
+    starts   INTEGER NOT NULL,
+    alone    INTEGER NOT NULL,
+    deaths   INTEGER NOT NULL
+) WITHOUT ROWID;

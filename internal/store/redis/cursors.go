@@ -1,0 +1,70 @@
+package redis
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"palimpsest/internal/cursor"
+)
+
+// Keys of no scope, below [layout.shared].
+const (
+	keyCursors = "cursors" // hash: reader to cursor
+	keyShares  = "shares"  // hash of a group: processes and the readers that they have
+)
+
+// ReadCursors implements [cursor.Store].
+func (s *Store) ReadCursors(ctx context.Context, readers ...string) ([]cursor.Cursor, error) {
+	args := []any{"HMGET", s.layout().shared(keyCursors)}
+	for _, r := range readers {
+		args = append(args, r)
+	}
+	reply, err := s.call(ctx, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read cursors: %w", err)
+	}
+	list, _ := reply.([]any)
+	out := make([]cursor.Cursor, len(readers))
+	for i, body := range list {
+		if body == nil {
+			continue
+		}
+		if err := json.Unmarshal([]byte(text(body)), &out[i]); err != nil {
+			return nil, fmt.Errorf("read cursor of %s: %w", readers[i], err)
+		}
+	}
+	return out, nil
+}
+
+// SetCursor implements [cursor.Store].
+func (s *Store) SetCursor(ctx context.Context, reader string, c cursor.Cursor) error {
+	body, err := json.Marshal(c)
+	if err == nil {
+		t := s.tenure()
+		_, err = s.guarded(ctx, t, cursorScript, []string{t.shared(keyCursors)}, reader, body)
+	}
+	if err != nil {
+		return fmt.Errorf("set cursor of %s: %w", reader, err)
+	}
+	return nil
+}
+
+// Share implements [cursor.Shares], by the clock of the server.
+func (s *Store) Share(ctx context.Context, group string, readers []string, process string, ttl time.Duration) ([]string, error) {
+	args := []any{process, ttl.Milliseconds()}
+	for _, r := range readers {
+		args = append(args, r)
+	}
+	reply, err := s.run(ctx, shareScript, []string{s.layout().shared(keyShares, group)}, args...)
+	if err != nil {
+		return nil, fmt.Errorf("share the readers of %s: %w", group, err)
+	}
+	list, _ := reply.([]any)
+	mine := make([]string, len(list))
+	for i, r := range list {
+		mine[i] = text(r)
+	}
+	return mine, nil
+}
