@@ -147,11 +147,18 @@ func TestAlertsAskForWhatIsExported(t *testing.T) {
 	}
 }
 
-// The metrics that replicas are scaled by are a consumer's, and the consumer is one
-// of the topology.
+// logs are what ordered readers read, by the name under which they tell what waits.
+// Of those of ingest, each process tells its own.
+var logs = []string{"ingest", "consolidator-projector", "consolidator-auditlog"}
+
+// The metrics that replicas are scaled by are a consumer's of the topology, or a
+// log's.
 func TestScalersAskForWhatIsExported(t *testing.T) {
 	t.Parallel()
-	known, permissions := exported(t), string(read(t, "deploy", "nats", "permissions.conf"))
+	known, consumers := exported(t), []string{}
+	for _, m := range regexp.MustCompile(`MSG\.NEXT\.[A-Z]+\.([a-z-]+)"`).FindAllSubmatch(read(t, "deploy", "nats", "permissions.conf"), -1) {
+		consumers = append(consumers, string(m[1]))
+	}
 	for name, o := range of[scaledObject](prod(t)) {
 		for _, trigger := range o.Spec.Triggers {
 			query := trigger.Metadata.Query
@@ -162,9 +169,14 @@ func TestScalersAskForWhatIsExported(t *testing.T) {
 			if m == nil {
 				t.Fatalf("%s asks for no consumer: %s", name, query)
 			}
-			reads := regexp.MustCompile(`MSG\.NEXT\.[A-Z]+\.(?:` + m[1] + `)"`)
-			if service := strings.TrimPrefix(name, "palimpsest-"); !strings.HasPrefix(strings.TrimPrefix(m[1], "("), service+"-") || !reads.MatchString(permissions) {
-				t.Errorf("%s is scaled by %s", name, m[1])
+			scaled, service := regexp.MustCompile("^(?:"+m[1]+")$"), strings.TrimPrefix(name, "palimpsest-")
+			found := slices.DeleteFunc(slices.Concat(logs, consumers), func(consumer string) bool { return !scaled.MatchString(consumer) })
+			foreign := func(consumer string) bool { return consumer != service && !strings.HasPrefix(consumer, service+"-") }
+			if len(found) == 0 || slices.ContainsFunc(found, foreign) {
+				t.Errorf("%s is scaled by %s, which is %v", name, m[1], found)
+			}
+			if shared := strings.Contains(query, "max by (consumer)"); shared == (service == "ingest") {
+				t.Errorf("%s is scaled by %s", name, query)
 			}
 		}
 	}

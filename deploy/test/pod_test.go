@@ -85,7 +85,7 @@ func TestServicesAreProbed(t *testing.T) {
 			if c.LivenessProbe.HTTPGet.Path != "/healthz" || c.StartupProbe.HTTPGet.Path != "/healthz" || c.ReadinessProbe.HTTPGet.Path != "/readyz" {
 				t.Errorf("%s: probes ask %s, %s and %s", name, c.LivenessProbe.HTTPGet.Path, c.StartupProbe.HTTPGet.Path, c.ReadinessProbe.HTTPGet.Path)
 			}
-			// A start may wait 30 s for an engine, heal, and only then must answer.
+			// A start may wait 30 s for an engine, and only then must answer.
 			if patience := time.Duration(c.StartupProbe.PeriodSeconds*c.StartupProbe.FailureThreshold) * time.Second; patience < time.Minute {
 				t.Errorf("%s has %v to start", name, patience)
 			}

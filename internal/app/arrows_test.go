@@ -16,7 +16,7 @@ type room struct {
 }
 
 var contracts = []string{
-	"palimpsest/internal/pipeline", "palimpsest/internal/extract", "palimpsest/internal/decide",
+	"palimpsest/internal/pipeline", "palimpsest/internal/cursor", "palimpsest/internal/extract", "palimpsest/internal/decide",
 	"palimpsest/internal/retrieval", "palimpsest/internal/store", "palimpsest/internal/audit",
 	"palimpsest/internal/embed", "palimpsest/internal/memory", "palimpsest/internal/lex",
 	"palimpsest/internal/telemetry", "palimpsest/internal/httpserver", "palimpsest/internal/failpoint",
@@ -33,29 +33,31 @@ var rooms = []room{
 	{"palimpsest/docs/consumer", wire},
 	{"palimpsest/internal/recovery", append(below("palimpsest/services/"), contracts...)},
 	{"palimpsest/services/", append(below(), contracts...)},
-	{"palimpsest/internal/chaos", below("palimpsest/pkg/client", "palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/store", "palimpsest/internal/audit", "palimpsest/internal/memory")},
+	{"palimpsest/internal/chaos", below("palimpsest/pkg/client", "palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/store", "palimpsest/internal/audit", "palimpsest/internal/cursor", "palimpsest/internal/pipeline", "palimpsest/internal/memory")},
 
 	{"palimpsest/internal/bench", below("palimpsest/internal/store", "palimpsest/internal/retrieval", "palimpsest/internal/embed", "palimpsest/internal/lex", "palimpsest/pkg/client")},
 	{"palimpsest/internal/broker", below("palimpsest/internal/topology", "palimpsest/internal/audit", "palimpsest/internal/memory")},
 	{"palimpsest/internal/topology", below()},
-	{"palimpsest/internal/store/redis", below("palimpsest/internal/store", "palimpsest/internal/memory", "palimpsest/internal/lex", "palimpsest/internal/embed")},
-	{"palimpsest/internal/store/sqlite", below("palimpsest/internal/store", "palimpsest/internal/memory", "palimpsest/internal/lex", "palimpsest/internal/embed", "palimpsest/internal/schema", "palimpsest/internal/watch")},
-	{"palimpsest/internal/audit/sqlite", below("palimpsest/internal/audit", "palimpsest/internal/memory", "palimpsest/internal/schema", "palimpsest/internal/watch")},
-	{"palimpsest/internal/audit/clickhouse", below("palimpsest/internal/audit", "palimpsest/internal/memory")},
+	{"palimpsest/internal/store/redis", below("palimpsest/internal/cursor", "palimpsest/internal/store", "palimpsest/internal/memory", "palimpsest/internal/lex", "palimpsest/internal/embed")},
+	{"palimpsest/internal/store/sqlite", below("palimpsest/internal/cursor", "palimpsest/internal/store", "palimpsest/internal/memory", "palimpsest/internal/lex", "palimpsest/internal/embed", "palimpsest/internal/schema", "palimpsest/internal/watch")},
+	{"palimpsest/internal/audit/sqlite", below("palimpsest/internal/cursor", "palimpsest/internal/audit", "palimpsest/internal/memory", "palimpsest/internal/schema", "palimpsest/internal/watch")},
+	{"palimpsest/internal/audit/clickhouse", below("palimpsest/internal/cursor", "palimpsest/internal/audit", "palimpsest/internal/memory")},
 	{"palimpsest/internal/extract/rulepack", below("palimpsest/internal/extract", "palimpsest/internal/memory", "palimpsest/internal/lex")},
 	{"palimpsest/internal/decide/deterministic", below("palimpsest/internal/decide", "palimpsest/internal/memory", "palimpsest/internal/lex")},
 	{"palimpsest/internal/embed/local", below("palimpsest/internal/embed", "palimpsest/internal/lex")},
 
 	{"palimpsest/internal/retrieval", below("palimpsest/internal/store", "palimpsest/internal/embed", "palimpsest/internal/memory", "palimpsest/internal/lex")},
 	{"palimpsest/internal/telemetry", below("palimpsest/internal/pipeline", "palimpsest/internal/store", "palimpsest/internal/audit", "palimpsest/internal/embed", "palimpsest/internal/memory")},
-	{"palimpsest/internal/pipeline", below("palimpsest/internal/failpoint")},
+	{"palimpsest/internal/pipeline", below("palimpsest/internal/cursor", "palimpsest/internal/tail", "palimpsest/internal/failpoint")},
 	{"palimpsest/internal/extract", below("palimpsest/internal/memory")},
 	{"palimpsest/internal/decide", below("palimpsest/internal/memory", "palimpsest/internal/lex")},
-	{"palimpsest/internal/store", below("palimpsest/internal/memory")},
-	{"palimpsest/internal/audit", below("palimpsest/internal/memory")},
+	{"palimpsest/internal/store", below("palimpsest/internal/cursor", "palimpsest/internal/memory")},
+	{"palimpsest/internal/audit", below("palimpsest/internal/cursor", "palimpsest/internal/memory")},
 	{"palimpsest/internal/embed", below()},
 	{"palimpsest/internal/httpserver", below()},
 	{"palimpsest/internal/config", nil},
+	{"palimpsest/internal/tail", nil},
+	{"palimpsest/internal/cursor", nil},
 	{"palimpsest/internal/failpoint", nil},
 	{"palimpsest/internal/clickhousetest/launch", nil},
 	{"palimpsest/internal/schema", nil},
@@ -123,7 +125,7 @@ func TestDriversStayInTheirRooms(t *testing.T) {
 		"github.com/redis/go-redis":      {"palimpsest/internal/store/redis"},
 		"github.com/alicebob/miniredis":  {}, // tests alone
 		"github.com/nats-io/nats-server": {"palimpsest/internal/broker", "palimpsest/internal/bench"},
-		"github.com/nats-io/nats.go":     {"palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/pipeline", "palimpsest/internal/app", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/docs/consumer"},
+		"github.com/nats-io/nats.go":     {"palimpsest/internal/tail", "palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/pipeline", "palimpsest/internal/app", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/docs/consumer"},
 	}
 	for path, imports := range importGraph(t) {
 		if suite(path) {

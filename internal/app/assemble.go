@@ -54,8 +54,9 @@ type house struct {
 	ingest       *ingest.Service       // nil where it is no part
 	scheduler    *scheduler.Service    // nil where it is no part
 	consolidator *consolidator.Service // nil where it is no part
-	healing      healing
-	short        error // a stream lacks what the stores have; nil where none does
+	short        error                 // a stream lacks what the stores have; nil where none does
+	caughtUp     catchUp
+	targets      targets
 }
 
 // assemble is an open house with the clock and the embedder of the product.

@@ -127,7 +127,9 @@ func benchParts(environ []string) (bench.Parts, error) {
 			return sqlite.Open(ctx, sqlite.Config{Path: filepath.Join(dir, "memory.db"), Embedder: local.New().Info()})
 		},
 		Ingest: func(into store.Store) (func(context.Context, events.Raw) error, error) {
-			service, err := ingest.New(ingest.Config{}, ingest.Deps{Episodes: into, Vectors: into, Embedder: local.New()})
+			service, err := ingest.New(ingest.Config{}, ingest.Deps{
+				Episodes: into, Cursors: into, Shares: into, Vectors: into, Embedder: local.New(),
+			})
 			if err != nil {
 				return nil, err
 			}

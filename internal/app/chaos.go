@@ -20,7 +20,6 @@ type chaosCommand struct {
 	Replicas int           `help:"Run so many processes of each service, on the engines that are configured; one process of everything unless given."`
 	Every    time.Duration `help:"Kill by the clock, with --replicas: one process each time this has passed." placeholder:"DURATION"`
 	For      time.Duration `help:"How long to kill by the clock; the episodes are said over this time." default:"60s"`
-	TakeOver time.Duration `help:"How long a partition may wait after its reader was killed." default:"5s"`
 	Compare  bool          `help:"Tell the same to one process that nobody kills, and compare what is known; with --replicas."`
 	Keep     bool          `help:"Keep the directory of the run; one with a bad verdict is kept anyway."`
 	Data     string        `help:"Directory to run in, and to keep: a new or an empty one. A temporary one unless given." placeholder:"DIR"`
@@ -37,7 +36,7 @@ against that of one that is built anew. The exit code is 0 only if every count i
 
 With --replicas it starts so many processes of each service, on the NATS server, the Redis and the ClickHouse of the configuration, and kills
 one of them at a time. These engines must hold nothing yet (name another redis.namespace, another database, another NATS account), and what is
-said to them is left there. It also measures how long the partitions of a killed process wait for another one.`
+said to them is left there.`
 }
 
 // Validate implements kong's hook.
@@ -49,8 +48,6 @@ func (c *chaosCommand) Validate() error {
 		return errors.New("--every and --compare are for several processes: name --replicas")
 	case c.Every < 0 || c.Every > 0 && c.For < c.Every:
 		return errors.New("--for is less than --every")
-	case c.TakeOver <= 0:
-		return errors.New("--take-over: must be more than 0")
 	}
 	return nil
 }
@@ -92,7 +89,7 @@ func (c *chaosCommand) try(t *trial, size chaos.Size) error {
 	}
 	_, _ = fmt.Fprintf(t.inv.term.Err, "seed %d: %d episodes of %d users, %d kills among %d processes, in %s\n",
 		size.Seed, size.Episodes, size.Users, size.Kills, len(t.plan.Processes), t.dir)
-	if err := t.run(t.dir, size, t.plan, c.TakeOver); err != nil {
+	if err := t.run(t.dir, size, t.plan); err != nil {
 		return err
 	}
 	if c.Compare {
@@ -101,7 +98,7 @@ func (c *chaosCommand) try(t *trial, size chaos.Size) error {
 		if err := os.Mkdir(one, 0o700); err != nil {
 			return fmt.Errorf("chaos: %w", err)
 		}
-		if err := t.run(one, size, chaos.Whole(one), c.TakeOver); err != nil {
+		if err := t.run(one, size, chaos.Whole(one)); err != nil {
 			return err
 		}
 	}
@@ -190,7 +187,7 @@ func ownEngines(dir string) Config {
 	return cfg
 }
 
-func (t *trial) run(dir string, size chaos.Size, plan chaos.Plan, takeOver time.Duration) error {
+func (t *trial) run(dir string, size chaos.Size, plan chaos.Plan) error {
 	var rules []string
 	for _, r := range memory.Shipped() {
 		if r.Enabled {
@@ -201,7 +198,7 @@ func (t *trial) run(dir string, size chaos.Size, plan chaos.Plan, takeOver time.
 	defer end()
 	t.begun = true
 	_, err := chaos.Run(t.inv.ctx, chaos.Config{
-		Size: size, Plan: plan, Program: t.program, Dir: dir, Rules: rules, Each: memory.RuleTurn, TakeOver: takeOver, Progress: line,
+		Size: size, Plan: plan, Program: t.program, Dir: dir, Rules: rules, Each: memory.RuleTurn, Progress: line,
 	})
 	return err
 }

@@ -105,7 +105,7 @@ func (e *engines) judge(ctx context.Context, record chaos.Record, workload *chao
 		return chaos.Verdict{}, err
 	}
 	return chaos.Judge(ctx, record, workload, chaos.Evidence{
-		Said: pastOf(e.streams.JetStream()), Journal: broker.NewJournal(e.streams.JetStream()), Log: e.auditLog, Store: e.memory,
+		Episodes: episodesOf(e.streams.JetStream()), Journal: broker.NewJournal(e.streams.JetStream()), Log: e.auditLog, Store: e.memory,
 		Letters: letters,
 	})
 }

@@ -34,7 +34,7 @@ func (inv *invocation) deployment(replicas int) (Config, chaos.Plan, error) {
 	for range replicas {
 		for _, p := range parts {
 			plan.Processes = append(plan.Processes, chaos.Process{
-				Name: p.name, Args: []string{p.name, "--http", "127.0.0.1:0"}, Answers: p.answers, Pins: p.name == "ingest",
+				Name: p.name, Args: []string{p.name, "--http", "127.0.0.1:0"}, Answers: p.answers,
 			})
 		}
 	}

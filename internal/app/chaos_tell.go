@@ -63,7 +63,6 @@ func (t tried) tell(w io.Writer) {
 	}{
 		{"lost", v.Lost}, {"not done yet", v.Pending}, {"duplicated", v.Duplicated}, {"out of order", v.OutOfOrder}, {"wrong", v.Wrong},
 		{"ledger unbalanced", v.Unbalanced}, {"audit log off", v.AuditOff}, {"revision gaps", v.RevisionGaps},
-		{"taken over late", t.late()},
 	} {
 		row(out, check.name, check.count)
 	}
@@ -91,49 +90,6 @@ func (t tried) tellKills(w io.Writer) {
 	if len(ready) > 0 {
 		_, _ = fmt.Fprintf(w, "ready again after %s; %d episodes were left to do at the last kill, and done %.1f s later\n",
 			ready, t.Run.Backlog, t.Run.DrainSeconds)
-	}
-	t.tellTakeOvers(w)
-}
-
-// late is how many partitions were taken over late, if any was taken over.
-func (t tried) late() any {
-	v := t.Verdict
-	if t.measured() || v.Late > 0 {
-		return v.Late
-	}
-	return "not measured"
-}
-
-// measured reports whether it is known how soon partitions are taken over, or
-// nobody asks.
-func (t tried) measured() bool {
-	return t.Processes <= 1 || t.Verdict.Checked.TakeOvers > 0
-}
-
-// tellTakeOvers says how long the partitions of dead readers waited.
-func (t tried) tellTakeOvers(w io.Writer) {
-	pinned, moved, alone, unseen, cut := figures{}, figures{}, 0, 0, 0
-	for _, o := range t.Run.TakeOvers {
-		switch {
-		case o.Alone:
-			alone++
-			continue
-		case o.PinnedMS == 0:
-			cut++
-			continue
-		case o.MovedMS == 0:
-			unseen++
-		default:
-			moved = append(moved, o.MovedMS)
-		}
-		pinned = append(pinned, o.PinnedMS)
-	}
-	if len(t.Run.TakeOvers) > 0 {
-		_, _ = fmt.Fprintf(w, "%d partitions lost their reader: another had them after %s, and was done with the oldest after %s (moved: not seen, %d); "+
-			"%d more had to wait for a start, and %d had no other as long as they were watched\n", len(pinned), pinned, moved, unseen, alone, cut)
-	}
-	if !t.measured() {
-		_, _ = fmt.Fprintf(w, "take-over: not measured; %d readers were killed while another was ready\n", t.Run.ReadersKilled())
 	}
 }
 

@@ -32,10 +32,10 @@ func eventually(t *testing.T, what string, check func() error) {
 	}
 }
 
-// healed waits until the services run.
+// healed waits until the store is up to the streams.
 func healed(t *testing.T, h *house) {
 	t.Helper()
-	eventually(t, "healed", func() error { _, err := h.healing.ready(t.Context()); return err })
+	eventually(t, "healed", func() error { _, err := h.caughtUp.ready(t.Context()); return err })
 }
 
 func caller(t *testing.T, h *house) *client.Client {

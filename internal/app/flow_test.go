@@ -67,7 +67,7 @@ func TestStagesFormOneLine(t *testing.T) {
 }
 
 // payloadsOf reads a service's source: the payload types of the events that its
-// handlers take, and those that it makes values of.
+// handlers take or decode, and those that it makes values of.
 func payloadsOf(t *testing.T, service string) (read, made []string) {
 	t.Helper()
 	dir := filepath.Join("..", "..", "services", service)
@@ -85,6 +85,10 @@ func payloadsOf(t *testing.T, service string) (read, made []string) {
 			case *ast.FuncDecl:
 				if n.Recv != nil && isHandler(n.Type) {
 					in[handled(n.Type)] = true
+				}
+			case *ast.IndexExpr: // pipeline.DecodeEntry[events.X]
+				if f, ok := n.X.(*ast.SelectorExpr); ok && f.Sel.Name == "DecodeEntry" && payload(n.Index) != "" {
+					in[payload(n.Index)] = true
 				}
 			case *ast.CompositeLit:
 				if name := payload(n.Type); name != "" && len(n.Elts) > 0 {

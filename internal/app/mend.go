@@ -1,18 +1,21 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/broker"
+	"palimpsest/internal/cursor"
 	"palimpsest/internal/embed"
+	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store"
+	"palimpsest/pkg/scope"
 	"palimpsest/services/consolidator"
 	"palimpsest/services/ingest"
 )
@@ -23,54 +26,93 @@ const mendAgain = time.Second
 // cure is what it takes to put back into a memory store what it lost.
 type cure struct {
 	cfg      Config
-	js       jetstream.JetStream
+	streams  streams
 	auditLog audit.Log
 	embedder embed.Embedder
 	log      *slog.Logger
 }
 
-// episodes stores again what was said.
+// episodes stores again what ingest has stored: behind the cursors, which went back
+// with all else, or from the beginning where scopes lie on several servers, each of
+// which may lose its own.
 func (c cure) episodes(ctx context.Context, through store.Store) error {
 	began := time.Now()
-	said, err := ingest.New(c.cfg.Ingest, ingest.Deps{Episodes: through, Vectors: through, Embedder: c.embedder})
+	stores, err := c.ingest(through)
 	if err != nil {
 		return err
 	}
-	count := func(ctx context.Context) error { return c.count(ctx, said, through) }
-	var stored int
-	if m, ok := through.(store.Mender); ok && m.Scattered() {
-		stored, err = said.PutBack(ctx, pastOf(c.js), count)
-	} else {
-		stored, err = said.Recover(ctx, pastOf(c.js), through, count)
+	from := uint64(0)
+	if m, ok := through.(store.Mender); !ok || !m.Scattered() {
+		if from, err = lowest(ctx, through, ingest.Partitions()); err != nil {
+			return err
+		}
 	}
+	if err := c.count(ctx, stores, through); err != nil {
+		return err
+	}
+	stored, err := stores.Rebuild(ctx, episodesOf(c.streams.JetStream()), from, func() {})
 	if err != nil {
 		return fmt.Errorf("recover episodes: %w", err)
 	}
-	c.log.Info("what was said is whole in the memory store", "stored_again", stored, "took", time.Since(began))
+	c.log.Info("the memory store has all episodes again", "read", stored, "behind", from, "took", time.Since(began))
 	return nil
 }
 
-// effects applies again what came of it. What neither AUDIT nor the audit log can
-// heal is no reason to stop the rest: each consolidator tells of it in /readyz.
+func (c cure) ingest(through store.Store) (*ingest.Service, error) {
+	return ingest.New(c.cfg.Ingest, ingest.Deps{Episodes: through, Cursors: through, Shares: through, Vectors: through, Embedder: c.embedder})
+}
+
+// lowest is the sequence below which all of parts was read.
+func lowest(ctx context.Context, in cursor.Store, parts []pipeline.Partition) (uint64, error) {
+	names := make([]string, len(parts))
+	for i, p := range parts {
+		names[i] = p.Reader
+	}
+	cursors, err := in.ReadCursors(ctx, names...)
+	if err != nil {
+		return 0, err
+	}
+	least := slices.MinFunc(cursors, func(a, b cursor.Cursor) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	return least.Sequence, nil
+}
+
+// effects applies again what was committed. What neither AUDIT nor the audit log
+// has is no reason to stop the rest.
 func (c cure) effects(ctx context.Context, through store.Store) error {
 	began := time.Now()
-	journal := broker.NewJournal(c.js)
 	commits, err := consolidator.New(c.cfg.Consolidator, consolidator.Deps{
-		Applier: through, Facts: through, Outcomes: through, Journal: journal, Log: c.auditLog, Kept: c.auditLog, Stored: through, Logger: c.log,
+		Applier: through, Facts: through, Outcomes: through, Journal: broker.NewJournal(c.streams.JetStream()), Log: c.auditLog, Kept: c.auditLog,
+		Cursors: through, LogCursors: c.auditLog, Shares: through, Logger: c.log,
+		Behind: func(context.Context, scope.Scope) (bool, error) { return false, nil }, // episodes were stored before
 	})
 	if err != nil {
 		return err
 	}
-	found, err := commits.Heal(ctx, journal)
-	if err != nil && !errors.Is(err, consolidator.ErrAhead) && !errors.As(err, new(*consolidator.GapError)) {
-		return fmt.Errorf("heal: %w", err)
+	from := uint64(0)
+	if m, ok := through.(store.Mender); !ok || !m.Scattered() {
+		if from, err = lowest(ctx, through, consolidator.Partitions()); err != nil {
+			return err
+		}
 	}
-	c.log.Info("what came of it is whole in the memory store", "scopes", found.Scopes, "healed", found.Behind, "took", time.Since(began))
+	begin, err := effectsOf(c.streams.JetStream()).Begin(ctx)
+	if err != nil {
+		return err
+	}
+	if begin > from+1 {
+		if _, err := commits.ApplyDropped(ctx, begin); err != nil && !errors.As(err, new(*consolidator.GapError)) {
+			return fmt.Errorf("apply effects of the audit log: %w", err)
+		}
+	}
+	err = commits.Replay(ctx, effectsOf(c.streams.JetStream()), from)
+	if err != nil && !errors.Is(err, consolidator.ErrAhead) && !errors.As(err, new(*consolidator.GapError)) {
+		return fmt.Errorf("apply effects again: %w", err)
+	}
+	c.log.Info("the memory store has all effects again", "behind", from, "took", time.Since(began), "error", err)
 	return nil
 }
 
 func (h *house) cure() cure {
-	return cure{cfg: h.cfg, js: h.streams.JetStream(), auditLog: h.auditLog, embedder: h.embedder, log: h.log}
+	return cure{cfg: h.cfg, streams: h.streams, auditLog: h.auditLog, embedder: h.embedder, log: h.log}
 }
 
 // remedy is what is this process's to put back.
@@ -116,29 +158,19 @@ func (h *house) mend(ctx context.Context) {
 	}
 }
 
-// keepWhole mends the memory store whenever it is lost, and tries again to heal
-// what could not be.
-func (h *house) keepWhole(ctx context.Context, healed error) {
-	ticker := time.NewTicker(healAgain)
-	defer ticker.Stop()
+// keepWhole mends the memory store whenever it is lost.
+func (h *house) keepWhole(ctx context.Context) {
 	for {
-		var again <-chan time.Time
-		if healed != nil {
-			again = ticker.C
-		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-h.lost():
-			h.healing.begin()
-			if h.consolidator != nil {
-				h.consolidator.Forget()
-			}
-			h.mend(ctx)
-		case <-again:
 		}
-		if ctx.Err() == nil {
-			healed = h.heal(ctx)
+		h.caughtUp.done.Store(false)
+		if h.consolidator != nil {
+			h.consolidator.Forget()
 		}
+		h.mend(ctx)
+		h.awaitRecovery(ctx)
 	}
 }

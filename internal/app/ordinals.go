@@ -123,7 +123,7 @@ func (o *ordinals) met(e, stored memory.Episode) {
 // counting sets where each scope goes on counting.
 type counting struct {
 	ingest *ingest.Service
-	past   ingest.Past
+	past   ingest.Replay
 	kept   audit.Keeper // nil where only AUDIT can be asked
 	tail   audit.Tail
 	has    store.EpisodeReader // what is there already; nil for nothing
@@ -133,7 +133,7 @@ type counting struct {
 // run does it for what EPISODES has and the store that is there lacks.
 func (c counting) run(ctx context.Context) error {
 	var o ordinals
-	err := c.ingest.Said(ctx, c.past, func(e memory.Episode) error {
+	err := c.ingest.Episodes(ctx, c.past, func(e memory.Episode) error {
 		if c.has == nil {
 			o.say(e)
 			return nil
@@ -174,7 +174,7 @@ func (c counting) run(ctx context.Context) error {
 
 // count is for the store that is built anew.
 func (r *rebuilding) count(ctx context.Context, said *ingest.Service, live store.Store, into recovery.Draft) error {
-	c := counting{ingest: said, past: pastOf(r.streams.JetStream()), kept: r.auditLog, tail: r.journal, into: into}
+	c := counting{ingest: said, past: episodesOf(r.streams.JetStream()), kept: r.auditLog, tail: r.journal, into: into}
 	if live != nil {
 		c.has = live
 	}
@@ -184,11 +184,11 @@ func (r *rebuilding) count(ctx context.Context, said *ingest.Service, live store
 // count is for a store that is behind what was said. Where no part of this process
 // works on the audit log, it is opened for the while, unless it is another's file.
 func (c cure) count(ctx context.Context, said *ingest.Service, behind store.Store) error {
-	past := pastOf(c.js)
+	past := episodesOf(c.streams.JetStream())
 	if begin, err := past.Begin(ctx); err != nil || begin <= 1 {
 		return err
 	}
-	counting := counting{ingest: said, past: past, tail: broker.NewJournal(c.js), has: behind, into: behind}
+	counting := counting{ingest: said, past: past, tail: broker.NewJournal(c.streams.JetStream()), has: behind, into: behind}
 	switch {
 	case c.auditLog != nil:
 		counting.kept = c.auditLog

@@ -195,7 +195,7 @@ func TestWhatIsGoneKeepsItsPlaces(t *testing.T) {
 			}
 		}
 	}
-	if _, err := h.healing.ready(t.Context()); err != nil {
+	if _, err := h.caughtUp.ready(t.Context()); err != nil {
 		t.Errorf("not ready: %v", err)
 	}
 }

@@ -20,11 +20,11 @@ const readyLimit = 2 * time.Second
 func (h *house) ready(ctx context.Context) api.Readiness {
 	out := api.Readiness{Ready: true, Checks: map[string]api.Check{}}
 	checks := map[string]func(context.Context) (map[string]any, error){
-		"nats":   h.natsReady,
-		"memory": h.memoryReady,
-		"stages": h.stagesReady,
-		"healed": h.healing.ready,
-		"intact": h.intact,
+		"nats":      h.natsReady,
+		"memory":    h.memoryReady,
+		"stages":    h.stagesReady,
+		"recovered": h.caughtUp.ready,
+		"intact":    h.intact,
 	}
 	if h.auditLog != nil {
 		checks["audit"] = func(ctx context.Context) (map[string]any, error) { return nil, h.auditLog.Ping(ctx) }

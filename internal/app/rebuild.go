@@ -154,7 +154,7 @@ func (r *rebuilding) openStreams(ctx context.Context) (err error) {
 	r.generations = files{r.cfg, r.log}
 	if r.cfg.Memory != backendFile {
 		r.generations = indexes{r.cfg, r.log, cure{
-			cfg: r.cfg, js: r.streams.JetStream(), auditLog: r.auditLog, embedder: r.embedder, log: r.log,
+			cfg: r.cfg, streams: r.streams, auditLog: r.auditLog, embedder: r.embedder, log: r.log,
 		}}
 	}
 	return nil
@@ -185,7 +185,7 @@ func (r *rebuilding) openLive(ctx context.Context) (err error) {
 		Discard: func(ctx context.Context, made recovery.Draft) error {
 			return r.generations.discard(ctx, made)
 		},
-		Count: r.count, Episodes: pastOf(js), Holds: holdsEpisode(js), Journal: r.journal, Log: r.auditLog,
+		Count: r.count, Episodes: episodesOf(js), Effects: effectsOf(js), Holds: holdsEpisode(js), Journal: r.journal, Log: r.auditLog,
 		Ingest: r.cfg.Ingest, Consolidator: r.cfg.Consolidator, Embedder: r.embedder, Part: r.shown.part, Logger: r.log,
 	}
 	if r.in.Said, err = extent(ctx, js, topology.StreamEpisodes); err != nil {

@@ -128,12 +128,14 @@ func (s *sources) openStore() error {
 	}
 	s.closers = append(s.closers, opened.Close)
 	s.out.Store = opened
-	said, err := ingest.New(s.cfg.Ingest, ingest.Deps{Episodes: opened, Vectors: opened, Embedder: local.New()})
+	said, err := ingest.New(s.cfg.Ingest, ingest.Deps{
+		Episodes: opened, Cursors: opened, Shares: opened, Vectors: opened, Embedder: local.New(),
+	})
 	if err != nil {
 		return err
 	}
 	s.out.Said = func(ctx context.Context, yield func(memory.Episode) error) error {
-		return said.Said(ctx, pastOf(s.js), yield)
+		return said.Episodes(ctx, episodesOf(s.js), yield)
 	}
 	return nil
 }

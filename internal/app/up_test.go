@@ -3,7 +3,6 @@ package app
 import (
 	"bufio"
 	"context"
-	"errors"
 	"io"
 	"net"
 	"strings"
@@ -11,9 +10,8 @@ import (
 	"syscall"
 	"testing"
 
-	"palimpsest/internal/memory"
+	"palimpsest/internal/cursor"
 	"palimpsest/internal/store"
-	"palimpsest/pkg/scope"
 )
 
 // TestGreetingFollowsReadiness: a start that is not ready says why and where to
@@ -23,7 +21,7 @@ func TestGreetingFollowsReadiness(t *testing.T) {
 	h, stop := open(t, t.TempDir())
 	defer stop()
 	healed(t, h)
-	h.healing.set(nil, errors.New("two scopes are torn"))
+	h.caughtUp.done.Store(false)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	out, write := io.Pipe()
@@ -32,9 +30,9 @@ func TestGreetingFollowsReadiness(t *testing.T) {
 		_ = write.Close()
 	}()
 	lines := bufio.NewScanner(out)
-	for _, want := range []string{"is not ready yet.", "  healed: two scopes are torn", "/readyz)", h.streams.ClientURL(), "is ready.", "/openapi.json)"} {
+	for _, want := range []string{"is not ready yet.", "  recovered: the memory store is being brought up to the streams", "/readyz)", h.streams.ClientURL(), "is ready.", "/openapi.json)"} {
 		if want == "is ready." {
-			h.healing.set(nil, nil)
+			h.caughtUp.done.Store(true)
 		}
 		if !lines.Scan() || !strings.HasSuffix(lines.Text(), want) {
 			t.Errorf("line %q, want %q", lines.Text(), want)
@@ -49,11 +47,11 @@ type flaky struct {
 	left *atomic.Int32
 }
 
-func (f flaky) Episode(ctx context.Context, s scope.Scope, source, id string) (memory.Episode, error) {
+func (f flaky) ReadCursors(ctx context.Context, readers ...string) ([]cursor.Cursor, error) {
 	if f.left.Add(-1) >= 0 {
-		return memory.Episode{}, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	}
-	return f.Store.Episode(ctx, s, source, id)
+	return f.Store.ReadCursors(ctx, readers...)
 }
 
 // TestStartWaitsForAnEngineThatGoesAway after it was opened.

@@ -32,6 +32,7 @@ func (h *house) wire(ctx context.Context) error {
 	}
 	h.runtime, err = pipeline.New(h.cfg.Pipeline, pipeline.Deps{
 		JS: h.streams.JetStream(), Callers: h.streams.Callers(), Conn: h.streams.Conn(), Now: h.now, Logger: h.log, Tracer: h.tracer, Observer: h.metrics.Observe,
+		Inbox: &pipeline.Inbox{Stream: ingest.Stream, Partitions: ingest.Partitions(), Cursors: h.store},
 	})
 	if err != nil {
 		return err
@@ -56,7 +57,8 @@ func (h *house) wire(ctx context.Context) error {
 
 func (h *house) wireIngest() (_ pipeline.Service, err error) {
 	h.ingest, err = ingest.New(h.cfg.Ingest, ingest.Deps{
-		Episodes: h.timed.store, Vectors: h.timed.store, Embedder: h.timed.embedder, Now: h.now,
+		Episodes: h.timed.store, Cursors: h.store, Shares: h.store, Vectors: h.timed.store, Embedder: h.timed.embedder, Now: h.now,
+		Adopt: h.adoptEpisodes,
 	})
 	return h.ingest, err
 }
@@ -86,8 +88,8 @@ func (h *house) wireDecider() (pipeline.Service, error) {
 func (h *house) wireConsolidator() (_ pipeline.Service, err error) {
 	h.consolidator, err = consolidator.New(h.cfg.Consolidator, consolidator.Deps{
 		Applier: h.timed.store, Facts: h.timed.store, Outcomes: h.timed.store, Journal: h.metrics.Journal(broker.NewJournal(h.streams.JetStream())),
-		Log: h.timed.log, Kept: h.auditLog, Stored: h.store, End: h.auditLog, Tail: broker.NewJournal(h.streams.JetStream()),
-		Acknowledged: h.runtime.Acknowledged, Logger: h.log, Observe: h.metrics.Committed,
+		Log: h.timed.log, Kept: h.auditLog, Cursors: h.store, LogCursors: h.auditLog, Shares: h.store, Behind: h.storing, Adopt: h.adoptEffects,
+		Logger: h.log, Observe: h.metrics.Committed,
 	})
 	return h.consolidator, err
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"palimpsest/internal/memory"
+	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -14,10 +15,14 @@ import (
 // where its publisher was told that it stands.
 func (j *judge) stream(ctx context.Context) error {
 	held := map[uint64]string{}
-	err := j.evidence.Said.Read(ctx, 0, func(in events.Raw, _ bool) error {
-		meta, _, err := events.Decode(in)
-		held[in.Sequence] = meta.ID
-		return err
+	_, err := j.evidence.Episodes.Read(ctx, 0, func(batch []*pipeline.Entry) error {
+		for _, e := range batch {
+			held[e.Meta.Sequence] = e.Meta.ID
+			if e.Err != nil {
+				return e.Err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return err

@@ -28,8 +28,6 @@ type Process struct {
 	Args []string
 	// Answers: it can be asked for the ledger.
 	Answers bool
-	// Pins: it reads partitions, which another one takes over.
-	Pins bool
 }
 
 // Whole is everything in one process, over the data directory of a run. It keeps

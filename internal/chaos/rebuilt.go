@@ -51,5 +51,5 @@ func (v *Verdict) Compare(d Digests, failed error) {
 		v.find("digest", "memory", "%d places hold another episode once it is rebuilt, or none", d.Moved)
 	}
 	v.OK = failed == nil && d.Moved == 0 && d.Live != "" && d.Live == d.Rebuilt &&
-		v.Lost+v.Pending+v.Duplicated+v.OutOfOrder+v.Wrong+v.Unbalanced+v.AuditOff+v.RevisionGaps+v.Late+v.Unmeasured == 0
+		v.Lost+v.Pending+v.Duplicated+v.OutOfOrder+v.Wrong+v.Unbalanced+v.AuditOff+v.RevisionGaps == 0
 }

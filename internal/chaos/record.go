@@ -29,17 +29,13 @@ type Record struct {
 	Acks []Acks `json:"acks"`
 	// Rules are those that must have consolidated everything.
 	Rules []string `json:"rules"`
-	// TakeOver, in ns, is how long a partition may wait whose reader is killed.
-	TakeOver time.Duration `json:"take_over,omitempty"`
-	Run      Figures       `json:"run"`
+	Run   Figures  `json:"run"`
 }
 
 // Figures tell of the run.
 type Figures struct {
 	// Kills are the moments at which a process was killed.
 	Kills []Killed `json:"kills"`
-	// TakeOvers are of the partitions whose readers were killed.
-	TakeOvers []TakeOver `json:"take_overs,omitempty"`
 	// Backlog is how many acknowledged episodes were not consolidated at the last
 	// kill, DrainSeconds how long it took from then on to the end of all work.
 	Backlog      int     `json:"backlog"`
@@ -63,19 +59,6 @@ type Killed struct {
 	Acknowledged int    `json:"acknowledged"`
 	Consolidated int    `json:"consolidated"`
 	ReadyMS      int64  `json:"ready_ms"`
-	// Heirs: it could have partitions, and another one was ready to take them over.
-	Heirs bool `json:"heirs,omitempty"`
-}
-
-// ReadersKilled is how often a process was killed whose partitions another one
-// was ready to take over.
-func (f Figures) ReadersKilled() (n int) {
-	for _, k := range f.Kills {
-		if k.Heirs {
-			n++
-		}
-	}
-	return n
 }
 
 func since(begin time.Time) float64 { return time.Since(begin).Round(time.Millisecond).Seconds() }

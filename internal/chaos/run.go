@@ -25,8 +25,6 @@ type Config struct {
 	// that runs on each episode.
 	Rules []string
 	Each  string
-	// TakeOver is how long a partition may wait whose reader is killed.
-	TakeOver time.Duration
 	// Patience is how long nothing may move before the run gives up waiting; 0
 	// means 3 min. A tick that was lost is overdue after a minute and found by a
 	// sweep that comes each minute.
@@ -103,7 +101,6 @@ type run struct {
 	publishers *publishers
 	crew       *crew
 	watch      *watch
-	takeOvers  *takeOvers // nil where nobody takes over
 	course     course
 	begun      time.Time
 	figures    Figures
@@ -116,9 +113,6 @@ func (r *run) all(ctx context.Context) (err error) {
 		cancel()
 		r.wire.set(nil)
 		stopped := group.Wait()
-		if r.takeOvers != nil {
-			r.figures.TakeOvers = r.takeOvers.all()
-		}
 		r.crew.kill()
 		if err == nil && r.figures.Stuck == "" {
 			err = stopped
@@ -162,9 +156,6 @@ func (r *run) meet(ctx context.Context) (err error) {
 	eyes.Name, mouths.Name = "chaos", "chaos"
 	if r.watch, err = newWatch(ctx, eyes); err != nil {
 		return err
-	}
-	if r.cfg.Plan.shared() {
-		r.takeOvers = newTakeOvers(r.watch.js)
 	}
 	l, err := connect(ctx, mouths)
 	if err != nil {
@@ -228,6 +219,6 @@ func (r *run) record() (Record, error) {
 	r.figures.RepeatedKnown, r.figures.RepeatedStored = int(p.swept.Load()), int(p.taken.Load())
 	r.figures.Unacknowledged, r.figures.Seconds = int(p.retried.Load()), since(r.begun)
 	return Record{
-		Size: r.cfg.Size, Workload: digest, Acks: p.acks, Rules: r.cfg.Rules, TakeOver: r.cfg.TakeOver, Run: r.figures,
+		Size: r.cfg.Size, Workload: digest, Acks: p.acks, Rules: r.cfg.Rules, Run: r.figures,
 	}, nil
 }

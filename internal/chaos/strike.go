@@ -37,7 +37,6 @@ func (r *run) kill(ctx context.Context, kill Kill) error {
 	victim := r.crew.life(kill.Process)
 	killed := Killed{
 		Kill: kill, Name: victim.of.Name, Acknowledged: now.Acknowledged, Consolidated: now.Consolidated,
-		Heirs: victim.of.Pins && r.crew.others(kill.Process),
 	}
 	at := time.Now()
 	victim.kill()
@@ -51,9 +50,6 @@ func (r *run) kill(ctx context.Context, kill Kill) error {
 	}
 	r.course.struck(killed, next, at)
 	if r.cfg.Plan.shared() {
-		if victim.of.Pins {
-			r.takeOvers.killed(ctx, now.Kills, !killed.Heirs, at)
-		}
 		return nil
 	}
 	if err := next.await(ctx); err != nil {

@@ -5,16 +5,17 @@ import (
 	"fmt"
 
 	"palimpsest/internal/audit"
+	"palimpsest/internal/cursor"
+	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store"
-	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
 
 // Evidence is what stopped processes left. Nothing of it is changed.
 type Evidence struct {
-	// Said is the stream of episodes.
-	Said interface {
-		Read(ctx context.Context, after uint64, yield func(in events.Raw, settled bool) error) error
+	// Episodes is the stream of episodes.
+	Episodes interface {
+		Read(ctx context.Context, after uint64, yield func([]*pipeline.Entry) error) (cursor.Cursor, error)
 	}
 	Journal audit.Reader
 	Log     audit.Log
@@ -53,14 +54,8 @@ type Verdict struct {
 	// other way round, or that differ.
 	AuditOff int `json:"audit_off"`
 	// RevisionGaps are revisions of a scope that AUDIT should have and has not.
-	RevisionGaps int `json:"revision_gaps"`
-	// Late are partitions that waited too long for another reader after theirs was
-	// killed.
-	Late int `json:"late"`
-	// Unmeasured is 1 where readers were killed often enough, others being ready,
-	// and no take-over was seen: then no partition was late because none was.
-	Unmeasured int     `json:"unmeasured"`
-	Digests    Digests `json:"digests"`
+	RevisionGaps int     `json:"revision_gaps"`
+	Digests      Digests `json:"digests"`
 	// Shapes is set where two shapes were told the same.
 	Shapes *Shapes `json:"shapes,omitempty"`
 
@@ -77,8 +72,6 @@ type Checked struct {
 	Effects   int `json:"effects"`
 	Deltas    int `json:"deltas"`
 	AuditRows int `json:"audit_rows"`
-	// TakeOvers are partitions that another reader was seen to take over.
-	TakeOvers int `json:"take_overs"`
 }
 
 // Finding is one thing that is not as it must be.
@@ -112,7 +105,6 @@ func Judge(ctx context.Context, r Record, w *Workload, e Evidence) (Verdict, err
 	if r.Run.Stuck != "" {
 		j.count(&j.verdict.Pending, "progress", "the run", "%s", r.Run.Stuck)
 	}
-	j.takeOvers()
 	if e.Letters > 0 {
 		j.count(&j.verdict.Lost, "dead letters", "DEADLETTER", "%d messages were refused", e.Letters)
 	}
@@ -122,27 +114,6 @@ func Judge(ctx context.Context, r Record, w *Workload, e Evidence) (Verdict, err
 		}
 	}
 	return j.verdict, nil
-}
-
-// takeOversDue is how many kills of readers, others being ready, must show a
-// take-over. One that was just started has no partition, so that of two readers
-// each kill may well hit that one: 8 in vain are 1 in 256.
-const takeOversDue = 8
-
-// takeOvers checks how long the partitions of dead readers waited.
-func (j *judge) takeOvers() {
-	v, run := &j.verdict, j.record.Run
-	for _, t := range run.TakeOvers {
-		if t.late(j.record.TakeOver) {
-			j.count(&v.Late, "take-over", t.Consumer, "%s", t)
-		}
-		if t.measured() {
-			v.Checked.TakeOvers++
-		}
-	}
-	if killed := run.ReadersKilled(); v.Checked.TakeOvers == 0 && killed >= takeOversDue {
-		j.count(&v.Unmeasured, "take-over", "the run", "not measured: %d readers were killed while another was ready", killed)
-	}
 }
 
 // count adds one to a figure and says why.

@@ -272,13 +272,6 @@ func TestP1TwelveProcessesAreKilled(t *testing.T) {
 	if len(out.Run.Kills) != 7 || len(killed) != len(services) {
 		t.Errorf("killed: %+v", out.Run.Kills)
 	}
-	if !slices.ContainsFunc(out.Run.TakeOvers, func(o chaos.TakeOver) bool { return o.MovedMS > 0 }) {
-		t.Errorf("taken over: %+v", out.Run.TakeOvers)
-	}
-	// Whichever ingest had the partitions, each was killed, 5 s apart.
-	if out.Run.ReadersKilled() == 2 && v.Checked.TakeOvers == 0 {
-		t.Errorf("no take-over was measured: %+v", out.Run)
-	}
 	if again, code := tryChaos(t, "--config", config, "chaos", "--judge", dir); code != 0 || !again.Verdict.OK {
 		t.Errorf("judged again: exit %d: %+v", code, again.Verdict)
 	}

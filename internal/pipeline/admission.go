@@ -4,94 +4,196 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"palimpsest/internal/cursor"
+	"palimpsest/pkg/scope"
 )
 
-// ErrBacklog: more waits to be read from the stream than callers may add to. It
-// passes.
-var ErrBacklog = errors.New("pipeline: too much waits to be read")
+// ErrBacklog: more of the project waits to be stored than its callers may add to.
+// It passes.
+var ErrBacklog = errors.New("pipeline: too much waits to be stored")
 
-// backlogFor is how long a look at the backlog is trusted: it costs one question
-// to the server, and one more for each pinned consumer that is behind.
-const backlogFor = time.Second
-
-// Who cannot look within lookLimit lets callers in, and tries again after
-// blindFor: a publisher may lack the permission to look.
 const (
-	lookLimit = time.Second
-	blindFor  = time.Minute
+	// backlogFor is how long a look at the backlog is trusted.
+	backlogFor = time.Second
+	// blindFor is the pause after a look that failed: a publisher may lack the
+	// permission to look. Meanwhile nobody is refused.
+	blindFor = time.Minute
+	// lookLimit bounds one look.
+	lookLimit = 5 * time.Second
+	// maxAsking bounds the projects that are looked at together.
+	maxAsking = 1024
 )
 
-// admission bounds what callers add to a stream whose pinned consumers are behind.
-type admission struct {
-	js   jetstream.JetStream
-	now  func() time.Time
-	most int           // messages that no consumer has settled
-	age  time.Duration // of the oldest of them
-
-	mu    sync.Mutex
-	again time.Time // when to look again
-	found error
+// Inbox is the log that callers add to.
+type Inbox struct {
+	Stream     string
+	Partitions []Partition
+	Cursors    cursor.Store
 }
 
-// admit returns [ErrBacklog] if nothing more may be added to the stream that
-// takes the subject. What cannot be looked up refuses nothing.
-func (a *admission) admit(ctx context.Context, subject string) error {
+// admission bounds what the callers of each project add to a log that is behind.
+// It looks beside the callers, who are never kept waiting.
+type admission struct {
+	inbox *Inbox // nil refuses nobody
+	js    jetstream.JetStream
+	now   func() time.Time
+	most  uint64        // messages of a project that are not stored
+	age   time.Duration // of the oldest of them
+
+	mu      sync.Mutex
+	again   time.Time // when to look again
+	looking bool
+	asked   map[string]bool  // projects that added something since the last look
+	found   map[string]error // what was found of a project
+}
+
+// admit returns [ErrBacklog] if the project may add nothing, as of the last look.
+func (a *admission) admit(project string) error {
+	if a.inbox == nil {
+		return nil
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if now := time.Now(); !now.Before(a.again) {
-		ctx, cancel := context.WithTimeout(ctx, lookLimit)
-		defer cancel()
-		found, err := a.look(ctx, subject)
-		a.found, a.again = found, now.Add(backlogFor)
-		if err != nil {
-			a.again = now.Add(blindFor)
-		}
+	if a.asked == nil {
+		a.asked = map[string]bool{}
 	}
-	return a.found
+	if len(a.asked) < maxAsking {
+		a.asked[project] = true
+	}
+	if now := time.Now(); !a.looking && !now.Before(a.again) {
+		a.looking = true
+		asked := a.asked
+		a.asked = nil
+		go a.look(asked)
+	}
+	return a.found[project]
 }
 
-// look is whether there is a backlog, and what hindered finding out.
-func (a *admission) look(ctx context.Context, subject string) (found, err error) {
-	name, err := a.js.StreamNameBySubject(ctx, subject)
+// look finds out which projects are behind.
+func (a *admission) look(asked map[string]bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
+	defer cancel()
+	found, err := a.backlogs(ctx, asked)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.found, a.looking, a.again = found, false, time.Now().Add(backlogFor)
+	if err != nil {
+		a.found, a.again = nil, time.Now().Add(blindFor)
+	}
+}
+
+// backlogs returns the projects among asked that have a backlog.
+func (a *admission) backlogs(ctx context.Context, asked map[string]bool) (map[string]error, error) {
+	stream, err := a.js.Stream(ctx, a.inbox.Stream)
 	if err != nil {
 		return nil, err
 	}
-	stream, err := a.js.Stream(ctx, name)
+	readers := make([]string, len(a.inbox.Partitions))
+	for i, p := range a.inbox.Partitions {
+		readers[i] = p.Reader
+	}
+	cursors, err := a.inbox.Cursors.ReadCursors(ctx, readers...)
 	if err != nil {
 		return nil, err
 	}
-	waiting, oldest := uint64(0), time.Time{}
-	consumers := stream.ListConsumers(ctx)
-	for info := range consumers.Info() {
-		behind := info.NumPending + uint64(max(0, info.NumAckPending))
-		if behind == 0 || !slices.Contains(info.Config.PriorityGroups, PinGroup) {
-			continue
-		}
-		waiting += behind
-		first, err := stream.GetMsg(ctx, info.AckFloor.Stream+1, jetstream.WithGetMsgSubject(info.Config.FilterSubject))
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			continue // settled meanwhile
-		}
+	behind := map[int]uint64{} // partitions that have something to read: from where
+	oldest, lowest := time.Time{}, uint64(0)
+	for i, p := range a.inbox.Partitions {
+		first, err := firstBehind(ctx, stream, cursors[i].Sequence, p.Filter)
 		if err != nil {
 			return nil, err
 		}
-		if oldest.IsZero() || first.Time.Before(oldest) {
-			oldest = first.Time
+		if first == nil {
+			continue
+		}
+		behind[i] = cursors[i].Sequence
+		oldest = earlier(oldest, first.Time)
+		if lowest == 0 || first.Sequence < lowest {
+			lowest = first.Sequence
 		}
 	}
-	if err := consumers.Err(); err != nil {
-		return nil, err
+	if len(behind) == 0 || stream.CachedInfo().State.LastSeq-lowest < a.most && a.now().Sub(oldest) < a.age {
+		return nil, nil //nolint:nilnil // nobody can have a backlog
 	}
-	if waiting >= uint64(a.most) {
+	found := map[string]error{}
+	for project := range asked {
+		refuse, err := a.backlogOf(ctx, stream, project, behind)
+		if err != nil {
+			return nil, err
+		}
+		if refuse != nil {
+			found[project] = refuse
+		}
+	}
+	return found, nil
+}
+
+// backlogOf is what refuses a project, nil where nothing does.
+func (a *admission) backlogOf(ctx context.Context, stream jetstream.Stream, project string, behind map[int]uint64) (refuse, err error) {
+	waiting, oldest := uint64(0), time.Time{}
+	for i, after := range behind {
+		filter := a.inbox.Partitions[i].ofProject(project)
+		first, err := firstBehind(ctx, stream, after, filter)
+		if err != nil {
+			return nil, err
+		}
+		if first == nil {
+			continue
+		}
+		oldest = earlier(oldest, first.Time)
+		n, err := a.count(ctx, first.Sequence, filter)
+		if err != nil {
+			return nil, err
+		}
+		waiting += n
+	}
+	if waiting >= a.most {
 		return fmt.Errorf("%w: %d messages", ErrBacklog, waiting), nil
 	}
 	if age := a.now().Sub(oldest); !oldest.IsZero() && age >= a.age {
 		return fmt.Errorf("%w: the oldest message since %v", ErrBacklog, age.Round(time.Second)), nil
 	}
 	return nil, nil
+}
+
+// count is how many messages match a filter from a sequence on. The server says so
+// of a consumer that is about to read them.
+func (a *admission) count(ctx context.Context, from uint64, filter string) (uint64, error) {
+	consumer, err := a.js.CreateConsumer(ctx, a.inbox.Stream, jetstream.ConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from, FilterSubjects: []string{filter},
+		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: lookLimit,
+	})
+	if err != nil {
+		return 0, err
+	}
+	info := consumer.CachedInfo()
+	return info.NumPending, a.js.DeleteConsumer(ctx, a.inbox.Stream, info.Name)
+}
+
+// firstBehind is the first message behind a sequence that matches a filter, nil for
+// none.
+func firstBehind(ctx context.Context, stream jetstream.Stream, after uint64, filter string) (*jetstream.RawStreamMsg, error) {
+	msg, err := stream.GetMsg(ctx, after+1, jetstream.WithGetMsgSubject(filter))
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	return msg, err
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// ofProject is the filter of what a project has in the partition.
+func (p Partition) ofProject(project string) string {
+	return strings.TrimSuffix(p.Filter, ">") + scope.Encode(project) + ".>"
 }

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Backlog is what one durable consumer has before it, in messages.
+// Backlog is what one durable consumer, or this process's readers of one log, have
+// before them, in messages.
 type Backlog struct {
 	Stream, Consumer string
 	// Pending were not handed out yet; Unacked were, to any replica, and are not
@@ -29,7 +30,7 @@ const backlogAtOnce = 8
 // are none before it runs.
 func (rt *Runtime) Backlog(ctx context.Context) ([]Backlog, error) {
 	rt.mu.Lock()
-	bindings := append([]*binding(nil), rt.bindings...)
+	bindings, logs := slices.Clone(rt.bindings), slices.Clone(rt.logs)
 	rt.mu.Unlock()
 	out := make([]Backlog, len(bindings))
 	asking, within := errgroup.WithContext(ctx)
@@ -48,6 +49,9 @@ func (rt *Runtime) Backlog(ctx context.Context) ([]Backlog, error) {
 	}
 	if err := asking.Wait(); err != nil {
 		return nil, err
+	}
+	for _, g := range logs {
+		out = append(out, g.backlog())
 	}
 	return out, nil
 }

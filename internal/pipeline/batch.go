@@ -55,7 +55,7 @@ type member struct {
 
 func newBatcher(rt *Runtime, service string, stage Stage, b *binding) *batcher {
 	// The lanes only hold here: what is in a batch never runs by itself.
-	return &batcher{route: stage.batch, keeper: newKeeper(rt, service, stage.name, b, newLanes(0, false, nil, nil))}
+	return &batcher{route: stage.batch, keeper: newKeeper(rt, service, stage.name, b, newLanes(0, nil, nil))}
 }
 
 func (b *batcher) run(life lifetime) {
@@ -87,7 +87,7 @@ func (b *batcher) pause(d time.Duration) {
 func (b *batcher) collect() ([]*member, error) {
 	var got []*delivery
 	s := &source{
-		binding: b.binding, log: b.log, doubt: func() {},
+		binding: b.binding, log: b.log,
 		accept: func(msg jetstream.Msg) {
 			d, err := newDelivery(msg)
 			if err != nil {
@@ -98,7 +98,6 @@ func (b *batcher) collect() ([]*member, error) {
 				got = append(got, d)
 			}
 		},
-		idle: func(context.Context) bool { return false },
 	}
 	err := s.fetchFor(b.stop, b.route.size, b.route.wait)
 	slices.SortFunc(got, func(x, y *delivery) int { return cmp.Compare(x.seq, y.seq) })

@@ -14,13 +14,13 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// BenchmarkPinned measures what the runtime itself costs: messages of 500 users
+// BenchmarkConsume measures what the runtime itself costs: messages of 500 users
 // through an empty handler, from the stream to the confirmed ack. "bare" is the
 // broker's part of it: fetch and ack, nothing else.
-func BenchmarkPinned(b *testing.B) {
+func BenchmarkConsume(b *testing.B) {
 	for _, partitions := range []int{1, 16} {
 		b.Run(fmt.Sprintf("one by one/%d", partitions), func(b *testing.B) {
-			benchPinned(b, partitions, func(env *bench, names []string, passed func(int)) (stop func()) {
+			benchConsume(b, partitions, func(env *bench, names []string, passed func(int)) (stop func()) {
 				return env.serve(names, On(func(context.Context, episode) ([]events.Payload, error) {
 					passed(1)
 					return nil, nil
@@ -28,27 +28,27 @@ func BenchmarkPinned(b *testing.B) {
 			})
 		})
 		b.Run(fmt.Sprintf("runs/%d", partitions), func(b *testing.B) {
-			benchPinned(b, partitions, func(env *bench, names []string, passed func(int)) (stop func()) {
+			benchConsume(b, partitions, func(env *bench, names []string, passed func(int)) (stop func()) {
 				return env.serve(names, OnRun(func(_ context.Context, in []episode) ([]events.Payload, error) {
 					passed(len(in))
 					return nil, nil
 				}))
 			})
 		})
-		b.Run(fmt.Sprintf("bare/%d", partitions), func(b *testing.B) { benchPinned(b, partitions, (*bench).takeBare) })
+		b.Run(fmt.Sprintf("bare/%d", partitions), func(b *testing.B) { benchConsume(b, partitions, (*bench).takeBare) })
 	}
 }
 
-// benchPinned fills EPISODES with b.N messages, then times how long take needs
+// benchConsume fills EPISODES with b.N messages, then times how long take needs
 // to pass all of them.
-func benchPinned(b *testing.B, partitions int, take func(env *bench, names []string, passed func(int)) (stop func())) {
+func benchConsume(b *testing.B, partitions int, take func(env *bench, names []string, passed func(int)) (stop func())) {
 	b.Helper()
 	env := newBench(b)
 	env.stream("EPISODES", jetstream.LimitsPolicy, "palimpsest.episodes.*.*.*.*")
 	names := make([]string, partitions)
 	for p := range names {
 		names[p] = fmt.Sprintf("ingest-%02d", p)
-		env.consumer("EPISODES", names[p], pinned, func(c *jetstream.ConsumerConfig) {
+		env.consumer("EPISODES", names[p], func(c *jetstream.ConsumerConfig) {
 			c.MaxAckPending = 1000
 			if partitions > 1 {
 				c.FilterSubject = fmt.Sprintf("palimpsest.episodes.%d.>", p)
@@ -106,7 +106,7 @@ func (b *bench) takeBare(names []string, passed func(int)) (stop func()) {
 		}
 		g.Go(func() error {
 			for ctx.Err() == nil {
-				batch, err := c.Fetch(pinnedBatch, jetstream.FetchPriorityGroup(PinGroup), jetstream.FetchMaxWait(lull))
+				batch, err := c.Fetch(512, jetstream.FetchMaxWait(lull))
 				if err != nil {
 					return err
 				}

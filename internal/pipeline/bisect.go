@@ -66,7 +66,7 @@ func (b *batcher) round(parts [][]*member, tries int, passed bool) (left [][]*me
 		part := parts[0]
 		parts = parts[1:]
 		if len(part) == 1 {
-			if v := b.summon(&part[0].attempt, part[0].raw); v.action != actHandle {
+			if v := b.rt.cfg.judge(part[0].attempt, rand.Float64()); v.action != actHandle {
 				b.finish(part[0], v, Observation{})
 				continue
 			}
@@ -75,7 +75,6 @@ func (b *batcher) round(parts [][]*member, tries int, passed bool) (left [][]*me
 		a := attempt{handled: true, err: err, tries: tries}
 		if len(part) == 1 {
 			a = part[0].answered(err, tries)
-			b.dismiss(&a, part[0].raw)
 		}
 		if passed || gotThrough {
 			a.strikes = tries

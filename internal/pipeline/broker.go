@@ -53,7 +53,7 @@ func (b *broker) Publish(ctx context.Context, meta events.Meta, p events.Payload
 		return Receipt{}, err
 	}
 	if p.Kind() == events.KindEpisodeRecorded && b.admission != nil {
-		if err := b.admission.admit(ctx, out.msg.Subject); err != nil {
+		if err := b.admission.admit(p.Owner().Project); err != nil {
 			return Receipt{}, err
 		}
 	}
@@ -130,10 +130,18 @@ func noRoom(err error) bool {
 // attempt repeats the first. point is the stage of the failpoints passed.
 func (b *broker) follow(ctx context.Context, cause events.Meta, source, point string, payloads []events.Payload) error {
 	streamed, announced, err := b.compose(ctx, cause, source, payloads)
-	if err == nil {
-		err = b.sendAll(ctx, point, streamed)
-	}
 	if err != nil {
+		for _, out := range streamed {
+			out.sent(err)
+		}
+		return err
+	}
+	return b.sendComposed(ctx, point, streamed, announced)
+}
+
+// sendComposed publishes what was composed: first what the streams must hold.
+func (b *broker) sendComposed(ctx context.Context, point string, streamed []outgoing, announced []*nats.Msg) error {
+	if err := b.sendAll(ctx, point, streamed); err != nil {
 		for _, out := range streamed {
 			out.sent(err) // a span that has ended stays as it is
 		}

@@ -111,12 +111,8 @@ func (b *bench) consumer(stream, name string, change ...func(*jetstream.Consumer
 	}
 }
 
-func pinned(c *jetstream.ConsumerConfig) {
-	c.PriorityPolicy, c.PriorityGroups, c.PinnedTTL = jetstream.PriorityPolicyPinned, []string{PinGroup}, 3*time.Second
-}
-
-// standard declares EPISODES with one consumer of all, TICKS, CANDIDATES, STORED,
-// DEADLETTER, TRIALS and BURIED.
+// standard declares EPISODES with one consumer of all, TICKS, CANDIDATES, STORED
+// and DEADLETTER.
 func (b *bench) standard(change ...func(*jetstream.ConsumerConfig)) {
 	b.tb.Helper()
 	b.stream("EPISODES", jetstream.LimitsPolicy, "palimpsest.episodes.*.*.*.*")
@@ -124,8 +120,6 @@ func (b *bench) standard(change ...func(*jetstream.ConsumerConfig)) {
 	b.stream("CANDIDATES", jetstream.LimitsPolicy, "palimpsest.candidates.>")
 	b.stream("STORED", jetstream.LimitsPolicy, "palimpsest.stored.>")
 	b.stream("DEADLETTER", jetstream.LimitsPolicy, "palimpsest.deadletter.>")
-	b.stream(TrialStream, jetstream.LimitsPolicy, "palimpsest.trials.*.*.*")
-	b.stream(BuriedStream, jetstream.LimitsPolicy, "palimpsest.buried.*.*.*")
 	b.consumer("EPISODES", "episodes", change...)
 	b.consumer("TICKS", "ticks")
 }
@@ -140,7 +134,7 @@ func (s service) Name() string    { return s.name }
 func (s service) Stages() []Stage { return s.stages }
 
 func quickConfig() Config {
-	return Config{RetryBase: time.Millisecond, RetryMax: 5 * time.Millisecond, DrainTimeout: 5 * time.Second, TrialRest: time.Millisecond}
+	return Config{RetryBase: time.Millisecond, RetryMax: 5 * time.Millisecond, DrainTimeout: 5 * time.Second}
 }
 
 func (b *bench) runtime(cfg Config, js jetstream.JetStream, conn *nats.Conn) *Runtime {

@@ -11,8 +11,7 @@ type Config struct {
 	// Concurrency is how many handlers of one stage run at a time. Default 64.
 	Concurrency int
 	// Hold is how many messages one stage takes from its consumer before the
-	// first of them is done. Default 2 × Concurrency. A pinned stage takes what
-	// its consumer's MaxAckPending allows: it is the only one that is served.
+	// first of them is done. Default 2 × Concurrency.
 	Hold int
 	// HandlerTimeout is the deadline of one call of a handler. Default 5 min.
 	HandlerTimeout time.Duration
@@ -29,15 +28,9 @@ type Config struct {
 	// through the stage: a dependency is down, and once it is back nothing may wait
 	// for long. Default 2 s, and at most RetryMax.
 	RetryOutage time.Duration
-	// MaxDeliveries is after how many failures of its own a message is buried,
-	// and after how many deliveries it is put on trial: run alone, and buried
-	// where three trials were begun and none answered. Default 20.
+	// MaxDeliveries is after how many failures of its own a message is buried, and
+	// after how many deliveries without an answer. Default 20.
 	MaxDeliveries int
-	// TrialRest is how long the process must have run before it begins a
-	// message's first trial; four times as long before each further one, so that
-	// a process that something else kills again and again buries nothing. Default
-	// 5 s.
-	TrialRest time.Duration
 	// UnknownGrace is how long a message of a kind that nobody knows waits for a
 	// newer version of the service. Default 1 h.
 	UnknownGrace time.Duration
@@ -73,7 +66,7 @@ func (c Config) WithDefaults() Config {
 		{&c.HandlerTimeout, 5 * time.Minute}, {&c.PublishTimeout, 10 * time.Second},
 		{&c.DrainTimeout, 20 * time.Second}, {&c.RetryBase, 100 * time.Millisecond},
 		{&c.RetryMax, 30 * time.Second}, {&c.UnknownGrace, time.Hour},
-		{&c.TrialRest, 5 * time.Second}, {&c.BacklogAge, time.Minute}, {&c.RetryOutage, 2 * time.Second},
+		{&c.BacklogAge, time.Minute}, {&c.RetryOutage, 2 * time.Second},
 	} {
 		if *d.field == 0 {
 			*d.field = d.value
@@ -106,7 +99,6 @@ func (c Config) Validate() error {
 	refuse(c.RetryBase < 0, "retry base: %v is negative", c.RetryBase)
 	refuse(c.RetryMax < c.RetryBase, "retry max: %v is less than retry base %v", c.RetryMax, c.RetryBase)
 	refuse(c.RetryOutage < 0, "retry outage: %v is negative", c.RetryOutage)
-	refuse(c.TrialRest < 0, "trial rest: %v is negative", c.TrialRest)
 	refuse(c.UnknownGrace < 0, "unknown grace: %v is negative", c.UnknownGrace)
 	refuse(c.Backlog < 1, "backlog: %d is less than 1", c.Backlog)
 	refuse(c.BacklogAge < 0, "backlog age: %v is negative", c.BacklogAge)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -143,14 +145,30 @@ func (l *Letters) Show(ctx context.Context, sequence uint64) (Letter, error) {
 
 // Drop deletes one letter and overwrites its bytes.
 func (l *Letters) Drop(ctx context.Context, sequence uint64) error {
-	stream, _, err := l.get(ctx, sequence)
-	if err != nil {
-		return err
+	stream, letter, err := l.get(ctx, sequence)
+	if err == nil {
+		err = l.settle(ctx, stream, letter)
 	}
-	if err := remove(ctx, stream, sequence); err != nil {
+	if err != nil {
 		return fmt.Errorf("pipeline: drop dead letter %d: %w", sequence, err)
 	}
 	return nil
+}
+
+// settle removes a letter that is done with. An episode that might be stored by
+// another attempt goes with it: whoever reads the stream again would store it in
+// the place that it did not get.
+func (l *Letters) settle(ctx context.Context, letters jetstream.Stream, letter Letter) error {
+	if slices.Contains(fickle, letter.Code) && strings.HasPrefix(letter.Subject, "palimpsest."+events.NounEpisodes+".") {
+		_, stands, err := l.original(ctx, letter)
+		if err == nil && stands {
+			err = l.broker.erase(ctx, letter.MessageBuried)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return remove(ctx, letters, letter.Sequence)
 }
 
 // remove deletes a letter, or says that somebody else just did.

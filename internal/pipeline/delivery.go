@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -12,11 +13,11 @@ import (
 // delivery is one message that a stage holds. The lanes' lock guards the fields
 // below msg.
 type delivery struct {
-	key string // messages of one key keep their order
-	seq uint64 // in the stream
+	key     string // messages of one key keep their order
+	project string
+	seq     uint64 // in the stream
 
 	msg        jetstream.Msg // newest delivery: its reply subject is the one to ack
-	number     uint64        // of that delivery in the consumer
 	deliveries int
 	retries    int // in place
 	// strikes: see attempt. failedAt is the stage's count of passed messages at
@@ -28,13 +29,14 @@ type delivery struct {
 	timer    *time.Timer
 	// alone: it does not go together with others. Whoever runs it sets it.
 	alone bool
+	// spaced: it was kept apart from what it was delivered with.
+	spaced bool
 }
 
 type state int
 
 const (
 	queued   state = iota
-	gated          // held, and not let through
 	running        // its handler runs
 	settling       // its handler has answered, and the broker is told
 	parked         // to be tried again when its timer fires
@@ -62,20 +64,25 @@ func newDelivery(msg jetstream.Msg) (*delivery, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pipeline: read metadata: %w", err)
 	}
-	return &delivery{
-		key: keyOf(msg.Subject()), seq: info.Sequence.Stream,
-		msg: msg, number: info.Sequence.Consumer, deliveries: int(info.NumDelivered),
-	}, nil
+	d := &delivery{seq: info.Sequence.Stream, msg: msg, deliveries: int(info.NumDelivered)}
+	d.project, d.key = keyOf(msg.Subject())
+	if n, err := strconv.Atoi(msg.Headers().Get(triesHeader)); err == nil {
+		d.retries = max(n, 0)
+	}
+	return d, nil
 }
 
-// keyOf is the fact scope that a subject names. A subject that names none is
-// its own key: the message will be buried.
-func keyOf(subject string) string {
+// triesHeader counts the attempts at the message that this one is a copy of.
+const triesHeader = "Palimpsest-Tries"
+
+// keyOf is the project and the fact scope that a subject names. A subject that
+// names none is its own key: the message will be buried.
+func keyOf(subject string) (project, key string) {
 	_, s, err := events.ParseSubject(subject)
 	if err != nil {
-		return subject
+		return "", subject
 	}
-	return s.Fact().String()
+	return s.Project, s.Fact().String()
 }
 
 // raw is the message as the envelope's decoder takes it.

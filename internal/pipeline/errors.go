@@ -31,6 +31,12 @@ func Rejectf(code, field, format string, args ...any) error {
 	return Reject(code, field, fmt.Errorf(format, args...))
 }
 
+// IsRefused reports whether a message whose handler returned err is buried.
+func IsRefused(err error) bool {
+	_, refused := refusal(err)
+	return refused
+}
+
 // IsReject reports whether err is permanent.
 func IsReject(err error) bool {
 	var r *rejected

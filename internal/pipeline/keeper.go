@@ -5,10 +5,12 @@ import (
 	"errors"
 	"log/slog"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.opentelemetry.io/otel/trace"
 
@@ -25,7 +27,6 @@ type keeper struct {
 	point   string // stage of the failpoints
 	binding *binding
 	lanes   *lanes
-	marks   marks
 	meter   *meter
 	log     *slog.Logger
 	// handlers ends when handlers must.
@@ -33,12 +34,8 @@ type keeper struct {
 }
 
 func newKeeper(rt *Runtime, service, stage string, b *binding, l *lanes) *keeper {
-	point := stage
-	if b.pinned { // partitions are alike
-		point = service
-	}
 	return &keeper{
-		rt: rt, service: service, source: sourceOf(service), point: point, binding: b, lanes: l,
+		rt: rt, service: service, source: sourceOf(service), point: stage, binding: b, lanes: l,
 		meter: rt.newMeter(service, stage, l.len), log: logger(rt.log, service, stage),
 	}
 }
@@ -120,7 +117,7 @@ func (k *keeper) conclude(ctx context.Context, d *delivery, c conclusion) next {
 		endProcess(c.span, Observation{Verdict: string(actDefer)}, v)
 		return next{park: true, delay: v.delay, deferred: true}
 	}
-	if k.handlers.Err() != nil && (v.action == actNak || v.action == actWait || v.code == events.CodePoison && c.attempt.handled) {
+	if k.handlers.Err() != nil && (v.action == actNak || v.action == actRenew || v.action == actWait || v.code == events.CodePoison && c.attempt.handled) {
 		v = verdict{action: actNak} // cancelled, not failed
 	}
 	var p *panicked
@@ -132,7 +129,7 @@ func (k *keeper) conclude(ctx context.Context, d *delivery, c conclusion) next {
 		if err != nil {
 			k.log.ErrorContext(ctx, "bury", "id", c.in.meta.ID, "sequence", c.raw.Sequence, "error", err)
 			delay := backoff(c.attempt.tries, k.rt.cfg.RetryBase, k.rt.cfg.RetryMax, 0.5)
-			v = k.rt.cfg.again(c.attempt, actNak, delay)
+			v = verdict{action: actNak, delay: delay}
 		}
 	}
 	c.seen.Verdict, c.seen.Code = string(v.action), v.code
@@ -148,6 +145,9 @@ func (k *keeper) conclude(ctx context.Context, d *delivery, c conclusion) next {
 	case actNak:
 		k.log.WarnContext(ctx, "give back", "id", c.in.meta.ID, "tries", c.attempt.tries, "delay", v.delay, "error", c.attempt.err)
 		k.nak(d, v.delay)
+	case actRenew:
+		k.log.WarnContext(ctx, "give back as a copy", "id", c.in.meta.ID, "deliveries", c.attempt.deliveries, "error", c.attempt.err)
+		k.renew(ctx, d, v.delay)
 	case actBury, actHandle, actDefer:
 	}
 	return next{}
@@ -183,6 +183,25 @@ func (k *keeper) nak(d *delivery, delay time.Duration) {
 	}
 }
 
+// renew puts a copy of the message behind all others and ends this one. Where the
+// process dies in between there are two, and the second finds the work done.
+func (k *keeper) renew(ctx context.Context, d *delivery, delay time.Duration) {
+	msg, _, tries := k.lanes.latest(d)
+	again := &nats.Msg{Subject: msg.Subject(), Header: make(nats.Header, len(msg.Headers())), Data: msg.Data()}
+	for name, values := range msg.Headers() {
+		again.Header[name] = values
+	}
+	// The stream remembers the id of the first.
+	again.Header.Set(jetstream.MsgIDHeader, events.HashID(k.binding.streamID, strconv.FormatUint(d.seq, 10), "again"))
+	again.Header.Set(triesHeader, strconv.Itoa(tries))
+	if _, err := k.rt.broker.send(context.WithoutCancel(ctx), outgoing{msg: again}); err != nil {
+		k.log.Warn("give back as a copy", "sequence", d.seq, "error", err)
+		k.nak(d, delay)
+		return
+	}
+	k.ack(d)
+}
+
 func (k *keeper) giveBack(ds []*delivery) {
 	for _, d := range ds {
 		k.nak(d, 0)
@@ -206,9 +225,6 @@ func (k *keeper) bury(ctx context.Context, d *delivery, c conclusion) error {
 			}
 			failpoint.Reach(k.point, failpoint.Replaced)
 		}
-	}
-	if err := k.markBuried(ctx, c); err != nil {
-		return err
 	}
 	k.log.WarnContext(ctx, "buried", "id", c.in.meta.ID, "stream", c.raw.Stream, "sequence", c.raw.Sequence,
 		"code", c.verdict.code, "field", c.verdict.field, "reason", l.Reason)

@@ -13,9 +13,10 @@ import (
 // exist only while there is work.
 type lanes struct {
 	limit int
-	// ordered: a message that is to be retried blocks its key. Otherwise its
-	// successors go first.
-	ordered bool
+	// parkedMost bounds the messages of one project that wait here to be tried
+	// again. What is beyond goes back to the stream, so that the trouble of one
+	// project takes no slot of another.
+	parkedMost int
 	// run handles a message and says how to go on.
 	run func(*delivery) next
 	// runs, where set, handles messages of one key together and says how many of
@@ -30,20 +31,19 @@ type lanes struct {
 
 	mu      sync.Mutex
 	held    map[uint64]*delivery
-	settled uint64 // messages that were held and are done with
 	byKey   map[string]*lane
 	ready   []*lane // those with a message to run, none of it running
 	workers int
-	quarantine
-	parking bool // a message may be parked
-	closed  bool // draining: nothing is retried here any more
+	active  int            // messages being run
+	parked  map[string]int // by project
+	closed  bool           // draining: nothing is retried here any more
 	workerG sync.WaitGroup
 }
 
 type lane struct {
 	key   string
 	queue []*delivery
-	busy  bool // in ready or running or blocked by a parked head
+	busy  bool // in ready or running
 }
 
 // next is how to go on with a message that was run.
@@ -55,10 +55,10 @@ type next struct {
 	deferred bool
 }
 
-func newLanes(limit int, ordered bool, passed *atomic.Uint64, run func(*delivery) next) *lanes {
+func newLanes(limit int, passed *atomic.Uint64, run func(*delivery) next) *lanes {
 	return &lanes{
-		limit: limit, ordered: ordered, passed: passed, run: run, changed: make(chan struct{}, 1),
-		held: make(map[uint64]*delivery), byKey: make(map[string]*lane),
+		limit: limit, parkedMost: max(1, limit/4), passed: passed, run: run, changed: make(chan struct{}, 1),
+		held: make(map[uint64]*delivery), byKey: make(map[string]*lane), parked: make(map[string]int),
 	}
 }
 
@@ -69,7 +69,7 @@ func (l *lanes) hold(d *delivery, as state) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if known, ok := l.held[d.seq]; ok {
-		known.msg, known.number, known.deliveries = d.msg, d.number, d.deliveries
+		known.msg, known.deliveries = d.msg, d.deliveries
 		return false
 	}
 	l.held[d.seq], d.state = d, as
@@ -145,9 +145,6 @@ func (l *lanes) settle(q *lane, d *delivery, n next) {
 			d.retries++
 		}
 		l.park(d, n.delay)
-		if l.ordered {
-			return // q stays busy until the timer fires
-		}
 	} else {
 		l.letGo(d)
 	}
@@ -167,7 +164,6 @@ func (l *lanes) proceed(q *lane) {
 func (l *lanes) letGo(d *delivery) {
 	if l.held[d.seq] == d {
 		delete(l.held, d.seq)
-		l.settled++
 	}
 	l.signal()
 }
@@ -179,8 +175,37 @@ func (l *lanes) signal() {
 	}
 }
 
+// pick takes a lane to run the head of, nil where none is ready. Lanes that were
+// emptied by a release are dropped.
+func (l *lanes) pick() *lane {
+	for len(l.ready) > 0 {
+		q := l.ready[0]
+		l.ready[0] = nil
+		if l.ready = l.ready[1:]; len(q.queue) > 0 {
+			l.active++
+			return q
+		}
+		delete(l.byKey, q.key)
+	}
+	return nil
+}
+
+// leave ends what pick began.
+func (l *lanes) leave() {
+	l.active--
+	l.signal()
+}
+
+// mayPark reports whether the project of d may keep another message here.
+func (l *lanes) mayPark(d *delivery) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.parked[d.project] < l.parkedMost
+}
+
 func (l *lanes) park(d *delivery, delay time.Duration) {
-	d.state, l.parking = parked, true
+	d.state = parked
+	l.parked[d.project]++
 	if l.closed {
 		l.signal() // the drain takes it
 	}
@@ -197,24 +222,26 @@ func (l *lanes) unpark(d *delivery) {
 		return
 	}
 	d.timer.Stop()
-	if q := l.byKey[d.key]; q != nil && l.ordered {
-		q.busy = false
-	}
+	l.unparked(d)
 	l.push(d, true)
+}
+
+func (l *lanes) unparked(d *delivery) {
+	if l.parked[d.project]--; l.parked[d.project] <= 0 {
+		delete(l.parked, d.project)
+	}
 }
 
 // unparkAll retries at once what nothing but an outage kept: something got
 // through, so whatever was down is up.
 func (l *lanes) unparkAll() {
-	if !l.parking { // whatever gets through asks
+	if len(l.parked) == 0 { // whatever gets through asks
 		return
 	}
-	l.parking = false
 	for _, d := range l.held {
 		if d.state == parked && d.strikes == 1 {
 			l.unpark(d)
 		}
-		l.parking = l.parking || d.state == parked
 	}
 }
 
@@ -242,23 +269,6 @@ func (l *lanes) idle() bool {
 	return len(l.held) == 0 && l.active == 0
 }
 
-// census is what a stage holds at one moment.
-type census struct {
-	held     int
-	settled  uint64 // so far
-	settling bool   // the broker is being told of some of it
-}
-
-func (l *lanes) census() census {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	c := census{held: len(l.held), settled: l.settled}
-	for _, d := range l.held {
-		c.settling = c.settling || d.state == settling
-	}
-	return c
-}
-
 // each calls f for every held message with what it needs to keep it.
 func (l *lanes) each(f func(d *delivery)) {
 	l.mu.Lock()
@@ -268,51 +278,25 @@ func (l *lanes) each(f func(d *delivery)) {
 	}
 }
 
-// release lets go of all held messages that keep does not want and returns
-// them, in order with those that a parked one among them holds back. A running
-// message is let go of too where keep says so; its handler goes on, and its
-// answer no longer matters.
+// release lets go of all held messages that keep does not want and returns them.
+// A running message is let go of too where keep says so; its handler goes on, and
+// its answer no longer matters.
 func (l *lanes) release(keep func(*delivery) bool) []*delivery {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.letGoOf(keep)
-}
-
-// forsake lets go of everything and returns what no handler has under way. What
-// one has is not kept alive any more.
-func (l *lanes) forsake() []*delivery {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	given := l.letGoOf((*delivery).busy)
-	clear(l.held)
-	return given
-}
-
-func (l *lanes) letGoOf(keep func(*delivery) bool) []*delivery {
 	var out []*delivery
-	blocked := make(map[string]bool)
 	for _, d := range l.held {
-		if l.ordered && d.state == parked && !keep(d) {
-			blocked[d.key] = true
-		}
-	}
-	for _, d := range l.held {
-		if keep(d) && !blocked[d.key] {
+		if keep(d) {
 			continue
 		}
 		if d.timer != nil {
 			d.timer.Stop()
 		}
+		if d.state == parked {
+			l.unparked(d)
+		}
 		if q := l.byKey[d.key]; q != nil {
 			q.remove(d)
-			if d.state == parked && l.ordered {
-				q.busy = false
-				if len(q.queue) > 0 {
-					l.makeReady(q)
-				} else {
-					delete(l.byKey, q.key)
-				}
-			}
 		}
 		delete(l.held, d.seq)
 		out = append(out, d)

@@ -1,8 +1,6 @@
 package pipeline
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"strconv"
 	"strings"
@@ -29,13 +27,12 @@ func letterID(stream string, sequence uint64, service string) string {
 
 // newLetter writes the dead letter of a message.
 func newLetter(service string, c conclusion, now time.Time) events.MessageBuried {
-	sum := sha256.Sum256(c.raw.Body)
 	l := events.MessageBuried{
 		Scope: c.in.meta.Scope, Service: service,
 		Stream: c.raw.Stream, Sequence: c.raw.Sequence, Subject: text(c.raw.Subject), MessageKind: c.in.meta.Kind,
 		Code: c.verdict.code, Field: text(c.verdict.field), Reason: text(c.verdict.reason),
 		Causes: causes(c.attempt.err), Attempts: c.attempt.tries, Headers: clipHeaders(c.raw.Header),
-		Data: c.raw.Body, Size: len(c.raw.Body), SHA256: hex.EncodeToString(sum[:]), BuriedAt: now,
+		Data: c.raw.Body, Size: len(c.raw.Body), SHA256: hashOf(c.raw.Body), BuriedAt: now,
 	}
 	if l.Code == "" {
 		l.Code = events.CodeInvalidField

@@ -8,6 +8,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(logEnv) != "" {
+		logChild() // does not return
+	}
 	if os.Getenv(crashEnv) != "" {
 		crashChild() // does not return
 	}

@@ -62,8 +62,7 @@ func (rt *Runtime) Progress(ctx context.Context) ([]Progress, error) {
 }
 
 // progress counts the messages held here and those that the consumer has for any
-// replica. A pinned consumer serves one replica at a time, so the progress of its
-// acknowledgement floor counts for each of them.
+// replica.
 func (k *keeper) progress(ctx context.Context) (Progress, error) {
 	p := Progress{Service: k.service, Stage: k.meter.snapshot().Stage}
 	info, err := k.binding.consumer.Info(ctx)
@@ -83,9 +82,6 @@ func (k *keeper) progress(ctx context.Context) (Progress, error) {
 	})
 	did := k.meter.snapshot()
 	p.Passed = did.Handled + did.Buried
-	if k.binding.pinned {
-		p.Passed += info.AckFloor.Stream
-	}
 	return p, nil
 }
 

@@ -3,8 +3,6 @@ package pipeline
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,7 +42,7 @@ func (l *Letters) Retry(ctx context.Context, sequence uint64) error {
 	if ack.Duplicate && plain(msg.Header) { // else it is the retry of another caller
 		return fmt.Errorf("pipeline: retry dead letter %d: %w", sequence, ErrRemembered)
 	}
-	if err := remove(ctx, stream, sequence); err != nil && !errors.Is(err, ErrNoLetter) {
+	if err := l.settle(ctx, stream, letter); err != nil && !errors.Is(err, ErrNoLetter) {
 		return fmt.Errorf("pipeline: drop dead letter %d after its retry: %w", sequence, err)
 	}
 	return nil
@@ -95,8 +93,7 @@ func (l *Letters) original(ctx context.Context, letter Letter) (body []byte, sta
 	if err != nil {
 		return nil, false, err
 	}
-	sum := sha256.Sum256(msg.Data)
-	return msg.Data, hex.EncodeToString(sum[:]) == letter.SHA256, nil
+	return msg.Data, hashOf(msg.Data) == letter.SHA256, nil
 }
 
 // unfit marks what is wrong with the message itself.

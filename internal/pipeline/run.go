@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/failpoint"
+	"palimpsest/pkg/events"
 )
 
 // maxRun is how many messages of one key are handled together: enough that
@@ -81,7 +82,12 @@ func (w *worker) workRun(run []*delivery) (passed int) {
 	}
 	run = run[:len(in)]
 	began := time.Now()
-	ctx, spans := w.rt.tracing.run(w.handlers, w.keeper, in)
+	metas, sizes := make([]*events.Meta, len(in)), make([]int, len(in))
+	for i := range in {
+		metas[i], sizes[i] = &in[i].meta, len(in[i].data)
+	}
+	ctxs, spans := w.rt.tracing.run(w.handlers, w.spot(), metas, sizes)
+	ctx := ctxs[len(ctxs)-1]
 	err := w.handleRun(ctx, route, in)
 	took := time.Since(began)
 	if err != nil {

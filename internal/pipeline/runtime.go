@@ -31,6 +31,8 @@ type Deps struct {
 	Tracer trace.Tracer
 	// Observer may be nil.
 	Observer Observer
+	// Inbox is what callers add episodes to; nil where none do.
+	Inbox *Inbox
 }
 
 // Runtime runs services over the broker's streams.
@@ -44,13 +46,13 @@ type Runtime struct {
 	seen    Observer
 	broker  *broker
 	callers jetstream.JetStream
-	court   *court
 
 	mu       sync.Mutex
 	meters   []*meter
 	bindings []*binding
 	// advancing are the stages that can tell how far they are.
 	advancing []advancing
+	logs      []*logGroup
 	passed    map[string]*atomic.Uint64
 }
 
@@ -77,10 +79,9 @@ func New(cfg Config, deps Deps) (*Runtime, error) {
 		tracing: tracing{deps.Tracer}, seen: deps.Observer, passed: make(map[string]*atomic.Uint64),
 		broker: &broker{
 			js: deps.JS, conn: deps.Conn, now: deps.Now, timeout: cfg.PublishTimeout, tracing: tracing{deps.Tracer},
-			admission: &admission{js: deps.JS, now: deps.Now, most: cfg.Backlog, age: cfg.BacklogAge},
+			admission: &admission{js: deps.JS, inbox: deps.Inbox, now: deps.Now, most: uint64(cfg.Backlog), age: cfg.BacklogAge},
 		},
 		callers: deps.Callers,
-		court:   newCourt(cfg, deps.JS),
 	}, nil
 }
 
@@ -116,16 +117,11 @@ func (rt *Runtime) newMeter(service, stage string, held func() int) *meter {
 	return m
 }
 
-// passedBy is the counter of messages that got through. The partitions of a
-// service share one: they depend on the same, and what passes in one shows that
-// a failure in another is not an outage.
+// passedBy is the counter of messages that got through a consumer.
 func (rt *Runtime) passedBy(service string, b *binding) *atomic.Uint64 {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
 	key := service + "/" + b.name
-	if b.pinned {
-		key = service
-	}
 	if rt.passed[key] == nil {
 		rt.passed[key] = new(atomic.Uint64)
 	}
@@ -231,6 +227,13 @@ func (rt *Runtime) bind(ctx context.Context, dir directory, service string, stag
 	if stage.clock != nil {
 		return newTicker(rt, service, stage), nil
 	}
+	if stage.log != nil {
+		g := newLogGroup(rt, service, stage)
+		rt.mu.Lock()
+		rt.logs = append(rt.logs, g)
+		rt.mu.Unlock()
+		return g, nil
+	}
 	b, err := dir.bind(ctx, stage.consumer)
 	if err != nil {
 		return nil, err
@@ -238,11 +241,8 @@ func (rt *Runtime) bind(ctx context.Context, dir directory, service string, stag
 	rt.mu.Lock()
 	rt.bindings = append(rt.bindings, b)
 	rt.mu.Unlock()
-	switch {
-	case stage.batch == nil:
+	if stage.batch == nil {
 		return newWorker(rt, service, stage, b), nil
-	case b.pinned:
-		return nil, fmt.Errorf("pipeline: consumer %s: is pinned, and batches do not pass its gate", b.name)
 	}
 	return newBatcher(rt, service, stage, b), nil
 }

@@ -10,10 +10,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// pinnedBatch is how many messages one pull request of a pinned consumer asks
-// for.
-const pinnedBatch = 512
-
 const (
 	// lull is how long a delivery must have been quiet before a stopped stage
 	// gives up a pull request: what arrives after it did is redelivered only
@@ -39,11 +35,6 @@ type source struct {
 	want func(stop context.Context) int
 	// accept takes a message and must not block.
 	accept func(jetstream.Msg)
-	// lost is told that the pin moved, doubt that a request ended without the
-	// broker's word: what it sent last may not have been received.
-	lost, doubt func()
-	// idle runs every gatePoll, between messages, while it returns true.
-	idle func(context.Context) bool
 }
 
 // run fetches until stop is done.
@@ -54,12 +45,7 @@ func (s *source) run(stop context.Context) {
 			return
 		}
 		err := s.fetch(stop, n)
-		switch {
-		case err == nil || stop.Err() != nil:
-			continue
-		case errors.Is(err, jetstream.ErrPinIDMismatch):
-			s.log.Info("pin moved", "consumer", s.binding.name)
-			s.lost()
+		if err == nil || stop.Err() != nil {
 			continue
 		}
 		s.log.Warn("fetch", "consumer", s.binding.name, "error", err)
@@ -80,21 +66,12 @@ func (s *source) fetchFor(stop context.Context, n int, expiry time.Duration) err
 	defer cancel()
 	// The broker is told 90 % of the deadline as the request's expiry.
 	ctx = patient{Context: ctx, deadline: time.Now().Add(expiry * 10 / 9)}
-	opts := []jetstream.FetchOpt{jetstream.FetchContext(ctx)}
-	if s.binding.pinned {
-		opts = append(opts, jetstream.FetchPriorityGroup(PinGroup))
-	}
-	began := time.Now()
-	batch, err := s.binding.consumer.Fetch(n, opts...)
+	batch, err := s.binding.consumer.Fetch(n, jetstream.FetchContext(ctx))
 	if err != nil {
-		s.doubt()
 		return err
 	}
 	s.take(stop, batch.Messages(), cancel)
-	// The client ends a request by itself, too, and does not always say so.
-	if err = batch.Error(); err != nil || time.Since(began) > expiry+late-lull {
-		s.doubt()
-	}
+	err = batch.Error()
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, nats.ErrTimeout) {
 		return nil
 	}
@@ -113,10 +90,7 @@ func (p patient) Deadline() (time.Time, bool) { return p.deadline, true }
 // take accepts messages until the request has ended. Once stop is done it gives
 // the request up as soon as nothing more seems to be on its way.
 func (s *source) take(stop context.Context, messages <-chan jetstream.Msg, giveUp func()) {
-	stopped, quiet, poll := stop.Done(), (<-chan time.Time)(nil), (<-chan time.Time)(nil)
-	if s.idle(stop) {
-		poll = time.After(gatePoll)
-	}
+	stopped, quiet := stop.Done(), (<-chan time.Time)(nil)
 	for {
 		select {
 		case msg, ok := <-messages:
@@ -127,14 +101,6 @@ func (s *source) take(stop context.Context, messages <-chan jetstream.Msg, giveU
 			if quiet != nil {
 				quiet = time.After(lull)
 			}
-			if poll == nil {
-				poll = s.soon()
-			}
-		case <-poll:
-			poll = nil
-			if s.idle(stop) {
-				poll = time.After(gatePoll)
-			}
 		case <-stopped:
 			stopped, quiet = nil, time.After(lull)
 		case <-quiet:
@@ -142,12 +108,4 @@ func (s *source) take(stop context.Context, messages <-chan jetstream.Msg, giveU
 			giveUp()
 		}
 	}
-}
-
-// soon polls the gate, where there is one.
-func (s *source) soon() <-chan time.Time {
-	if !s.binding.pinned {
-		return nil
-	}
-	return time.After(gatePoll)
 }

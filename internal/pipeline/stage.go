@@ -34,13 +34,15 @@ type Service interface {
 	Stages() []Stage
 }
 
-// Stage is one loop of a service: made by [Consume], [ConsumeBatch] or [Clock].
+// Stage is one loop of a service: made by [Consume], [ConsumeBatch],
+// [ReadLog] or [Clock].
 type Stage struct {
 	name     string
 	consumer string // durable consumer, as the topology declares it
 	routes   []Route
 	batch    *batchRoute
 	clock    *clock
+	log      *Log
 }
 
 // Route binds a kind of message to its handler; made by [On] or [OnRun].
@@ -113,6 +115,13 @@ func (s Stage) Handle(ctx context.Context, raw events.Raw) ([]events.Payload, er
 	meta, data, err := events.Decode(raw)
 	if err != nil {
 		return nil, err
+	}
+	if s.log != nil {
+		e := NewEntry(raw)
+		if err := s.log.Handle(ctx, []*Entry{e}); err != nil {
+			return nil, err
+		}
+		return e.Out, e.Err
 	}
 	for _, r := range s.routes {
 		if r.kind == meta.Kind {

@@ -75,20 +75,24 @@ func MessageAttributes(operation string, meta events.Meta) []attribute.KeyValue 
 // destination is the part of a kind's subjects that names nobody.
 func destination(k events.Kind) string { return "palimpsest." + k.Noun() }
 
-// process begins the span of an attempt at a message; nil where nothing is
-// traced. From then on meta carries the span.
-func (t tracing) process(ctx context.Context, k *keeper, m *decoded) (context.Context, trace.Span) {
+// spot is where a message is handled: the stage, and those that share its messages.
+type spot struct{ point, group string }
+
+func (k *keeper) spot() spot { return spot{point: k.point, group: k.binding.name} }
+
+// process begins the span of an attempt at a message of size bytes; nil where
+// nothing is traced. From then on meta carries the span.
+func (t tracing) process(ctx context.Context, at spot, meta *events.Meta, size int) (context.Context, trace.Span) {
 	if t.tracer == nil {
 		return ctx, nil
 	}
-	meta := &m.meta
 	parent := contextOf(meta.Traceparent, meta.Tracestate)
-	ctx, span := t.tracer.Start(trace.ContextWithRemoteSpanContext(ctx, parent), "process "+k.point, trace.WithSpanKind(trace.SpanKindConsumer))
+	ctx, span := t.tracer.Start(trace.ContextWithRemoteSpanContext(ctx, parent), "process "+at.point, trace.WithSpanKind(trace.SpanKindConsumer))
 	if span.IsRecording() {
 		span.SetAttributes(MessageAttributes("process", *meta)...)
 		span.SetAttributes(
-			semconv.MessagingOperationTypeProcess, semconv.MessagingConsumerGroupName(k.binding.name),
-			semconv.MessagingMessageBodySize(len(m.data)), attribute.Int("palimpsest.tries", meta.Delivery),
+			semconv.MessagingOperationTypeProcess, semconv.MessagingConsumerGroupName(at.group),
+			semconv.MessagingMessageBodySize(size), attribute.Int("palimpsest.tries", meta.Delivery),
 			attribute.Int64("palimpsest.sequence", int64(meta.Sequence)),
 		)
 	}
@@ -193,21 +197,24 @@ func addLetter(span trace.Span, code string) {
 
 // run begins a span for each message of a run, in the trace of each. The last
 // one's is that of the handler, and links to the others.
-func (t tracing) run(ctx context.Context, k *keeper, in []decoded) (context.Context, []trace.Span) {
+func (t tracing) run(ctx context.Context, at spot, in []*events.Meta, sizes []int) ([]context.Context, []trace.Span) {
+	ctxs := make([]context.Context, len(in))
 	if t.tracer == nil {
-		return ctx, nil
+		for i := range ctxs {
+			ctxs[i] = ctx
+		}
+		return ctxs, nil
 	}
 	spans := make([]trace.Span, len(in))
-	var of context.Context
-	for i := range in {
-		of, spans[i] = t.process(ctx, k, &in[i])
+	for i, meta := range in {
+		ctxs[i], spans[i] = t.process(ctx, at, meta, sizes[i])
 		spans[i].SetAttributes(semconv.MessagingBatchMessageCount(len(in)))
 	}
 	last := len(in) - 1
-	for _, span := range spans[:last] {
-		spans[last].AddLink(trace.Link{SpanContext: span.SpanContext()})
+	for i := range last {
+		spans[last].AddLink(trace.Link{SpanContext: spans[i].SpanContext()})
 	}
-	return of, spans
+	return ctxs, spans
 }
 
 // endRun ends the spans of a run that got one verdict.

@@ -15,8 +15,9 @@ const (
 	actHandle action = "handle" // not judged yet: give it to the handler
 	actAck    action = "ack"
 	actNak    action = "nak"   // give it back: the delivery counts
+	actRenew  action = "renew" // give it back as a copy, whose deliveries count from 1
 	actWait   action = "wait"  // keep it and try again: the delivery does not count
-	actDefer  action = "defer" // keep it until its trial may begin: this was no attempt
+	actDefer  action = "defer" // keep it for a while: this was no attempt
 	actBury   action = "bury"
 )
 
@@ -34,14 +35,10 @@ type attempt struct {
 	// not explain: panics, and those since whose predecessor something else got
 	// through.
 	strikes int
-	// trials were begun and not answered, the one under way (onTrial) included.
-	// They are known only of what was delivered more than MaxDeliveries times.
-	trials  int
-	onTrial bool
-	// uptime of the process; known where trials is.
-	uptime time.Duration
-	// ordered: nothing of the same key may overtake the message.
-	ordered bool
+	// queue: the message is of a work queue, which takes it back as a copy.
+	queue bool
+	// full: its project may keep no further message of the queue here.
+	full bool
 }
 
 // verdict is what to do. Code, field and reason tell why it is buried.
@@ -67,25 +64,24 @@ func crashed(err error) bool {
 // judge is the only place where the fate of a message is decided. jitter is a
 // random number in [0, 1).
 //
-// An error that may pass is retried, in place, for as long as it lasts: while
-// nothing gets through the stage, a dependency is down, and an outage must cost
-// no message however long it is. Failures count only while others get through;
+// An error that may pass is retried for as long as it lasts: while nothing gets
+// through the stage, a dependency is down, and an outage must cost no message
+// however long it is. A bounded number of messages of each project is retried in
+// place; the others go back to the stream, as a copy before they are delivered
+// suspiciously often. Failures count only while others get through;
 // after MaxDeliveries of them the message is buried. A panic is always the
-// message's own fault, and is given back. What a handler postpones is given back
-// as well, and is no failure.
+// message's own fault. What a handler postpones waits as well, and is no failure.
 //
-// A message may also kill the process. That shows in the broker's count, which
-// is why that is judged before the handler runs. But the count alone buries
-// nothing, since it grows for all that a dying process held: it only leads to a
-// trial.
+// A message that kills the process leaves no error behind, only deliveries without
+// an answer: after MaxDeliveries it is buried before its handler runs.
 func (c Config) judge(a attempt, jitter float64) verdict {
 	refused, isRefused := refusal(a.err)
 	switch {
 	case isRefused && refused.code == events.CodeUnknownKind:
 		if a.age < c.UnknownGrace {
 			// Up to 10 min apart, so that the whole grace spends fewer deliveries
-			// than lead to a trial.
-			return c.again(a, actNak, backoff(a.tries, c.RetryBase, max(c.RetryMax, unknownRetryMax(c)), jitter))
+			// than make a poison message.
+			return verdict{action: actNak, delay: backoff(a.tries, c.RetryBase, max(c.RetryMax, unknownRetryMax(c)), jitter)}
 		}
 		return refused
 	case isRefused:
@@ -95,42 +91,29 @@ func (c Config) judge(a attempt, jitter float64) verdict {
 	case a.err == nil && a.deliveries <= c.MaxDeliveries:
 		return verdict{action: actHandle}
 	case a.err == nil:
-		return c.try(a)
+		return poison("delivered %d times without an answer", a.deliveries-1)
 	}
 	if after, ok := Postponed(a.err); ok {
-		return c.again(a, actNak, backoff(1, after, after, jitter))
+		v := verdict{action: actWait, delay: backoff(1, after, after, jitter)}
+		switch {
+		case a.queue && a.deliveries >= c.suspectAfter():
+			v.action = actRenew
+		case a.queue:
+			v.action = actNak
+		}
+		return v
 	}
 	// What others' faults explain does not make the pause longer.
 	delay := max(c.outage(a.tries, jitter), backoff(a.strikes, c.RetryBase, c.RetryMax, jitter))
-	switch isPanic := crashed(a.err); {
-	case a.strikes >= c.MaxDeliveries, isPanic && a.trials >= maxTrials:
+	switch {
+	case a.strikes >= c.MaxDeliveries:
 		return poison("failed %d times, at last with: %v", a.tries, a.err)
-	case isPanic:
-		return c.again(a, actNak, delay)
+	case a.full && a.deliveries >= c.suspectAfter():
+		return verdict{action: actRenew, delay: delay}
+	case a.full:
+		return verdict{action: actNak, delay: delay}
 	}
 	return verdict{action: actWait, delay: delay}
-}
-
-// try judges whether a message that was delivered too often may be handled. The
-// process must have lived for a while, longer for each further trial: while
-// something else kills it again and again, its death says nothing about the
-// message, which may be a slow one, and under way whenever the process dies.
-func (c Config) try(a attempt) verdict {
-	if a.trials >= maxTrials {
-		return poison("delivered %d times, and handled alone %d times, without an answer", a.deliveries-1, a.trials)
-	}
-	if left := c.TrialRest<<(2*a.trials) - a.uptime; left > 0 {
-		return verdict{action: actDefer, delay: left}
-	}
-	return verdict{action: actHandle}
-}
-
-// again gives a message back, unless that would let its successors overtake it.
-func (Config) again(a attempt, act action, delay time.Duration) verdict {
-	if a.ordered {
-		act = actWait
-	}
-	return verdict{action: act, delay: delay}
 }
 
 func unknownRetryMax(c Config) time.Duration { return c.UnknownGrace / 6 }

@@ -22,19 +22,7 @@ func TestJudge(t *testing.T) {
 	}{
 		"new":                             {attempt{deliveries: 1, tries: 1}, actHandle, ""},
 		"last delivery":                   {attempt{deliveries: 20, tries: 20}, actHandle, ""},
-		"held by dying processes":         {attempt{deliveries: 21, tries: 21, uptime: 5 * time.Second}, actHandle, ""},
-		"held by very many":               {attempt{deliveries: 9000, tries: 9000, uptime: time.Hour}, actHandle, ""},
-		"young process":                   {attempt{deliveries: 21, tries: 21, uptime: 5*time.Second - 1}, actDefer, ""},
-		"young process, no suspicion":     {attempt{deliveries: 20, tries: 20}, actHandle, ""},
-		"second trial, young process":     {attempt{deliveries: 22, tries: 22, trials: 1, uptime: 20*time.Second - 1}, actDefer, ""},
-		"second trial":                    {attempt{deliveries: 22, tries: 22, trials: 1, uptime: 20 * time.Second}, actHandle, ""},
-		"last trial, young process":       {attempt{deliveries: 23, tries: 23, trials: 2, uptime: 80*time.Second - 1}, actDefer, ""},
-		"last trial":                      {attempt{deliveries: 23, tries: 23, trials: 2, uptime: 80 * time.Second}, actHandle, ""},
-		"kills the process":               {attempt{deliveries: 24, tries: 24, trials: 3}, actBury, events.CodePoison},
-		"kills the process, pinned":       {attempt{deliveries: 24, tries: 24, trials: 3, ordered: true}, actBury, events.CodePoison},
-		"answered on trial":               {attempt{handled: true, deliveries: 23, tries: 23, trials: 3, onTrial: true}, actAck, ""},
-		"fails on trial":                  {attempt{handled: true, err: plain, deliveries: 23, tries: 23, trials: 3, onTrial: true, strikes: 1}, actWait, ""},
-		"trials cannot be counted":        {attempt{err: plain, deliveries: 21, tries: 21, uptime: time.Hour}, actWait, ""},
+		"kills the process":               {attempt{deliveries: 21, tries: 21}, actBury, events.CodePoison},
 		"handled":                         {attempt{handled: true, deliveries: 1, tries: 1}, actAck, ""},
 		"handled at last":                 {attempt{handled: true, deliveries: 20, tries: 90}, actAck, ""},
 		"undecodable":                     {attempt{err: field, deliveries: 1, tries: 1}, actBury, events.CodeInvalidField},
@@ -43,54 +31,28 @@ func TestJudge(t *testing.T) {
 		"reject wins over unknown":        {attempt{handled: true, err: Reject("x", "f", unknown), deliveries: 1, tries: 1}, actBury, "x"},
 		"outage":                          {attempt{handled: true, err: plain, deliveries: 1, tries: 1, strikes: 1}, actWait, ""},
 		"long outage":                     {attempt{handled: true, err: plain, deliveries: 1, tries: 900, strikes: 19}, actWait, ""},
+		"outage, its project is full":     {attempt{handled: true, err: plain, deliveries: 4, tries: 4, strikes: 1, queue: true, full: true}, actNak, ""},
+		"given back in a long outage":     {attempt{handled: true, err: plain, deliveries: 5, tries: 11, strikes: 1, queue: true, full: true}, actRenew, ""},
+		"fails at its last delivery":      {attempt{handled: true, err: plain, deliveries: 20, tries: 20, strikes: 1, queue: true, full: true}, actRenew, ""},
 		"own fault too often":             {attempt{handled: true, err: plain, deliveries: 1, tries: 20, strikes: 20}, actBury, events.CodePoison},
-		"postponed":                       {attempt{handled: true, err: Later(time.Second, plain), deliveries: 1, tries: 1}, actNak, ""},
-		"postponed for the 500th time":    {attempt{handled: true, err: Later(time.Second, plain), deliveries: 500, tries: 500, strikes: 19}, actNak, ""},
-		"panic":                           {attempt{handled: true, err: &panicked{}, deliveries: 1, tries: 1, strikes: 1}, actNak, ""},
-		"panic, pinned":                   {attempt{handled: true, err: &panicked{}, deliveries: 1, tries: 1, strikes: 1, ordered: true}, actWait, ""},
-		"panic after many deliveries":     {attempt{handled: true, err: &panicked{}, deliveries: 60, tries: 60, strikes: 1, trials: 2, onTrial: true}, actNak, ""},
-		"panic after a long outage":       {attempt{handled: true, err: &panicked{}, deliveries: 1, tries: 900, strikes: 2, ordered: true}, actWait, ""},
-		"panic too often":                 {attempt{handled: true, err: &panicked{}, deliveries: 1, tries: 20, strikes: 20, ordered: true}, actBury, events.CodePoison},
-		"panic on every trial":            {attempt{handled: true, err: &panicked{}, deliveries: 23, tries: 23, strikes: 1, trials: 3, onTrial: true}, actBury, events.CodePoison},
+		"postponed, of no queue":          {attempt{handled: true, err: Later(time.Second, plain), deliveries: 5, tries: 500}, actWait, ""},
+		"panic":                           {attempt{handled: true, err: &panicked{}, deliveries: 1, tries: 1, strikes: 1}, actWait, ""},
+		"panic after a long outage":       {attempt{handled: true, err: &panicked{}, deliveries: 1, tries: 900, strikes: 2}, actWait, ""},
+		"panic too often":                 {attempt{handled: true, err: &panicked{}, deliveries: 1, tries: 20, strikes: 20}, actBury, events.CodePoison},
+		"postponed":                       {attempt{handled: true, err: Later(time.Second, plain), deliveries: 1, tries: 1, queue: true}, actNak, ""},
+		"postponed for the 5th time":      {attempt{handled: true, err: Later(time.Second, plain), deliveries: 5, tries: 500, strikes: 19, queue: true}, actRenew, ""},
 		"unknown kind, young":             {attempt{err: unknown, deliveries: 1, tries: 1, age: time.Hour - 1}, actNak, ""},
 		"unknown kind, young, many tries": {attempt{err: unknown, deliveries: 30, tries: 30, age: time.Minute}, actNak, ""},
-		"unknown kind, young, pinned":     {attempt{err: unknown, deliveries: 1, tries: 1, age: time.Minute, ordered: true}, actWait, ""},
 		"unknown kind, old":               {attempt{err: unknown, deliveries: 1, tries: 1, age: time.Hour}, actBury, events.CodeUnknownKind},
 	} {
 		got := Config{}.WithDefaults().judge(c.in, 0.5)
 		if got.action != c.want || got.code != c.code {
 			t.Errorf("%s: %s %q, want %s %q", name, got.action, got.code, c.want, c.code)
 		}
-		if (got.delay > 0) != (c.want == actNak || c.want == actWait || c.want == actDefer) {
+		if (got.delay > 0) != (c.want == actNak || c.want == actRenew || c.want == actWait) {
 			t.Errorf("%s: delay %v", name, got.delay)
 		}
 	}
-}
-
-// A process that something else kills within the rest before the last trial
-// buries nothing, however often it dies, and however slow its handlers are.
-func TestCrashLoopFromElsewhereBuriesNothing(t *testing.T) {
-	t.Parallel()
-	cfg := Config{}.WithDefaults()
-	rapid.Check(t, func(t *rapid.T) {
-		longest := int64(cfg.TrialRest<<(2*(maxTrials-1))) - 1
-		lives := rapid.SliceOfN(rapid.Int64Range(0, longest), 1, 200).Draw(t, "lives")
-		trials := 0
-		for deaths, life := range lives {
-			a := attempt{deliveries: deaths + 1, tries: deaths + 1, trials: trials}
-			v := cfg.judge(a, 0.5)
-			for v.action == actDefer && a.uptime+v.delay <= time.Duration(life) {
-				a.uptime += v.delay
-				v = cfg.judge(a, 0.5)
-			}
-			switch {
-			case v.action == actBury:
-				t.Fatalf("buried after %d deaths: %s", deaths, v.reason)
-			case v.action == actHandle && a.deliveries > cfg.MaxDeliveries:
-				trials++ // and the process dies before the handler answers
-			}
-		}
-	})
 }
 
 func TestBackoffBounds(t *testing.T) {
@@ -127,9 +89,9 @@ func TestOutageIsProbed(t *testing.T) {
 	}
 }
 
-// The deliveries that the grace of an unknown kind spends must not bring the
-// message to trial in the version that knows it.
-func TestUnknownKindStaysBelowTrial(t *testing.T) {
+// The deliveries that the grace of an unknown kind spends must not make the message
+// look like poison to the version that knows it.
+func TestUnknownKindStaysBelowPoison(t *testing.T) {
 	t.Parallel()
 	cfg := Config{}.WithDefaults()
 	unknown := &events.FieldError{Field: "type", Code: events.CodeUnknownKind}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
 )
 
 type episode = events.Event[events.EpisodeRecorded]
@@ -55,40 +55,6 @@ func TestHandledMessagesAreFollowedAndAcked(t *testing.T) {
 	stop()
 	if got := rt.Stats()[0]; got.Handled != 1 || got.Retried != 0 || got.InFlight != 0 {
 		t.Errorf("stats %+v", got)
-	}
-}
-
-func TestRetryKeepsOrderOfItsKeyWhilePinned(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	b.standard(pinned)
-	var mu sync.Mutex
-	seen := map[string][]string{}
-	var fails atomic.Int32
-	_, stop := b.start(quickConfig(), onEpisode(func(_ context.Context, in episode) ([]events.Payload, error) {
-		if in.ID == "ann-0" && fails.Add(1) < 10 {
-			return nil, errors.New("not yet")
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		seen[in.Scope.User] = append(seen[in.Scope.User], in.ID)
-		return nil, nil
-	}))
-	for i := range 20 {
-		b.say(user("ann"), fmt.Sprintf("ann-%d", i))
-		b.say(user("bob"), fmt.Sprintf("bob-%d", i))
-	}
-	b.settled("EPISODES", "episodes")
-	stop()
-	for name, ids := range seen {
-		for i, id := range ids {
-			if want := fmt.Sprintf("%s-%d", name, i); id != want {
-				t.Fatalf("%s: %v", name, ids)
-			}
-		}
-		if len(ids) != 20 {
-			t.Errorf("%s: %d handled", name, len(ids))
-		}
 	}
 }
 
@@ -271,4 +237,56 @@ func TestNothingIsLostWhereBuryingFails(t *testing.T) {
 	b.stream("DEADLETTER", 0, "palimpsest.deadletter.>")
 	b.letters(1)
 	b.settled("EPISODES", "episodes")
+}
+
+// TestP7TroubleOfOneTenantTakesNoSlotOfAnother: more messages of one project than the
+// stage holds fail for as long as its trouble lasts. Those of another project are
+// handled meanwhile, and none is buried.
+func TestP7TroubleOfOneTenantTakesNoSlotOfAnother(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.standard()
+	var down atomic.Bool
+	down.Store(true)
+	cfg := quickConfig()
+	cfg.Concurrency, cfg.RetryMax = 8, 50*time.Millisecond
+	passed := make(chan string, 1000)
+	_, stop := b.start(cfg, Consume("ticks", On(func(_ context.Context, in events.Event[events.TickIssued]) ([]events.Payload, error) {
+		if in.Scope.Project == "troubled" && down.Load() {
+			return nil, errors.New("its model is down")
+		}
+		passed <- in.Scope.Project
+		return nil, nil
+	})))
+	const troubled = 100
+	for i := range troubled {
+		b.publish(tickOf(scope.Scope{Project: "troubled", User: fmt.Sprint(i)}, "turn"))
+	}
+	stream, err := b.js.Stream(b.context(), "TICKS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		b.publish(tickOf(scope.Scope{Project: "calm", User: fmt.Sprint(i)}, "turn"))
+		if project := await(t, passed); project != "calm" {
+			t.Errorf("handled a tick of %s", project)
+		}
+	}
+	// Long after the deliveries of a poison message, nothing is lost.
+	b.eventually("copies went back to the stream", func() bool {
+		info, err := stream.Info(b.context())
+		return err == nil && info.State.LastSeq > troubled+40
+	})
+	down.Store(false)
+	for range troubled {
+		if project := await(t, passed); project != "troubled" {
+			t.Errorf("handled a tick of %s", project)
+		}
+	}
+	b.eventually("the queue is empty", func() bool {
+		info, err := stream.Info(b.context())
+		return err == nil && info.State.Msgs == 0
+	})
+	stop()
+	b.letters(0)
 }

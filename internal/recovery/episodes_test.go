@@ -250,7 +250,7 @@ func TestEmbedAllLeavesNothing(t *testing.T) {
 	const n = 180
 	st := openStore(t)
 	write(t, st, 0, n)
-	said, err := ingest.New(ingest.Config{}, ingest.Deps{Episodes: st, Vectors: st, Embedder: local.New()})
+	said, err := ingest.New(ingest.Config{}, ingest.Deps{Episodes: st, Cursors: st, Shares: st, Vectors: st, Embedder: local.New()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"palimpsest/internal/audit"
+	"palimpsest/internal/cursor"
 	"palimpsest/internal/embed"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
@@ -27,11 +28,18 @@ type Draft interface {
 	ResumeAt(ctx context.Context, fact scope.Scope, revision uint64) error
 }
 
-// Past is EPISODES as it was read before.
-type Past interface {
-	ingest.Past
+// Episodes is EPISODES from end to end.
+type Episodes interface {
+	ingest.Replay
 	// Begin is the lowest sequence that EPISODES may hold.
 	Begin(ctx context.Context) (uint64, error)
+}
+
+// Effects is AUDIT from end to end.
+type Effects interface {
+	consolidator.Replay
+	// End is the cursor of a reader that has read all that AUDIT holds.
+	End(ctx context.Context) (cursor.Cursor, error)
 }
 
 // Journal is AUDIT.
@@ -58,7 +66,8 @@ type Inputs struct {
 	// episodes that are nowhere else. live may be nil.
 	Count func(ctx context.Context, said *ingest.Service, live store.Store, into Draft) error
 
-	Episodes Past
+	Episodes Episodes
+	Effects  Effects
 	// Holds reports whether EPISODES holds a message at a sequence.
 	Holds     func(ctx context.Context, sequence uint64) (bool, error)
 	Journal   Journal
@@ -208,12 +217,15 @@ func (r *Rebuild) copy(ctx context.Context, adopting, keep bool) (err error) {
 	if r.made, err = r.in.Begin(ctx); err != nil {
 		return err
 	}
-	r.ingest, err = ingest.New(r.in.Ingest, ingest.Deps{Episodes: r.made, Vectors: r.made, Embedder: r.in.Embedder})
+	r.ingest, err = ingest.New(r.in.Ingest, ingest.Deps{
+		Episodes: r.made, Cursors: r.made, Shares: r.made, Vectors: r.made, Embedder: r.in.Embedder,
+	})
 	if err != nil {
 		return err
 	}
 	r.commits, err = consolidator.New(r.in.Consolidator, consolidator.Deps{
-		Applier: r.made, Facts: r.made, Outcomes: r.made, Journal: r.in.Journal, Log: r.in.Log, Kept: r.in.Log, Logger: r.log,
+		Applier: r.made, Facts: r.made, Outcomes: r.made, Journal: r.in.Journal, Log: r.in.Log, Kept: r.in.Log,
+		Cursors: r.made, LogCursors: r.in.Log, Shares: r.made, Logger: r.log,
 	})
 	if err != nil {
 		return err
@@ -241,7 +253,7 @@ func (r *Rebuild) copySaid(ctx context.Context, adopting bool) error {
 			return err
 		}
 	}
-	said, err := r.ingest.Rebuild(ctx, r.in.Episodes, func() { step(1) })
+	said, err := r.ingest.Rebuild(ctx, r.in.Episodes, 0, func() { step(1) })
 	r.out.Episodes += said
 	return err
 }
@@ -262,6 +274,10 @@ func (r *Rebuild) adopt(ctx context.Context) error {
 
 func (r *Rebuild) copyEffects(ctx context.Context) error {
 	r.gaps = map[scope.Scope]error{}
+	read, err := r.in.Effects.End(ctx)
+	if err != nil {
+		return err
+	}
 	step, end := r.in.Part("effects", r.in.Committed.Messages)
 	applied, err := r.commits.Rebuild(ctx, r.in.Journal, func() { step(1) }, func(fact scope.Scope, err error) error {
 		r.gaps[fact] = err
@@ -269,6 +285,9 @@ func (r *Rebuild) copyEffects(ctx context.Context) error {
 	})
 	end()
 	r.out.Effects, r.out.Scopes = applied.Effects, applied.Scopes
+	if err == nil {
+		err = r.made.SetCursor(ctx, consolidator.Projector, read)
+	}
 	if err != nil {
 		return err
 	}
@@ -371,5 +390,5 @@ func (r *Rebuild) Complete(ctx context.Context, inherit func(ctx context.Context
 
 // FillLog copies into the audit log what AUDIT holds and the log lacks.
 func (r *Rebuild) FillLog(ctx context.Context) (int, error) {
-	return r.commits.CatchUp(ctx, r.in.Journal, 0)
+	return r.commits.FillLog(ctx, r.in.Effects)
 }

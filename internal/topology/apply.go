@@ -10,9 +10,10 @@ import (
 )
 
 // Apply creates and updates streams and consumers until the broker has what is
-// declared. It touches only what differs, deletes nothing, and may run in
-// several processes at once. What JetStream cannot change in place, and faults
-// that remain, are errors that name the stream and consumer.
+// declared. It touches only what differs, and may run in several processes at
+// once. It deletes nothing but streams of an earlier version that are not used any
+// more. What JetStream cannot change in place, and faults that remain, are
+// errors that name the stream and consumer.
 func Apply(ctx context.Context, js jetstream.JetStream, decl Declaration) error {
 	if err := decl.Validate(); err != nil {
 		return err
@@ -21,6 +22,9 @@ func Apply(ctx context.Context, js jetstream.JetStream, decl Declaration) error 
 		if err := applyStream(ctx, js, want); err != nil {
 			return err
 		}
+	}
+	if err := removeRetired(ctx, js); err != nil {
+		return err
 	}
 	return Check(ctx, js, decl)
 }
@@ -97,6 +101,21 @@ func applyStream(ctx context.Context, js jetstream.JetStream, want Stream) error
 		}
 		if _, err := js.CreateOrUpdateConsumer(ctx, name, c); err != nil {
 			return fmt.Errorf("apply consumer %s of stream %s: %w", c.Durable, name, err)
+		}
+	}
+	return nil
+}
+
+// removeRetired deletes the [retired] streams. A stream of another owner may have
+// the name of one; its subjects differ.
+func removeRetired(ctx context.Context, js jetstream.JetStream) error {
+	for name, subject := range retired {
+		have, err := js.Stream(ctx, name)
+		if err == nil && slices.Equal(have.CachedInfo().Config.Subjects, []string{subject}) {
+			err = js.DeleteStream(ctx, name)
+		}
+		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+			return fmt.Errorf("remove stream %s: %w", name, err)
 		}
 	}
 	return nil

@@ -160,8 +160,6 @@ var consumerFacets = []facet[jetstream.ConsumerConfig]{
 	{"push subject", func(c jetstream.ConsumerConfig) string { return quoteEmpty(c.DeliverSubject) }, true},
 	{"headers only", func(c jetstream.ConsumerConfig) string { return onOff(c.HeadersOnly) }, true},
 	{"priority policy", func(c jetstream.ConsumerConfig) string { return priorityText(c.PriorityPolicy) }, true},
-	{"priority groups", func(c jetstream.ConsumerConfig) string { return list(c.PriorityGroups) }, true},
-	{"pinned ttl", func(c jetstream.ConsumerConfig) string { return c.PinnedTTL.String() }, true},
 	{"ack pending", func(c jetstream.ConsumerConfig) string { return bound(int64(c.MaxAckPending)) }, false},
 	{"description", func(c jetstream.ConsumerConfig) string { return c.Description }, false},
 }

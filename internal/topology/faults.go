@@ -10,9 +10,8 @@ import (
 
 // Faults finds what JetStream accepts silently and wrongly: a transform that is
 // not applied to what the stream listens on, a filter that no stored subject
-// can match, and exclusive readers (those of a work queue, and pinned ones)
-// that leave subjects unread or read them twice. Everything it returns is
-// incompatible.
+// can match, and consumers of a work queue that leave subjects unread or read
+// them twice. Everything it returns is incompatible.
 func (s Stream) Faults() []Difference {
 	found := transformFaults(s.Config)
 	stored := storedSubjects(s.Config)
@@ -27,14 +26,10 @@ func (s Stream) Faults() []Difference {
 			})
 		}
 	}
-	exclusive := s.Consumers
 	if s.Config.Retention != jetstream.WorkQueuePolicy {
-		exclusive = pinned(s.Consumers)
-	}
-	if len(exclusive) == 0 && s.Config.Retention != jetstream.WorkQueuePolicy {
 		return found
 	}
-	return append(found, coverageFaults(s.Config.Name, stored, exclusive)...)
+	return append(found, coverageFaults(s.Config.Name, stored, s.Consumers)...)
 }
 
 func transformFaults(cfg jetstream.StreamConfig) []Difference {
@@ -92,16 +87,6 @@ func overlap(a, b jetstream.ConsumerConfig) (filter string, found bool) {
 		}
 	}
 	return "", false
-}
-
-func pinned(consumers []jetstream.ConsumerConfig) []jetstream.ConsumerConfig {
-	var found []jetstream.ConsumerConfig
-	for _, c := range consumers {
-		if c.PriorityPolicy == jetstream.PriorityPolicyPinned {
-			found = append(found, c)
-		}
-	}
-	return found
 }
 
 // filtersOf are a consumer's filters; one that is empty matches everything.

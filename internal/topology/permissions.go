@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"palimpsest/pkg/events"
 )
 
@@ -17,33 +19,35 @@ type Permissions struct {
 	Subscribe []string `json:"subscribe"`
 }
 
-// arrow is what a service does beside reading its own consumers, burying what it
-// refuses and marking its trials and what it buried.
+// arrow lists what a service does beside reading its own consumers, sending failing
+// messages back to their streams, and burying messages that it refuses.
 type arrow struct {
 	makes  []string // nouns that it publishes, those of stand-ins for what it buries too
 	looks  []string // streams that it reads single messages of
 	reads  []string // streams that it reads from a place of its choice on
 	clears []string // streams that it deletes single messages of
 	hears  []string // subjects beside its inbox
+	// answers: it refuses by answering its callers, and buries nothing.
+	answers bool
 }
 
-// arrows are those of the services. Ingest deletes incognito episodes, which no
-// stream may keep. The consolidator looks whether what was said
-// is stored before it heals, and ends the letters of effects that it handed to
-// the audit log after all. Query sends what it was asked to retry where
-// it came from, and reads the rest of a letter that was clipped there.
+// arrows are those of the services. Ingest and the consolidator look whether the
+// memory store is behind the streams, and read DEADLETTER to leave out buried
+// messages when they read a stream again. Query sends a retried message to the
+// stream that it came from, reads the rest of a clipped letter there, and counts the
+// episodes that wait to be stored. Ingest deletes incognito episodes, which no
+// stream may keep.
 var arrows = map[string]arrow{
 	"ingest": {
-		makes: []string{events.NounStored}, looks: []string{StreamEpisodes}, reads: []string{StreamEpisodes},
-		clears: []string{StreamEpisodes},
+		makes: []string{events.NounStored}, looks: []string{StreamEpisodes, StreamAudit, StreamDeadLetter},
+		reads: []string{StreamEpisodes, StreamDeadLetter}, clears: []string{StreamEpisodes},
 	},
 	"scheduler": {makes: []string{events.NounTicks, events.NounCommands, events.NounEpisodes}},
 	"extractor": {makes: []string{events.NounCandidates}},
 	"decider":   {makes: []string{events.NounDeltas, events.NounCandidates}},
 	"consolidator": {
 		makes: []string{events.NounAudit, events.NounCandidates, events.NounCommands, events.NounDeltas, events.NounOutcomes},
-		looks: []string{StreamEpisodes, StreamAudit, StreamDeadLetter}, reads: []string{StreamAudit},
-		clears: []string{StreamDeadLetter},
+		looks: []string{StreamEpisodes, StreamAudit, StreamDeadLetter}, reads: []string{StreamAudit, StreamDeadLetter},
 	},
 	"query": {
 		makes: []string{
@@ -53,9 +57,10 @@ var arrows = map[string]arrow{
 		looks: []string{
 			StreamEpisodes, StreamStored, StreamTicks, StreamCandidates, StreamDeltas, StreamCommands, StreamAudit, StreamAccess, StreamDeadLetter,
 		},
-		reads:  []string{StreamAudit},
-		clears: []string{StreamDeadLetter},
-		hears:  []string{"palimpsest." + events.NounOutcomes + ".*"},
+		reads:   []string{StreamAudit, StreamEpisodes},
+		clears:  []string{StreamDeadLetter},
+		hears:   []string{"palimpsest." + events.NounOutcomes + ".*"},
+		answers: true,
 	},
 }
 
@@ -78,6 +83,9 @@ func (d Declaration) ServicePermissions() map[string]Permissions {
 		for _, noun := range a.makes {
 			p.allow("palimpsest.%s.>", noun)
 		}
+		if !a.answers {
+			p.allow("palimpsest.%s.%s.>", events.NounDeadLetter, service)
+		}
 		for _, s := range d.Streams {
 			p.stream(service, a, s)
 		}
@@ -88,23 +96,18 @@ func (d Declaration) ServicePermissions() map[string]Permissions {
 
 // stream adds what a service may do with one.
 func (p *Permissions) stream(service string, a arrow, s Stream) {
-	name, own := s.Config.Name, 0
+	name := s.Config.Name
 	for _, c := range s.Consumers {
 		if owner, _, _ := strings.Cut(c.Durable, "-"); owner != service {
 			continue
 		}
-		own++
 		p.allow("$JS.API.CONSUMER.MSG.NEXT.%s.%s", name, c.Durable)
 		p.allow("$JS.ACK.%s.%s.>", name, c.Durable)
-		if len(c.PriorityGroups) > 0 {
-			p.allow("$JS.API.CONSUMER.UNPIN.%s.%s", name, c.Durable)
-			p.allow("palimpsest.%s.%s.*.*", events.NounBuried, c.Durable)
+		if s.Config.Retention == jetstream.WorkQueuePolicy {
+			for _, filter := range filtersOf(c) {
+				p.allow("%s", filter)
+			}
 		}
-		p.allow("%s.*", strings.TrimSuffix(events.TrialSubject(c.Durable, name, 0), ".0"))
-	}
-	if own > 0 {
-		p.allow("palimpsest.%s.%s.>", events.NounDeadLetter, service)
-		p.allow("$JS.API.STREAM.PURGE.%s", StreamTrials)
 	}
 	if slices.Contains(a.looks, name) {
 		p.allow("$JS.API.STREAM.MSG.GET.%s", name)
@@ -136,7 +139,8 @@ func (p *Permissions) read(service string, s Stream) {
 }
 
 func (p *Permissions) allow(format string, args ...any) {
-	if subject := fmt.Sprintf(format, args...); !slices.Contains(p.Publish, subject) {
+	subject := fmt.Sprintf(format, args...)
+	if !slices.ContainsFunc(p.Publish, func(allowed string) bool { return covers(allowed, subject) }) {
 		p.Publish = append(p.Publish, subject)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"palimpsest/internal/audit/audittest"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/pipeline"
+	"palimpsest/internal/tail"
 	"palimpsest/internal/topology"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -51,8 +52,7 @@ func TestServicesCanDoTheirWork(t *testing.T) { //nolint:paralleltest // the ser
 	}
 }
 
-// consumesAs takes a message from each of a service's consumers, tries it and
-// buries it.
+// consumesAs takes a message from each of a service's consumers, and buries one.
 func consumesAs(t *testing.T, u, operator *user) {
 	t.Helper()
 	for _, stream := range declared.Streams {
@@ -60,16 +60,12 @@ func consumesAs(t *testing.T, u, operator *user) {
 			if !strings.HasPrefix(c.Durable, u.name+"-") {
 				continue
 			}
-			offer(t, operator, stream.Config, c)
+			publish(t, operator.js, strings.Replace(c.FilterSubject, "*.*.*.*", nora.Tokens(), 1), "x")
 			consumer, err := u.js.Consumer(bounded(t), stream.Config.Name, c.Durable)
 			if err != nil {
 				t.Fatalf("%s cannot bind %s: %v", u.name, c.Durable, err)
 			}
-			options := []jetstream.FetchOpt{jetstream.FetchMaxWait(5 * time.Second)}
-			if len(c.PriorityGroups) > 0 {
-				options = append(options, jetstream.FetchPriorityGroup(topology.PinGroup))
-			}
-			batch, err := consumer.Fetch(1, options...)
+			batch, err := consumer.Fetch(1, jetstream.FetchMaxWait(5*time.Second))
 			if err != nil {
 				t.Fatalf("%s cannot fetch from %s: %v", u.name, c.Durable, err)
 			}
@@ -83,7 +79,6 @@ func consumesAs(t *testing.T, u, operator *user) {
 			if err := batch.Error(); n != 1 || err != nil {
 				t.Errorf("%s fetched %d from %s: %v", u.name, n, c.Durable, err)
 			}
-			tries(t, u, stream.Config.Name, c)
 		}
 	}
 	if u.name != "query" {
@@ -91,58 +86,10 @@ func consumesAs(t *testing.T, u, operator *user) {
 	}
 }
 
-// offer puts a message in front of a consumer.
-func offer(t *testing.T, operator *user, stream jetstream.StreamConfig, c jetstream.ConsumerConfig) {
-	t.Helper()
-	if stream.Name != topology.StreamEpisodes {
-		publish(t, operator.js, strings.Replace(c.FilterSubject, "*.*.*.*", nora.Tokens(), 1), "x")
-		return
-	}
-	// Users until one falls into the consumer's partition.
-	for i := 0; ; i++ {
-		s := nora
-		s.User = fmt.Sprint("user-", i)
-		if c.Durable == fmt.Sprintf("ingest-%02d", s.Partition(events.Partitions)) {
-			publish(t, operator.js, events.EpisodeSubject(s), "x")
-			return
-		}
-	}
-}
-
-// tries marks a trial, counts the marks and clears them, marks what it buried where
-// that stays in its stream, and gives back a pin.
-func tries(t *testing.T, u *user, stream string, c jetstream.ConsumerConfig) {
-	t.Helper()
-	mark := events.TrialSubject(c.Durable, stream, 7)
-	publish(t, u.js, mark, "")
-	trials, err := u.js.Stream(bounded(t), topology.StreamTrials)
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, err := trials.Info(bounded(t), jetstream.WithSubjectFilter(mark))
-	if err != nil || info.State.Subjects[mark] != 1 {
-		t.Errorf("%s counts %+v, %v", u.name, info, err)
-	}
-	if err := trials.Purge(bounded(t), jetstream.WithPurgeSubject(mark)); err != nil {
-		t.Errorf("%s cannot clear its marks: %v", u.name, err)
-	}
-	if len(c.PriorityGroups) == 0 {
-		return
-	}
-	publish(t, u.js, events.BuriedSubject(c.Durable, stream+"@2026-03-01T12:00:00.5Z", 7), "")
-	source, err := u.js.Stream(bounded(t), stream)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := source.UnpinConsumer(bounded(t), c.Durable, topology.PinGroup); err != nil {
-		t.Errorf("%s cannot give back %s: %v", u.name, c.Durable, err)
-	}
-}
-
 // TestReadersCanRead: who reads more than it was handed may do so.
 func TestReadersCanRead(t *testing.T) { //nolint:paralleltest // the server reads the environment
 	g := startGuarded(t)
-	consolidator, query, ingest := g.as(t, "consolidator"), g.as(t, "query"), g.as(t, "ingest")
+	consolidator, query := g.as(t, "consolidator"), g.as(t, "query")
 	const effects = 12 // more than are read one by one
 	journal := broker.NewJournal(consolidator.js)
 	for i, after := 0, uint64(0); i < effects; i++ {
@@ -176,28 +123,47 @@ func TestReadersCanRead(t *testing.T) { //nolint:paralleltest // the server read
 			break
 		}
 	}
-	publish(t, g.as(t, "publisher").js, events.EpisodeSubject(nora), "x")
-	partition := fmt.Sprintf("ingest-%02d", nora.Partition(events.Partitions))
-	consumer, err := ingest.js.Consumer(bounded(t), topology.StreamEpisodes, partition)
-	if err != nil {
-		t.Fatal(err)
-	}
-	batch, err := consumer.Fetch(1, jetstream.FetchMaxWait(5*time.Second), jetstream.FetchPriorityGroup(topology.PinGroup))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for msg := range batch.Messages() {
-		if err := msg.DoubleAck(bounded(t)); err != nil {
-			t.Error(err)
+}
+
+// TestLogsCanBeRead: ingest, the consolidator and query may create and delete
+// consumers of their own. Ingest and the consolidator may also read DEADLETTER and
+// remove the durable consumers of an earlier version.
+func TestLogsCanBeRead(t *testing.T) { //nolint:paralleltest // the server reads the environment
+	g := startGuarded(t)
+	operator := g.as(t, "operator").js
+	publish(t, operator, events.EpisodeSubject(nora), "x")
+	publish(t, operator, "palimpsest.audit."+nora.Tokens(), "x")
+	for _, tc := range []struct {
+		service, stream, reader, filter string
+	}{
+		{"ingest", topology.StreamEpisodes, "ingest-07", fmt.Sprintf("palimpsest.episodes.%d.>", nora.Partition(events.Partitions))},
+		{"consolidator", topology.StreamAudit, "consolidator-projector", "palimpsest.audit.>"},
+	} {
+		u := g.as(t, tc.service)
+		publish(t, u.js, events.DeadLetterSubject(tc.service, nora), "x")
+		if _, err := operator.CreateConsumer(bounded(t), tc.stream, jetstream.ConsumerConfig{Durable: tc.reader}); err != nil {
+			t.Fatal(err)
+		}
+		log, read := pipeline.NewReplay(u.js, tc.stream, tc.service), 0
+		_, err := log.Read(bounded(t), 0, func(entries []*pipeline.Entry) error { read += len(entries); return nil })
+		if err != nil || read != 1 {
+			t.Errorf("%s read %d messages of %s: %v", tc.service, read, tc.stream, err)
+		}
+		part := pipeline.Partition{Reader: tc.reader, Filter: tc.filter}
+		if unread, err := log.Unread(bounded(t), part, 0, 1); !unread || err != nil {
+			t.Errorf("%s looks at %s: %v, %v", tc.service, tc.stream, unread, err)
+		}
+		if _, err := log.Adopt(bounded(t), part, nil); err != nil {
+			t.Errorf("%s cannot adopt %s: %v", tc.service, tc.reader, err)
+		}
+		if _, err := operator.Consumer(bounded(t), tc.stream, tc.reader); !errors.Is(err, jetstream.ErrConsumerNotFound) {
+			t.Errorf("%s is still there: %v", tc.reader, err)
 		}
 	}
-	past, handed, settled := pipeline.NewPast(ingest.js, partition), 0, 0
-	err = errors.Join(
-		past.Read(bounded(t), 0, func(events.Raw, bool) error { handed++; return nil }),
-		past.Newest(bounded(t), func(events.Raw) (bool, error) { settled++; return false, nil }),
-	)
-	if err != nil || handed != 1 || settled != 1 {
-		t.Errorf("ingest read %d handed out, %d settled: %v", handed, settled, err)
+	reader := tail.New(tail.Config{JS: g.as(t, "query").js, Stream: topology.StreamEpisodes})
+	defer reader.Close()
+	if found, err := reader.Read(bounded(t), 2, 5*time.Second); err != nil || len(found) != 1 {
+		t.Errorf("query read %d episodes, %v", len(found), err)
 	}
 }
 

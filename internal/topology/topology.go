@@ -20,13 +20,7 @@ const (
 	StreamAudit      = "AUDIT"
 	StreamAccess     = "ACCESS"
 	StreamDeadLetter = "DEADLETTER"
-	StreamTrials     = "TRIALS"
-	StreamBuried     = "BURIED"
 )
-
-// PinGroup is the priority group of the consumers that one replica at a time
-// reads.
-const PinGroup = "pin"
 
 const (
 	// shortestWindow is the shortest deduplication window that JetStream allows.
@@ -36,11 +30,6 @@ const (
 	// usualWindow is JetStream's default; it saves work and proves nothing.
 	usualWindow = 2 * time.Minute
 
-	// A dead replica's pin is given away after pinnedTTL, and its messages come
-	// back after pinnedAckWait. The second must be the longer one: they would
-	// otherwise be delivered again to the replica that lost them.
-	pinnedTTL     = 3 * time.Second
-	pinnedAckWait = 4 * time.Second
 	// ackWait is renewed each second by the runtime, so it bounds how long the work
 	// of a dead replica, or a message lost with its connection, waits, not how long
 	// work may take. Four renewals in a row may be late or lost, to a busy machine or
@@ -48,21 +37,9 @@ const (
 	// another one too, which does no harm.
 	ackWait = 5 * time.Second
 
-	// pinnedAckPending bounds what one partition's reader holds: some hundred
-	// milliseconds of work, all of which a take-over delivers again.
-	pinnedAckPending = 1024
-	// ackPending bounds what all replicas of a service hold together: 64
-	// replicas with 64 slots each, or two full batches of the audit sink.
+	// ackPending bounds what all replicas of a service hold together: 64 replicas
+	// with 64 slots each.
 	ackPending = 4096
-
-	// A message that kills its handler is tried within minutes; one that still
-	// waits for its next trial after a week is as good as new.
-	trialsKept = 7 * 24 * time.Hour
-
-	// A mark is a subject without a body, of which a server keeps some 300 B in
-	// memory. Whoever may publish makes marks, so they are bounded.
-	marksHeld = 100_000
-	markSize  = 1024
 )
 
 // Config is what an operator may choose about the streams. Its zero
@@ -117,8 +94,9 @@ type Stream struct {
 	Consumers []jetstream.ConsumerConfig
 }
 
-// Declare declares what Palimpsest runs on. Services bind to these consumers
-// by name and never create one.
+// Declare declares what Palimpsest runs on. Services bind to these consumers by
+// name and create no durable one. EPISODES has none: ingest reads each partition in
+// order from a cursor in the memory store. The projections read AUDIT likewise.
 func Declare(cfg Config) Declaration {
 	cfg = cfg.withDefaults()
 	// JetStream compresses a block once it is full. Queues are mostly empty.
@@ -176,37 +154,24 @@ func Declare(cfg Config) Declaration {
 	letters.Subjects = []string{"palimpsest." + events.NounDeadLetter + ".*.*.*.*.*"}
 	letters.MaxAge = cfg.DeadLetterMaxAge
 
-	trials := kept(StreamTrials, events.NounTrials)
-	trials.Description = "Marks of handling what may kill its handler; no events."
-	trials.Subjects = []string{"palimpsest." + events.NounTrials + ".*.*.*"}
-	trials.MaxAge, trials.MaxMsgs, trials.MaxMsgSize = trialsKept, marksHeld, markSize
-
-	// A mark must last as long as the message that it is about, longer than a
-	// letter does. What is dropped beyond the bound are the oldest, whose messages
-	// EPISODES drops first too; where it has not, a start judges them again.
-	buried := kept(StreamBuried, events.NounBuried)
-	buried.Description = "Marks of what EPISODES keeps though it was buried; no events."
-	buried.Subjects = []string{"palimpsest." + events.NounBuried + ".*.*.*"}
-	buried.MaxAge, buried.MaxMsgs, buried.MaxMsgSize = cfg.EpisodesMaxAge, marksHeld, markSize
-	buried.Duplicates = shortestWindow
-
 	return Declaration{Streams: []Stream{
-		{episodes, ingestConsumers()},
+		{episodes, nil},
 		{stored, []jetstream.ConsumerConfig{consumer("scheduler-stored", stored)}},
 		{ticks, classConsumers("extractor-ticks", ticks)},
 		{candidates, classConsumers("decider-candidates", candidates)},
 		{deltas, classConsumers("consolidator-deltas", deltas)},
 		{commands, []jetstream.ConsumerConfig{consumer("decider-commands", commands)}},
-		{audit, []jetstream.ConsumerConfig{
-			consumer("scheduler-audit", audit),
-			consumer("consolidator-projector", audit),
-			consumer("consolidator-auditlog", audit),
-		}},
+		{audit, []jetstream.ConsumerConfig{consumer("scheduler-audit", audit)}},
 		{access, []jetstream.ConsumerConfig{consumer("consolidator-access", access)}},
 		{letters, nil},
-		{trials, nil},
-		{buried, nil},
 	}}
+}
+
+// retired are the subjects of streams that an earlier version made and that are not
+// used any more.
+var retired = map[string]string{
+	"TRIALS": "palimpsest.trials.*.*.*",
+	"BURIED": "palimpsest.buried.*.*.*",
 }
 
 // stream is what all streams share: files, a fixed number of subject tokens,
@@ -241,28 +206,6 @@ func classConsumers(name string, of jetstream.StreamConfig) []jetstream.Consumer
 	all := []jetstream.ConsumerConfig{consumer(name+"-rules", of), consumer(name+"-model", of), consumer(name, of)}
 	for i := range all {
 		all[i].FilterSubject = of.Subjects[i]
-	}
-	return all
-}
-
-// ingestConsumers are one pinned consumer for each partition, so that each
-// partition is read in stream order by one replica at a time.
-func ingestConsumers() []jetstream.ConsumerConfig {
-	all := make([]jetstream.ConsumerConfig, events.Partitions)
-	for p := range all {
-		all[p] = jetstream.ConsumerConfig{
-			Durable:        fmt.Sprintf("ingest-%02d", p),
-			Description:    fmt.Sprintf("Stores the episodes of partition %d.", p),
-			FilterSubject:  fmt.Sprintf("palimpsest.%s.%d.>", events.NounEpisodes, p),
-			DeliverPolicy:  jetstream.DeliverAllPolicy,
-			AckPolicy:      jetstream.AckExplicitPolicy,
-			AckWait:        pinnedAckWait,
-			MaxDeliver:     -1,
-			MaxAckPending:  pinnedAckPending,
-			PriorityPolicy: jetstream.PriorityPolicyPinned,
-			PriorityGroups: []string{PinGroup},
-			PinnedTTL:      pinnedTTL,
-		}
 	}
 	return all
 }

@@ -47,21 +47,18 @@ func TestDeclarationIsSound(t *testing.T) {
 			if c.MaxDeliver != -1 || c.AckPolicy != jetstream.AckExplicitPolicy {
 				t.Errorf("%s: the server would drop messages by itself", c.Durable)
 			}
-			if c.PriorityPolicy == jetstream.PriorityPolicyPinned && c.PinnedTTL >= c.AckWait {
-				t.Errorf("%s: the pin (%v) outlives a delivery (%v)", c.Durable, c.PinnedTTL, c.AckWait)
-			}
 		}
 	}
 	for _, name := range []string{
-		"ingest-00", "ingest-15", "scheduler-stored", "scheduler-audit", "extractor-ticks", "extractor-ticks-rules", "extractor-ticks-model",
+		"scheduler-stored", "scheduler-audit", "extractor-ticks", "extractor-ticks-rules", "extractor-ticks-model",
 		"decider-candidates", "decider-candidates-rules", "decider-candidates-model", "decider-commands", "consolidator-deltas", "consolidator-deltas-rules", "consolidator-deltas-model",
-		"consolidator-projector", "consolidator-auditlog", "consolidator-access",
+		"consolidator-access",
 	} {
 		if !consumers[name] {
 			t.Errorf("no consumer %s", name)
 		}
 	}
-	if len(consumers) != events.Partitions+15 {
+	if len(consumers) != 13 {
 		t.Errorf("%d consumers", len(consumers))
 	}
 }
@@ -80,29 +77,10 @@ func TestSubjectsReachTheirStreams(t *testing.T) {
 		topology.StreamCandidates: events.Subject(events.CandidatesExtracted{Batch: events.Batch{Header: events.Header{Scope: s}}}),
 		topology.StreamDeltas:     events.Subject(events.DeltasDecided{Batch: events.Batch{Header: events.Header{Scope: s}}}),
 		topology.StreamCommands:   events.Subject(events.CommandRequested{Header: events.Header{Scope: s}}),
-		topology.StreamTrials:     events.TrialSubject("ingest-00", topology.StreamEpisodes, 7),
-		topology.StreamBuried:     events.BuriedSubject("ingest-00", "EPISODES@2026-03-01T12:00:00Z", 7),
 		topology.StreamAccess:     events.Subject(events.FactReturned{Header: events.Header{Scope: s}}),
 	} {
 		if ack := publish(t, env.JS, subject, "x"); ack.Stream != stream {
 			t.Errorf("%s went to %s, want %s", subject, ack.Stream, stream)
-		}
-	}
-}
-
-// TestMarksAreBounded: whoever may publish makes marks, and each is a subject that
-// a server holds in memory. The oldest go first; what is new is never refused.
-func TestMarksAreBounded(t *testing.T) {
-	t.Parallel()
-	for name, cfg := range map[string]topology.Config{"kept": {}, "trimmed by size": {EpisodesMaxBytes: 1 << 30}, "trimmed by age": {EpisodesMaxAge: time.Hour}} {
-		for _, s := range topology.Declare(cfg).Streams {
-			c := s.Config
-			if c.Name != topology.StreamTrials && c.Name != topology.StreamBuried {
-				continue
-			}
-			if c.MaxMsgs < 1 || c.MaxMsgs > 100_000 || c.Discard != jetstream.DiscardOld {
-				t.Errorf("%s: %s holds %d messages, discards %v", name, c.Name, c.MaxMsgs, c.Discard)
-			}
 		}
 	}
 }
@@ -153,8 +131,8 @@ func TestApplyCarriesChangesOut(t *testing.T) {
 	publish(t, env.JS, episodes, "kept")
 	changed := topology.Declare(topology.Config{EpisodesMaxAge: time.Hour, AuditMaxBytes: 1 << 30, DeadLetterMaxAge: time.Hour})
 	differences, err := topology.Diff(bounded(t), env.JS, changed)
-	if err != nil || len(differences) != 4 { // marks last as long as episodes
-		t.Fatalf("Diff = %v, %v; want 4", differences, err)
+	if err != nil || len(differences) != 3 {
+		t.Fatalf("Diff = %v, %v; want 3", differences, err)
 	}
 	if err := topology.Check(bounded(t), env.JS, changed); err != nil {
 		t.Errorf("an operator's choice keeps services from starting: %v", err)
@@ -249,42 +227,6 @@ func drained(t *testing.T, js jetstream.JetStream, stream, durable string, n int
 	return got
 }
 
-// A broker of a version before lacks TRIALS and waits longer for acks. It is
-// brought up to date in place: what it handed out to a process that died comes
-// back by the new ack wait.
-func TestApplyUpgrades(t *testing.T) {
-	t.Parallel()
-	env := brokertest.Start(t)
-	old := find(t, topology.Declare(topology.Config{}), topology.StreamTicks)
-	old.Consumers[0].AckWait = 30 * time.Second
-	if err := env.JS.DeleteStream(bounded(t), topology.StreamTrials); err != nil {
-		t.Fatal(err)
-	}
-	consumer, err := env.JS.UpdateConsumer(bounded(t), topology.StreamTicks, old.Consumers[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	publish(t, env.JS, "palimpsest.ticks.rules.default.alice._._", "held by the dead")
-	if _, err := consumer.Next(jetstream.FetchMaxWait(10 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	err = topology.Check(bounded(t), env.JS, declared)
-	if !errors.Is(err, topology.ErrIncompatible) || !strings.Contains(err.Error(), "ack wait: want 5s, have 30s") || !strings.Contains(err.Error(), "TRIALS: want to exist") {
-		t.Errorf("Check = %v", err)
-	}
-	if err := topology.Apply(bounded(t), env.JS, declared); err != nil {
-		t.Fatal(err)
-	}
-	again, err := consumer.Next(jetstream.FetchMaxWait(25 * time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if meta, err := again.Metadata(); err != nil || meta.NumDelivered != 2 || time.Since(began) > 25*time.Second {
-		t.Errorf("delivery %+v after %v, %v", meta, time.Since(began), err)
-	}
-}
-
 // Each deviation is made on a server and must be found, named, and judged.
 func TestDiffFindsDeviations(t *testing.T) { //nolint:tparallel // the cases change one server in turn
 	t.Parallel()
@@ -298,7 +240,6 @@ func TestDiffFindsDeviations(t *testing.T) { //nolint:tparallel // the cases cha
 	}{
 		{"missing stream", topology.StreamTicks, nil, "TICKS: want to exist", true},
 		{"missing consumer", topology.StreamTicks, func(s *topology.Stream) { s.Consumers = nil }, "TICKS extractor-ticks: want to exist", true},
-		{"missing partition", topology.StreamEpisodes, func(s *topology.Stream) { s.Consumers = s.Consumers[1:] }, "none for palimpsest.episodes.0.*.*.*.*", true},
 		{"retention", topology.StreamTicks, func(s *topology.Stream) { s.Config.Retention = jetstream.LimitsPolicy }, "TICKS retention", true},
 		{"no transform", topology.StreamEpisodes, func(s *topology.Stream) { s.Config.SubjectTransform = nil }, "EPISODES transform", true},
 		{"transform from elsewhere", topology.StreamEpisodes, func(s *topology.Stream) {
@@ -306,23 +247,21 @@ func TestDiffFindsDeviations(t *testing.T) { //nolint:tparallel // the cases cha
 		}, "EPISODES transform source", true},
 		{"other partitions", topology.StreamEpisodes, func(s *topology.Stream) {
 			s.Config.SubjectTransform.Destination = strings.Replace(s.Config.SubjectTransform.Destination, "16", "32", 1)
-		}, "EPISODES coverage: want a consumer for every subject, have none for palimpsest.episodes.16", true},
+		}, "EPISODES transform", true},
 		{"filter on the untransformed subject", topology.StreamEpisodes, func(s *topology.Stream) {
-			s.Consumers[3].FilterSubject = "palimpsest.episodes.*.*.*.*"
-		}, "EPISODES ingest-03 filter: want one that matches what is stored", true},
-		{"pinned filters overlap", topology.StreamEpisodes, func(s *topology.Stream) {
-			s.Consumers[3].FilterSubject = "palimpsest.episodes.>"
-		}, "want none that overlaps that of ingest-00", true},
+			s.Consumers = append(s.Consumers, jetstream.ConsumerConfig{Durable: "mine", FilterSubject: "palimpsest.episodes.*.*.*.*"})
+		}, "EPISODES mine filter: want one that matches what is stored", true},
 		{"queue with a gap", topology.StreamTicks, func(s *topology.Stream) {
 			s.Consumers[0].FilterSubject = "palimpsest.ticks.rules.default.*.*.*"
 		}, "TICKS coverage", true},
 		{"subjects", topology.StreamDeltas, func(s *topology.Stream) { s.Config.Subjects = []string{"palimpsest.deltas.>"} }, "DELTAS subjects", true},
 		{"per subject", topology.StreamStored, func(s *topology.Stream) { s.Config.MaxMsgsPerSubject = 1 }, "STORED messages per subject: want unlimited, have 1", true},
-		{"ack policy", topology.StreamAudit, func(s *topology.Stream) { s.Consumers[1].AckPolicy = jetstream.AckNonePolicy }, "AUDIT consolidator-projector ack policy", true},
+		{"ack policy", topology.StreamAudit, func(s *topology.Stream) { s.Consumers[0].AckPolicy = jetstream.AckNonePolicy }, "AUDIT scheduler-audit ack policy", true},
 		{"deliveries", topology.StreamTicks, func(s *topology.Stream) { s.Consumers[0].MaxDeliver = 5 }, "deliveries: want unlimited, have 5", true},
-		{"no pin", topology.StreamEpisodes, func(s *topology.Stream) {
-			s.Consumers[0].PriorityPolicy, s.Consumers[0].PriorityGroups, s.Consumers[0].PinnedTTL = 0, nil, 0
-		}, "ingest-00 priority policy", true},
+		{"pinned", topology.StreamTicks, func(s *topology.Stream) {
+			c := &s.Consumers[0]
+			c.PriorityPolicy, c.PriorityGroups, c.PinnedTTL = jetstream.PriorityPolicyPinned, []string{"pin"}, time.Second
+		}, "extractor-ticks-rules priority policy", true},
 		{"ack wait", topology.StreamTicks, func(s *topology.Stream) { s.Consumers[0].AckWait = time.Minute }, "ack wait: want 5s, have 1m0s", true},
 		{"direct get", topology.StreamAudit, func(s *topology.Stream) { s.Config.AllowDirect = true }, "AUDIT direct get", true},
 		{"ack pending", topology.StreamTicks, func(s *topology.Stream) { s.Consumers[0].MaxAckPending = 7 }, "ack pending", false},
@@ -449,40 +388,4 @@ func TestPartitionIsThatOfTheScope(t *testing.T) {
 			check(t, s)
 		}
 	})
-}
-
-func TestPinnedConsumersServeOneReader(t *testing.T) {
-	t.Parallel()
-	env := brokertest.Start(t)
-	s := scope.Scope{Project: "default", User: "alice"}
-	name := find(t, declared, topology.StreamEpisodes).Consumers[s.Partition(events.Partitions)].Durable
-	consumer, err := env.JS.Consumer(bounded(t), topology.StreamEpisodes, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	publish(t, env.JS, events.EpisodeSubject(s), "hello")
-	batch, err := consumer.Fetch(1, jetstream.FetchMaxWait(10*time.Second), jetstream.FetchPriorityGroup(topology.PinGroup))
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for msg := range batch.Messages() {
-		n++
-		if msg.Headers().Get("Nats-Pin-Id") == "" {
-			t.Error("the delivery carries no pin")
-		}
-		if err := msg.DoubleAck(bounded(t)); err != nil {
-			t.Error(err)
-		}
-	}
-	if err := batch.Error(); err != nil || n != 1 {
-		t.Errorf("fetched %d messages, %v", n, err)
-	}
-	info, err := consumer.Info(bounded(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(info.PriorityGroups) != 1 || info.PriorityGroups[0].PinnedClientID == "" {
-		t.Errorf("no reader is pinned: %+v", info.PriorityGroups)
-	}
 }

@@ -10,8 +10,7 @@ import (
 )
 
 // The nouns of subjects: the second token, one a stream (the last two are core
-// subjects that no stream binds). Those of trials and of what was buried carry no
-// events, only marks of the runtime.
+// subjects that no stream binds).
 const (
 	NounEpisodes   = "episodes"
 	NounStored     = "stored"
@@ -22,8 +21,6 @@ const (
 	NounAudit      = "audit"
 	NounAccess     = "access"
 	NounDeadLetter = "deadletter"
-	NounTrials     = "trials"
-	NounBuried     = "buried"
 	NounOutcomes   = "outcomes"
 	NounIncognito  = "incognito"
 )
@@ -90,26 +87,6 @@ func OutcomeSubject(correlationID string) string {
 // not be read are absent; the zero scope has a subject, too.
 func DeadLetterSubject(service string, s scope.Scope) string {
 	return subjectRoot + NounDeadLetter + "." + subjectToken(service) + "." + s.Fact().Tokens()
-}
-
-// TrialSubject is where the runtime marks that a consumer's replica is about to
-// handle a message that may kill it:
-//
-//	palimpsest.trials.{consumer}.{stream}.{sequence}
-func TrialSubject(consumer, stream string, sequence uint64) string {
-	return markSubject(NounTrials, consumer, stream, sequence)
-}
-
-// BuriedSubject is where the runtime marks that a consumer buried a message of a
-// stream that keeps it. streamID names one life of the stream:
-//
-//	palimpsest.buried.{consumer}.{stream id}.{sequence}
-func BuriedSubject(consumer, streamID string, sequence uint64) string {
-	return markSubject(NounBuried, consumer, streamID, sequence)
-}
-
-func markSubject(noun, consumer, stream string, sequence uint64) string {
-	return subjectRoot + noun + "." + subjectToken(consumer) + "." + subjectToken(stream) + "." + strconv.FormatUint(sequence, 10)
 }
 
 // subjectToken makes one token of any text; what is too long for a token is

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 
 	"palimpsest/internal/audit"
+	"palimpsest/internal/cursor"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
 )
 
 // Deps is what the consolidator works with.
@@ -20,16 +23,16 @@ type Deps struct {
 	Log      audit.Writer
 	// Kept has the effects that AUDIT dropped; nil where nothing has.
 	Kept audit.Keeper
-	// End and Tail are for a Log that may be restored from an older copy while it
-	// is written to: where it goes, and what it lacks. Nil for one that cannot.
-	End  LogEnd
-	Tail audit.Tail
-	// Acknowledged is the sequence up to which any process has handled what a
-	// consumer is to read; nil where there is no other process to ask about.
-	Acknowledged func(ctx context.Context, consumer string) (uint64, error)
-	// Stored names the scopes that the store holds, for [Service.Heal]; nil
-	// compares only those that AUDIT or the audit log holds.
-	Stored store.Exporter
+	// Cursors lie in the memory store, LogCursors in Log. Shares divides the work.
+	Cursors    cursor.Store
+	LogCursors cursor.Store
+	Shares     cursor.Shares
+	// Behind reports whether episodes of a fact scope are in their stream and not
+	// yet stored. If it is nil, a scope never counts on from its watermark.
+	Behind func(ctx context.Context, fact scope.Scope) (bool, error)
+	// Adopt is as in [pipeline.Log], of each of the two readers of AUDIT; nil begins
+	// at its beginning.
+	Adopt  func(ctx context.Context, p pipeline.Partition) (after uint64, err error)
 	Logger *slog.Logger // nil discards
 	// Observe is told of each effect that this process committed, once it is
 	// applied; nil ignores it.
@@ -41,7 +44,7 @@ type Service struct {
 	cfg  Config
 	deps Deps
 	own  own
-	end  end
+	read atomic.Uint64 // sequence of the newest effect that the projector was given
 }
 
 // New returns the service, or an error that names what is wrong.
@@ -61,8 +64,8 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	return &Service{cfg: cfg.WithDefaults(), deps: deps}, nil
 }
 
-// logConsumer is the consumer that fills the audit log.
-const logConsumer = "consolidator-auditlog"
+// auditStream is what both projections read.
+const auditStream = "AUDIT"
 
 // Name implements [pipeline.Service].
 func (*Service) Name() string { return "consolidator" }
@@ -73,11 +76,27 @@ func (s *Service) Stages() []pipeline.Stage {
 		pipeline.Consume("consolidator-deltas-rules", pipeline.On(s.commit)),
 		pipeline.Consume("consolidator-deltas-model", pipeline.On(s.commit)),
 		pipeline.Consume("consolidator-deltas", pipeline.On(s.commit)), // work without a class
-		pipeline.Consume("consolidator-projector", pipeline.On(s.project)),
-		pipeline.ConsumeBatch(logConsumer, s.cfg.SinkSize, s.cfg.SinkWait, s.sink),
+		pipeline.ReadLog(pipeline.Log{
+			Name: Projector, Stream: auditStream, Partitions: Partitions(), Adopt: s.deps.Adopt,
+			Cursors: s.deps.Cursors, Shares: s.deps.Shares, Handle: s.project,
+		}),
+		pipeline.ReadLog(pipeline.Log{
+			Name: logReader, Stream: auditStream, Partitions: wholeAudit(logReader), Adopt: s.deps.Adopt,
+			Cursors: s.deps.LogCursors, Shares: s.deps.Shares, Handle: s.sink, Batch: s.cfg.SinkSize, Linger: s.cfg.SinkWait,
+		}),
 		pipeline.ConsumeBatch("consolidator-access", s.cfg.AccessSize, s.cfg.AccessWait, s.access),
-		pipeline.Clock("consolidator-logend", endInterval, nil, s.watchEnd),
 	}
+}
+
+// Partitions are those of AUDIT for the projector: it is read by one reader.
+func Partitions() []pipeline.Partition { return wholeAudit(Projector) }
+
+// logReader is the name of the reader of AUDIT that fills the audit log.
+const logReader = "consolidator-auditlog"
+
+// wholeAudit is all of AUDIT, read by one reader.
+func wholeAudit(reader string) []pipeline.Partition {
+	return []pipeline.Partition{{Reader: reader, Filter: "palimpsest." + events.NounAudit + ".>"}}
 }
 
 // Forget must be called when the store may have lost what it acknowledged: what

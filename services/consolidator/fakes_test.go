@@ -14,6 +14,7 @@ import (
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/memory"
+	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -277,16 +278,13 @@ func (j *memoryJournal) Last(context.Context) (uint64, error) { return j.last(),
 // memoryLog counts each (revision, index) once.
 type memoryLog struct {
 	records map[[2]uint64]audit.Record
-}
-
-func (l *memoryLog) LastSequence(context.Context) (last uint64, err error) {
-	for _, r := range l.records {
-		last = max(last, r.Sequence)
-	}
-	return last, nil
+	err     error
 }
 
 func (l *memoryLog) Write(_ context.Context, effects []events.Event[events.EffectCommitted]) error {
+	if l.err != nil {
+		return l.err
+	}
 	for _, e := range effects {
 		for _, r := range audit.Records(e) {
 			l.records[[2]uint64{r.Revision, uint64(r.Index)}] = r
@@ -301,6 +299,13 @@ type bench struct {
 	store   *memoryStore
 	journal *memoryJournal
 	log     *memoryLog
+	cursors cursors
+}
+
+// audit is the whole of AUDIT.
+func (b *bench) audit(t testing.TB) []*pipeline.Entry {
+	t.Helper()
+	return entries(t, b.journal.effects...)
 }
 
 func newBench(t testing.TB) *bench {
@@ -310,12 +315,12 @@ func newBench(t testing.TB) *bench {
 
 func benchOver(t testing.TB, m *memoryStore, j *memoryJournal) *bench {
 	t.Helper()
-	log := &memoryLog{records: map[[2]uint64]audit.Record{}}
-	s, err := New(Config{}, Deps{Applier: m, Facts: m, Outcomes: m, Journal: j, Log: log})
+	log, c := &memoryLog{records: map[[2]uint64]audit.Record{}}, cursors{}
+	s, err := New(Config{}, Deps{Applier: m, Facts: m, Outcomes: m, Journal: j, Log: log, Cursors: c, LogCursors: c})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &bench{Service: s, store: m, journal: j, log: log}
+	return &bench{Service: s, store: m, journal: j, log: log, cursors: c}
 }
 
 // turn is a decided batch over one episode, which adds one fact. Its basis is

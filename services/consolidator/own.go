@@ -14,7 +14,7 @@ import (
 type own struct {
 	mu      sync.Mutex
 	writing map[scope.Scope]*writing
-	applied map[scope.Scope]revision
+	applied map[scope.Scope]run
 }
 
 // writing is the batches of one scope that are being committed.
@@ -23,7 +23,8 @@ type writing struct {
 	done    chan struct{} // closed with the last of them
 }
 
-type revision struct{ incarnation, number uint64 }
+// run is effects of one incarnation that follow each other.
+type run struct{ incarnation, first, last uint64 }
 
 // maxOwn bounds the scopes that are remembered.
 const maxOwn = 10_000
@@ -51,39 +52,44 @@ func (o *own) begin(fact scope.Scope) (end func()) {
 	}
 }
 
-// wait returns when no batch of the scope is being committed any more: the
-// effect that the projector hears of is mostly just being applied.
-func (o *own) wait(ctx context.Context, fact scope.Scope) error {
+// wait returns when no batch of the scope is being committed any more, or ctx has
+// ended: the effect that the projector hears of is mostly just being applied.
+func (o *own) wait(ctx context.Context, fact scope.Scope) {
 	o.mu.Lock()
 	w := o.writing[fact]
 	o.mu.Unlock()
 	if w == nil {
-		return nil
+		return
 	}
 	select {
 	case <-w.done:
-		return nil
 	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
-// note remembers the newest effect that was applied in a scope.
+// note remembers the newest effect that was applied in a scope. It forgets the
+// effects before a revision that this process did not commit: the projector must look
+// up that one.
 func (o *own) note(e events.EffectCommitted) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.applied == nil || len(o.applied) >= maxOwn {
-		o.applied = make(map[scope.Scope]revision)
+		o.applied = make(map[scope.Scope]run)
 	}
-	o.applied[e.Scope] = revision{e.Incarnation, e.Revision}
+	r, ok := o.applied[e.Scope]
+	if !ok || r.incarnation != e.Incarnation || r.last+1 != e.Revision {
+		r = run{incarnation: e.Incarnation, first: e.Revision}
+	}
+	r.last = e.Revision
+	o.applied[e.Scope] = r
 }
 
 // has reports whether an effect was applied here.
 func (o *own) has(h head) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	last, ok := o.applied[h.Scope]
-	return ok && last.incarnation == h.Incarnation && last.number >= h.Revision
+	r, ok := o.applied[h.Scope]
+	return ok && r.incarnation == h.Incarnation && r.first <= h.Revision && h.Revision <= r.last
 }
 
 // forget drops all that was applied: the store may have lost it.

@@ -3,228 +3,323 @@ package consolidator
 import (
 	"context"
 	"errors"
-	"fmt"
-	"iter"
-	"maps"
+	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"palimpsest/internal/audit"
 	"palimpsest/internal/pipeline"
 	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
 )
 
-func TestProjectorRollsForward(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	for n := range uint64(3) {
-		if _, err := b.commit(t.Context(), turn(t, n+1, n, fmt.Sprintf("f%d", n))); err != nil {
+var bob = scope.Scope{Project: "p", User: "bob"}
+
+// caughtUp is ingest that has stored all episodes.
+func caughtUp(context.Context, scope.Scope) (bool, error) { return false, nil }
+
+// restored is a service over a store that has the first n effects of b.
+func restored(t *testing.T, b *bench, n int) *bench {
+	t.Helper()
+	older := newStore()
+	for _, e := range b.journal.effects[:n] {
+		if err := older.Apply(t.Context(), e.Data, e.Sequence); err != nil {
 			t.Fatal(err)
 		}
 	}
-	behind := benchOver(t, newStore(), b.journal)
-	for _, i := range []int{2, 0, 1, 2} { // late and repeated alike
-		if _, err := behind.project(t.Context(), headOf(b.journal.effects[i])); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if behind.store.applied != 3 || !cmp.Equal(b.store.facts, behind.store.facts) {
-		t.Errorf("%d effects applied", behind.store.applied)
-	}
-	erased := benchOver(t, newStore(), b.journal)
-	erased.store.state.Incarnation = 1
-	if _, err := erased.project(t.Context(), headOf(b.journal.effects[0])); err != nil || erased.store.applied != 0 {
-		t.Errorf("err %v, %d effects of an erased scope applied", err, erased.store.applied)
-	}
+	older.applied = 0
+	return benchOver(t, older, b.journal)
 }
 
-func headOf(e events.Event[events.EffectCommitted]) events.Event[head] {
-	return events.Event[head]{Meta: e.Meta, Data: head{Header: e.Data.Header, Revision: e.Data.Revision}}
-}
-
-// TestProjectorLeavesOwnCommits: what this process applied, or is about to, the
-// projector does not read again.
-func TestProjectorLeavesOwnCommits(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	if _, err := b.commit(t.Context(), turn(t, 1, 0, "f1")); err != nil {
+func (b *bench) mustProject(t *testing.T, in []*pipeline.Entry, want ...string) {
+	t.Helper()
+	if err := b.project(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
-	b.store.faults = &faults{step: "state"} // whoever asks is told
-	if _, err := b.project(t.Context(), headOf(b.journal.effects[0])); err != nil {
-		t.Errorf("the store was asked: %v", err)
+	if want == nil {
+		want = make([]string, len(in))
 	}
-	end := b.own.begin(alice)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	later := headOf(b.journal.effects[0])
-	later.Data.Revision++
-	if _, err := b.project(ctx, later); !errors.Is(err, context.Canceled) {
-		t.Errorf("the commit under way was not waited for: %v", err)
+	if diff := cmp.Diff(want, errs(in)); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
+		for _, e := range in {
+			t.Log(e.Meta.Sequence, e.Err)
+		}
 	}
-	end()
-	if _, err := b.project(t.Context(), later); !errors.Is(err, errCrash) {
-		t.Errorf("an effect of somebody else was not looked for: %v", err)
+}
+
+// TestProjectorAppliesInOrder: the projector applies what the store lacks, once.
+func TestProjectorAppliesInOrder(t *testing.T) {
+	t.Parallel()
+	b := lives(t, 3)
+	for kept := range 4 {
+		behind := restored(t, b, kept)
+		in := b.audit(t)
+		behind.mustProject(t, in)
+		if behind.store.applied != 3-kept || !cmp.Equal(b.store.facts, behind.store.facts) {
+			t.Errorf("%d kept: %d effects applied", kept, behind.store.applied)
+		}
+		var want, got []string
+		for i, e := range in {
+			got = append(got, announced(e.Out)...)
+			if i >= kept {
+				want = append(want, "req-"+string(rune('a'+i)))
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%d kept: announced (-want +got):\n%s", kept, diff)
+		}
+		behind.mustProject(t, b.audit(t))
+		behind.mustProject(t, b.audit(t)[1:])
+		if behind.store.applied != 3-kept {
+			t.Errorf("%d kept: %d effects applied when they came again", kept, behind.store.applied)
+		}
 	}
+	erased := restored(t, b, 0)
+	erased.store.state.Incarnation = 1
+	erased.mustProject(t, b.audit(t))
+	if erased.store.applied != 0 {
+		t.Errorf("%d effects of an erased scope applied", erased.store.applied)
+	}
+}
+
+// TestProjectorLeavesOwnCommits: what this process applied, the projector does not
+// look up, unless it comes again: then the store may have lost it.
+func TestProjectorLeavesOwnCommits(t *testing.T) {
+	t.Parallel()
+	b := lives(t, 2)
+	b.store.faults = &faults{step: "state"} // fails if the store is asked
+	b.mustProject(t, b.audit(t))
+	b.mustProject(t, b.audit(t)[1:], "retried")
+	b.mustProject(t, b.audit(t)[1:])
 }
 
 // TestP1ForgottenCommitsAreLookedUp: what this process applied, a store that lost
 // it gets from AUDIT all the same.
 func TestP1ForgottenCommitsAreLookedUp(t *testing.T) {
 	t.Parallel()
+	b := lives(t, 1)
+	b.Forget()
+	b.store.faults = &faults{step: "state"}
+	b.mustProject(t, b.audit(t), "retried")
+}
+
+// TestProjectorWaitsForCommits: an effect that this process is about to apply is not
+// applied by the projector. A commit that hangs holds up nothing for long.
+func TestProjectorWaitsForCommits(t *testing.T) {
+	t.Parallel()
+	for name, hangs := range map[string]bool{"ends": false, "hangs": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := lives(t, 1)
+				in := b.audit(t)
+				later := restored(t, b, 0)
+				end := later.own.begin(alice)
+				began, done := time.Now(), make(chan error, 1)
+				go func() { done <- later.project(t.Context(), in) }()
+				synctest.Wait()
+				select {
+				case err := <-done:
+					t.Fatalf("the commit under way was not waited for: %v", err)
+				default:
+				}
+				took, applied := ownWait, 1
+				if !hangs {
+					took, applied = 0, 0
+					later.own.note(b.journal.effects[0].Data)
+					end()
+				}
+				if err := <-done; err != nil || in[0].Err != nil || later.store.applied != applied || time.Since(began) != took {
+					t.Errorf("%v, %v, %d applied after %v", err, in[0].Err, later.store.applied, time.Since(began))
+				}
+			})
+		})
+	}
+}
+
+// crowded is a service over the store of b, which has nothing of alice, and one of
+// bob.
+func crowded(t *testing.T, b *bench) (*bench, scopes) {
+	t.Helper()
+	both := scopes{alice: newStore(), bob: newStore()}
+	c := benchOver(t, both[alice], b.journal)
+	c.deps.Applier = both
+	return c, both
+}
+
+// mixed is AUDIT with what alice has, and the same of bob, by turns.
+func mixed(t *testing.T, b *bench) []*pipeline.Entry {
+	t.Helper()
+	var all []events.Event[events.EffectCommitted]
+	for _, e := range b.journal.effects {
+		all = append(all, e, of(bob, e))
+	}
+	return entries(t, all...)
+}
+
+// TestFailingScopeStopsNoOther: the effects behind one that could not be applied wait,
+// in its scope alone.
+func TestFailingScopeStopsNoOther(t *testing.T) {
+	t.Parallel()
+	for step, want := range map[string][]string{
+		"state":        {"", "retried", "", "retried", "", "retried"},
+		"before apply": {"", "", "", "retried", "", "retried"},
+		"after apply":  {"", "", "", "retried", "", "retried"},
+	} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			b := lives(t, 3)
+			c, both := crowded(t, b)
+			both[bob].faults = &faults{step: step, skip: 1}
+			if step == "state" {
+				both[bob].faults.skip = 0
+			}
+			in := mixed(t, b)
+			c.mustProject(t, in, want...)
+			for i, e := range in {
+				if e.Err == nil && len(announced(e.Out)) != 1 {
+					t.Errorf("effect %d is followed by %v", i, e.Out)
+				}
+			}
+			if both[alice].state.Revision != 3 {
+				t.Errorf("alice is at revision %d", both[alice].state.Revision)
+			}
+			again := slices.DeleteFunc(mixed(t, b), func(e *pipeline.Entry) bool { return e.Meta.Scope != bob })
+			c.mustProject(t, again)
+			if both[bob].state.Revision != 3 || both[bob].applied != 3 {
+				t.Errorf("bob is at revision %d, %d applied", both[bob].state.Revision, both[bob].applied)
+			}
+		})
+	}
+}
+
+// TestRefusedEffectStopsItsScopeAlone: the effects behind it find a gap, and are
+// buried too. Other scopes go on.
+func TestRefusedEffectStopsItsScopeAlone(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(effect map[string]any){
+		"its revision": func(e map[string]any) { e["revision"] = "two" },
+		"its facts":    func(e map[string]any) { e["facts"] = "none" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := lives(t, 3)
+			c, both := crowded(t, b)
+			in := mixed(t, b)
+			in[2] = broken(t, b.journal.effects[1], change)
+			c.mustProject(t, in, "", "", "refused", "", "refused", "")
+			wantGap(t, &GapError{Scope: alice, Missing: 2, Next: 3}, in[4].Err)
+			if both[alice].state.Revision != 1 || both[bob].state.Revision != 3 {
+				t.Errorf("alice is at revision %d, bob at %d", both[alice].state.Revision, both[bob].state.Revision)
+			}
+			c.deps.Kept = kept(b.journal.effects) // the audit log can read it
+			c.mustProject(t, entries(t, b.journal.effects[2]))
+			if both[alice].state.Revision != 3 {
+				t.Errorf("alice is at revision %d", both[alice].state.Revision)
+			}
+		})
+	}
+}
+
+// TestUnreadableKeptEffectBuriesNothing: that the audit log has an effect that cannot
+// be read is no fault of the one that follows it.
+func TestUnreadableKeptEffectBuriesNothing(t *testing.T) {
+	t.Parallel()
+	b := lives(t, 2)
+	behind := restored(t, b, 0)
+	behind.deps.Kept = unreadableLog{err: &events.FieldError{Field: "facts", Code: events.CodeInvalidField, Reason: "is not known"}}
+	behind.mustProject(t, b.audit(t)[1:], "retried")
+}
+
+// TestOtherEventsArePassed: AUDIT keeps other events, too.
+func TestOtherEventsArePassed(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
-	if _, err := b.commit(t.Context(), turn(t, 1, 0, "f1")); err != nil {
+	p := events.FactReturned{Header: events.Header{Scope: alice}, FactIDs: []string{"f"}, At: noon}
+	subject, header, body, err := events.Encode(events.Meta{ID: "x", Source: "s", Kind: p.Kind(), Scope: alice, Time: noon}, p)
+	if err != nil {
 		t.Fatal(err)
 	}
-	b.Forget()
-	b.store.faults = &faults{step: "state"} // whoever asks is told
-	if _, err := b.project(t.Context(), headOf(b.journal.effects[0])); !errors.Is(err, errCrash) {
-		t.Errorf("the store was not asked: %v", err)
+	b.store.faults = &faults{step: "state"}
+	b.log.err = errors.New("asked for nothing")
+	in := []*pipeline.Entry{entry(1, subject, header, body)}
+	b.mustProject(t, in)
+	if err := b.sink(t.Context(), in); err != nil || in[0].Err != nil {
+		t.Error(err, in[0].Err)
 	}
 }
 
-func TestSinkIsIdempotent(t *testing.T) {
+// TestPanicIsTheCallers: the runtime recovers panics of handlers.
+func TestPanicIsTheCallers(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	for n := range uint64(3) {
-		if _, err := b.commit(t.Context(), turn(t, n+1, n, fmt.Sprintf("f%d", n))); err != nil {
-			t.Fatal(err)
+	b := lives(t, 1)
+	c, both := crowded(t, b)
+	both[bob] = nil
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
 		}
-	}
-	for _, cut := range [][2]int{{0, 2}, {1, 3}, {0, 3}} {
-		if err := b.sink(t.Context(), b.journal.effects[cut[0]:cut[1]]); err != nil {
-			t.Fatal(err)
+		if both[alice].state.Revision != 1 {
+			t.Error("another scope was not brought up to date")
 		}
-	}
-	if len(b.log.records) != 3 {
-		t.Errorf("%d records", len(b.log.records))
-	}
+	}()
+	_ = c.project(t.Context(), mixed(t, b))
 }
 
-// A log that was lost, or restored from an older copy, gets back what the sink
-// has acknowledged.
-func TestLogCatchesUp(t *testing.T) {
+// TestScopeCountsOnOnceEpisodesAreStored: a scope whose watermark ends above its last
+// ordinal goes on from there, once ingest has stored what the stream has.
+func TestScopeCountsOnOnceEpisodesAreStored(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	b.cfg.SinkSize = 2
-	for n := range uint64(5) {
-		b.mustCommit(t, turn(t, n+1, n, fmt.Sprintf("f%d", n)))
+	b := lives(t, 3)
+	behind := restored(t, b, 1)
+	storing, asked := true, 0
+	behind.deps.Behind = func(_ context.Context, fact scope.Scope) (bool, error) {
+		if asked++; fact != alice {
+			t.Errorf("asked for %s", fact)
+		}
+		return storing, nil
 	}
-	for _, c := range []struct{ behind, want int }{{3, 2}, {0, 5}, {5, 0}} {
-		var after uint64
-		if c.behind > 0 {
-			after = b.journal.effects[c.behind-1].Sequence
+	for range 2 { // the second time, all of them are applied
+		in := b.audit(t)
+		behind.mustProject(t, in, "", "", "retried")
+		if !errors.Is(in[2].Err, errStoring) || behind.store.state.Revision != 3 || behind.store.state.LastOrdinal != 0 {
+			t.Errorf("while episodes are stored: %v, state %+v", in[2].Err, behind.store.state)
 		}
-		clear(b.log.records)
-		copied, err := b.CatchUp(t.Context(), b.journal, after)
-		if err != nil || copied != c.want || len(b.log.records) != c.want {
-			t.Errorf("behind %d: %d copied, %d records, %v", c.behind, copied, len(b.log.records), err)
-		}
+	}
+	storing = false
+	behind.mustProject(t, b.audit(t)[2:])
+	if behind.store.state.LastOrdinal != 3 {
+		t.Errorf("once they are: state %+v", behind.store.state)
+	}
+	asked = 0
+	behind.mustProject(t, b.audit(t))
+	if asked != 0 {
+		t.Error("a scope that has its episodes asks whether they are stored")
+	}
+	lost := restored(t, b, 0)
+	lost.deps.Behind = func(context.Context, scope.Scope) (bool, error) { return false, errCrash }
+	in := b.audit(t)
+	if lost.mustProject(t, in, "", "", "retried"); !errors.Is(in[2].Err, errCrash) || lost.store.state.LastOrdinal != 0 {
+		t.Errorf("where nobody can tell: %v, state %+v", in[2].Err, lost.store.state)
 	}
 }
 
-// TestP7FaultAuditLogIsRestoredWhileItIsWritten: a log that comes back with less
-// gets it back before anything newer hides the hole, and while nothing is written.
-func TestP7FaultAuditLogIsRestoredWhileItIsWritten(t *testing.T) {
+// TestScopeCountsOnBehindACommit that rolled it forward before the projector came to
+// it: the effects that it applied are no commits of this process.
+func TestScopeCountsOnBehindACommit(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	b.deps.End, b.deps.Tail = b.log, b.journal
-	commit := func(n uint64) {
-		t.Helper()
-		b.mustCommit(t, turn(t, n+1, n, fmt.Sprintf("f%d", n)))
+	b := lives(t, 3)
+	behind := restored(t, b, 0)
+	behind.deps.Behind = caughtUp
+	behind.must(t, turn(t, 4, 3, "d"))
+	if behind.store.state.Revision != 4 || behind.store.state.LastOrdinal != 0 {
+		t.Fatalf("state %+v", behind.store.state)
 	}
-	restore := func(kept uint64) {
-		maps.DeleteFunc(b.log.records, func(at [2]uint64, _ audit.Record) bool { return at[0] > kept })
-		b.end.due = time.Time{} // long after the last look
-	}
-	for n := range uint64(5) {
-		commit(n)
-	}
-	if err := b.sink(t.Context(), b.journal.effects); err != nil || len(b.log.records) != 5 {
-		t.Fatalf("%d records, %v", len(b.log.records), err)
-	}
-	restore(2)
-	commit(5)
-	if err := b.sink(t.Context(), b.journal.effects[5:]); err != nil || len(b.log.records) != 6 {
-		t.Errorf("written to: %d records, %v", len(b.log.records), err)
-	}
-	restore(0)
-	if _, err := b.watchEnd(t.Context(), noon); err != nil || len(b.log.records) != 6 {
-		t.Errorf("left alone: %d records, %v", len(b.log.records), err)
-	}
-}
-
-// TestP7FaultAuditLogIsRestoredBehindAnother: what another process wrote, and what
-// could not be filled at once, is missed all the same.
-func TestP7FaultAuditLogIsRestoredBehindAnother(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	for n := range uint64(4) {
-		b.mustCommit(t, turn(t, n+1, n, fmt.Sprintf("f%d", n)))
-	}
-	tail := &failingTail{Tail: b.journal, left: 1}
-	b.deps.End, b.deps.Tail = b.log, tail
-	b.deps.Acknowledged = func(_ context.Context, consumer string) (uint64, error) {
-		if consumer != logConsumer {
-			t.Errorf("asked for %s", consumer)
-		}
-		return b.journal.effects[2].Sequence, nil // the other one wrote three, and the log lost them
-	}
-	if err := b.sink(t.Context(), b.journal.effects[3:]); err == nil || len(b.log.records) != 0 {
-		t.Fatalf("AUDIT could not be read: %d records, %v", len(b.log.records), err)
-	}
-	if err := b.sink(t.Context(), b.journal.effects[3:]); err != nil || len(b.log.records) != 4 {
-		t.Errorf("asked again at once: %d records, %v", len(b.log.records), err)
-	}
-}
-
-// failingTail cannot be read so many times.
-type failingTail struct {
-	audit.Tail
-	left int
-}
-
-func (f *failingTail) All(ctx context.Context, after uint64) iter.Seq2[events.Event[events.EffectCommitted], error] {
-	if f.left--; f.left >= 0 {
-		return func(yield func(events.Event[events.EffectCommitted], error) bool) {
-			yield(events.Event[events.EffectCommitted]{}, errCrash)
-		}
-	}
-	return f.Tail.All(ctx, after)
-}
-
-// otherHistory is a log that has one revision of another history.
-type otherHistory struct {
-	*memoryLog
-	revision uint64
-}
-
-func (l otherHistory) Write(ctx context.Context, effects []events.Event[events.EffectCommitted]) error {
-	for _, e := range effects {
-		if e.Data.Revision == l.revision {
-			return audit.ErrOtherHistory
-		}
-	}
-	return l.memoryLog.Write(ctx, effects)
-}
-
-// What the log has of another history is never retried, and keeps nothing else
-// from the log.
-func TestOtherHistoryIsRefused(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	for n := range uint64(4) {
-		b.mustCommit(t, turn(t, n+1, n, fmt.Sprintf("f%d", n)))
-	}
-	b.deps.Log = otherHistory{b.log, 2}
-	if err := b.sink(t.Context(), b.journal.effects); !pipeline.IsReject(err) || !errors.Is(err, audit.ErrOtherHistory) {
-		t.Errorf("sink: %v", err)
-	}
-	copied, err := b.CatchUp(t.Context(), b.journal, 0)
-	if copied != 3 || len(b.log.records) != 3 || !errors.Is(err, audit.ErrOtherHistory) {
-		t.Errorf("%d copied, %d records, %v", copied, len(b.log.records), err)
+	behind.mustProject(t, b.audit(t))
+	if behind.store.state.LastOrdinal != 4 {
+		t.Errorf("state %+v", behind.store.state)
 	}
 }
 
@@ -258,7 +353,7 @@ func TestConfig(t *testing.T) {
 	if _, err := New(Config{}, Deps{}); err == nil {
 		t.Error("no dependencies pass")
 	}
-	if n := len(newBench(t).Stages()); n != 7 {
+	if n := len(newBench(t).Stages()); n != 6 {
 		t.Errorf("%d stages", n)
 	}
 }

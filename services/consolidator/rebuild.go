@@ -13,6 +13,16 @@ import (
 	"palimpsest/pkg/scope"
 )
 
+// ErrAhead: the store holds effects that AUDIT lacks. One of the two was
+// restored from another time; nothing can be committed in such a scope.
+var ErrAhead = errors.New("consolidator: the store holds effects that AUDIT lacks")
+
+// stuck is the error of a scope whose AUDIT refused an append and yet holds
+// nothing newer than the row.
+func stuck(fact scope.Scope, sequence uint64) error {
+	return fmt.Errorf("%w: scope %s: nothing stands at or behind sequence %d", ErrAhead, fact, sequence)
+}
+
 // GapError says that effects of a scope stand neither in AUDIT nor in the audit
 // log, so that what follows them cannot be applied.
 type GapError struct {

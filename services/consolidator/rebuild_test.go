@@ -10,9 +10,29 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"palimpsest/internal/audit"
+	"palimpsest/internal/pipeline"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
+
+// tape is a journal of one scope that dropped everything below begin.
+type tape struct {
+	*memoryJournal
+	begin uint64
+}
+
+func (h tape) All(ctx context.Context, after uint64) iter.Seq2[events.Event[events.EffectCommitted], error] {
+	return h.ReadScope(ctx, alice, after)
+}
+
+func (h tape) Begin(context.Context) (uint64, error) { return h.begin, nil }
+
+func (h tape) Heads(_ context.Context, yield func(audit.Head) error) error {
+	if last := h.last(); last > 0 {
+		return yield(audit.Head{Scope: alice, Sequence: last})
+	}
+	return nil
+}
 
 // kept is an audit log that has some effects of one scope.
 type kept []events.Event[events.EffectCommitted]
@@ -89,22 +109,68 @@ var trims = []struct {
 	{"nobody has it", 4, nil, 1, &GapError{Scope: alice, Missing: 2, Next: 4}},
 }
 
-// TestHealReadsTheLogBehindATrimmedStream and names what neither has.
-func TestHealReadsTheLogBehindATrimmedStream(t *testing.T) {
+// TestProjectorReadsTheLogBehindATrimmedStream, and names revisions that neither has.
+func TestProjectorReadsTheLogBehindATrimmedStream(t *testing.T) {
 	t.Parallel()
 	for _, tc := range trims {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			b, tp := trimmed(t, tc.begin, tc.log, tc.store)
-			got, err := b.Heal(t.Context(), tp)
-			if wantGap(t, tc.gap, err) {
-				if got.Failed != 1 || got.Behind != 0 {
-					t.Errorf("healed %+v", got)
+			b.deps.Behind = func(context.Context, scope.Scope) (bool, error) { return false, nil }
+			in := b.audit(t)
+			if len(in) == 0 {
+				n, err := b.ApplyDropped(t.Context(), tp.begin)
+				if n != 5-tc.store || err != nil || b.store.state.Revision != 5 || len(b.store.facts) != 5 {
+					t.Errorf("%d dropped effects applied, %v, state %+v", n, err, b.store.state)
 				}
 				return
 			}
-			if got.Behind != 1 || b.store.state.Revision != 5 || len(b.store.facts) != 5 || b.store.state.LastOrdinal != 5 {
-				t.Errorf("healed %+v, state %+v", got, b.store.state)
+			if err := b.project(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+			if wantGap(t, tc.gap, in[0].Err) {
+				for i, e := range in {
+					if !pipeline.IsRefused(e.Err) {
+						t.Errorf("effect %d behind the gap: %v, want a refusal", i, e.Err)
+					}
+				}
+				return
+			}
+			if b.store.state.Revision != 5 || len(b.store.facts) != 5 || b.store.state.LastOrdinal != 5 {
+				t.Errorf("state %+v", b.store.state)
+			}
+			if got, want := len(announced(in[0].Out)), tc.begin-tc.store; got != want {
+				t.Errorf("%d outcomes with the first effect, want %d", got, want)
+			}
+		})
+	}
+}
+
+// TestApplyDropped: effects that the projector meets, that AUDIT lost or that the store
+// has are left alone. Where the log lacks any, the gap is named.
+func TestApplyDropped(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		begin   uint64
+		log     []uint64
+		store   int
+		applied int
+		gap     *GapError
+	}{
+		"dropped":        {100, []uint64{1, 2, 3, 4, 5}, 1, 4, nil},
+		"not dropped":    {2, []uint64{1, 2, 3, 4, 5}, 1, 0, nil},
+		"known":          {100, []uint64{1, 2, 3, 4, 5}, 5, 0, nil},
+		"a hole":         {100, []uint64{1, 2, 4, 5}, 1, 1, &GapError{Scope: alice, Missing: 3, Next: 4}},
+		"an empty log":   {100, nil, 1, 0, nil},
+		"the log is old": {100, []uint64{1, 2}, 3, 0, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, _ := trimmed(t, 6, c.log, c.store)
+			n, err := b.ApplyDropped(t.Context(), c.begin)
+			wantGap(t, c.gap, err)
+			if n != c.applied || b.store.state.Revision != uint64(c.store+c.applied) {
+				t.Errorf("%d applied, state %+v", n, b.store.state)
 			}
 		})
 	}
@@ -158,14 +224,11 @@ func wantGap(t *testing.T, want *GapError, err error) bool {
 func refuse(_ scope.Scope, err error) error { return err }
 
 // TestRebuildReadsTheLogBehindAuditThatWasCutShort: the audit log has what AUDIT
-// should have and lacks. A start names it; a rebuild reads the log.
+// should have and lacks.
 func TestRebuildReadsTheLogBehindAuditThatWasCutShort(t *testing.T) {
 	t.Parallel()
 	b, tp := trimmed(t, 6, []uint64{1, 2, 3, 4, 5}, 0)
 	tp.begin = 2 // AUDIT dropped something, but not this
-	if got, err := b.Heal(t.Context(), tp); !errors.Is(err, ErrAhead) || got.Ahead != 1 || got.Behind != 0 {
-		t.Errorf("heal: %+v, %v", got, err)
-	}
 	if got, err := b.Rebuild(t.Context(), tp, func() {}, refuse); err != nil || got.Effects != 5 || b.store.state.Revision != 5 {
 		t.Errorf("rebuild: %+v, %v, state %+v", got, err, b.store.state)
 	}

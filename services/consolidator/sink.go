@@ -1,7 +1,6 @@
 package consolidator
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,15 +13,40 @@ import (
 // sink copies effects into the audit log, which knows those it has. One of
 // another history than the log's can never be written: it becomes a dead letter,
 // and keeps no other scope's from the log.
-func (s *Service) sink(ctx context.Context, in []events.Event[events.EffectCommitted]) error {
-	if err := s.refill(ctx); err != nil {
+func (s *Service) sink(ctx context.Context, in []*pipeline.Entry) error {
+	var entries []*pipeline.Entry
+	var effects []events.Event[events.EffectCommitted]
+	for _, e := range in {
+		if e.Err != nil || e.Meta.Kind != events.KindEffectCommitted {
+			continue // AUDIT keeps other events, too
+		}
+		effect, err := pipeline.DecodeEntry[events.EffectCommitted](e)
+		if err != nil {
+			e.Err = err
+			continue
+		}
+		entries, effects = append(entries, e), append(effects, effect)
+	}
+	if len(effects) == 0 {
+		return nil
+	}
+	err := s.log(ctx, effects)
+	if len(effects) == 1 {
+		entries[0].Err = err
+		return nil
+	}
+	if !pipeline.IsReject(err) {
 		return err
 	}
-	if err := s.log(ctx, in); err != nil {
-		s.unwritten()
-		return err
+	failed := map[string]error{}
+	for i, e := range entries {
+		if e.Err = failed[e.Key]; e.Err != nil {
+			continue
+		}
+		if e.Err = s.log(ctx, effects[i:i+1]); e.Err != nil && !pipeline.IsReject(e.Err) {
+			failed[e.Key] = e.Err
+		}
 	}
-	s.wrote(in)
 	return nil
 }
 
@@ -35,75 +59,4 @@ func (s *Service) log(ctx context.Context, in []events.Event[events.EffectCommit
 		return fmt.Errorf("write audit log: %w", err)
 	}
 	return nil
-}
-
-// CatchUp copies into the audit log what AUDIT holds behind a sequence, in
-// order, and returns how much that was. A log that was restored from an older
-// copy, or lost, lacks effects that the sink has acknowledged and is handed no
-// more; it must have them back before the sink moves its end on. What the log
-// refuses keeps nothing else from it; the error then names the first.
-func (s *Service) CatchUp(ctx context.Context, from audit.Tail, after uint64) (copied int, err error) {
-	var batch []events.Event[events.EffectCommitted]
-	var refused error
-	flush := func() error {
-		n, err := s.copyBatch(ctx, batch)
-		copied, batch = copied+n, batch[:0]
-		if pipeline.IsReject(err) {
-			refused, err = cmp.Or(refused, err), nil
-		}
-		return err
-	}
-	for e, err := range from.All(ctx, after) {
-		if err != nil {
-			return copied, fmt.Errorf("read audit: %w", err)
-		}
-		if batch = append(batch, e); len(batch) >= s.cfg.SinkSize {
-			if err := flush(); err != nil {
-				return copied, err
-			}
-		}
-	}
-	if err := flush(); err != nil {
-		return copied, err
-	}
-	return copied, refused
-}
-
-// CopyOne copies into the audit log the effect that stands at a sequence of AUDIT,
-// and reports whether AUDIT holds it.
-func (s *Service) CopyOne(ctx context.Context, from audit.Tail, sequence uint64) (found bool, err error) {
-	for e, err := range from.All(ctx, sequence-1) {
-		if err != nil {
-			return false, fmt.Errorf("read audit: %w", err)
-		}
-		if e.Sequence != sequence {
-			break
-		}
-		return true, s.log(ctx, []events.Event[events.EffectCommitted]{e})
-	}
-	return false, nil
-}
-
-// copyBatch writes effects at once, or each by itself where one is refused. It
-// returns how many the log took, and the first refusal.
-func (s *Service) copyBatch(ctx context.Context, batch []events.Event[events.EffectCommitted]) (copied int, err error) {
-	if len(batch) == 0 {
-		return 0, nil
-	}
-	err = s.log(ctx, batch)
-	switch {
-	case err == nil:
-		return len(batch), nil
-	case !pipeline.IsReject(err):
-		return 0, err
-	}
-	for i := range batch {
-		switch one := s.log(ctx, batch[i:i+1]); {
-		case one == nil:
-			copied++
-		case !pipeline.IsReject(one):
-			return copied, one
-		}
-	}
-	return copied, err
 }

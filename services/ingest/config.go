@@ -6,10 +6,6 @@ import (
 	"time"
 )
 
-// Partitions is how many ways EPISODES is cut; the topology has a consumer for
-// each.
-const Partitions = 16
-
 // Config of ingest. A zero value stands for its default.
 type Config struct {
 	// MaxContent and MaxMetadata bound an episode's content (and its prompt) and

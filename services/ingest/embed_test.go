@@ -84,7 +84,7 @@ func TestEmbeddingRestsWhileEpisodesAreStored(t *testing.T) {
 			f.vectors.add(texts(19)...)
 		}
 		if step.stored {
-			if _, err := f.recordOne(t.Context(), said(fmt.Sprint(i), "hello")); err != nil {
+			if _, err := f.recordOne(t, said(fmt.Sprint(i), "hello")); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -130,7 +130,7 @@ func TestStoreErrorEndsTheRound(t *testing.T) {
 func TestStages(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, Config{})
-	if n := len(f.Stages()); n != Partitions+1 || f.Name() != "ingest" {
+	if n := len(f.Stages()); n != 2 || f.Name() != "ingest" {
 		t.Errorf("%s has %d stages", f.Name(), n)
 	}
 	f.Wake()

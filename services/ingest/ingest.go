@@ -1,25 +1,32 @@
 package ingest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 
+	"palimpsest/internal/cursor"
 	"palimpsest/internal/embed"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
 )
 
 // Deps is what ingest needs.
 type Deps struct {
 	Episodes store.EpisodeWriter
+	Cursors  cursor.Store
+	Shares   cursor.Shares
 	Vectors  store.VectorWriter
 	// Embedder's space must be that of the store's index.
 	Embedder embed.Embedder
 	// Now is the clock; nil means time.Now. It says when an episode was stored,
 	// and nothing else.
 	Now func() time.Time
+	// Adopt is as in [pipeline.Log].
+	Adopt func(ctx context.Context, p pipeline.Partition) (after uint64, err error)
 }
 
 // Service implements [pipeline.Service].
@@ -27,7 +34,7 @@ type Service struct {
 	cfg  Config
 	deps Deps
 	wake chan struct{}
-	// stored counts the runs that were stored.
+	// stored counts the batches that were stored.
 	stored atomic.Uint64
 	// The embedding loop alone uses these: seen is what stored was when it last
 	// looked.
@@ -45,8 +52,8 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if deps.Episodes == nil || deps.Vectors == nil || deps.Embedder == nil {
-		return nil, errors.New("ingest: needs an episode writer, a vector writer and an embedder")
+	if deps.Episodes == nil || deps.Cursors == nil || deps.Shares == nil || deps.Vectors == nil || deps.Embedder == nil {
+		return nil, errors.New("ingest: needs an episode writer, cursors, shares, a vector writer and an embedder")
 	}
 	if deps.Now == nil {
 		deps.Now = time.Now
@@ -64,21 +71,31 @@ func New(cfg Config, deps Deps) (*Service, error) {
 // Name implements [pipeline.Service].
 func (*Service) Name() string { return "ingest" }
 
-// Stages implements [pipeline.Service]: one per partition, and the embedding
+// Stages implements [pipeline.Service]: the log of episodes and the embedding
 // loop.
 func (s *Service) Stages() []pipeline.Stage {
-	stages := make([]pipeline.Stage, 0, Partitions+1)
-	for p := range Partitions {
-		stages = append(stages, pipeline.Consume(Consumer(p),
-			pipeline.OnRun(s.record),
-			pipeline.On(s.end),
-		))
+	return []pipeline.Stage{
+		pipeline.ReadLog(pipeline.Log{
+			Name: s.Name(), Stream: Stream, Partitions: Partitions(), Cursors: s.deps.Cursors, Shares: s.deps.Shares, Handle: s.record, Adopt: s.deps.Adopt,
+		}),
+		pipeline.Clock("ingest-embed", s.cfg.EmbedInterval, s.wake, s.embed),
 	}
-	return append(stages, pipeline.Clock("ingest-embed", s.cfg.EmbedInterval, s.wake, s.embed))
 }
 
-// Consumer is the durable consumer of a partition, from 0.
-func Consumer(partition int) string { return fmt.Sprintf("ingest-%02d", partition) }
+// Stream is where episodes come in.
+const Stream = "EPISODES"
+
+// Partitions are those of the stream. The name of a reader is that of the durable
+// consumer that an earlier version read the partition with.
+func Partitions() []pipeline.Partition {
+	all := make([]pipeline.Partition, events.Partitions)
+	for p := range all {
+		all[p] = pipeline.Partition{
+			Reader: fmt.Sprintf("ingest-%02d", p), Filter: fmt.Sprintf("palimpsest.%s.%d.>", events.NounEpisodes, p),
+		}
+	}
+	return all
+}
 
 // Wake makes the embedding loop look at once. It never blocks.
 func (s *Service) Wake() {

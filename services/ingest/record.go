@@ -3,44 +3,156 @@ package ingest
 import (
 	"context"
 	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"palimpsest/internal/memory"
 	"palimpsest/internal/pipeline"
+	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
 )
 
-// record stores episodes of one fact scope and announces the last. What is
-// stored already is announced all the same: the first announcement may have been
-// lost with the process that was to make it.
-func (s *Service) record(ctx context.Context, in []events.Event[events.EpisodeRecorded]) ([]events.Payload, error) {
-	episodes := make([]memory.Episode, len(in))
-	for i, e := range in {
-		var err error
-		if episodes[i], err = s.cfg.validate(e); err != nil {
-			return nil, err
+// item is a message that may be stored: an episode, or the end of a session.
+type item struct {
+	entry   *pipeline.Entry
+	episode memory.Episode
+	end     *events.Event[events.SessionEnded]
+}
+
+// record stores what a partition brought, in its order, and announces each fact
+// scope once. An episode that is known is announced all the same: the first
+// announcement may have been lost with the process that was to make it.
+func (s *Service) record(ctx context.Context, in []*pipeline.Entry) error {
+	var last announcements
+	for run := range runs(s.read(in)) {
+		if run[0].end != nil {
+			s.endSession(ctx, run[0], &last)
+		} else {
+			s.put(ctx, run, &last)
 		}
+	}
+	last.announce(s)
+	s.stored.Add(1)
+	s.Wake()
+	return nil
+}
+
+// read decodes and validates. A message that is refused has its error.
+func (s *Service) read(in []*pipeline.Entry) []item {
+	out := make([]item, 0, len(in))
+	for _, e := range in {
+		it, err := s.itemOf(e)
+		if err != nil {
+			e.Err = err
+			continue
+		}
+		out = append(out, it)
+	}
+	return out
+}
+
+func (s *Service) itemOf(e *pipeline.Entry) (item, error) {
+	switch e.Meta.Kind {
+	case events.KindEpisodeRecorded:
+		in, err := pipeline.DecodeEntry[events.EpisodeRecorded](e)
+		if err != nil {
+			return item{}, err
+		}
+		episode, err := s.cfg.validate(in)
+		return item{entry: e, episode: episode}, err
+	case events.KindSessionEnded:
+		in, err := pipeline.DecodeEntry[events.SessionEnded](e)
+		return item{entry: e, end: &in}, err
+	}
+	return item{}, &events.FieldError{Field: "type", Code: events.CodeUnknownKind, Reason: fmt.Sprintf("%s is not handled here", e.Meta.Kind)}
+}
+
+// runs cuts items into episodes that can be stored together and single ends of
+// sessions, which count on all before them.
+func runs(items []item) func(yield func([]item) bool) {
+	return func(yield func([]item) bool) {
+		for len(items) > 0 {
+			n := slices.IndexFunc(items, func(it item) bool { return it.end != nil })
+			switch n {
+			case -1:
+				n = len(items)
+			case 0:
+				n = 1
+			}
+			if !yield(items[:n]) {
+				return
+			}
+			items = items[n:]
+		}
+	}
+}
+
+// scopesAtOnce bounds the writes under way after one of all failed.
+const scopesAtOnce = 8
+
+// put stores episodes in one step. Where that fails, each fact scope is tried by
+// itself: the server of one may be away while those of others answer.
+func (s *Service) put(ctx context.Context, run []item, last *announcements) {
+	run = last.open(run)
+	if len(run) == 0 {
+		return
+	}
+	puts, err := s.putAll(ctx, run)
+	if err == nil {
+		last.stored(run, puts)
+		return
+	}
+	byScope := map[scope.Scope][]item{}
+	for _, it := range run {
+		fact := it.episode.Scope.Fact()
+		byScope[fact] = append(byScope[fact], it)
+	}
+	if len(byScope) == 1 {
+		last.failed(run, err)
+		return
+	}
+	var g errgroup.Group
+	g.SetLimit(scopesAtOnce)
+	for _, mine := range byScope {
+		g.Go(func() error {
+			puts, err := s.putAll(ctx, mine)
+			last.mu.Lock()
+			defer last.mu.Unlock()
+			if err != nil {
+				last.failed(mine, err)
+			} else {
+				last.stored(mine, puts)
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // each scope has its own error
+}
+
+func (s *Service) putAll(ctx context.Context, run []item) ([]store.Put, error) {
+	episodes := make([]memory.Episode, len(run))
+	for i, it := range run {
+		episodes[i] = it.episode
 	}
 	puts, err := s.deps.Episodes.PutEpisodes(ctx, episodes)
 	if err != nil {
 		return nil, fmt.Errorf("store episodes: %w", err)
 	}
-	for _, put := range puts {
-		if put.Conflict {
-			return nil, pipeline.Rejectf(events.CodeIDConflict, "id",
-				"id: %.64q is known with other content, as ordinal %d", put.Episode.ID, put.Episode.Ordinal)
-		}
-	}
-	s.stored.Add(1)
-	s.Wake()
-	last := puts[len(puts)-1]
-	return s.announce(last.State, last.Episode.ID), nil
+	return puts, nil
 }
 
-// end records that a session is over and announces it.
-func (s *Service) end(ctx context.Context, in events.Event[events.SessionEnded]) ([]events.Payload, error) {
+// endSession records that a session is over.
+func (s *Service) endSession(ctx context.Context, it item, last *announcements) {
+	if len(last.open([]item{it})) == 0 {
+		return
+	}
+	in := it.end
 	at, _, err := s.cfg.happened(in.Data.Timestamp.Time, arrival(in.Meta), nil)
 	if err != nil {
-		return nil, err
+		it.entry.Err = err
+		return
 	}
 	state, err := s.deps.Episodes.EndSession(ctx, in.Scope, events.SessionEnd{
 		Session:     in.Scope.Session,
@@ -49,21 +161,8 @@ func (s *Service) end(ctx context.Context, in events.Event[events.SessionEnded])
 		At:          at,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("end session: %w", err)
+		last.failed([]item{it}, fmt.Errorf("end session: %w", err))
+		return
 	}
-	return s.announce(state, ""), nil
-}
-
-// announce wakes whoever waits for news of the scope. A scope in which nothing
-// was said has no news.
-func (s *Service) announce(state memory.State, episodeID string) []events.Payload {
-	if state.LastOrdinal == 0 {
-		return nil
-	}
-	return []events.Payload{events.EpisodeStored{
-		Header:      events.Header{Scope: state.Scope, Incarnation: state.Incarnation},
-		EpisodeID:   episodeID,
-		LastOrdinal: state.LastOrdinal,
-		StoredAt:    s.deps.Now().UTC(),
-	}}
+	last.say(it.entry, state, "")
 }

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +22,7 @@ func TestRecordStoresAndAnnounces(t *testing.T) {
 	in := said("e1", "hello")
 	no := false
 	in.Data.Infer, in.Data.SourceNode, in.Data.Metadata = &no, "node-1", map[string]any{"k": "v"}
-	out, err := f.recordOne(t.Context(), in)
+	out, err := f.recordOne(t, in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,52 +47,130 @@ func TestRecordStoresAndAnnounces(t *testing.T) {
 	}
 }
 
-func TestRunIsStoredInOrderAndAnnouncedOnce(t *testing.T) {
+// stored is what is announced of a fact scope.
+func stored(s scope.Scope, id string, last uint64) []events.Payload {
+	return []events.Payload{events.EpisodeStored{Header: events.Header{Scope: s.Fact()}, EpisodeID: id, LastOrdinal: last, StoredAt: noon}}
+}
+
+func TestBatchIsStoredInOrderAndAnnouncedOnce(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, Config{})
-	run := []events.Event[events.EpisodeRecorded]{said("e1", "one"), said("e2", "two"), said("e1", "one"), said("e3", "three")}
-	out, err := f.record(t.Context(), run)
-	if err != nil {
-		t.Fatal(err)
+	batch := func() []*pipeline.Entry {
+		return entries(t, said("e1", "one"), saidIn(bob, "b1", "hello"), said("e2", "two"), said("e1", "one"), said("e3", "three"))
 	}
-	want := []events.Payload{events.EpisodeStored{
-		Header: events.Header{Scope: alice.Fact()}, EpisodeID: "e3", LastOrdinal: 3, StoredAt: noon,
-	}}
-	if diff := cmp.Diff(want, out); diff != "" {
+	for range 3 { // it comes again after a crash, and is announced again
+		out := f.mustRecord(t, batch())
+		want := [][]events.Payload{nil, stored(bob, "b1", 1), nil, nil, stored(alice, "e3", 3)}
+		if diff := cmp.Diff(want, out); diff != "" {
+			t.Errorf("announced (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff(map[string]uint64{"e1": 1, "e2": 2, "e3": 3, "b1": 1}, f.episodes.ordinals()); diff != "" {
+			t.Errorf("stored (-want +got):\n%s", diff)
+		}
+	}
+	if f.episodes.calls != 3 {
+		t.Errorf("stored in %d steps, want 3", f.episodes.calls)
+	}
+}
+
+// TestSessionEndKeepsItsPlace: it counts on all before it, and on nothing behind it.
+func TestSessionEndKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, Config{})
+	for range 2 {
+		in := entries(t, said("e1", "one"), said("e2", "two"), said("e3", "three"), saidIn(bob, "b1", "hello"))
+		in = slices.Insert(in, 2, ended(t, alice, 2))
+		in = append(in, ended(t, bob, 1))
+		out := f.mustRecord(t, in)
+		want := [][]events.Payload{nil, nil, nil, stored(alice, "e3", 3), nil, stored(bob, "", 1)}
+		if diff := cmp.Diff(want, out); diff != "" {
+			t.Errorf("announced (-want +got):\n%s", diff)
+		}
+	}
+	if len(f.episodes.puts) != 4 || len(f.episodes.ends) != 4 || f.episodes.endedAt[0] != 2 {
+		t.Errorf("%d episodes, %d ends, the first behind %v", len(f.episodes.puts), len(f.episodes.ends), f.episodes.endedAt)
+	}
+}
+
+// TestRefusalKeepsNothingBack: a message that is refused is buried alone.
+func TestRefusalKeepsNothingBack(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, Config{MaxContent: 10})
+	f.mustRecord(t, entries(t, said("e1", "one")))
+	in := entries(t, said("e2", strings.Repeat("x", 11)), said("e3", "three"), said("e1", "other"))
+	unknown := events.FactReturned{Header: events.Header{Scope: alice.Fact()}, FactIDs: []string{"f"}, At: noon}
+	in = append(in, entryOf(t, events.Meta{ID: "x", Source: "app", Scope: alice.Fact(), Kind: unknown.Kind(), Time: noon}, unknown))
+	out := f.mustRecord(t, in, "refused", "", "refused", "refused")
+	if diff := cmp.Diff([][]events.Payload{nil, stored(alice, "e3", 2), nil, nil}, out); diff != "" {
 		t.Errorf("announced (-want +got):\n%s", diff)
 	}
-	var ids []string
-	for _, e := range f.episodes.puts {
-		ids = append(ids, e.ID)
+	if diff := cmp.Diff(map[string]uint64{"e1": 1, "e3": 2}, f.episodes.ordinals()); diff != "" {
+		t.Errorf("stored (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"e1", "e2", "e3"}, ids); diff != "" {
+	if f.episodes.calls != 2 {
+		t.Errorf("stored in %d steps, want 2: a conflict is an answer", f.episodes.calls)
+	}
+}
+
+// TestFailingScopeWaitsAlone, with all that stands behind its first failure: episodes
+// keep their places.
+func TestFailingScopeWaitsAlone(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, Config{})
+	f.episodes.away = map[scope.Scope]error{bob.Fact(): errors.New("connection refused")}
+	batch := func() []*pipeline.Entry {
+		in := entries(t, said("e1", "one"), saidIn(bob, "b1", "hello"), said("e2", "two"), saidIn(bob, "b2", "again"), said("e3", "three"))
+		return slices.Insert(in, 4, ended(t, alice, 2), ended(t, bob, 2))
+	}
+	in := batch()
+	in = append(in, entries(t, saidIn(bob, "b3", "more"))...)
+	out := f.mustRecord(t, in, "", "retried", "", "retried", "", "retried", "", "retried")
+	if diff := cmp.Diff(stored(alice, "e3", 3), out[6]); diff != "" {
+		t.Errorf("announced (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]uint64{"e1": 1, "e2": 2, "e3": 3}, f.episodes.ordinals()); diff != "" {
+		t.Errorf("stored (-want +got):\n%s", diff)
+	}
+	if f.episodes.endedAt[0] != 2 || len(f.episodes.ends) != 1 {
+		t.Errorf("sessions end behind %v", f.episodes.endedAt)
+	}
+	// A scope that failed is not tried again in the same batch, even if it is back.
+	blocked := &announcements{}
+	blocked.failed([]item{{entry: in[1]}}, errors.New("connection refused"))
+	f.episodes.away = nil
+	if open := blocked.open([]item{{entry: in[3]}, {entry: in[4]}}); len(open) != 1 || open[0].entry != in[4] {
+		t.Errorf("%d messages are open behind a failure", len(open))
+	}
+	in = batch()
+	f.mustRecord(t, in)
+	if diff := cmp.Diff(map[string]uint64{"e1": 1, "e2": 2, "e3": 3, "b1": 1, "b2": 2}, f.episodes.ordinals()); diff != "" {
 		t.Errorf("stored (-want +got):\n%s", diff)
 	}
 }
 
-// TestRunWithARefusal: the runtime hands over each of a failed run by itself, so
-// that one refusal among them is enough to refuse the run.
-func TestRunWithARefusal(t *testing.T) {
+// TestFailingEndBlocksItsScope: nothing is stored behind the end of a session that
+// could not be recorded.
+func TestFailingEndBlocksItsScope(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, Config{MaxContent: 10})
-	tooLong, other := said("e2", strings.Repeat("x", 11)), said("e1", "other")
-	for _, bad := range []events.Event[events.EpisodeRecorded]{tooLong, other} {
-		out, err := f.record(t.Context(), []events.Event[events.EpisodeRecorded]{said("e1", "one"), bad})
-		if !pipeline.IsReject(err) || len(out) != 0 {
-			t.Errorf("a run with %s: %v, %v; want a refusal", bad.ID, out, err)
-		}
+	f := newFixture(t, Config{})
+	f.episodes.endErr = errors.New("disk on fire")
+	in := append(entries(t, said("e1", "one")), ended(t, alice, 0))
+	in = append(in, entries(t, said("e2", "two"), saidIn(bob, "b1", "hello"))...)
+	out := f.mustRecord(t, in, "", "retried", "retried", "")
+	if diff := cmp.Diff([][]events.Payload{stored(alice, "e1", 1), nil, nil, stored(bob, "b1", 1)}, out); diff != "" {
+		t.Errorf("announced (-want +got):\n%s", diff)
 	}
 }
 
 func TestKnownEpisodeIsAnnouncedAgain(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, Config{})
-	first, err := f.recordOne(t.Context(), said("e1", "hello"))
+	first, err := f.recordOne(t, said("e1", "hello"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 1000 {
-		again, err := f.recordOne(t.Context(), said("e1", "hello"))
+		again, err := f.recordOne(t, said("e1", "hello"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,10 +186,10 @@ func TestKnownEpisodeIsAnnouncedAgain(t *testing.T) {
 func TestConflictIsRejected(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, Config{})
-	if _, err := f.recordOne(t.Context(), said("e1", "hello")); err != nil {
+	if _, err := f.recordOne(t, said("e1", "hello")); err != nil {
 		t.Fatal(err)
 	}
-	out, err := f.recordOne(t.Context(), said("e1", "something else"))
+	out, err := f.recordOne(t, said("e1", "something else"))
 	if !pipeline.IsReject(err) || !strings.Contains(err.Error(), "id: ") || len(out) != 0 {
 		t.Errorf("a known id with other content: %v, %v", out, err)
 	}
@@ -120,13 +199,9 @@ func TestStoreErrorIsRetried(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, Config{})
 	f.episodes.err = errors.New("disk on fire")
-	if _, err := f.recordOne(t.Context(), said("e1", "hello")); err == nil || pipeline.IsReject(err) {
-		t.Errorf("record = %v, want an error that is retried", err)
-	}
-	end := events.Event[events.SessionEnded]{Meta: events.Meta{Scope: alice, Arrived: noon}}
-	if _, err := f.end(t.Context(), end); err == nil || pipeline.IsReject(err) {
-		t.Errorf("end = %v, want an error that is retried", err)
-	}
+	f.mustRecord(t, entries(t, said("e1", "hello")), "retried")
+	f.mustRecord(t, entries(t, said("e1", "hello"), saidIn(bob, "b1", "hello")), "retried", "retried")
+	f.mustRecord(t, []*pipeline.Entry{ended(t, alice, 0)}, "retried")
 }
 
 func TestRefusals(t *testing.T) {
@@ -155,7 +230,7 @@ func TestRefusals(t *testing.T) {
 			f := newFixture(t, cfg)
 			in := said("e1", "hello")
 			tt.change(&in.Data)
-			_, err := f.recordOne(t.Context(), in)
+			_, err := f.recordOne(t, in)
 			switch {
 			case tt.field == "" && err != nil:
 				t.Errorf("refused: %v", err)
@@ -198,7 +273,7 @@ func TestTimestamps(t *testing.T) {
 			if tt.tz != nil {
 				in.Data.Metadata = map[string]any{events.MetaTimezone: tt.tz}
 			}
-			if _, err := f.recordOne(t.Context(), in); err != nil {
+			if _, err := f.recordOne(t, in); err != nil {
 				t.Fatal(err)
 			}
 			got := f.episodes.puts[0]
@@ -249,22 +324,12 @@ func FuzzParseZone(f *testing.F) {
 func TestSessionEnd(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, Config{})
-	in := events.Event[events.SessionEnded]{
-		Meta: events.Meta{Scope: alice, Arrived: noon},
-		Data: events.SessionEnded{Scope: alice, Cause: events.EndIdle, LastOrdinal: 1},
+	end := func() []*pipeline.Entry { return []*pipeline.Entry{ended(t, alice, 1)} }
+	if out := f.mustRecord(t, end()); len(out[0]) != 0 {
+		t.Fatalf("end of an unknown scope: %v; want nothing announced", out)
 	}
-	if out, err := f.end(t.Context(), in); err != nil || len(out) != 0 {
-		t.Fatalf("end of an unknown scope: %v, %v; want nothing announced", out, err)
-	}
-	if _, err := f.recordOne(t.Context(), said("e1", "hello")); err != nil {
-		t.Fatal(err)
-	}
-	out, err := f.end(t.Context(), in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []events.Payload{events.EpisodeStored{Header: events.Header{Scope: alice.Fact()}, LastOrdinal: 1, StoredAt: noon}}
-	if diff := cmp.Diff(want, out); diff != "" {
+	f.mustRecord(t, entries(t, said("e1", "hello")))
+	if diff := cmp.Diff(stored(alice, "", 1), f.mustRecord(t, end())[0]); diff != "" {
 		t.Errorf("announced (-want +got):\n%s", diff)
 	}
 	wantEnd := events.SessionEnd{Session: "s1", LastOrdinal: 1, Cause: events.EndIdle, At: noon}
@@ -286,7 +351,7 @@ func TestAnnouncedScopeIsTheFactScope(t *testing.T) {
 		f := newFixture(t, Config{})
 		in := said("e1", "hello")
 		in.Scope, in.Data.Scope = s, s
-		out, err := f.recordOne(rt.Context(), in)
+		out, err := f.recordOne(t, in)
 		if err != nil {
 			rt.Fatal(err)
 		}

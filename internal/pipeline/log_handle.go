@@ -1,0 +1,253 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel/trace"
+
+	"palimpsest/internal/failpoint"
+	"palimpsest/pkg/events"
+)
+
+// handle takes what was read, and what is to be tried again if its time has come.
+// A message waits while one before it with the same key does.
+func (r *logReader) handle(fresh []*Entry) {
+	batch, waiting := fresh, []*Entry(nil)
+	if len(r.held) > 0 {
+		if time.Now().Before(r.retryAt) {
+			batch, waiting = passing(fresh, r.held)
+			waiting = append(r.held, waiting...)
+		} else {
+			for _, e := range r.held {
+				e.decode()
+			}
+			batch = append(r.held, fresh...)
+		}
+	}
+	if len(batch) == 0 {
+		r.held = waiting
+		return
+	}
+	failed := r.process(batch)
+	r.held = append(waiting, failed...)
+	slices.SortFunc(r.held, func(a, b *Entry) int { return cmp.Compare(a.raw.Sequence, b.raw.Sequence) })
+	switch {
+	case len(failed) > 0:
+		r.tries++
+		r.retryAt = time.Now().Add(r.rt.cfg.outage(r.tries, rand.Float64()))
+	case len(r.held) == 0:
+		r.tries = 0
+	}
+	r.waiting.Store(int64(len(r.held)))
+}
+
+// passing splits fresh into what none of held is before, and the rest.
+func passing(fresh, held []*Entry) (pass, wait []*Entry) {
+	keys := make(map[string]bool, len(held))
+	for _, e := range held {
+		keys[e.Key] = true
+	}
+	for _, e := range fresh {
+		if keys[e.Key] {
+			wait = append(wait, e)
+		} else {
+			pass = append(pass, e)
+		}
+	}
+	return pass, wait
+}
+
+func (e *Entry) decode() {
+	e.Out = nil
+	e.Meta, e.Data, e.Err = events.Decode(e.raw)
+}
+
+// process handles messages and returns those that have to be tried again.
+func (r *logReader) process(batch []*Entry) (failed []*Entry) {
+	if r.careful == 0 {
+		return r.attempt(batch)
+	}
+	for i, e := range batch {
+		if r.careful > 0 {
+			r.careful--
+		}
+		if err := r.mark(e); err != nil {
+			e.Err = err
+		}
+		if failed := r.attempt(batch[i : i+1]); len(failed) > 0 {
+			return batch[i:]
+		}
+	}
+	return nil
+}
+
+// errUnmarked keeps a message from its handler.
+var errUnmarked = errors.New("pipeline: the mark of a message that is handled by itself cannot be written")
+
+// mark says, before a message is handled by itself, that whatever dies now dies
+// while it is handled. A message that was alone in hand at [maxDeaths] is refused.
+func (r *logReader) mark(e *Entry) error {
+	c := r.at
+	if c.Alone == e.raw.Sequence && r.marked != e.raw.Sequence && c.Deaths >= maxDeaths {
+		return Rejectf(events.CodePoison, "", "the process died %d times while it handled nothing but this message", c.Deaths)
+	}
+	if r.marked == e.raw.Sequence {
+		return nil
+	}
+	if c.Alone != e.raw.Sequence {
+		c.Alone, c.Deaths = e.raw.Sequence, 0
+	}
+	c.Deaths++
+	c.Sequence = max(c.Sequence, e.raw.Sequence-1)
+	if err := r.set(r.handlers, c); err != nil {
+		return fmt.Errorf("%w: %w", errUnmarked, err)
+	}
+	r.marked = e.raw.Sequence
+	return nil
+}
+
+// attempt handles messages together and returns those that have to be tried
+// again. After a panic each goes alone, to find the one that causes it.
+func (r *logReader) attempt(batch []*Entry) (failed []*Entry) {
+	began := time.Now()
+	fit := slices.DeleteFunc(slices.Clone(batch), func(e *Entry) bool { return e.Err != nil })
+	ctxs, spans := r.spans(r.handlers, fit)
+	err := r.call(ctxs, fit)
+	if crashed(err) && len(fit) > 1 {
+		endEntries(spans, fit, Observation{Verdict: string(actWait), Panicked: true})
+		for i, e := range batch {
+			if left := r.attempt([]*Entry{e}); len(left) > 0 {
+				return append(left, r.behind(batch[i+1:], e.Key)...)
+			}
+		}
+		return nil
+	}
+	took := time.Since(began)
+	for _, e := range fit {
+		e.tries++
+		if err != nil && e.Err == nil {
+			e.Err = err
+		}
+		if crashed(e.Err) && e.tries >= maxDeaths {
+			e.Err = Rejectf(events.CodePoison, "", "%v", e.Err)
+		}
+	}
+	for _, e := range batch {
+		if !r.conclude(e, took/time.Duration(len(batch))) {
+			failed = append(failed, e)
+		}
+	}
+	endEntries(spans, fit, Observation{Duration: took / time.Duration(len(batch))})
+	return failed
+}
+
+// behind handles what is left of a batch whose messages go alone, and returns what
+// waits for key or has to be tried again.
+func (r *logReader) behind(batch []*Entry, key string) (failed []*Entry) {
+	blocked := map[string]bool{key: true}
+	for _, e := range batch {
+		if blocked[e.Key] || len(r.attempt([]*Entry{e})) > 0 {
+			blocked[e.Key] = true
+			failed = append(failed, e)
+		}
+	}
+	return failed
+}
+
+// call runs the handler and publishes what follows; a panic becomes an error.
+func (r *logReader) call(ctxs []context.Context, fit []*Entry) (err error) {
+	if len(fit) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctxs[len(ctxs)-1], r.rt.cfg.HandlerTimeout)
+	defer cancel()
+	defer func() {
+		if value := recover(); value != nil {
+			err = &panicked{value: value, stack: debug.Stack()}
+			logFailure(r.log, err)
+		}
+	}()
+	failpoint.Reach(r.Name, failpoint.Fetched)
+	if err := r.Handle(ctx, fit); err != nil {
+		return err
+	}
+	failpoint.Reach(r.Name, failpoint.Handled)
+	var streamed []outgoing
+	var announced []*nats.Msg
+	for i, e := range fit {
+		if e.Err != nil {
+			continue
+		}
+		more, news, err := r.rt.broker.compose(ctxs[i], e.Meta, sourceOf(r.service), e.Out)
+		streamed, announced = append(streamed, more...), append(announced, news...)
+		if err != nil {
+			return err
+		}
+	}
+	return r.rt.broker.sendComposed(ctx, r.Name, streamed, announced)
+}
+
+// conclude buries what is refused, and reports whether the message is done with.
+func (r *logReader) conclude(e *Entry, took time.Duration) bool {
+	o := Observation{Verdict: string(actAck), Kind: e.Meta.Kind, Duration: took, Waited: r.rt.now().Sub(e.raw.Time), Panicked: crashed(e.Err)}
+	v, refused := refusal(e.Err)
+	switch {
+	case refused && r.bury(e, v) == nil:
+		o.Verdict, o.Code = string(actBury), v.code
+	case e.Err != nil:
+		o.Verdict = string(actWait)
+		r.log.Warn("retry", "id", e.Meta.ID, "sequence", e.raw.Sequence, "tries", e.tries, "error", e.Err)
+	}
+	r.meter.record(o)
+	return o.Verdict != string(actWait)
+}
+
+func (r *logReader) bury(e *Entry, v verdict) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.handlers), r.rt.cfg.PublishTimeout)
+	defer cancel()
+	l := newLetter(r.service, conclusion{
+		raw: e.raw, in: decoded{meta: e.Meta, data: e.Data}, attempt: attempt{err: e.Err, tries: max(e.tries, 1)}, verdict: v,
+	}, r.rt.now())
+	if err := r.rt.broker.bury(ctx, sourceOf(r.service), e.Meta, l); err != nil {
+		r.log.Error("bury", "id", e.Meta.ID, "sequence", e.raw.Sequence, "error", err)
+		return err
+	}
+	failpoint.Reach(r.Name, failpoint.Buried)
+	r.log.Warn("buried", "id", e.Meta.ID, "stream", r.Stream, "sequence", e.raw.Sequence, "code", v.code, "field", v.field, "reason", l.Reason)
+	return nil
+}
+
+// spans begins a span for each message. The handler runs in that of the last.
+func (g *logGroup) spans(ctx context.Context, in []*Entry) ([]context.Context, []trace.Span) {
+	metas, sizes := make([]*events.Meta, len(in)), make([]int, len(in))
+	for i, e := range in {
+		metas[i], sizes[i] = &e.Meta, len(e.Data)
+	}
+	return g.rt.tracing.run(ctx, spot{point: g.Name, group: g.Name}, metas, sizes)
+}
+
+// endEntries ends their spans, each with what became of its message.
+func endEntries(spans []trace.Span, in []*Entry, o Observation) {
+	for i, span := range spans {
+		o := o
+		if o.Verdict == "" {
+			switch v, refused := refusal(in[i].Err); {
+			case refused:
+				o.Verdict, o.Code = string(actBury), v.code
+			case in[i].Err != nil:
+				o.Verdict = string(actWait)
+			default:
+				o.Verdict = string(actAck)
+			}
+		}
+		endProcess(span, o, verdict{})
+	}
+}

@@ -1,0 +1,266 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"palimpsest/internal/cursor"
+	"palimpsest/internal/failpoint"
+	"palimpsest/internal/tail"
+	"palimpsest/pkg/events"
+)
+
+// logReader reads one partition.
+type logReader struct {
+	*logGroup
+	part     Partition
+	stop     context.Context //nolint:containedctx // the lifetime of the reader
+	cancel   context.CancelFunc
+	handlers context.Context //nolint:containedctx // the lifetime of its handlers
+	pending  atomic.Uint64   // messages behind the last that was read
+	waiting  atomic.Int64    // messages that are held
+	wrote    atomic.Uint64   // sequence of the cursor that was written last
+	again    atomic.Bool     // the store went back
+
+	tail     *tail.Reader
+	streamID string
+	at       cursor.Cursor // as it is stored
+	flushed  time.Time
+	read     uint64   // sequence of the last message that was read
+	held     []*Entry // in stream order: to be tried again
+	tries    int      // of held, in a row
+	retryAt  time.Time
+	// careful is how many messages are yet to be handled one by one, and marked the
+	// sequence of the one whose mark stands.
+	careful int
+	marked  uint64
+}
+
+// run reads until the reader is stopped. What fails is begun anew from the cursor.
+func (r *logReader) run() {
+	for failures := 0; r.stop.Err() == nil; failures++ {
+		began := time.Now()
+		err := r.begin()
+		if err == nil {
+			err = r.follow()
+		}
+		r.end()
+		if r.stop.Err() != nil {
+			return
+		}
+		r.log.Warn("begin the reader anew", "reader", r.part.Reader, "error", err)
+		if time.Since(began) > r.rt.cfg.RetryMax {
+			failures = 0
+		}
+		r.pause(backoff(failures+1, r.rt.cfg.RetryBase, logIdle, rand.Float64()))
+	}
+}
+
+func (r *logReader) pause(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-r.stop.Done():
+	}
+}
+
+// begin finds the place to read from and counts the start.
+func (r *logReader) begin() error {
+	ctx, cancel := context.WithTimeout(r.stop, r.rt.cfg.PublishTimeout)
+	defer cancel()
+	stream, err := r.rt.js.Stream(ctx, r.Stream)
+	if err != nil {
+		return fmt.Errorf("look up stream %s: %w", r.Stream, err)
+	}
+	r.streamID = identity(stream)
+	cursors, err := r.Cursors.ReadCursors(ctx, r.part.Reader)
+	if err != nil {
+		return err
+	}
+	r.at = cursors[0]
+	r.wrote.Store(r.at.Sequence)
+	if err := r.adopt(ctx, stream.CachedInfo().State.LastSeq); err != nil {
+		return err
+	}
+	r.at.Starts++
+	r.careful = 0
+	if r.at.Starts >= suspectStarts {
+		r.careful = r.Batch
+		r.log.Warn("handle messages one by one: the process died and the cursor did not move",
+			"reader", r.part.Reader, "behind", r.at.Sequence, "starts", r.at.Starts)
+	}
+	r.tail = tail.New(tail.Config{JS: r.rt.js, Stream: r.Stream, Filters: []string{r.part.Filter}, After: r.at.Sequence, Ahead: r.Batch})
+	r.read, r.held, r.tries, r.marked, r.flushed = r.at.Sequence, nil, 0, 0, time.Now()
+	return r.set(ctx, r.at)
+}
+
+// adopt turns a cursor that says nothing of the stream into one that does. The
+// stream may have been lost, or restored from an older copy: then all that it has
+// is read again, and the handler finds what it knows.
+func (r *logReader) adopt(ctx context.Context, last uint64) error {
+	switch c := r.at; {
+	case c.Stream == "":
+		after := uint64(0)
+		if r.Adopt != nil {
+			var err error
+			if after, err = r.Adopt(ctx, r.part); err != nil {
+				return fmt.Errorf("find the place to begin %s: %w", r.part.Reader, err)
+			}
+		}
+		r.at = cursor.Cursor{Stream: r.streamID, Sequence: after}
+	case c.Stream != r.streamID, last < c.Sequence:
+		r.log.Error("the stream lacks what was read from it", "reader", r.part.Reader, "stream", r.Stream,
+			"read_up_to", c.Sequence, "stream_ends_at", last, "read_from", c.Stream, "is", r.streamID)
+		r.at = cursor.Cursor{Stream: r.streamID}
+	}
+	return nil
+}
+
+func identity(s jetstream.Stream) string {
+	info := s.CachedInfo()
+	return info.Config.Name + "@" + info.Created.UTC().Format(time.RFC3339Nano)
+}
+
+// follow reads and handles until the reader is stopped.
+func (r *logReader) follow() error {
+	for r.stop.Err() == nil {
+		if len(r.held) >= logHeld {
+			r.pause(time.Until(r.retryAt))
+			r.handle(nil)
+			continue
+		}
+		if r.again.Swap(false) {
+			return errWentBack
+		}
+		messages, err := r.collect()
+		if err != nil {
+			return err
+		}
+		r.handle(r.entries(messages))
+		if r.stop.Err() == nil && (len(messages) == 0 || time.Since(r.flushed) >= logFlush) {
+			if err := r.flush(r.stop, false); err != nil {
+				r.log.Warn("write the cursor", "reader", r.part.Reader, "error", err) // with the next batch
+			}
+		}
+	}
+	return nil
+}
+
+// errWentBack: the store lost writes.
+var errWentBack = errors.New("pipeline: the stored cursor went back")
+
+// collect returns what there is to read, after it lingered for more.
+func (r *logReader) collect() ([]tail.Message, error) {
+	messages, err := r.tail.Read(r.stop, r.Batch, r.patience())
+	for until := time.Now().Add(r.Linger); err == nil && len(messages) > 0 && len(messages) < r.Batch; {
+		left := time.Until(until)
+		if left <= 0 {
+			break
+		}
+		more, failed := r.tail.Read(r.stop, r.Batch-len(messages), left)
+		if failed != nil {
+			break // what was read is handled first
+		}
+		messages = append(messages, more...)
+	}
+	if len(messages) > 0 {
+		r.pending.Store(messages[len(messages)-1].Pending)
+	}
+	return messages, err
+}
+
+// patience is how long the next message is waited for: until there is something
+// else to do.
+func (r *logReader) patience() time.Duration {
+	switch {
+	case len(r.held) > 0:
+		return max(time.Until(r.retryAt), time.Millisecond)
+	case r.low() > r.at.Sequence || r.at.Starts > 0:
+		return logFlush
+	}
+	return logIdle
+}
+
+// end lets go of the stream. A reader that ends by itself has killed nothing.
+func (r *logReader) end() {
+	if r.tail != nil {
+		r.tail.Close()
+	}
+	if r.streamID != "" && r.stop.Err() != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.handlers), grace)
+		defer cancel()
+		if err := r.flush(ctx, true); err != nil {
+			r.log.Debug("write the cursor", "reader", r.part.Reader, "error", err)
+		}
+	}
+	r.held = nil
+	r.pending.Store(0)
+	r.waiting.Store(0)
+}
+
+// low is the sequence up to which all is handled.
+func (r *logReader) low() uint64 {
+	if len(r.held) > 0 {
+		return r.held[0].raw.Sequence - 1
+	}
+	return r.read
+}
+
+// flush writes how far the reader has come, if that is news.
+func (r *logReader) flush(ctx context.Context, clean bool) error {
+	next := cursor.Cursor{Stream: r.streamID, Sequence: r.low(), Starts: r.at.Starts}
+	if clean || len(r.held) == 0 && r.careful == 0 {
+		next.Starts = 0
+	}
+	r.flushed = time.Now()
+	if next == r.at {
+		return nil
+	}
+	if err := r.set(ctx, next); err != nil {
+		return err
+	}
+	failpoint.Reach(r.Name, failpoint.Acked)
+	return nil
+}
+
+func (r *logReader) set(ctx context.Context, c cursor.Cursor) error {
+	ctx, cancel := context.WithTimeout(ctx, r.rt.cfg.PublishTimeout)
+	defer cancel()
+	stored, err := r.Cursors.ReadCursors(ctx, r.part.Reader)
+	if err != nil {
+		return err
+	}
+	if stored[0].Sequence < r.wrote.Load() { // all that was written since is lost too
+		r.again.Store(true)
+		return errWentBack
+	}
+	if err := r.Cursors.SetCursor(ctx, r.part.Reader, c); err != nil {
+		return err
+	}
+	r.at = c
+	r.wrote.Store(c.Sequence)
+	return nil
+}
+
+// entries decodes messages. What cannot be read is refused.
+func (r *logReader) entries(messages []tail.Message) []*Entry {
+	out := make([]*Entry, len(messages))
+	for i, m := range messages {
+		out[i], r.read = newEntry(m, r.Stream, r.streamID), m.Sequence
+	}
+	return out
+}
+
+func newEntry(m tail.Message, stream, streamID string) *Entry {
+	return NewEntry(events.Raw{
+		Subject: m.Subject, Header: m.Header, Body: m.Data, Stream: stream, StreamID: streamID,
+		Sequence: m.Sequence, Time: m.Time, Delivery: 1,
+	})
+}
