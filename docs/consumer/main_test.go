@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"palimpsest/internal/audit/audittest"
+	"palimpsest/internal/audit/journal"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/broker/brokertest"
 	"palimpsest/pkg/events"
@@ -66,7 +67,7 @@ func told(t *testing.T, out string, n int) (all []string) {
 
 // writer commits effects of one user after the other.
 type writer struct {
-	journal *broker.Journal
+	journal *journal.Journal
 	last    map[string][2]uint64 // revision and sequence
 }
 
@@ -87,7 +88,7 @@ func (w *writer) commit(t *testing.T, users ...string) {
 func TestEachEffectIsNotedOnce(t *testing.T) {
 	t.Parallel()
 	env, out := brokertest.Start(t), filepath.Join(t.TempDir(), "facts.jsonl")
-	w := &writer{broker.NewJournal(env.JS), map[string][2]uint64{}}
+	w := &writer{journal.New(env.JS), map[string][2]uint64{}}
 	w.commit(t, "ann", "bob", "ann")
 	want := []string{"ann/1", "bob/1", "ann/2"}
 	stop := start(t, env, out)

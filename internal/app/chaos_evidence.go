@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/audit"
-	"palimpsest/internal/broker"
+	"palimpsest/internal/audit/journal"
 	"palimpsest/internal/chaos"
 	"palimpsest/internal/store"
 	"palimpsest/internal/topology"
@@ -105,7 +105,7 @@ func (e *engines) judge(ctx context.Context, record chaos.Record, workload *chao
 		return chaos.Verdict{}, err
 	}
 	return chaos.Judge(ctx, record, workload, chaos.Evidence{
-		Episodes: episodesOf(e.streams.JetStream()), Journal: broker.NewJournal(e.streams.JetStream()), Log: e.auditLog, Store: e.memory,
+		Episodes: episodesOf(e.streams.JetStream()), Journal: journal.New(e.streams.JetStream()), Log: e.auditLog, Store: e.memory,
 		Letters: letters,
 	})
 }

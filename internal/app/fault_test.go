@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"palimpsest/internal/audit/journal"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/decide"
 	"palimpsest/internal/decide/deterministic"
@@ -65,7 +66,7 @@ func TestP7FaultClockJumps(t *testing.T) {
 			}
 		}
 		revision, seen := uint64(0), map[string]bool{}
-		for e, err := range broker.NewJournal(h.streams.JetStream()).ReadScope(t.Context(), fact, 0) {
+		for e, err := range journal.New(h.streams.JetStream()).ReadScope(t.Context(), fact, 0) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"palimpsest/internal/audit"
-	"palimpsest/internal/broker"
+	"palimpsest/internal/audit/journal"
 	"palimpsest/internal/cursor"
 	"palimpsest/internal/embed"
 	"palimpsest/internal/pipeline"
@@ -81,7 +81,7 @@ func lowest(ctx context.Context, in cursor.Store, parts []pipeline.Partition) (u
 func (c cure) effects(ctx context.Context, through store.Store) error {
 	began := time.Now()
 	commits, err := consolidator.New(c.cfg.Consolidator, consolidator.Deps{
-		Applier: through, Facts: through, Outcomes: through, Journal: broker.NewJournal(c.streams.JetStream()), Log: c.auditLog, Kept: c.auditLog,
+		Applier: through, Facts: through, Outcomes: through, Journal: journal.New(c.streams.JetStream()), Log: c.auditLog, Kept: c.auditLog,
 		Cursors: through, LogCursors: c.auditLog, Shares: through, Logger: c.log,
 		Behind: func(context.Context, scope.Scope) (bool, error) { return false, nil }, // episodes were stored before
 	})

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"palimpsest/internal/audit"
-	"palimpsest/internal/broker"
+	"palimpsest/internal/audit/journal"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/recovery"
 	"palimpsest/internal/store"
@@ -188,7 +188,7 @@ func (c cure) count(ctx context.Context, said *ingest.Service, behind store.Stor
 	if begin, err := past.Begin(ctx); err != nil || begin <= 1 {
 		return err
 	}
-	counting := counting{ingest: said, past: past, tail: broker.NewJournal(c.streams.JetStream()), has: behind, into: behind}
+	counting := counting{ingest: said, past: past, tail: journal.New(c.streams.JetStream()), has: behind, into: behind}
 	switch {
 	case c.auditLog != nil:
 		counting.kept = c.auditLog

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"palimpsest/internal/broker"
+	"palimpsest/internal/audit/journal"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/topology"
 	"palimpsest/pkg/events"
@@ -183,7 +183,7 @@ func TestWhatIsGoneKeepsItsPlaces(t *testing.T) {
 	if diff := cmp.Diff(wanted, places); diff != "" {
 		t.Errorf("places (-want +got):\n%s", diff)
 	}
-	for e, err := range broker.NewJournal(h.streams.JetStream()).All(t.Context(), 0) {
+	for e, err := range journal.New(h.streams.JetStream()).All(t.Context(), 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/audit"
+	"palimpsest/internal/audit/journal"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/embed"
 	"palimpsest/internal/embed/local"
@@ -100,7 +101,7 @@ type rebuilding struct {
 	shown *progress
 
 	streams     streams
-	journal     *broker.Journal
+	journal     *journal.Journal
 	auditLog    audit.Log
 	embedder    embed.Embedder
 	generations generations
@@ -146,7 +147,7 @@ func (r *rebuilding) openStreams(ctx context.Context) (err error) {
 		return err
 	}
 	r.later("broker", r.streams.Shutdown)
-	r.journal = broker.NewJournal(r.streams.JetStream())
+	r.journal = journal.New(r.streams.JetStream())
 	if r.auditLog, _, err = openAudit(ctx, r.cfg, r.log); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/audit"
+	"palimpsest/internal/audit/journal"
 	auditsqlite "palimpsest/internal/audit/sqlite"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/embed/local"
@@ -74,7 +75,7 @@ func (s *sources) openStreams() error {
 	if s.running {
 		s.out.Patience = verifyPatience
 	}
-	s.out.Journal = broker.NewJournal(s.js)
+	s.out.Journal = journal.New(s.js)
 	s.out.Episodes = func(ctx context.Context) (recovery.Extent, error) { return extent(ctx, s.js, topology.StreamEpisodes) }
 	s.out.Audit = func(ctx context.Context) (recovery.Extent, error) { return extent(ctx, s.js, topology.StreamAudit) }
 	return nil

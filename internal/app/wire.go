@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"palimpsest/internal/broker"
+	"palimpsest/internal/audit/journal"
 	"palimpsest/internal/decide"
 	"palimpsest/internal/decide/deterministic"
 	"palimpsest/internal/extract"
@@ -87,7 +87,7 @@ func (h *house) wireDecider() (pipeline.Service, error) {
 
 func (h *house) wireConsolidator() (_ pipeline.Service, err error) {
 	h.consolidator, err = consolidator.New(h.cfg.Consolidator, consolidator.Deps{
-		Applier: h.timed.store, Facts: h.timed.store, Outcomes: h.timed.store, Journal: h.metrics.Journal(broker.NewJournal(h.streams.JetStream())),
+		Applier: h.timed.store, Facts: h.timed.store, Outcomes: h.timed.store, Journal: h.metrics.Journal(journal.New(h.streams.JetStream())),
 		Log: h.timed.log, Kept: h.auditLog, Cursors: h.store, LogCursors: h.auditLog, Shares: h.store, Behind: h.storing, Adopt: h.adoptEffects,
 		Logger: h.log, Observe: h.metrics.Committed,
 	})
@@ -99,7 +99,7 @@ func (h *house) wireQuery() (pipeline.Service, error) {
 	rules := memory.Shipped()
 	h.watchShared(rules)
 	q, err := query.New(h.cfg.Query, query.Deps{
-		Store: h.timed.store, Searcher: h.timed.store, Embedder: h.timed.embedder, Journal: broker.NewJournal(h.streams.JetStream()), Log: h.timed.log,
+		Store: h.timed.store, Searcher: h.timed.store, Embedder: h.timed.embedder, Journal: journal.New(h.streams.JetStream()), Log: h.timed.log,
 		Publisher: h.runtime.Publisher(), Listener: h.runtime.Listener(), Letters: h.runtime.Letters(),
 		Rules: rules, Ready: h.ready, Metrics: h.metrics.Handler(), Version: version(), Now: h.now, Logger: h.log,
 	})

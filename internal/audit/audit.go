@@ -85,7 +85,6 @@ type Head struct {
 
 // Tape is the journal from end to end: what a rebuild reads.
 type Tape interface {
-	Heads
 	Tail
 	// Begin is the lowest sequence that AUDIT may hold: what stood below it was
 	// dropped because of its age or the stream's size. It is 1 or less where

@@ -15,6 +15,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/errgroup"
 
+	"palimpsest/internal/audit/audittest"
+	"palimpsest/internal/audit/journal"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/broker/brokertest"
 	"palimpsest/internal/topology"
@@ -121,15 +123,26 @@ func readyWhileMostAreThere(t *testing.T, r *broker.Remote, servers []*server.Se
 // reader is.
 func readsAll(t *testing.T, js jetstream.JetStream) {
 	t.Helper()
-	j := broker.NewJournal(js)
+	j := journal.New(js)
 	s := scope.Scope{Project: "default", User: "alice"}
 	after, revision := uint64(0), uint64(0)
 	for range 30 {
 		for range 4 {
 			revision++
-			after = appendEffect(t, j, s, revision, after)
+			meta, effect := audittest.JournalEffect(s, revision, "a")
+			var err error
+			if after, err = j.Append(bounded(t), meta, effect, after); err != nil {
+				t.Fatal(err)
+			}
 		}
-		if got := revisions(t, bounded(t), j, s, 0); len(got) != int(revision) || !slices.IsSorted(got) {
+		var got []uint64
+		for e, err := range j.ReadScope(bounded(t), s, 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, e.Data.Revision)
+		}
+		if len(got) != int(revision) || !slices.IsSorted(got) {
 			t.Errorf("read %d of %d revisions", len(got), revision)
 		}
 	}

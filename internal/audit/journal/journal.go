@@ -1,4 +1,4 @@
-package broker
+package journal
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 const MaxEffect = 1 << 20
 
 // ErrEffectTooLarge: the effect must be split over consecutive revisions.
-var ErrEffectTooLarge = errors.New("broker: effect is too large")
+var ErrEffectTooLarge = errors.New("journal: effect is too large")
 
 // Journal is the AUDIT stream as the list of effects of each fact scope. It
 // implements [audit.Journal] and may be used concurrently.
@@ -36,10 +36,11 @@ type Journal struct {
 var (
 	_ audit.Journal = (*Journal)(nil)
 	_ audit.Tape    = (*Journal)(nil)
+	_ audit.Stream  = (*Journal)(nil)
 )
 
-// NewJournal returns the journal of a broker that has the topology.
-func NewJournal(js jetstream.JetStream) *Journal { return &Journal{js: js} }
+// New returns the journal of a broker that has the topology.
+func New(js jetstream.JetStream) *Journal { return &Journal{js: js} }
 
 // Append implements [audit.Appender].
 func (j *Journal) Append(ctx context.Context, meta events.Meta, effect events.EffectCommitted, after uint64) (uint64, error) {

@@ -1,13 +1,11 @@
-package broker_test
+package journal_test
 
 import (
 	"context"
 	"iter"
-	"strconv"
 	"testing"
 
-	"palimpsest/internal/audit"
-	"palimpsest/internal/broker"
+	"palimpsest/internal/audit/journal"
 	"palimpsest/internal/broker/brokertest"
 	"palimpsest/internal/topology"
 	"palimpsest/pkg/events"
@@ -24,7 +22,7 @@ func TestJournalReadsWhatGotLostOnTheWay(t *testing.T) {
 	t.Parallel()
 	env := brokertest.Start(t)
 	s := scope.Scope{Project: "default", User: "alice"}
-	j := broker.NewJournal(env.JS)
+	j := journal.New(env.JS)
 	last, after := uint64(prefetch+5), uint64(0)
 	for revision := uint64(1); revision <= last; revision++ {
 		after = appendEffect(t, j, s, revision, after)
@@ -60,29 +58,5 @@ func TestJournalReadsWhatGotLostOnTheWay(t *testing.T) {
 		if seen != last {
 			t.Errorf("%s: %d effects, want %d", name, seen, last)
 		}
-	}
-}
-
-// TestHeadsReadWhatGotLostOnTheWay: the same of the newest effects of scopes.
-func TestHeadsReadWhatGotLostOnTheWay(t *testing.T) {
-	t.Parallel()
-	const ahead, lost = 4096, 3
-	env := brokertest.Start(t)
-	j := broker.NewJournal(env.JS)
-	for i := range ahead + lost {
-		appendEffect(t, j, scope.Scope{Project: "default", User: strconv.Itoa(i)}, 1, 0)
-	}
-	seen := map[scope.Scope]bool{}
-	err := j.Heads(bounded(t), func(h audit.Head) error {
-		if seen[h.Scope] {
-			t.Errorf("%v comes twice", h.Scope)
-		}
-		if seen[h.Scope] = true; len(seen) == ahead/4 {
-			brokertest.Steal(t, env.JS, topology.StreamAudit, lost)
-		}
-		return nil
-	})
-	if err != nil || len(seen) != ahead+lost {
-		t.Errorf("%d heads, %v; want %d", len(seen), err, ahead+lost)
 	}
 }

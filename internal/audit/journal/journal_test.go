@@ -1,4 +1,4 @@
-package broker_test
+package journal_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/audit/audittest"
-	"palimpsest/internal/broker"
+	"palimpsest/internal/audit/journal"
 	"palimpsest/internal/broker/brokertest"
 	"palimpsest/internal/topology"
 	"palimpsest/pkg/events"
@@ -20,14 +20,14 @@ import (
 func TestJournal(t *testing.T) {
 	t.Parallel()
 	audittest.RunJournal(t, func(t *testing.T) audit.Journal {
-		return broker.NewJournal(brokertest.Start(t).JS)
+		return journal.New(brokertest.Start(t).JS)
 	})
 }
 
 func TestStream(t *testing.T) {
 	t.Parallel()
 	audittest.RunStream(t, func(t *testing.T) audittest.Recorded {
-		return broker.NewJournal(brokertest.Start(t).JS)
+		return journal.New(brokertest.Start(t).JS)
 	})
 }
 
@@ -35,7 +35,7 @@ func TestFollowSurvivesRestart(t *testing.T) {
 	t.Parallel()
 	env := brokertest.Start(t)
 	s := scope.Scope{Project: "default", User: "alice"}
-	j := broker.NewJournal(env.JS)
+	j := journal.New(env.JS)
 	after := appendEffect(t, j, s, 1, 0)
 	revision := uint64(1)
 	for e, err := range j.Follow(bounded(t), scope.Exactly(s), 0) {
@@ -50,7 +50,7 @@ func TestFollowSurvivesRestart(t *testing.T) {
 	}
 }
 
-func appendEffect(t *testing.T, j *broker.Journal, s scope.Scope, revision, after uint64) uint64 {
+func appendEffect(t *testing.T, j *journal.Journal, s scope.Scope, revision, after uint64) uint64 {
 	t.Helper()
 	meta, effect := audittest.JournalEffect(s, revision, "a")
 	sequence, err := j.Append(bounded(t), meta, effect, after)
@@ -60,7 +60,7 @@ func appendEffect(t *testing.T, j *broker.Journal, s scope.Scope, revision, afte
 	return sequence
 }
 
-func revisions(t *testing.T, ctx context.Context, j *broker.Journal, s scope.Scope, after uint64) []uint64 { //nolint:revive // t first
+func revisions(t *testing.T, ctx context.Context, j *journal.Journal, s scope.Scope, after uint64) []uint64 { //nolint:revive // t first
 	t.Helper()
 	var all []uint64
 	for e, err := range j.ReadScope(ctx, s, after) {
@@ -76,11 +76,11 @@ func TestJournalIsKeptOverRestart(t *testing.T) {
 	t.Parallel()
 	env := brokertest.Start(t)
 	s := scope.Scope{Project: "default", User: "alice"}
-	j := broker.NewJournal(env.JS)
+	j := journal.New(env.JS)
 	first := appendEffect(t, j, s, 1, 0)
 	env.Restart(t)
 	second := appendEffect(t, j, s, 2, first)
-	for name, j := range map[string]*broker.Journal{"old": j, "new": broker.NewJournal(env.JS)} {
+	for name, j := range map[string]*journal.Journal{"old": j, "new": journal.New(env.JS)} {
 		if diff := cmp.Diff([]uint64{1, 2}, revisions(t, bounded(t), j, s, 0)); diff != "" {
 			t.Errorf("%s journal (-want +got):\n%s", name, diff)
 		}
@@ -94,7 +94,7 @@ func TestJournalReadSurvivesRestart(t *testing.T) {
 	t.Parallel()
 	env := brokertest.Start(t)
 	s := scope.Scope{Project: "default", User: "alice"}
-	j := broker.NewJournal(env.JS)
+	j := journal.New(env.JS)
 	var after uint64
 	const n = 300
 	for revision := uint64(1); revision <= n; revision++ {
@@ -122,7 +122,7 @@ func TestJournalReadEndsWhenTheRestIsPurged(t *testing.T) {
 	t.Parallel()
 	env := brokertest.Start(t)
 	s := scope.Scope{Project: "default", User: "alice"}
-	j := broker.NewJournal(env.JS)
+	j := journal.New(env.JS)
 	var after uint64
 	for revision := uint64(1); revision <= 200; revision++ {
 		after = appendEffect(t, j, s, revision, after)
@@ -151,7 +151,7 @@ func TestJournalLeavesNoConsumer(t *testing.T) {
 	t.Parallel()
 	env := brokertest.Start(t)
 	s := scope.Scope{Project: "default", User: "alice"}
-	j := broker.NewJournal(env.JS)
+	j := journal.New(env.JS)
 	var after uint64
 	for revision := uint64(1); revision <= 20; revision++ {
 		after = appendEffect(t, j, s, revision, after)
@@ -174,13 +174,13 @@ func TestJournalLeavesNoConsumer(t *testing.T) {
 func TestJournalRefusesWhatMustBeSplit(t *testing.T) {
 	t.Parallel()
 	env := brokertest.Start(t)
-	j := broker.NewJournal(env.JS)
+	j := journal.New(env.JS)
 	meta, effect := audittest.JournalEffect(scope.Scope{Project: "default", User: "alice"}, 1, "a")
-	effect.Released = []string{strings.Repeat("x", broker.MaxEffect)}
-	if _, err := j.Append(bounded(t), meta, effect, 0); !errors.Is(err, broker.ErrEffectTooLarge) {
+	effect.Released = []string{strings.Repeat("x", journal.MaxEffect)}
+	if _, err := j.Append(bounded(t), meta, effect, 0); !errors.Is(err, journal.ErrEffectTooLarge) {
 		t.Errorf("got %v", err)
 	}
-	effect.Released[0] = effect.Released[0][:broker.MaxEffect-4096]
+	effect.Released[0] = effect.Released[0][:journal.MaxEffect-4096]
 	if _, err := j.Append(bounded(t), meta, effect, 0); err != nil {
 		t.Errorf("just below the limit: %v", err)
 	}
@@ -197,7 +197,7 @@ func TestJournalNamesWhatItCannotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	var failed error
-	for _, err := range broker.NewJournal(env.JS).ReadScope(bounded(t), s, 0) {
+	for _, err := range journal.New(env.JS).ReadScope(bounded(t), s, 0) {
 		failed = errors.Join(failed, err)
 	}
 	var field *events.FieldError
@@ -214,14 +214,14 @@ func TestJournalRefusesToReadStale(t *testing.T) {
 	if _, err := env.JS.UpdateStream(bounded(t), cfg); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := broker.NewJournal(env.JS).Last(bounded(t)); !errors.Is(err, topology.ErrIncompatible) {
+	if _, err := journal.New(env.JS).Last(bounded(t)); !errors.Is(err, topology.ErrIncompatible) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func BenchmarkJournalAppend(b *testing.B) {
 	env := brokertest.Start(b)
-	j := broker.NewJournal(env.JS)
+	j := journal.New(env.JS)
 	s := scope.Scope{Project: "default", User: "alice"}
 	var after, revision uint64
 	var err error
@@ -236,7 +236,7 @@ func BenchmarkJournalAppend(b *testing.B) {
 
 func BenchmarkJournalReadOne(b *testing.B) {
 	env := brokertest.Start(b)
-	j := broker.NewJournal(env.JS)
+	j := journal.New(env.JS)
 	s := scope.Scope{Project: "default", User: "alice"}
 	meta, effect := audittest.JournalEffect(s, 1, "a")
 	if _, err := j.Append(context.Background(), meta, effect, 0); err != nil {

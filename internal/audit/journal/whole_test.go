@@ -1,4 +1,4 @@
-package broker_test
+package journal_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/audit"
-	"palimpsest/internal/broker"
+	"palimpsest/internal/audit/journal"
 	"palimpsest/internal/broker/brokertest"
 	"palimpsest/internal/topology"
 	"palimpsest/pkg/events"
@@ -21,18 +21,18 @@ import (
 // its filter leaves out is no gap.
 func TestP5OvertakenReaderSaysSo(t *testing.T) {
 	t.Parallel()
-	for name, read := range map[string]func(*broker.Journal, context.Context, scope.Selector) iter.Seq2[events.Event[events.EffectCommitted], error]{
-		"read": func(j *broker.Journal, ctx context.Context, sel scope.Selector) iter.Seq2[events.Event[events.EffectCommitted], error] {
+	for name, read := range map[string]func(*journal.Journal, context.Context, scope.Selector) iter.Seq2[events.Event[events.EffectCommitted], error]{
+		"read": func(j *journal.Journal, ctx context.Context, sel scope.Selector) iter.Seq2[events.Event[events.EffectCommitted], error] {
 			return j.Read(ctx, sel, 0)
 		},
-		"follow": func(j *broker.Journal, ctx context.Context, sel scope.Selector) iter.Seq2[events.Event[events.EffectCommitted], error] {
+		"follow": func(j *journal.Journal, ctx context.Context, sel scope.Selector) iter.Seq2[events.Event[events.EffectCommitted], error] {
 			return j.Follow(ctx, sel, 0)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			env := brokertest.Start(t)
-			j := broker.NewJournal(env.JS)
+			j := journal.New(env.JS)
 			alice, bob := scope.Scope{Project: "default", User: "alice"}, scope.Scope{Project: "default", User: "bob"}
 			const each = 200 // more than is read ahead
 			var a, b uint64
