@@ -32,8 +32,8 @@ func (r *catchUp) ready(context.Context) (map[string]any, error) {
 //
 // Others may run, and do the same, at the same time, without a leader:
 //
-// Ordinals. Whoever reads a partition of EPISODES in order, from a place below which
-// all is stored, gives each episode the ordinal that anybody else gives it.
+// Ordinals. Every reader that reads a partition of EPISODES in order, from a place
+// below which all is stored, gives each episode the same ordinal.
 //
 // Revisions. AUDIT hands them out, not the store: an append names the newest effect
 // that its scope's row knows, and is refused where there is a newer one. So a
@@ -84,9 +84,9 @@ func (h *house) awaitRecovery(ctx context.Context) bool {
 			h.caughtUp.done.Store(true)
 			h.log.Info("the memory store is up to the streams", "took", time.Since(began))
 			return true
-		case err != nil && !told:
+		case !told:
 			told = true
-			h.log.Warn("compare the memory store with the streams", "error", err)
+			h.log.Info("the memory store is behind the streams", "error", err)
 		}
 		select {
 		case <-ticker.C:

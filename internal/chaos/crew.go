@@ -96,16 +96,6 @@ func (c *crew) answers() string {
 	return ""
 }
 
-// others reports whether another process of the same service is ready.
-func (c *crew) others(place int) bool {
-	for n, of := range c.plan.Processes {
-		if n != place && of.Name == c.plan.Processes[place].Name && c.life(n).isReady() {
-			return true
-		}
-	}
-	return false
-}
-
 // stop asks all to drain and end.
 func (c *crew) stop(ctx context.Context) error {
 	if err := c.await(ctx); err != nil {

@@ -9,7 +9,7 @@ const (
 	Fetched   = "fetched"   // judged fit for the handler, which has not run
 	Handled   = "handled"   // by the handler; nothing that follows is published
 	Published = "published" // one of the messages that follow
-	Acked     = "acked"     // and the broker said so
+	Acked     = "acked"     // and the broker said so; of a log: its cursor is written
 	Buried    = "buried"    // the dead letter is published, the message not ended
 	Replaced  = "replaced"  // a stand-in is published too
 	Ended     = "ended"     // the buried message is
@@ -17,17 +17,14 @@ const (
 
 // The steps within a handler, whose work is more than one write.
 const (
-	Embedded  = "embedded"  // vectors are stored
-	Claimed   = "claimed"   // the claim row is written, the tick not published
-	Appended  = "appended"  // the effect is in AUDIT, not in the store
-	Applied   = "applied"   // it is in the store; nothing is announced
-	Recovered = "recovered" // at start: an episode is stored again
-	Healed    = "healed"    // at start: a scope is rolled forward
+	Embedded = "embedded" // vectors are stored
+	Claimed  = "claimed"  // the claim row is written, the tick not published
+	Appended = "appended" // the effect is in AUDIT, not in the store
+	Applied  = "applied"  // it is in the store; nothing is announced
 )
 
 // The stages whose name is not that of a consumer or clock.
 const (
-	Start        = "start"
 	Query        = "query"
 	Ingest       = "ingest" // all partitions
 	Scheduler    = "scheduler"
@@ -40,8 +37,7 @@ type Point struct{ Stage, Step string }
 // String returns "stage/step".
 func (p Point) String() string { return p.Stage + "/" + p.Step }
 
-// Points lists every point there is but that of consolidator-logend, which
-// publishes nothing, stages in the order in which data meets them. Stages that are not services' are named after their consumer or clock.
+// Points lists every point there is, stages in the order in which data meets them. Stages that are not services' are named after their consumer or clock.
 func Points() []Point {
 	var out []Point
 	add := func(stage string, steps ...string) {
@@ -50,7 +46,7 @@ func Points() []Point {
 		}
 	}
 	add(Query, Published)
-	add(Ingest, Fetched, Handled, Published, Acked, Buried, Ended, Embedded)
+	add(Ingest, Fetched, Handled, Published, Acked, Buried, Embedded)
 	add("scheduler-stored", Fetched, Handled, Published, Acked)
 	add("scheduler-audit", Fetched, Handled, Published, Acked)
 	add("scheduler-sweep", Handled, Published)
@@ -63,6 +59,5 @@ func Points() []Point {
 	add("consolidator-projector", Fetched, Handled, Acked)
 	add("consolidator-auditlog", Fetched, Handled, Acked)
 	add("consolidator-access", Fetched, Handled, Acked)
-	add(Start, Recovered, Healed)
 	return out
 }

@@ -22,7 +22,7 @@ const (
 	// backlogFor is how long a look at the backlog is trusted.
 	backlogFor = time.Second
 	// blindFor is the pause after a look that failed: a publisher may lack the
-	// permission to look. Meanwhile nobody is refused.
+	// permission to look. Meanwhile every caller is let in.
 	blindFor = time.Minute
 	// lookLimit bounds one look.
 	lookLimit = 5 * time.Second
@@ -38,9 +38,9 @@ type Inbox struct {
 }
 
 // admission bounds what the callers of each project add to a log that is behind.
-// It looks beside the callers, who are never kept waiting.
+// It looks in the background, so that no caller waits.
 type admission struct {
-	inbox *Inbox // nil refuses nobody
+	inbox *Inbox // nil lets every caller in
 	js    jetstream.JetStream
 	now   func() time.Time
 	most  uint64        // messages of a project that are not stored
@@ -50,7 +50,7 @@ type admission struct {
 	again   time.Time // when to look again
 	looking bool
 	asked   map[string]bool  // projects that added something since the last look
-	found   map[string]error // what was found of a project
+	found   map[string]error // the refusal of each project that has a backlog
 }
 
 // admit returns [ErrBacklog] if the project may add nothing, as of the last look.
@@ -119,7 +119,7 @@ func (a *admission) backlogs(ctx context.Context, asked map[string]bool) (map[st
 		}
 	}
 	if len(behind) == 0 || stream.CachedInfo().State.LastSeq-lowest < a.most && a.now().Sub(oldest) < a.age {
-		return nil, nil //nolint:nilnil // nobody can have a backlog
+		return nil, nil //nolint:nilnil // no project can have a backlog
 	}
 	found := map[string]error{}
 	for project := range asked {

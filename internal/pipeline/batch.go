@@ -94,7 +94,7 @@ func (b *batcher) collect() ([]*member, error) {
 				b.log.Error("accept", "error", err)
 				return
 			}
-			if b.lanes.hold(d, queued) {
+			if b.lanes.hold(d) {
 				got = append(got, d)
 			}
 		},

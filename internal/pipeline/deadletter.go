@@ -155,9 +155,8 @@ func (l *Letters) Drop(ctx context.Context, sequence uint64) error {
 	return nil
 }
 
-// settle removes a letter that is done with. An episode that might be stored by
-// another attempt goes with it: whoever reads the stream again would store it in
-// the place that it did not get.
+// settle removes a letter that is done with, and with it an episode that another
+// attempt might store: a rebuild would store that in a place that it did not get.
 func (l *Letters) settle(ctx context.Context, letters jetstream.Stream, letter Letter) error {
 	if slices.Contains(fickle, letter.Code) && strings.HasPrefix(letter.Subject, "palimpsest."+events.NounEpisodes+".") {
 		_, stands, err := l.original(ctx, letter)

@@ -29,7 +29,7 @@ type delivery struct {
 	timer    *time.Timer
 	// alone: it does not go together with others. Whoever runs it sets it.
 	alone bool
-	// spaced: it was kept apart from what it was delivered with.
+	// spaced: it has waited, apart from the messages delivered with it.
 	spaced bool
 }
 

@@ -14,7 +14,7 @@ import (
 type lanes struct {
 	limit int
 	// parkedMost bounds the messages of one project that wait here to be tried
-	// again. What is beyond goes back to the stream, so that the trouble of one
+	// again. Further ones go back to the stream, so that the trouble of one
 	// project takes no slot of another.
 	parkedMost int
 	// run handles a message and says how to go on.
@@ -65,14 +65,14 @@ func newLanes(limit int, passed *atomic.Uint64, run func(*delivery) next) *lanes
 // hold takes responsibility for a message without running it yet. It reports
 // false where the message is held already: then only its newer delivery is
 // kept, to ack.
-func (l *lanes) hold(d *delivery, as state) bool {
+func (l *lanes) hold(d *delivery) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if known, ok := l.held[d.seq]; ok {
 		known.msg, known.deliveries = d.msg, d.deliveries
 		return false
 	}
-	l.held[d.seq], d.state = d, as
+	l.held[d.seq], d.state = d, queued
 	return true
 }
 

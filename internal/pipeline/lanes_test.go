@@ -54,7 +54,7 @@ func TestLanesKeepTheirPromises(t *testing.T) {
 			ds = append(ds, &delivery{key: fmt.Sprint(p.key), seq: uint64(i)})
 		}
 		for _, d := range ds {
-			if !l.hold(d, queued) || l.hold(&delivery{key: d.key, seq: d.seq}, queued) {
+			if !l.hold(d) || l.hold(&delivery{key: d.key, seq: d.seq}) {
 				t.Fatal("held wrongly")
 			}
 		}
@@ -83,7 +83,7 @@ func TestParkedMessagesAreBoundedByProject(t *testing.T) {
 		if !l.mayPark(d) {
 			t.Fatalf("message %d may not wait", i)
 		}
-		l.hold(d, queued)
+		l.hold(d)
 		l.enqueue(d)
 	}
 	l.wait()

@@ -8,11 +8,11 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// Log is a stage that reads a stream in stream order and acknowledges nothing: how
-// far it has come is a cursor beside what its handler writes. Whoever reads a
-// partition in order from a place below which all is handled comes to the same
-// result, so several processes may read one partition, and do so for a short time
-// when one takes over from another.
+// Log is a stage that reads a stream in stream order and acknowledges nothing. Its
+// cursor lies beside the writes of its handler. Every reader that reads a partition
+// in order, from a place below which all is handled, comes to the same result, so
+// several processes may read one partition, and do so for a short time when one
+// takes over from another.
 type Log struct {
 	// Name of the stage in logs and metrics, and of the group of its readers.
 	Name   string
@@ -42,8 +42,8 @@ type Partition struct {
 // LogHandler takes messages of one partition, oldest first. It must be idempotent:
 // it may get messages again that it has handled, together with all behind them. It
 // sets Err of each message that it could not handle, and of all behind that one
-// with the same key; an error that it returns is that of all. What it puts into
-// Out is published before the cursor moves.
+// with the same key; an error that it returns is that of all. The payloads in Out
+// are published before the cursor moves.
 type LogHandler func(ctx context.Context, in []*Entry) error
 
 // Entry is one message of a log.
@@ -52,9 +52,8 @@ type Entry struct {
 	Data []byte
 	// Key is the fact scope of the message. Messages of one key keep their order.
 	Key string
-	// Err is nil for a message that was handled. A [Reject] buries it; after any
-	// other error it is handed over again, and what is behind it with the same key
-	// waits.
+	// Err is nil for a message that was handled. A [Reject] buries it. After any
+	// other error it is handed over again, and later messages with its key wait.
 	Err error
 	Out []events.Payload
 

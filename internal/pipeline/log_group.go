@@ -20,6 +20,10 @@ type logGroup struct {
 	meter   *meter
 	log     *slog.Logger
 
+	// alone is locked while a message is handled by itself, so that a death has one
+	// cause.
+	alone sync.RWMutex
+
 	mu      sync.Mutex
 	running map[string]*logReader
 }
@@ -95,8 +99,7 @@ func (g *logGroup) share(life lifetime, readers *sync.WaitGroup) {
 	}
 }
 
-// compare begins readers anew whose stored cursor went back: the store lost writes,
-// and what they wrote since.
+// compare begins readers anew whose stored cursor went back: the store lost writes.
 func (g *logGroup) compare(ctx context.Context) error {
 	g.mu.Lock()
 	running := slices.Collect(maps.Values(g.running))
@@ -122,7 +125,7 @@ func (g *logGroup) compare(ctx context.Context) error {
 }
 
 // progress implements [advancing], of the readers of this process.
-func (g *logGroup) progress(context.Context) (Progress, error) {
+func (g *logGroup) progress(context.Context) (Progress, error) { //nolint:unparam // others ask the server
 	did, b := g.meter.snapshot(), g.backlog()
 	return Progress{Service: g.service, Stage: g.Name, Runnable: b.Pending, Delayed: b.Unacked, Passed: did.Handled + did.Buried}, nil
 }

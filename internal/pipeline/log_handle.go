@@ -17,19 +17,19 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// handle takes what was read, and what is to be tried again if its time has come.
+// handle takes new messages, and the held ones if it is time to try them again.
 // A message waits while one before it with the same key does.
 func (r *logReader) handle(fresh []*Entry) {
 	batch, waiting := fresh, []*Entry(nil)
 	if len(r.held) > 0 {
 		if time.Now().Before(r.retryAt) {
 			batch, waiting = passing(fresh, r.held)
-			waiting = append(r.held, waiting...)
+			waiting = slices.Concat(r.held, waiting)
 		} else {
 			for _, e := range r.held {
 				e.decode()
 			}
-			batch = append(r.held, fresh...)
+			batch = slices.Concat(r.held, fresh)
 		}
 	}
 	if len(batch) == 0 {
@@ -37,7 +37,7 @@ func (r *logReader) handle(fresh []*Entry) {
 		return
 	}
 	failed := r.process(batch)
-	r.held = append(waiting, failed...)
+	r.held = slices.Concat(waiting, failed)
 	slices.SortFunc(r.held, func(a, b *Entry) int { return cmp.Compare(a.raw.Sequence, b.raw.Sequence) })
 	switch {
 	case len(failed) > 0:
@@ -73,20 +73,29 @@ func (e *Entry) decode() {
 // process handles messages and returns those that have to be tried again.
 func (r *logReader) process(batch []*Entry) (failed []*Entry) {
 	if r.careful == 0 {
+		r.alone.RLock()
+		defer r.alone.RUnlock()
 		return r.attempt(batch)
 	}
 	for i, e := range batch {
-		if r.careful > 0 {
-			r.careful--
-		}
-		if err := r.mark(e); err != nil {
-			e.Err = err
-		}
-		if failed := r.attempt(batch[i : i+1]); len(failed) > 0 {
+		if failed := r.single(e); len(failed) > 0 {
 			return batch[i:]
 		}
 	}
 	return nil
+}
+
+// single handles a message while no other of the log is handled in this process.
+func (r *logReader) single(e *Entry) (failed []*Entry) {
+	r.alone.Lock()
+	defer r.alone.Unlock()
+	if r.careful > 0 {
+		r.careful--
+	}
+	if err := r.mark(e); err != nil {
+		e.Err = err
+	}
+	return r.attempt([]*Entry{e})
 }
 
 // errUnmarked keeps a message from its handler.
@@ -106,7 +115,9 @@ func (r *logReader) mark(e *Entry) error {
 		c.Alone, c.Deaths = e.raw.Sequence, 0
 	}
 	c.Deaths++
-	c.Sequence = max(c.Sequence, e.raw.Sequence-1)
+	if before := e.raw.Sequence - 1; before > c.Sequence {
+		c.Sequence, c.Starts = before, 0
+	}
 	if err := r.set(r.handlers, c); err != nil {
 		return fmt.Errorf("%w: %w", errUnmarked, err)
 	}

@@ -36,8 +36,9 @@ type logReader struct {
 	held     []*Entry // in stream order: to be tried again
 	tries    int      // of held, in a row
 	retryAt  time.Time
+	counted  bool // this start is
 	// careful is how many messages are yet to be handled one by one, and marked the
-	// sequence of the one whose mark stands.
+	// sequence of the last one that this start marked.
 	careful int
 	marked  uint64
 }
@@ -71,7 +72,7 @@ func (r *logReader) pause(d time.Duration) {
 	}
 }
 
-// begin finds the place to read from and counts the start.
+// begin finds the place to read from.
 func (r *logReader) begin() error {
 	ctx, cancel := context.WithTimeout(r.stop, r.rt.cfg.PublishTimeout)
 	defer cancel()
@@ -89,16 +90,28 @@ func (r *logReader) begin() error {
 	if err := r.adopt(ctx, stream.CachedInfo().State.LastSeq); err != nil {
 		return err
 	}
-	r.at.Starts++
-	r.careful = 0
-	if r.at.Starts >= suspectStarts {
+	r.tail = tail.New(tail.Config{JS: r.rt.js, Stream: r.Stream, Filters: []string{r.part.Filter}, After: r.at.Sequence, Ahead: r.Batch})
+	r.read, r.held, r.tries, r.flushed = r.at.Sequence, nil, 0, time.Now()
+	r.counted, r.careful, r.marked = false, 0, 0
+	if r.at == cursors[0] {
+		return nil
+	}
+	return r.set(ctx, r.at)
+}
+
+// count counts the start, before its first message is handled. After too many
+// without progress, messages are handled one by one, and after a death that left a
+// mark.
+func (r *logReader) count() error {
+	c := r.at
+	c.Starts++
+	if c.Starts >= suspectStarts || c.Alone > c.Sequence {
 		r.careful = r.Batch
 		r.log.Warn("handle messages one by one: the process died and the cursor did not move",
-			"reader", r.part.Reader, "behind", r.at.Sequence, "starts", r.at.Starts)
+			"reader", r.part.Reader, "behind", c.Sequence, "starts", c.Starts, "alone", c.Alone)
 	}
-	r.tail = tail.New(tail.Config{JS: r.rt.js, Stream: r.Stream, Filters: []string{r.part.Filter}, After: r.at.Sequence, Ahead: r.Batch})
-	r.read, r.held, r.tries, r.marked, r.flushed = r.at.Sequence, nil, 0, 0, time.Now()
-	return r.set(ctx, r.at)
+	r.counted = true
+	return r.set(r.handlers, c) // what was read is handled, also at the end
 }
 
 // adopt turns a cursor that says nothing of the stream into one that does. The
@@ -143,8 +156,13 @@ func (r *logReader) follow() error {
 		if err != nil {
 			return err
 		}
+		if len(messages) > 0 && !r.counted {
+			if err := r.count(); err != nil {
+				return err
+			}
+		}
 		r.handle(r.entries(messages))
-		if r.stop.Err() == nil && (len(messages) == 0 || time.Since(r.flushed) >= logFlush) {
+		if r.stop.Err() == nil && (len(messages) == 0 || r.unmark() || time.Since(r.flushed) >= logFlush) {
 			if err := r.flush(r.stop, false); err != nil {
 				r.log.Warn("write the cursor", "reader", r.part.Reader, "error", err) // with the next batch
 			}
@@ -166,7 +184,7 @@ func (r *logReader) collect() ([]tail.Message, error) {
 		}
 		more, failed := r.tail.Read(r.stop, r.Batch-len(messages), left)
 		if failed != nil {
-			break // what was read is handled first
+			break // handle the messages that were read first
 		}
 		messages = append(messages, more...)
 	}
@@ -213,11 +231,18 @@ func (r *logReader) low() uint64 {
 	return r.read
 }
 
+// unmark reports whether a mark stands for a message that is handled: nothing that
+// dies from now on is its fault.
+func (r *logReader) unmark() bool { return r.at.Alone != 0 && r.at.Alone <= r.low() }
+
 // flush writes how far the reader has come, if that is news.
 func (r *logReader) flush(ctx context.Context, clean bool) error {
 	next := cursor.Cursor{Stream: r.streamID, Sequence: r.low(), Starts: r.at.Starts}
-	if clean || len(r.held) == 0 && r.careful == 0 {
+	if clean || len(r.held) == 0 || next.Sequence > r.at.Sequence {
 		next.Starts = 0
+	}
+	if !clean && r.at.Alone > next.Sequence {
+		next.Alone, next.Deaths = r.at.Alone, r.at.Deaths
 	}
 	r.flushed = time.Now()
 	if next == r.at {
@@ -249,7 +274,7 @@ func (r *logReader) set(ctx context.Context, c cursor.Cursor) error {
 	return nil
 }
 
-// entries decodes messages. What cannot be read is refused.
+// entries decodes messages. Those that cannot be read are refused.
 func (r *logReader) entries(messages []tail.Message) []*Entry {
 	out := make([]*Entry, len(messages))
 	for i, m := range messages {

@@ -80,7 +80,7 @@ func readTo(
 		messages, err := r.Read(ctx, replayBatch, 2*time.Second)
 		switch {
 		case err != nil && ctx.Err() == nil && js.Conn().IsConnected() && !errors.Is(err, tail.ErrCut):
-			continue // the reader begins anew behind what it returned
+			continue // the reader begins anew behind the last message
 		case err != nil:
 			return err
 		}
@@ -140,7 +140,7 @@ func (p *Replay) buried(ctx context.Context) (map[uint64]string, error) {
 }
 
 // fickle are the codes of verdicts that another attempt, version or configuration
-// may not come to. What is refused for any other reason is refused again.
+// may not come to. A message refused for another reason is refused again.
 var fickle = []string{events.CodePoison, events.CodeUnknownKind, events.CodeTooLarge}
 
 func hashOf(body []byte) string {

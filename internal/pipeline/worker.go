@@ -71,7 +71,7 @@ func (w *worker) accept(msg jetstream.Msg) {
 		w.log.Error("accept", "error", err)
 		return
 	}
-	if w.lanes.hold(d, queued) {
+	if w.lanes.hold(d) {
 		w.lanes.enqueue(d)
 	}
 }
@@ -105,8 +105,9 @@ func (w *worker) drain() {
 }
 
 // suspectSpace is the time over which messages that were delivered suspiciously
-// often are spread, in first pauses between attempts: 5 s by default.
-const suspectSpace = 50
+// often are spread, in first pauses between attempts: 2 s by default. It is
+// short, so that a process that lives for seconds handles them all.
+const suspectSpace = 20
 
 // suspectAfter is how many deliveries are no cause for suspicion.
 func (c Config) suspectAfter() int { return max(1, c.MaxDeliveries/4) }
@@ -119,8 +120,8 @@ func (w *worker) work(d *delivery) next {
 	}
 	msg, deliveries, tries := w.lanes.latest(d)
 	if deliveries > w.rt.cfg.suspectAfter() && !d.spaced {
-		// It may have killed the process, and what was delivered with it would die
-		// with it each time. Apart from each other, all others get through.
+		// It may have killed the process, and the messages delivered with it would
+		// die with it each time. Apart from it, they get through.
 		d.spaced = true
 		return next{park: true, delay: rand.N(suspectSpace * w.rt.cfg.RetryBase), deferred: true}
 	}

@@ -124,7 +124,8 @@ func (r *Reader) Read(ctx context.Context, n int, wait time.Duration) ([]Message
 	return r.more(out, n), nil
 }
 
-// more adds what has arrived already, and waits a moment for what is on its way.
+// more adds the messages that have arrived, and waits a moment for those that are on
+// their way.
 func (r *Reader) more(out []Message, n int) []Message {
 	late := time.NewTimer(onTheWay)
 	defer late.Stop()
@@ -256,7 +257,7 @@ func (r *Reader) failed(err error) error {
 	return fmt.Errorf("tail: read %s behind %d: %w", r.cfg.Stream, r.at, err)
 }
 
-// drop forgets the consumer; what it sends from now on is sent again by the next.
+// drop forgets the consumer. The next one sends again all that it was to send.
 func (r *Reader) drop(ctx context.Context) {
 	consumer := r.consumer
 	if r.pulled != nil {

@@ -14,6 +14,7 @@ type announcements struct {
 	mu     sync.Mutex
 	news   map[string]announcement // by the key of the entries
 	blocks map[string]error        // keys of which nothing more may be stored
+	added  int                     // episodes that were not known before
 }
 
 // announcement is the newest state of a fact scope and the message that led to it.
@@ -57,6 +58,9 @@ func (a *announcements) stored(run []item, puts []store.Put) {
 				"id: %.64q is known with other content, as ordinal %d", put.Episode.ID, put.Episode.Ordinal)
 		} else {
 			a.say(it.entry, put.State, put.Episode.ID)
+			if !put.Known {
+				a.added++
+			}
 		}
 	}
 }

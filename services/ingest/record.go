@@ -25,6 +25,12 @@ type item struct {
 // scope once. An episode that is known is announced all the same: the first
 // announcement may have been lost with the process that was to make it.
 func (s *Service) record(ctx context.Context, in []*pipeline.Entry) error {
+	s.store(ctx, in)
+	return nil
+}
+
+// store does so, and returns how many episodes were not known before.
+func (s *Service) store(ctx context.Context, in []*pipeline.Entry) (added int) {
 	var last announcements
 	for run := range runs(s.read(in)) {
 		if run[0].end != nil {
@@ -36,7 +42,7 @@ func (s *Service) record(ctx context.Context, in []*pipeline.Entry) error {
 	last.announce(s)
 	s.stored.Add(1)
 	s.Wake()
-	return nil
+	return last.added
 }
 
 // read decodes and validates. A message that is refused has its error.

@@ -6,11 +6,9 @@ import (
 	"fmt"
 
 	"palimpsest/internal/cursor"
-	"palimpsest/internal/failpoint"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store"
-	"palimpsest/pkg/events"
 )
 
 // Replay is EPISODES from end to end, see [pipeline.Replay].
@@ -20,7 +18,7 @@ type Replay interface {
 
 // Rebuild stores the episodes behind a stream sequence, in stream order, and then
 // the cursors of a reader that has done so. It calls read with each message, and
-// returns how many episodes there were. Nothing is announced: the sweep looks at
+// returns how many episodes it stored. Nothing is announced: the sweep looks at
 // every scope when it starts. The store is a function of the stream: no clock is
 // read.
 func (s *Service) Rebuild(ctx context.Context, from Replay, after uint64, read func()) (int, error) {
@@ -33,18 +31,12 @@ func (s *Service) Rebuild(ctx context.Context, from Replay, after uint64, read f
 			}
 			read()
 		}
-		if err := s.record(ctx, fit); err != nil {
-			return err
-		}
+		count += s.store(ctx, fit)
 		for _, e := range fit {
-			switch {
-			case e.Err == nil && e.Meta.Kind == events.KindEpisodeRecorded:
-				count++
-			case e.Err != nil && !pipeline.IsRefused(e.Err):
+			if e.Err != nil && !pipeline.IsRefused(e.Err) {
 				return e.Err
 			}
 		}
-		failpoint.Reach(failpoint.Start, failpoint.Recovered)
 		return nil
 	})
 	for _, p := range Partitions() {

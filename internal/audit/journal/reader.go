@@ -23,8 +23,8 @@ const (
 	// looking whether AUDIT was trimmed.
 	readAhead = 64
 	// readPatience is how long messages are waited for before the end of AUDIT is
-	// looked at again, and followPatience before what was passed over is noted:
-	// longer than [tail.Reader] takes to find a message that got lost.
+	// looked at again. followPatience is longer than [tail.Reader] takes to find a
+	// message that got lost.
 	readPatience   = 2 * time.Second
 	followPatience = 5 * time.Second
 	// failurePause follows a failed read, and failureLimit is how long reads may fail.
@@ -132,8 +132,8 @@ func pause(ctx context.Context) {
 	}
 }
 
-// next waits for messages. In a silence it notes how far AUDIT was read: what does
-// not match the filter may be dropped unseen.
+// next waits for messages. In a silence it notes how far AUDIT was read: AUDIT may
+// drop effects of other scopes.
 func (r *reader) next(ctx context.Context, from *tail.Reader) ([]tail.Message, error) {
 	if !r.endless() {
 		return from.Read(ctx, readAhead, readPatience)

@@ -26,7 +26,7 @@ func TestRecordsOfTheSecondSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close() //nolint:errcheck // the test is over
+	defer l.Close()
 	if err := l.Write(t.Context(), []events.Event[events.EffectCommitted]{first, second}); err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func writeEarlier(t *testing.T, path string, e events.Event[events.EffectCommitt
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close() //nolint:errcheck // what is missing shows
+	defer db.Close()
 	if err := schema.Migrate(t.Context(), db, earlier, audit.ErrNewer); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestReadsUseIndexes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close() //nolint:errcheck // the test is over
+	defer l.Close()
 	for query, index := range map[string]string{
 		`SELECT scope FROM records WHERE project = 'p' AND fact_id = 'f' AND fact_id <> '' ORDER BY applied_at, scope, revision, idx`: "record_rows_by_fact (project=? AND fact_id=?)",
 		`SELECT scope FROM records WHERE project = 'p' AND user_id = 'u' AND sequence > 5 ORDER BY sequence, idx LIMIT 10`:            "record_rows_by_sequence (project=? AND sequence>?)",

@@ -59,7 +59,7 @@ func TestASearchThatIsCutShortIsAnError(t *testing.T) {
 	cfg.QueryTimeout = time.Millisecond
 	s := openNew(t, cfg)
 	p := s.place(ana)
-	commands := make([][]any, 0, 1000)
+	commands := make([][]any, 0, 200)
 	for i := range 40_000 {
 		row := append([]any{"HSET", p.row(kindEpisode, fmt.Sprint(i))}, p.scopeFields(kindEpisode, ana)...)
 		commands = append(commands, append(row, "ts", i, "ord", i, "oid", ordered(fmt.Sprint(i)), "b", "{}"))

@@ -69,7 +69,7 @@ func planOf(t *testing.T, s *Store, query string) (plan []string) {
 		t.Errorf("%s: %v", query, err)
 		return nil
 	}
-	defer rows.Close() //nolint:errcheck // rows.Err tells
+	defer rows.Close()
 	for rows.Next() {
 		var id, parent, unused int
 		var detail string
