@@ -238,14 +238,6 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// twelveTakeOver is how long a partition may wait for a reader that is there. It
-// is 2.7 to 3.0 s on a machine with a load of 10 for 2 processors, as the pin expires
-// after 3 s at most and is asked for each second; but the last of it is the
-// reader's own work, for which it may get no processor beside all the other
-// tests. So it is twice the 5 s that are promised, and a third of what a pin
-// that never expires takes. Who had to wait for a start is not counted.
-const twelveTakeOver = "10s"
-
 // TestP1TwelveProcessesAreKilled runs two replicas of each service, kills one of
 // the twelve each second while they are spoken to, and holds what is kept
 // against what was acknowledged, and against what one process knows that was told
@@ -259,7 +251,7 @@ func TestP1TwelveProcessesAreKilled(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	args := []string{
 		"--config", config, "chaos", "--replicas", "2", "--episodes", "360", "--users", "12", "--every", "1s", "--for", "7s", "--seed", "5501",
-		"--take-over", twelveTakeOver, "--compare", "--data", dir,
+		"--compare", "--data", dir,
 	}
 	out, code := tryChaos(t, args...)
 	v := out.Verdict

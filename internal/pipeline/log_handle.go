@@ -13,12 +13,13 @@ import (
 	"github.com/nats-io/nats.go"
 	"go.opentelemetry.io/otel/trace"
 
+	"palimpsest/internal/cursor"
 	"palimpsest/internal/failpoint"
 	"palimpsest/pkg/events"
 )
 
 // handle takes new messages, and the held ones if it is time to try them again.
-// A message waits while one before it with the same key does.
+// A message waits while an earlier one with the same key does.
 func (r *logReader) handle(fresh []*Entry) {
 	batch, waiting := fresh, []*Entry(nil)
 	if len(r.held) > 0 {
@@ -32,21 +33,25 @@ func (r *logReader) handle(fresh []*Entry) {
 			batch = slices.Concat(r.held, fresh)
 		}
 	}
+	r.held = waiting
 	if len(batch) == 0 {
-		r.held = waiting
 		return
 	}
-	failed := r.process(batch)
-	r.held = slices.Concat(waiting, failed)
-	slices.SortFunc(r.held, func(a, b *Entry) int { return cmp.Compare(a.raw.Sequence, b.raw.Sequence) })
+	r.process(batch)
 	switch {
-	case len(failed) > 0:
+	case len(r.held) > len(waiting):
 		r.tries++
 		r.retryAt = time.Now().Add(r.rt.cfg.outage(r.tries, rand.Float64()))
 	case len(r.held) == 0:
 		r.tries = 0
 	}
 	r.waiting.Store(int64(len(r.held)))
+}
+
+// hold keeps messages to be tried again, in stream order.
+func (r *logReader) hold(failed ...*Entry) {
+	r.held = append(r.held, failed...)
+	slices.SortFunc(r.held, func(a, b *Entry) int { return cmp.Compare(a.raw.Sequence, b.raw.Sequence) })
 }
 
 // passing splits fresh into what none of held is before, and the rest.
@@ -70,23 +75,31 @@ func (e *Entry) decode() {
 	e.Meta, e.Data, e.Err = events.Decode(e.raw)
 }
 
-// process handles messages and returns those that have to be tried again.
-func (r *logReader) process(batch []*Entry) (failed []*Entry) {
+// process handles messages and holds those that have to be tried again.
+func (r *logReader) process(batch []*Entry) {
 	if r.careful == 0 {
 		r.alone.RLock()
 		defer r.alone.RUnlock()
-		return r.attempt(batch)
+		r.hold(r.attempt(batch)...)
+		return
 	}
-	for i, e := range batch {
-		if failed := r.single(e); len(failed) > 0 {
-			return batch[i:]
+	oneByOne(batch, r.single, func(e *Entry) { r.hold(e) })
+}
+
+// oneByOne handles messages one at a time. One that fails is held, and so are
+// those behind it with its key.
+func oneByOne(batch []*Entry, handle func(*Entry) (ok bool), hold func(*Entry)) {
+	blocked := make(map[string]bool)
+	for _, e := range batch {
+		if blocked[e.Key] || !handle(e) {
+			blocked[e.Key] = true
+			hold(e)
 		}
 	}
-	return nil
 }
 
 // single handles a message while no other of the log is handled in this process.
-func (r *logReader) single(e *Entry) (failed []*Entry) {
+func (r *logReader) single(e *Entry) (ok bool) {
 	r.alone.Lock()
 	defer r.alone.Unlock()
 	if r.careful > 0 {
@@ -95,33 +108,33 @@ func (r *logReader) single(e *Entry) (failed []*Entry) {
 	if err := r.mark(e); err != nil {
 		e.Err = err
 	}
-	return r.attempt([]*Entry{e})
+	return len(r.attempt([]*Entry{e})) == 0
 }
 
 // errUnmarked keeps a message from its handler.
 var errUnmarked = errors.New("pipeline: the mark of a message that is handled by itself cannot be written")
 
-// mark says, before a message is handled by itself, that whatever dies now dies
-// while it is handled. A message that was alone in hand at [maxDeaths] is refused.
+// mark writes, before a message is handled by itself, that a death from now on
+// counts against this message. A message that was alone in hand at [maxDeaths]
+// deaths is refused.
 func (r *logReader) mark(e *Entry) error {
 	c := r.at
-	if c.Alone == e.raw.Sequence && r.marked != e.raw.Sequence && c.Deaths >= maxDeaths {
-		return Rejectf(events.CodePoison, "", "the process died %d times while it handled nothing but this message", c.Deaths)
+	c.Alone, c.Deaths = e.raw.Sequence, 1
+	suspected := r.suspect.Alone == e.raw.Sequence
+	if suspected {
+		if c.Deaths += r.suspect.Deaths; c.Deaths > maxDeaths {
+			return Rejectf(events.CodePoison, "", "the process died %d times while it handled nothing but this message", maxDeaths)
+		}
 	}
-	if r.marked == e.raw.Sequence {
-		return nil
-	}
-	if c.Alone != e.raw.Sequence {
-		c.Alone, c.Deaths = e.raw.Sequence, 0
-	}
-	c.Deaths++
-	if before := e.raw.Sequence - 1; before > c.Sequence {
+	if before := min(e.raw.Sequence-1, r.low()); before > c.Sequence {
 		c.Sequence, c.Starts = before, 0
 	}
 	if err := r.set(r.handlers, c); err != nil {
 		return fmt.Errorf("%w: %w", errUnmarked, err)
 	}
-	r.marked = e.raw.Sequence
+	if suspected {
+		r.suspect = cursor.Cursor{}
+	}
 	return nil
 }
 
@@ -134,12 +147,10 @@ func (r *logReader) attempt(batch []*Entry) (failed []*Entry) {
 	err := r.call(ctxs, fit)
 	if crashed(err) && len(fit) > 1 {
 		endEntries(spans, fit, Observation{Verdict: string(actWait), Panicked: true})
-		for i, e := range batch {
-			if left := r.attempt([]*Entry{e}); len(left) > 0 {
-				return append(left, r.behind(batch[i+1:], e.Key)...)
-			}
-		}
-		return nil
+		oneByOne(batch,
+			func(e *Entry) bool { return len(r.attempt([]*Entry{e})) == 0 },
+			func(e *Entry) { failed = append(failed, e) })
+		return failed
 	}
 	took := time.Since(began)
 	for _, e := range fit {
@@ -157,19 +168,6 @@ func (r *logReader) attempt(batch []*Entry) (failed []*Entry) {
 		}
 	}
 	endEntries(spans, fit, Observation{Duration: took / time.Duration(len(batch))})
-	return failed
-}
-
-// behind handles what is left of a batch whose messages go alone, and returns what
-// waits for key or has to be tried again.
-func (r *logReader) behind(batch []*Entry, key string) (failed []*Entry) {
-	blocked := map[string]bool{key: true}
-	for _, e := range batch {
-		if blocked[e.Key] || len(r.attempt([]*Entry{e})) > 0 {
-			blocked[e.Key] = true
-			failed = append(failed, e)
-		}
-	}
 	return failed
 }
 

@@ -37,10 +37,10 @@ type logReader struct {
 	tries    int      // of held, in a row
 	retryAt  time.Time
 	counted  bool // this start is
-	// careful is how many messages are yet to be handled one by one, and marked the
-	// sequence of the last one that this start marked.
+	// careful is how many messages are yet to be handled one by one.
 	careful int
-	marked  uint64
+	// suspect has the mark that an earlier start left, until its message is handled.
+	suspect cursor.Cursor
 }
 
 // run reads until the reader is stopped. What fails is begun anew from the cursor.
@@ -92,7 +92,7 @@ func (r *logReader) begin() error {
 	}
 	r.tail = tail.New(tail.Config{JS: r.rt.js, Stream: r.Stream, Filters: []string{r.part.Filter}, After: r.at.Sequence, Ahead: r.Batch})
 	r.read, r.held, r.tries, r.flushed = r.at.Sequence, nil, 0, time.Now()
-	r.counted, r.careful, r.marked = false, 0, 0
+	r.counted, r.careful, r.suspect = false, 0, cursor.Cursor{}
 	if r.at == cursors[0] {
 		return nil
 	}
@@ -105,13 +105,16 @@ func (r *logReader) begin() error {
 func (r *logReader) count() error {
 	c := r.at
 	c.Starts++
-	if c.Starts >= suspectStarts || c.Alone > c.Sequence {
+	if c.Alone > c.Sequence {
+		r.suspect = cursor.Cursor{Alone: c.Alone, Deaths: c.Deaths}
+	}
+	if c.Starts >= suspectStarts || r.suspect.Alone != 0 {
 		r.careful = r.Batch
 		r.log.Warn("handle messages one by one: the process died and the cursor did not move",
 			"reader", r.part.Reader, "behind", c.Sequence, "starts", c.Starts, "alone", c.Alone)
 	}
 	r.counted = true
-	return r.set(r.handlers, c) // what was read is handled, also at the end
+	return r.set(r.handlers, c) // messages that were read are handled even while the stage stops
 }
 
 // adopt turns a cursor that says nothing of the stream into one that does. The
@@ -144,11 +147,6 @@ func identity(s jetstream.Stream) string {
 // follow reads and handles until the reader is stopped.
 func (r *logReader) follow() error {
 	for r.stop.Err() == nil {
-		if len(r.held) >= logHeld {
-			r.pause(time.Until(r.retryAt))
-			r.handle(nil)
-			continue
-		}
 		if r.again.Swap(false) {
 			return errWentBack
 		}
@@ -162,7 +160,7 @@ func (r *logReader) follow() error {
 			}
 		}
 		r.handle(r.entries(messages))
-		if r.stop.Err() == nil && (len(messages) == 0 || r.unmark() || time.Since(r.flushed) >= logFlush) {
+		if r.stop.Err() == nil && (len(messages) == 0 || r.marked() || time.Since(r.flushed) >= logFlush) {
 			if err := r.flush(r.stop, false); err != nil {
 				r.log.Warn("write the cursor", "reader", r.part.Reader, "error", err) // with the next batch
 			}
@@ -174,8 +172,13 @@ func (r *logReader) follow() error {
 // errWentBack: the store lost writes.
 var errWentBack = errors.New("pipeline: the stored cursor went back")
 
-// collect returns what there is to read, after it lingered for more.
+// collect returns what there is to read, after it lingered for more. It reads
+// nothing while too many messages are held.
 func (r *logReader) collect() ([]tail.Message, error) {
+	if len(r.held) >= logHeld {
+		r.pause(time.Until(r.retryAt))
+		return nil, nil
+	}
 	messages, err := r.tail.Read(r.stop, r.Batch, r.patience())
 	for until := time.Now().Add(r.Linger); err == nil && len(messages) > 0 && len(messages) < r.Batch; {
 		left := time.Until(until)
@@ -231,19 +234,21 @@ func (r *logReader) low() uint64 {
 	return r.read
 }
 
-// unmark reports whether a mark stands for a message that is handled: nothing that
-// dies from now on is its fault.
-func (r *logReader) unmark() bool { return r.at.Alone != 0 && r.at.Alone <= r.low() }
+// marked reports whether the mark of a message that has been handled still stands.
+func (r *logReader) marked() bool { return r.at.Alone != r.suspect.Alone }
 
-// flush writes how far the reader has come, if that is news.
+// flush writes how far the reader has come, if that is news, and removes the mark
+// of a message that has been handled. A mark of an earlier start stays until its
+// message is handled.
 func (r *logReader) flush(ctx context.Context, clean bool) error {
 	next := cursor.Cursor{Stream: r.streamID, Sequence: r.low(), Starts: r.at.Starts}
 	if clean || len(r.held) == 0 || next.Sequence > r.at.Sequence {
 		next.Starts = 0
 	}
-	if !clean && r.at.Alone > next.Sequence {
-		next.Alone, next.Deaths = r.at.Alone, r.at.Deaths
+	if r.suspect.Alone <= next.Sequence {
+		r.suspect = cursor.Cursor{}
 	}
+	next.Alone, next.Deaths = r.suspect.Alone, r.suspect.Deaths
 	r.flushed = time.Now()
 	if next == r.at {
 		return nil

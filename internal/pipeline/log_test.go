@@ -4,18 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"palimpsest/internal/cursor"
 	"palimpsest/pkg/events"
 )
 
@@ -299,96 +294,5 @@ func TestLogFollowsAStoreThatWentBack(t *testing.T) {
 		if id := await(t, got.new); id != want {
 			t.Errorf("handled %s, want %s", id, want)
 		}
-	}
-}
-
-// fileCursors keeps one cursor in a file, for processes that are killed.
-type fileCursors struct {
-	fakeCursors
-	path string
-}
-
-func (f *fileCursors) ReadCursors(context.Context, ...string) ([]cursor.Cursor, error) {
-	var c cursor.Cursor
-	body, err := os.ReadFile(f.path)
-	if os.IsNotExist(err) {
-		return []cursor.Cursor{c}, nil
-	}
-	_, scan := fmt.Sscan(string(body), &c.Stream, &c.Sequence, &c.Starts, &c.Alone, &c.Deaths)
-	return []cursor.Cursor{c}, errors.Join(err, scan)
-}
-
-func (f *fileCursors) SetCursor(_ context.Context, _ string, c cursor.Cursor) error {
-	text := fmt.Sprintln(c.Stream, c.Sequence, c.Starts, c.Alone, c.Deaths)
-	next := f.path + ".next"
-	if err := os.WriteFile(next, []byte(text), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(next, f.path)
-}
-
-// logEnv names the file of the cursor of a child that reads a log.
-const logEnv = "PIPELINE_TEST_LOG_CURSOR"
-
-// logChild reads EPISODES until a message kills it, or its parent does.
-func logChild() {
-	conn, err := nats.Connect(os.Getenv(crashEnv))
-	if err != nil {
-		os.Exit(2)
-	}
-	js, _ := jetstream.New(conn)
-	rt, err := New(quickConfig(), Deps{JS: js, Conn: conn})
-	if err != nil {
-		os.Exit(2)
-	}
-	cursors := &fileCursors{path: os.Getenv(logEnv)}
-	_ = rt.Run(context.Background(), service{name: "worker", stages: []Stage{ReadLog(Log{
-		Name: "log", Stream: "EPISODES", Partitions: []Partition{{Reader: "reader", Filter: "palimpsest.episodes.>"}},
-		Cursors: cursors, Shares: cursors,
-		Handle: func(_ context.Context, in []*Entry) error {
-			for _, e := range in {
-				if strings.Contains(string(e.Data), "deadly") {
-					os.Exit(killed)
-				}
-			}
-			return nil
-		},
-	})}})
-	os.Exit(0)
-}
-
-// TestP8LogMessageThatKillsTheProcess: it is found by handling what was in hand one
-// by one, and buried; nothing beside it is, and the reader goes on.
-func TestP8LogMessageThatKillsTheProcess(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	b.standard()
-	for i := range 40 {
-		text := "harmless"
-		if i == 17 {
-			text = "deadly"
-		}
-		pub := &broker{js: b.js, conn: b.conn, now: time.Now, timeout: patience}
-		if _, err := pub.Publish(b.context(), events.Meta{ID: fmt.Sprint(i), Source: "test"}, said(user("ann"), text)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cursors := &fileCursors{path: t.TempDir() + "/cursor"}
-	at := func() cursor.Cursor {
-		c, err := cursors.ReadCursors(b.context(), "reader")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c[0]
-	}
-	deaths := b.childrenUntil([]string{logEnv + "=" + cursors.path}, func() bool { return at().Sequence == 40 })
-	if deaths < maxDeaths { // on a slow machine the cursor moves between deaths, and each counts
-		t.Errorf("%d deaths", deaths)
-	}
-	if l := b.letters(1)[0]; l.Code != events.CodePoison || l.MessageBuried.Sequence != 18 {
-		t.Errorf("letter %+v", l)
-	}
-	if c := at(); c.Alone != 0 || c.Deaths != 0 {
-		t.Errorf("cursor %+v", c)
 	}
 }

@@ -54,7 +54,7 @@ func TestOnAClusterEverythingIsReplicated(t *testing.T) {
 			t.Errorf("the engine reads %s", parsed)
 		}
 	}
-	if tables != 3 {
+	if tables != 4 {
 		t.Errorf("%d tables", tables)
 	}
 	for _, statement := range schema(t, place{}) {
