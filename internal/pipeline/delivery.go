@@ -29,8 +29,9 @@ type delivery struct {
 	timer    *time.Timer
 	// alone: it does not go together with others. Whoever runs it sets it.
 	alone bool
-	// spaced: it has waited, apart from the messages delivered with it.
-	spaced bool
+	// shuffled: it was delivered suspiciously often and has its place in the random
+	// order of such messages.
+	shuffled bool
 }
 
 type state int

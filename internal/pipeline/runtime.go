@@ -47,6 +47,10 @@ type Runtime struct {
 	broker  *broker
 	callers jetstream.JetStream
 
+	// suspects is held while a message of a queue is handled that may have killed
+	// the process before.
+	suspects sync.Mutex
+
 	mu       sync.Mutex
 	meters   []*meter
 	bindings []*binding

@@ -104,11 +104,6 @@ func (w *worker) drain() {
 	w.lanes.wait()
 }
 
-// suspectSpace is the time over which messages that were delivered suspiciously
-// often are spread, in first pauses between attempts: 2 s by default. It is
-// short, so that a process that lives for seconds handles them all.
-const suspectSpace = 20
-
 // suspectAfter is how many deliveries are no cause for suspicion.
 func (c Config) suspectAfter() int { return max(1, c.MaxDeliveries/4) }
 
@@ -119,11 +114,15 @@ func (w *worker) work(d *delivery) next {
 		return next{}
 	}
 	msg, deliveries, tries := w.lanes.latest(d)
-	if deliveries > w.rt.cfg.suspectAfter() && !d.spaced {
+	if deliveries > w.rt.cfg.suspectAfter() {
 		// It may have killed the process, and the messages delivered with it would
-		// die with it each time. Apart from it, they get through.
-		d.spaced = true
-		return next{park: true, delay: rand.N(suspectSpace * w.rt.cfg.RetryBase), deferred: true}
+		// die with it each time. Suspects of all stages go in random order and one
+		// at a time, so that those before the cause get through.
+		if !d.shuffled || !w.rt.suspects.TryLock() {
+			d.shuffled = true
+			return next{park: true, delay: rand.N(w.rt.cfg.RetryBase), deferred: true}
+		}
+		defer w.rt.suspects.Unlock()
 	}
 	in, m, err := w.decode(msg)
 	m.meta.Delivery = tries
