@@ -107,7 +107,9 @@ func TestStartNamesItsEngines(t *testing.T) {
 		}
 	}
 	cancel()
-	if code := <-done; code != exitError {
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	defer out.Close()
+	if code := receive(t, "the end of the process", done); code != exitError {
 		t.Errorf("code %d", code)
 	}
 }

@@ -53,7 +53,7 @@ func TestDrainEndsWithTheRequest(t *testing.T) {
 		h.replace(s)
 	})
 	tell(t, h, "nora", 1, "I live in Oslo.")
-	<-asked
+	receive(t, "the request", asked)
 	began := time.Now()
 	stop()
 	if took := time.Since(began); took > 2*broker.RequestLimit {

@@ -2,7 +2,9 @@ package app
 
 import (
 	"fmt"
+	"runtime/pprof"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,6 +31,20 @@ func eventually(t *testing.T, what string, check func() error) {
 			t.Fatalf("%s: %v", what, err)
 		case <-tick.C:
 		}
+	}
+}
+
+// receive waits for a value. If none comes it prints what all goroutines do.
+func receive[T any](t testing.TB, what string, from <-chan T) T {
+	t.Helper()
+	select {
+	case got := <-from:
+		return got
+	case <-time.After(2 * time.Minute):
+		var stacks strings.Builder
+		_ = pprof.Lookup("goroutine").WriteTo(&stacks, 1)
+		t.Fatalf("waited in vain: %s\n%s", what, stacks.String())
+		panic("unreachable")
 	}
 }
 

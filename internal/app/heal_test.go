@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -54,21 +55,26 @@ func openAltered(t testing.TB, cfg Config, prepare, rewire func(*house)) (h *hou
 	}
 	rewire(h)
 	ctx, cancel := context.WithCancel(context.Background())
-	done, ready := make(chan error, 1), make(chan struct{})
-	go func() { done <- h.run(ctx, func() { close(ready) }) }()
-	select {
-	case <-ready:
-	case err := <-done:
+	done, ready := make(chan error, 1), make(chan error, 2)
+	go func() {
+		err := h.run(ctx, func() { ready <- nil })
+		ready <- errors.Join(errEnded, err)
+		done <- err
+	}()
+	if err := receive(t, "readiness", ready); err != nil {
 		t.Fatal(err)
 	}
 	return h, func() {
 		t.Helper()
 		cancel()
-		if err := <-done; err != nil {
+		if err := receive(t, "the end", done); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
+
+// errEnded: a house ended before it was ready.
+var errEnded = errors.New("ended before it was ready")
 
 // say publishes n episodes of each user, from number from, and waits until they
 // are consolidated.

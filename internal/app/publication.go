@@ -28,8 +28,9 @@ type publication struct {
 
 // sent is a line that waits for its acknowledgement.
 type sent struct {
-	line   int
-	msg    *nats.Msg
+	line int
+	msg  *nats.Msg
+	// future is nil once it has answered: it answers once.
 	future jetstream.PubAckFuture
 }
 
@@ -86,7 +87,7 @@ func (p *publication) push(ctx context.Context, s sent) (err error) {
 // settle waits for acknowledgements, oldest first, until at most left wait.
 func (p *publication) settle(ctx context.Context, left int) error {
 	for len(p.waiting) > left {
-		if err := p.answer(p.waiting[0]); err != nil {
+		if err := p.answer(&p.waiting[0]); err != nil {
 			if err := p.resend(ctx, err); err != nil {
 				return err
 			}
@@ -99,16 +100,17 @@ func (p *publication) settle(ctx context.Context, left int) error {
 
 // answer waits for the acknowledgement of a message, which comes or fails within
 // the limit of the library.
-func (p *publication) answer(s sent) error {
-	if s.future == nil {
+func (p *publication) answer(s *sent) error {
+	future := s.future
+	if s.future = nil; future == nil {
 		return nats.ErrDisconnected
 	}
 	select {
-	case <-s.future.Ok():
+	case <-future.Ok():
 		p.acked++
 		p.count()
 		return nil
-	case err := <-s.future.Err():
+	case err := <-future.Err():
 		return err
 	}
 }
@@ -158,7 +160,7 @@ func (p *publication) resend(ctx context.Context, err error) error {
 func (p *publication) again() error {
 	left := make([]sent, 0, len(p.waiting))
 	for _, s := range p.waiting {
-		if p.answer(s) != nil {
+		if p.answer(&s) != nil {
 			left = append(left, s)
 		}
 	}
@@ -167,9 +169,8 @@ func (p *publication) again() error {
 		first := &p.waiting[0]
 		var err error
 		if first.future, err = p.js.PublishMsgAsync(first.msg); err == nil {
-			err = p.answer(*first)
+			err = p.answer(first)
 		}
-		first.future = nil
 		if err != nil {
 			return err
 		}
@@ -185,7 +186,7 @@ func (p *publication) drain() {
 		if s.future == nil || !p.connected() {
 			break
 		}
-		_ = p.answer(s) // the first error was returned
+		_ = p.answer(&s) // the first error was returned
 	}
 	p.waiting = nil
 }

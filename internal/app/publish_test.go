@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	natsserver "github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/broker/brokertest"
 	"palimpsest/internal/topology"
@@ -145,6 +147,49 @@ func TestP1PublishOutlivesARestart(t *testing.T) {
 	}
 	if next != lines+1 {
 		t.Errorf("line %d is missing, or came too early", next)
+	}
+}
+
+// forgetful is a JetStream that acknowledges no message before the n-th.
+type forgetful struct {
+	jetstream.JetStream
+	n int
+}
+
+func (f *forgetful) PublishMsgAsync(msg *nats.Msg, _ ...jetstream.PublishOpt) (jetstream.PubAckFuture, error) {
+	f.n--
+	answer := answered{msg: msg, ok: make(chan *jetstream.PubAck, 1), err: make(chan error, 1)}
+	if f.n > 0 {
+		answer.err <- jetstream.ErrAsyncPublishTimeout
+	} else {
+		answer.ok <- &jetstream.PubAck{}
+	}
+	return answer, nil
+}
+
+// answered is a future that answers once, as those of the library do.
+type answered struct {
+	msg *nats.Msg
+	ok  chan *jetstream.PubAck
+	err chan error
+}
+
+func (a answered) Ok() <-chan *jetstream.PubAck { return a.ok }
+func (a answered) Err() <-chan error            { return a.err }
+func (a answered) Msg() *nats.Msg               { return a.msg }
+
+// TestP1PublishSendsAgainWhatIsNotAcknowledged, also where several in a row get no
+// acknowledgement.
+func TestP1PublishSendsAgainWhatIsNotAcknowledged(t *testing.T) {
+	t.Parallel()
+	counted := 0
+	p := &publication{
+		command: &publishCommand{User: "nora", Role: "user"}, project: "default", batch: "b", js: &forgetful{n: 8},
+		connected: func() bool { return true }, tell: func(string) {},
+	}
+	n, err := p.all(t.Context(), strings.NewReader(strings.Repeat("I live in Rome.\n", 5)), func() { counted++ })
+	if n != 5 || counted != 5 || err != nil {
+		t.Errorf("%d acknowledged, %d counted: %v", n, counted, err)
 	}
 }
 

@@ -62,7 +62,7 @@ func TestSlowDecisionOutlivesIdleChatter(t *testing.T) {
 	for n, said := range []string{"I live in Oslo.", "I like tea.", "My name is Nora."} {
 		tell(t, h, "nora", n+1, said)
 	}
-	<-late.began
+	receive(t, "the question to the slow decider", late.began)
 	for n := range chatter {
 		tell(t, h, "nora", first+n+1, "hello")
 		if n%8 == 0 {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -137,6 +138,7 @@ func TestOneTraceFromPublishToAppliedFact(t *testing.T) {
 	told := newSpans()
 	h, stop := openAltered(t, loopback(t.TempDir()), func(h *house) { h.tracer = told.tracer(t, "palimpsest") }, func(*house) {})
 	defer stop()
+	eventually(t, "the sweep of the start is over", func() error { return swept(h) })
 	body := `{"user": "nora", "session": "s1", "messages": [{"role": "user", "content": "I work as a hydrologist at Fenwick Labs."}]}`
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.http.URL()+"/v1/episodes", strings.NewReader(body))
 	if err != nil {
@@ -206,7 +208,8 @@ func TestOneTraceAcrossProcesses(t *testing.T) {
 	ground, conn := newGround(t)
 	told := newSpans()
 	for _, p := range parts {
-		runPart(t, ground, p, told)
+		h := runPart(t, ground, p, told)
+		eventually(t, "the sweep of the start is over", func() error { return swept(h) })
 	}
 	publish(t, conn, "e1", "I live in Lisbon.", itsParent)
 	applied := told.await(t, "apply", inTrace(itsTrace, "apply"))
@@ -295,7 +298,7 @@ func newGround(t *testing.T) (*house, *nats.Conn) {
 }
 
 // runPart runs one service on the ground that all share, until the test ends.
-func runPart(t *testing.T, ground *house, p part, told *spans) {
+func runPart(t *testing.T, ground *house, p part, told *spans) *house {
 	t.Helper()
 	h := &house{
 		shape: alone(p.name), cfg: ground.cfg, log: ground.log, now: ground.now, embedder: ground.embedder,
@@ -312,8 +315,20 @@ func runPart(t *testing.T, ground *house, p part, told *spans) {
 	go func() { done <- h.run(ctx, func() {}) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-done; err != nil {
+		if err := receive(t, "the end of "+p.name, done); err != nil {
 			t.Errorf("%s: %v", p.name, err)
 		}
 	})
+	return h
+}
+
+// swept is an error until the scheduler of a house has swept: a sweep may find what
+// is due before the message about it is handled.
+func swept(h *house) error {
+	for _, s := range h.runtime.Stats() {
+		if s.Stage == "scheduler-sweep" && s.Handled == 0 {
+			return errors.New("no sweep yet")
+		}
+	}
+	return nil
 }
