@@ -58,7 +58,7 @@ fuzz: ## fuzz every parser below FUZZ for FUZZTIME each
 bench: build ## measure the product against the bare engines
 	bin/palimpsest bench $(BENCH)
 
-microbench: ## run the Go benchmarks of the rooms
+microbench: ## run the Go benchmarks of all packages
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 e2e: ## run the scenarios in every shape, and the faults

@@ -7,11 +7,10 @@ import (
 	"testing"
 )
 
-// room is a place in the house and what it may import of Palimpsest. The rooms
-// come in the order of the arrows: what stands above may import what stands
-// below, never the other way round.
-type room struct {
-	path string // prefix of the import paths in it
+// layer is a part of the module and the packages of Palimpsest that it may import.
+// A layer imports only layers that come after it in the list.
+type layer struct {
+	path string // prefix of its import paths
 	may  []string
 }
 
@@ -26,7 +25,7 @@ var wire = []string{"palimpsest/pkg/api", "palimpsest/pkg/events", "palimpsest/p
 
 func below(more ...string) []string { return append(slices.Clone(wire), more...) }
 
-var rooms = []room{
+var layers = []layer{
 	{"palimpsest/cmd/palimpsest", []string{"palimpsest/internal/cli"}},
 	{"palimpsest/internal/cli", below("palimpsest/internal/app", "palimpsest/internal/recovery")},
 	{"palimpsest/internal/app", []string{"palimpsest/"}},
@@ -84,40 +83,40 @@ func TestArrowsRunDown(t *testing.T) {
 		if suite(path) {
 			continue
 		}
-		r, ok := roomOf(path)
+		l, ok := layerOf(path)
 		if !ok {
-			t.Errorf("%s stands in no room", path)
+			t.Errorf("%s is in no layer", path)
 			continue
 		}
 		for _, imported := range imports {
-			if !strings.HasPrefix(imported, "palimpsest/") || strings.HasPrefix(imported, r.path) && !strings.HasPrefix(path, "palimpsest/services/") {
+			if !strings.HasPrefix(imported, "palimpsest/") || strings.HasPrefix(imported, l.path) && !strings.HasPrefix(path, "palimpsest/services/") {
 				continue
 			}
-			if suite(imported) || !slices.ContainsFunc(r.may, func(p string) bool { return within(imported, p) }) {
+			if suite(imported) || !slices.ContainsFunc(l.may, func(p string) bool { return within(imported, p) }) {
 				t.Errorf("%s may not import %s", path, imported)
 			}
 		}
 	}
 }
 
-// within matches a room exactly, or everything below a path that ends in "/".
-func within(path, room string) bool {
-	return path == room || strings.HasSuffix(room, "/") && strings.HasPrefix(path, room)
+// within matches a path exactly, or everything below one that ends in "/".
+func within(path, of string) bool {
+	return path == of || strings.HasSuffix(of, "/") && strings.HasPrefix(path, of)
 }
 
-func roomOf(path string) (room, bool) {
-	best := room{}
-	for _, r := range rooms {
-		if (path == strings.TrimSuffix(r.path, "/") || strings.HasPrefix(path, strings.TrimSuffix(r.path, "/")+"/")) && len(r.path) > len(best.path) {
-			best = r
+func layerOf(path string) (layer, bool) {
+	best := layer{}
+	for _, l := range layers {
+		if (path == strings.TrimSuffix(l.path, "/") || strings.HasPrefix(path, strings.TrimSuffix(l.path, "/")+"/")) && len(l.path) > len(best.path) {
+			best = l
 		}
 	}
 	return best, best.path != ""
 }
 
-// TestDriversStayInTheirRooms: one driver, one backend; bench measures backends
-// against the bare engines, which it must drive by itself.
-func TestDriversStayInTheirRooms(t *testing.T) {
+// TestDriversStayInTheirLayers: one backend imports the driver of an engine, and
+// bench, which measures backends against the bare engines.
+func TestDriversStayInTheirLayers(t *testing.T) {
 	t.Parallel()
 	owners := map[string][]string{
 		"modernc.org/sqlite":             {"palimpsest/internal/store/sqlite", "palimpsest/internal/audit/sqlite", "palimpsest/internal/bench"},

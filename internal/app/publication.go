@@ -34,8 +34,8 @@ type sent struct {
 	future jetstream.PubAckFuture
 }
 
-// all publishes every line and returns how many were acknowledged. What has
-// been sent is waited for, whatever stops the rest.
+// all publishes every line and returns how many were acknowledged. After an error
+// it waits for the acknowledgements of the lines that it has sent.
 func (p *publication) all(ctx context.Context, in io.Reader, count func()) (int, error) {
 	p.count = count
 	err := p.send(ctx, in)

@@ -35,9 +35,9 @@ func (s *slow) Decide(ctx context.Context, candidates []events.Candidate, known 
 	}
 }
 
-// TestSlowDecisionOutlivesIdleChatter: what is said, stated and consolidated
-// meanwhile in the same scope sends the batch of a slow decider back only where
-// it is about the same.
+// TestSlowDecisionOutlivesIdleChatter: later episodes, statements and effects of
+// the same scope send the batch of a slow decider back only if they concern the
+// same facts.
 func TestSlowDecisionOutlivesIdleChatter(t *testing.T) {
 	t.Parallel()
 	const first, chatter = 3, 40

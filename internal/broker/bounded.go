@@ -95,13 +95,6 @@ func (b *boundedAPI) Stream(ctx context.Context, name string) (jetstream.Stream,
 	return b.limit.stream(b.JetStream.Stream(ctx, name))
 }
 
-// StreamNameBySubject implements [jetstream.StreamManager].
-func (b *boundedAPI) StreamNameBySubject(ctx context.Context, subject string) (string, error) {
-	ctx, cancel := b.limit.of(ctx)
-	defer cancel()
-	return b.JetStream.StreamNameBySubject(ctx, subject)
-}
-
 // DeleteStream implements [jetstream.StreamManager].
 func (b *boundedAPI) DeleteStream(ctx context.Context, name string) error {
 	ctx, cancel := b.limit.of(ctx)
@@ -131,13 +124,6 @@ func (b *boundedAPI) CreateOrUpdateConsumer(ctx context.Context, stream string, 
 	ctx, cancel := b.limit.of(ctx)
 	defer cancel()
 	return b.limit.consumer(b.JetStream.CreateOrUpdateConsumer(ctx, stream, cfg))
-}
-
-// OrderedConsumer implements [jetstream.StreamConsumerManager].
-func (b *boundedAPI) OrderedConsumer(ctx context.Context, stream string, cfg jetstream.OrderedConsumerConfig) (jetstream.Consumer, error) {
-	ctx, cancel := b.limit.of(ctx)
-	defer cancel()
-	return b.limit.consumer(b.JetStream.OrderedConsumer(ctx, stream, cfg))
 }
 
 // Consumer implements [jetstream.StreamConsumerManager].
@@ -195,13 +181,6 @@ func (b *boundedStream) SecureDeleteMsg(ctx context.Context, seq uint64) error {
 	return b.Stream.SecureDeleteMsg(ctx, seq)
 }
 
-// OrderedConsumer implements [jetstream.ConsumerManager].
-func (b *boundedStream) OrderedConsumer(ctx context.Context, cfg jetstream.OrderedConsumerConfig) (jetstream.Consumer, error) {
-	ctx, cancel := b.limit.of(ctx)
-	defer cancel()
-	return b.limit.consumer(b.Stream.OrderedConsumer(ctx, cfg))
-}
-
 // Consumer implements [jetstream.ConsumerManager].
 func (b *boundedStream) Consumer(ctx context.Context, name string) (jetstream.Consumer, error) {
 	ctx, cancel := b.limit.of(ctx)
@@ -224,13 +203,6 @@ func (b *boundedStream) ListConsumers(ctx context.Context) jetstream.ConsumerInf
 // ConsumerNames implements [jetstream.ConsumerManager].
 func (b *boundedStream) ConsumerNames(ctx context.Context) jetstream.ConsumerNameLister {
 	return b.Stream.ConsumerNames(b.limit.listing(ctx))
-}
-
-// UnpinConsumer implements [jetstream.ConsumerManager].
-func (b *boundedStream) UnpinConsumer(ctx context.Context, consumer, group string) error {
-	ctx, cancel := b.limit.of(ctx)
-	defer cancel()
-	return b.Stream.UnpinConsumer(ctx, consumer, group)
 }
 
 // boundedConsumer is a consumer of a [boundedAPI]. Its readers need no bound:

@@ -57,16 +57,11 @@ func TestRequestsEnd(t *testing.T) {
 		"CreateStream":           func() error { _, err := js.CreateStream(ctx, jetstream.StreamConfig{Name: "X"}); return err },
 		"CreateOrUpdateStream":   func() error { _, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: "X"}); return err },
 		"Stream":                 func() error { _, err := js.Stream(ctx, topology.StreamAudit); return err },
-		"StreamNameBySubject":    func() error { _, err := js.StreamNameBySubject(ctx, filter); return err },
 		"DeleteStream":           func() error { return js.DeleteStream(ctx, "X") },
 		"CreateConsumer":         func() error { _, err := js.CreateConsumer(ctx, topology.StreamAudit, config); return err },
 		"CreateOrUpdateConsumer": func() error { _, err := js.CreateOrUpdateConsumer(ctx, topology.StreamAudit, config); return err },
 		"Consumer":               func() error { _, err := js.Consumer(ctx, topology.StreamAudit, name); return err },
 		"DeleteConsumer":         func() error { return js.DeleteConsumer(ctx, topology.StreamAudit, name) },
-		"OrderedConsumer": func() error {
-			_, err := js.OrderedConsumer(ctx, topology.StreamAudit, jetstream.OrderedConsumerConfig{})
-			return err
-		},
 		"ListStreams": func() error {
 			list := js.ListStreams(ctx)
 			for range list.Info() {
@@ -86,11 +81,6 @@ func TestRequestsEnd(t *testing.T) {
 		"stream SecureDeleteMsg":      func() error { return stream.SecureDeleteMsg(ctx, 1) },
 		"stream Consumer":             func() error { _, err := stream.Consumer(ctx, name); return err },
 		"stream DeleteConsumer":       func() error { return stream.DeleteConsumer(ctx, name) },
-		"stream UnpinConsumer":        func() error { return stream.UnpinConsumer(ctx, name, "pin") },
-		"stream OrderedConsumer": func() error {
-			_, err := stream.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{})
-			return err
-		},
 		"stream ListConsumers": func() error {
 			list := stream.ListConsumers(ctx)
 			for range list.Info() {

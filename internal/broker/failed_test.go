@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// TestSlowReaderIsNoError: what was dropped is read again.
+// TestSlowReaderIsNoError: the reader reads dropped messages again.
 func TestSlowReaderIsNoError(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -57,7 +57,7 @@ func TestForeignScopesAreWrong(t *testing.T) {
 	}
 }
 
-// behind is a store that has stored nothing yet of what its ledger accounts for.
+// behind is a store that has stored none of the episodes in its ledger yet.
 type behind struct {
 	scopes
 	pending uint64

@@ -25,9 +25,9 @@ const (
 	commandsIdle       = 5 // a second
 )
 
-// TestRedisCommands counts what is asked of Redis for episodes of one statement,
-// each of another user and each published once the one before is in the audit log,
-// and what is asked while nothing happens.
+// TestRedisCommands counts the Redis commands for episodes of one statement and
+// those of an idle process. Each episode is of another user, and is published once
+// the one before is in the audit log.
 func TestRedisCommands(t *testing.T) {
 	t.Parallel()
 	const episodes = 200
@@ -63,7 +63,7 @@ func TestRedisCommands(t *testing.T) {
 	}
 
 	const watched = 10 * time.Second
-	settle := time.NewTimer(watched / 2) // what was embedded last is done with
+	settle := time.NewTimer(watched / 2) // the last embedding is stored
 	<-settle.C
 	before = commandStats(t, server)
 	settle.Reset(watched)

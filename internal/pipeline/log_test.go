@@ -103,8 +103,8 @@ func TestP3LogKeepsOrder(t *testing.T) {
 	}
 }
 
-// TestLogGoesOnFromItsCursor: what was handled before a clean stop is not handed over
-// again.
+// TestLogGoesOnFromItsCursor: messages that were handled before a clean stop are not
+// handled again.
 func TestLogGoesOnFromItsCursor(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -149,8 +149,8 @@ func (p *Permissions) deny(format string, args ...any) {
 	p.Deny = append(p.Deny, fmt.Sprintf(format, args...))
 }
 
-// Inbox is where a service receives replies. It is its own, so that nobody
-// else of its account reads what it was sent.
+// Inbox is the subject prefix of the replies to a service. Each service has its
+// own, so that no other service of the account can read them.
 func Inbox(service string) string { return "_INBOX." + service }
 
 // ServerText is the permissions as a NATS server reads them: one variable for

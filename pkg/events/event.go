@@ -97,8 +97,8 @@ const (
 	CauseMaintenance Cause = "maintenance"
 )
 
-// Class is what a rule costs. The work of each class has consumers of its own, so
-// that what one waits for does not hold up the others.
+// Class is the cost class of a rule. The work of each class has its own consumers,
+// so that a slow class does not hold up another.
 type Class string
 
 // The classes of rules.

@@ -2,7 +2,7 @@
 //
 //	deltas ─▶ AUDIT (the commit) ─▶ memory store, audit log
 //	   │
-//	   └─▶ candidates, commands (what they were decided on changed: decided again)
+//	   └─▶ candidates, commands (the facts behind the decision changed: decide again)
 //
 // A batch becomes an effect, the effect is appended to AUDIT behind the one
 // that the scope's row knows, and only then applied to the store. A refused

@@ -49,8 +49,8 @@ func (s *Service) stale(ctx context.Context, state memory.State, b events.Deltas
 	return next <= state.Revision, nil // what AUDIT dropped may have changed anything
 }
 
-// again is what a stale batch is sent back as: its candidates or its command, to
-// be decided on what is known now. No later batch of its rule can be committed
+// again returns the event that sends a stale batch back: its candidates or its
+// command, to be decided on the present facts. No later batch of its rule can be committed
 // first, as the watermark has not moved.
 func again(b events.DeltasDecided) events.Payload {
 	if b.Asked != nil {

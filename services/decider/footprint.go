@@ -23,8 +23,8 @@ func newTrail(l decide.Lookup) *trail {
 	return &trail{Lookup: l, facts: map[string]uint64{}, hashes: map[string]bool{}, keys: map[events.Triple]bool{}}
 }
 
-// decided adds what a decision on the candidates rests on, whatever its decider
-// looked up: their texts, and the subjects and predicates that they speak of.
+// decided adds the texts, subjects and predicates of the candidates. A decision
+// depends on them whatever its decider looks up.
 func (t *trail) decided(candidates []events.Candidate) {
 	for _, c := range candidates {
 		t.hashes[memory.HashText(c.Text)] = true

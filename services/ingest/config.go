@@ -15,8 +15,8 @@ type Config struct {
 	// MaxAhead is how long after its arrival an episode may claim to happen; a
 	// later time is set to the arrival. Default: 5 min.
 	MaxAhead time.Duration
-	// EmbedInterval is how often the store is asked for what lacks its vector.
-	// While nothing does, it is asked less often, down to once a second.
+	// EmbedInterval is how often the store is asked for rows without a vector.
+	// While there are none, it is asked less often, down to once a second.
 	// Default: 50 ms.
 	EmbedInterval time.Duration
 	// EmbedBatch texts are embedded in one call, EmbedParallel calls at a time.
@@ -30,7 +30,7 @@ type Config struct {
 
 const firstBackoff = 100 * time.Millisecond
 
-// idleMost is the longest time between two questions for what lacks its vector.
+// idleMost is the longest time between two queries for rows without a vector.
 // Episodes of the process wake it; facts come from others.
 const idleMost = time.Second
 

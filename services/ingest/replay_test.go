@@ -144,7 +144,8 @@ func TestRebuildBehindWhatIsGone(t *testing.T) {
 	}
 }
 
-// TestRebuildThatFailsMovesNoCursor, and stores nothing behind what it could not store.
+// TestRebuildThatFailsMovesNoCursor, and stores nothing behind the episode that
+// failed.
 func TestRebuildThatFailsMovesNoCursor(t *testing.T) {
 	t.Parallel()
 	p, f := past(t), newFixture(t, Config{})
@@ -199,7 +200,7 @@ func TestEpisodes(t *testing.T) {
 	}
 }
 
-// reader answers from what was put.
+// reader reads the episodes that were put.
 type reader struct {
 	store.EpisodeReader
 	*fakeEpisodes

@@ -15,8 +15,8 @@ const repeatPatience = time.Second
 
 // checkRepeats refuses a message whose id is stored with other content: ingest
 // would put it into the dead letters after the caller was told that it is
-// accepted. It is no promise: two requests may race, and a store that does not
-// answer must not keep messages from being accepted.
+// accepted. It is no guarantee: two requests may race, and messages are
+// accepted while the store does not answer.
 func (s *Service) checkRepeats(ctx context.Context, r said) error {
 	places := map[string]int{}
 	var ids []string

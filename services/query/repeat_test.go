@@ -47,7 +47,7 @@ func TestKnownIDWithOtherContentIsRefused(t *testing.T) {
 		if n := len(r.publisher.sent()); n > 0 {
 			t.Errorf("%s: %d are published", name, n)
 		}
-		// What was refused has not used the key up.
+		// A refused request does not use the key up.
 		if a := r.do(http.MethodPost, "/v1/episodes", `{"user":"nora","messages":"x"}`, "Idempotency-Key", "k"); a.status != http.StatusAccepted {
 			t.Errorf("%s: the key: %d %s", name, a.status, a.body)
 		}

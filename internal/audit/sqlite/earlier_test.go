@@ -100,7 +100,7 @@ func writeEarlier(t *testing.T, path string, e events.Event[events.EffectCommitt
 	}
 }
 
-// TestReadsUseIndexes: the view keeps the plans of what is asked often.
+// TestReadsUseIndexes: queries of the view use the indexes of its table.
 func TestReadsUseIndexes(t *testing.T) {
 	t.Parallel()
 	l, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "audit.db")})

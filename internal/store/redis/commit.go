@@ -148,9 +148,8 @@ func (s *Store) write(ctx context.Context, fact scope.Scope, asks func(place) []
 	return errContended
 }
 
-// writeRead is an attempt at a write of what follows from the state as it was last
-// read, if it was. That there is nothing to write, or an error, follows from a state
-// that is read anew alone.
+// writeRead tries a write on the state that was read last, if there is one. The
+// results "nothing to write" and an error count only on a state that is read anew.
 func (s *Store) writeRead(ctx context.Context, p place, work func(f fields, replies []any, b *batch) error) (done bool, err error) {
 	f, ok := p.tenure.read.take(p)
 	if !ok {

@@ -45,7 +45,7 @@ func (s *Store) State(ctx context.Context, fact scope.Scope) (memory.State, erro
 	f, err := s.stateFields(ctx, p)
 	state := parseState(fact, f)
 	if err == nil {
-		p.tenure.read.note(p, f) // from here on it belongs to whoever takes it
+		p.tenure.read.note(p, f) // the next caller that takes it owns it
 	}
 	return state, err
 }
