@@ -10,8 +10,8 @@ import (
 
 const (
 	// heapGrowth is by how much the heap grows between two collections, in percent
-	// of what is in use. Little is in use, and each message leaves garbage
-	// behind: at the runtime's own 100, collecting took a sixth of the processor
+	// of what is in use. The live heap is small, and each message makes
+	// garbage: at the runtime's own 100, collecting took a sixth of the processor
 	// time of a flood.
 	heapGrowth = 200
 	// trimEvery is how often it is looked whether the process has come to rest, and

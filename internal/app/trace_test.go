@@ -245,8 +245,8 @@ func publish(t *testing.T, conn *nats.Conn, id, content, traceparent string) {
 }
 
 // TestRangeOfTwoTraces: the episodes of one user that wait at a time are one range.
-// Its extraction is in the traces of both or links to them, whatever found it due,
-// and what follows goes on with the trace of the newest episode.
+// The span of its extraction is in the trace of each episode or links to it. Later
+// spans go on with the trace of the newest episode.
 func TestRangeOfTwoTraces(t *testing.T) {
 	t.Parallel()
 	const other = "2af7651916cd43dd8448eb211c80319c"

@@ -13,9 +13,8 @@ import (
 // repeatPatience bounds what the check of ids may cost a record.
 const repeatPatience = time.Second
 
-// checkRepeats refuses a message whose id is stored with other content: ingest
-// would put it into the dead letters after the caller was told that it is
-// accepted. It is no guarantee: two requests may race, and messages are
+// checkRepeats refuses a message whose id is stored with other content. Otherwise
+// ingest would put it into the dead letters after the API accepted it. It is no guarantee: two requests may race, and messages are
 // accepted while the store does not answer.
 func (s *Service) checkRepeats(ctx context.Context, r said) error {
 	places := map[string]int{}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/audit/audittest"
@@ -118,19 +119,26 @@ func TestJournalReadSurvivesRestart(t *testing.T) {
 	}
 }
 
-func TestJournalReadEndsWhenTheRestIsPurged(t *testing.T) {
-	t.Parallel()
-	env := brokertest.Start(t)
-	s := scope.Scope{Project: "default", User: "alice"}
+// filled returns a journal with n effects of a scope, and its stream.
+func filled(t *testing.T, env *brokertest.Env, s scope.Scope, n uint64) (*journal.Journal, jetstream.Stream) {
+	t.Helper()
 	j := journal.New(env.JS)
 	var after uint64
-	for revision := uint64(1); revision <= 200; revision++ {
+	for revision := uint64(1); revision <= n; revision++ {
 		after = appendEffect(t, j, s, revision, after)
 	}
 	stream, err := env.JS.Stream(bounded(t), topology.StreamAudit)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return j, stream
+}
+
+func TestJournalReadEndsWhenTheRestIsPurged(t *testing.T) {
+	t.Parallel()
+	env := brokertest.Start(t)
+	s := scope.Scope{Project: "default", User: "alice"}
+	j, stream := filled(t, env, s, 200)
 	n := 0
 	for _, err := range j.ReadScope(bounded(t), s, 0) {
 		if err != nil {
@@ -151,15 +159,7 @@ func TestJournalLeavesNoConsumer(t *testing.T) {
 	t.Parallel()
 	env := brokertest.Start(t)
 	s := scope.Scope{Project: "default", User: "alice"}
-	j := journal.New(env.JS)
-	var after uint64
-	for revision := uint64(1); revision <= 20; revision++ {
-		after = appendEffect(t, j, s, revision, after)
-	}
-	stream, err := env.JS.Stream(bounded(t), topology.StreamAudit)
-	if err != nil {
-		t.Fatal(err)
-	}
+	j, stream := filled(t, env, s, 20)
 	before := stream.CachedInfo().State.Consumers
 	revisions(t, bounded(t), j, s, 0)
 	info, err := stream.Info(bounded(t))
