@@ -1,6 +1,6 @@
 -- Stores an episode: its ordinal, its row, the session it is of, the scope's
 -- state. KEYS are state, episode, session, the counts of words and the lookup, of
--- one slot; outside of a cluster also the counts of scopes, which a scope that is
+-- one slot; outside of a cluster also the count of scopes, which a scope that is
 -- new adds to.
 local lost = refused(take())
 if lost then return lost end
