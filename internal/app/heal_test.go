@@ -249,7 +249,7 @@ func TestP1NodeOfAClusterComesBackWithLess(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range ingest.Partitions() {
-		if err := less.SetCursor(t.Context(), p.Reader, end); err != nil {
+		if err := less.SetCursor(t.Context(), p.Reader, 0, end); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -5,8 +5,12 @@ package cursor
 
 import (
 	"context"
+	"errors"
 	"time"
 )
+
+// ErrWentBack: what is stored of a reader is less than was. The store lost writes.
+var ErrWentBack = errors.New("cursor: the stored cursor went back")
 
 // Cursor is how far an ordered reader has come in its stream.
 type Cursor struct {
@@ -28,8 +32,23 @@ type Store interface {
 	// one.
 	ReadCursors(ctx context.Context, readers ...string) ([]Cursor, error)
 	// SetCursor replaces the cursor of a reader. It must be as durable as the
-	// writes that returned before it was called.
-	SetCursor(ctx context.Context, reader string, c Cursor) error
+	// writes that returned before it was called. Where the stored sequence is below
+	// least, which the caller has set or read before, it must change nothing and
+	// return [ErrWentBack].
+	SetCursor(ctx context.Context, reader string, least uint64, c Cursor) error
+}
+
+// Check reads the cursor of a reader and returns [ErrWentBack] where its sequence
+// is below least. It is for stores that do not tell otherwise that they lost writes.
+func Check(ctx context.Context, s Store, reader string, least uint64) error {
+	if least == 0 {
+		return nil
+	}
+	stored, err := s.ReadCursors(ctx, reader)
+	if err == nil && stored[0].Sequence < least {
+		err = ErrWentBack
+	}
+	return err
 }
 
 // Shares divides readers among processes, to save work done twice.

@@ -29,7 +29,10 @@ func (f *fakeCursors) ReadCursors(_ context.Context, readers ...string) ([]curso
 	return out, nil
 }
 
-func (f *fakeCursors) SetCursor(_ context.Context, reader string, c cursor.Cursor) error {
+func (f *fakeCursors) SetCursor(ctx context.Context, reader string, least uint64, c cursor.Cursor) error {
+	if err := cursor.Check(ctx, f, reader, least); err != nil {
+		return err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil {
@@ -107,7 +110,7 @@ func TestBacklogRefusesItsProject(t *testing.T) {
 		}
 	}
 	for _, p := range inPartitions() {
-		_ = cursors.SetCursor(b.context(), p.Reader, cursor.Cursor{Sequence: 4})
+		_ = cursors.SetCursor(b.context(), p.Reader, 0, cursor.Cursor{Sequence: 4})
 	}
 	if err := look(user("ann"), 1, time.Nanosecond, time.Hour); err != nil {
 		t.Errorf("with all stored: %v", err)

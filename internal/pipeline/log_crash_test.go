@@ -35,7 +35,7 @@ func (f *fileCursors) ReadCursors(context.Context, ...string) ([]cursor.Cursor, 
 	return []cursor.Cursor{c}, errors.Join(err, scan)
 }
 
-func (f *fileCursors) SetCursor(_ context.Context, _ string, c cursor.Cursor) error {
+func (f *fileCursors) SetCursor(_ context.Context, _ string, _ uint64, c cursor.Cursor) error {
 	text := fmt.Sprintln(c.Stream, c.Sequence, c.Starts, c.Alone, c.Deaths)
 	next := f.path + ".next"
 	if err := os.WriteFile(next, []byte(text), 0o600); err != nil {
@@ -146,9 +146,9 @@ type strictCursors struct {
 	highest atomic.Uint64
 }
 
-func (s *strictCursors) SetCursor(ctx context.Context, reader string, c cursor.Cursor) error {
+func (s *strictCursors) SetCursor(ctx context.Context, reader string, least uint64, c cursor.Cursor) error {
 	s.highest.Store(max(s.highest.Load(), c.Sequence)) // one reader writes
-	return s.fakeCursors.SetCursor(ctx, reader, c)
+	return s.fakeCursors.SetCursor(ctx, reader, least, c)
 }
 
 // TestP1LogOneByOneKeepsWhatIsHeld: while messages are handled one by one, those
@@ -176,7 +176,7 @@ func TestP1LogOneByOneKeepsWhatIsHeld(t *testing.T) {
 	stop()
 	diedOften := cursors.of("reader")
 	diedOften.Starts = suspectStarts
-	if err := cursors.SetCursor(b.context(), "reader", diedOften); err != nil {
+	if err := cursors.SetCursor(b.context(), "reader", 0, diedOften); err != nil {
 		t.Fatal(err)
 	}
 	down.Store(true)

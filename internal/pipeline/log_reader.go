@@ -148,7 +148,7 @@ func identity(s jetstream.Stream) string {
 func (r *logReader) follow() error {
 	for r.stop.Err() == nil {
 		if r.again.Swap(false) {
-			return errWentBack
+			return cursor.ErrWentBack
 		}
 		messages, err := r.collect()
 		if err != nil {
@@ -168,9 +168,6 @@ func (r *logReader) follow() error {
 	}
 	return nil
 }
-
-// errWentBack: the store lost writes.
-var errWentBack = errors.New("pipeline: the stored cursor went back")
 
 // collect returns what there is to read, after it lingered for more. It reads
 // nothing while too many messages are held.
@@ -263,15 +260,10 @@ func (r *logReader) flush(ctx context.Context, clean bool) error {
 func (r *logReader) set(ctx context.Context, c cursor.Cursor) error {
 	ctx, cancel := context.WithTimeout(ctx, r.rt.cfg.PublishTimeout)
 	defer cancel()
-	stored, err := r.Cursors.ReadCursors(ctx, r.part.Reader)
-	if err != nil {
-		return err
-	}
-	if stored[0].Sequence < r.wrote.Load() { // all that was written since is lost too
-		r.again.Store(true)
-		return errWentBack
-	}
-	if err := r.Cursors.SetCursor(ctx, r.part.Reader, c); err != nil {
+	if err := r.Cursors.SetCursor(ctx, r.part.Reader, r.wrote.Load(), c); err != nil {
+		if errors.Is(err, cursor.ErrWentBack) { // all that was written since is lost too
+			r.again.Store(true)
+		}
 		return err
 	}
 	r.at = c

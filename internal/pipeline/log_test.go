@@ -289,7 +289,7 @@ func TestLogFollowsAStoreThatWentBack(t *testing.T) {
 	b.caughtUp(cursors, "reader", 5)
 	old := cursors.of("reader")
 	old.Sequence = 2
-	_ = cursors.SetCursor(b.context(), "reader", old)
+	_ = cursors.SetCursor(b.context(), "reader", 0, old)
 	for _, want := range []string{"2", "3", "4"} {
 		if id := await(t, got.new); id != want {
 			t.Errorf("handled %s, want %s", id, want)

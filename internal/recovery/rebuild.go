@@ -286,7 +286,7 @@ func (r *Rebuild) copyEffects(ctx context.Context) error {
 	end()
 	r.out.Effects, r.out.Scopes = applied.Effects, applied.Scopes
 	if err == nil {
-		err = r.made.SetCursor(ctx, consolidator.Projector, read)
+		err = r.made.SetCursor(ctx, consolidator.Projector, 0, read)
 	}
 	if err != nil {
 		return err

@@ -19,6 +19,9 @@ type StateReader interface {
 // claims only save work.
 type Schedule interface {
 	StateReader
+	// Look returns where a fact scope stands, with all that tells most of the time
+	// that nothing is due there.
+	Look(ctx context.Context, fact scope.Scope) (Standing, error)
 	// Pending calls yield for each fact scope, of any project, whose last
 	// ordinal is above its watermark of rule, ordered by (project, key), until
 	// yield returns false. It must not scan scopes that have nothing pending, nor
@@ -28,9 +31,6 @@ type Schedule interface {
 	// still expect (the zero Claim: no row). It returns the row that stands
 	// afterwards and whether it is the caller's.
 	Claim(ctx context.Context, fact scope.Scope, rule string, expect, next Claim) (Claim, bool, error)
-	// ClaimOf returns the row of (rule, scope), the zero Claim where there is
-	// none.
-	ClaimOf(ctx context.Context, fact scope.Scope, rule string) (Claim, error)
 	// ClaimsUnderWay counts, by rule, the claims of a project whose range is
 	// above their rule's watermark.
 	ClaimsUnderWay(ctx context.Context, project string) (map[string]int, error)
@@ -58,8 +58,24 @@ type Pending struct {
 	memory.State
 	// Claim is the row of (rule, scope), the zero Claim where there is none.
 	Claim Claim
-	// Ended says that a session end has a last ordinal above the watermark.
+	// Ended says whether a session end may have a last ordinal above the watermark.
 	Ended bool
+}
+
+// Standing is where a fact scope stands.
+type Standing struct {
+	memory.State
+	// Claims are its rows by rule.
+	Claims map[string]Claim
+	// Ended is at least the last ordinal of each of its session ends.
+	Ended uint64
+	// Open is at least the number of its sessions that are open and live.
+	Open int
+}
+
+// Pending is what s tells of a rule.
+func (s Standing) Pending(rule string) Pending {
+	return Pending{State: s.State, Claim: s.Claims[rule], Ended: s.Ended > s.Watermarks[rule]}
 }
 
 // DueHold names a held candidate whose time has come.

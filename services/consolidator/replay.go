@@ -46,7 +46,7 @@ func (s *Service) Replay(ctx context.Context, from Replay, after uint64) error {
 	if err = cmp.Or(err, failed); err != nil {
 		return err
 	}
-	if err := s.deps.Cursors.SetCursor(ctx, Projector, end); err != nil {
+	if err := s.deps.Cursors.SetCursor(ctx, Projector, 0, end); err != nil {
 		return err
 	}
 	return gap
@@ -107,7 +107,7 @@ func (s *Service) FillLog(ctx context.Context, from Replay) (count int, err erro
 		return ctx.Err()
 	})
 	if err == nil {
-		err = s.deps.LogCursors.SetCursor(ctx, logReader, end)
+		err = s.deps.LogCursors.SetCursor(ctx, logReader, 0, end)
 	}
 	return count, errors.Join(err, refused)
 }

@@ -194,7 +194,7 @@ func (c cursors) ReadCursors(_ context.Context, readers ...string) ([]cursor.Cur
 	return out, nil
 }
 
-func (c cursors) SetCursor(_ context.Context, reader string, at cursor.Cursor) error {
+func (c cursors) SetCursor(_ context.Context, reader string, _ uint64, at cursor.Cursor) error {
 	c[reader] = at
 	return nil
 }

@@ -41,7 +41,7 @@ func (s *Service) Rebuild(ctx context.Context, from Replay, after uint64, read f
 	})
 	for _, p := range Partitions() {
 		if err == nil {
-			err = s.deps.Cursors.SetCursor(ctx, p.Reader, end)
+			err = s.deps.Cursors.SetCursor(ctx, p.Reader, 0, end)
 		}
 	}
 	if err != nil {

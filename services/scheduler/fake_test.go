@@ -213,14 +213,28 @@ func (w *world) Claim(_ context.Context, fact scope.Scope, rule string, expect, 
 	return next, true, nil
 }
 
-func (w *world) ClaimOf(_ context.Context, fact scope.Scope, rule string) (store.Claim, error) {
+func (w *world) Look(ctx context.Context, fact scope.Scope) (store.Standing, error) {
+	state, err := w.State(ctx, fact)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.reads++
-	if fact == w.damaged && w.damaged != (scope.Scope{}) {
-		return store.Claim{}, store.ErrDamaged
+	look := store.Standing{State: state, Claims: map[string]store.Claim{}}
+	for key, c := range w.claims {
+		if key.fact == fact {
+			look.Claims[key.rule] = c
+		}
 	}
-	return w.claims[claimKey{fact, rule}], w.err
+	for _, end := range w.ends[fact] {
+		look.Ended = max(look.Ended, end.LastOrdinal)
+	}
+	for _, session := range w.sessions {
+		if session.Scope.Fact() == fact && session.Live && session.EndedAt.IsZero() {
+			look.Open++
+		}
+	}
+	if fact == w.damaged && w.damaged != (scope.Scope{}) {
+		err = store.ErrDamaged
+	}
+	return look, err
 }
 
 func (w *world) ClaimsUnderWay(_ context.Context, project string) (map[string]int, error) {

@@ -3,7 +3,6 @@ package scheduler
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -87,17 +86,17 @@ func (l *lagging) seen(fact scope.Scope, revision uint64, now time.Time) bool {
 func (s *Service) caughtUp(ctx context.Context, now time.Time) ([]events.Payload, error) {
 	var out []events.Payload
 	for _, fact := range s.lagging.due(now) {
-		state, err := s.deps.Schedule.State(ctx, fact)
+		look, err := s.look(ctx, fact)
 		if err != nil {
-			return out, fmt.Errorf("read state: %w", err)
+			return out, err
 		}
-		if !s.lagging.seen(fact, state.Revision, now) {
+		if !s.lagging.seen(fact, look.Revision, now) {
 			continue
 		}
-		ticks, err := s.ticks(ctx, state, s.rules, woken)
+		ticks, err := s.ticks(ctx, look, s.rules, woken)
 		out = append(out, ticks...)
 		if err != nil {
-			s.lagging.add(fact, state.Revision, now)
+			s.lagging.add(fact, look.Revision, now)
 			return out, err
 		}
 	}

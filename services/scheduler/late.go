@@ -68,12 +68,8 @@ func (s *Service) Late() []Late { return s.late.list() }
 // process. One that cannot be read stays for the next sweep.
 func (s *Service) relieve(ctx context.Context) {
 	for _, l := range s.late.list() {
-		state, err := s.deps.Schedule.State(ctx, l.Scope)
-		if err != nil {
-			continue
-		}
-		claim, err := s.deps.Schedule.ClaimOf(ctx, l.Scope, l.Rule)
-		if err == nil && claim.Range.To <= state.Watermarks[l.Rule] {
+		look, err := s.deps.Schedule.Look(ctx, l.Scope)
+		if err == nil && look.Claims[l.Rule].Range.To <= look.Watermarks[l.Rule] {
 			s.late.forget(claimed{l.Scope, l.Rule})
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -42,11 +43,11 @@ func endOf(s memory.Session, cause events.EndCause, at time.Time) events.Session
 
 // switches publishes the ends that a wake-up for a fact scope brings to light;
 // again, where the attempt before may not have published them.
-func (s *Service) switches(ctx context.Context, fact scope.Scope, again bool) ([]events.Payload, error) {
-	if fact.Session != "" {
-		return nil, nil // the scope is its only session
+func (s *Service) switches(ctx context.Context, look store.Standing, again bool) ([]events.Payload, error) {
+	if look.Scope.Session != "" || look.Open < 2 {
+		return nil, nil // the scope is its only session, or none was left for another
 	}
-	open, err := s.deps.Schedule.OpenSessions(ctx, fact)
+	open, err := s.deps.Schedule.OpenSessions(ctx, look.Scope)
 	if err != nil {
 		return nil, fmt.Errorf("list open sessions: %w", err)
 	}

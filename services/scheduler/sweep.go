@@ -61,7 +61,7 @@ func (s *Service) sweepRule(ctx context.Context, r rule, now time.Time, v visit,
 		if len(out) >= n || len(failed) >= maxSweepFailures {
 			return out, errors.Join(failed...)
 		}
-		t, err := s.tickOf(ctx, r, state.State, v, &state)
+		t, err := s.tick(ctx, r, state, v)
 		switch {
 		case errors.Is(err, errFull):
 			if s.await(ctx, r, state.State) {

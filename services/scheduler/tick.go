@@ -35,27 +35,21 @@ const (
 // tick issues the next tick of a rule in a scope, or nil if there is none to
 // issue now. It returns errFull where the rule is due and the project has no
 // slot.
-func (s *Service) tick(ctx context.Context, r rule, state memory.State, v visit) (*events.TickIssued, error) {
-	return s.tickOf(ctx, r, state, v, nil)
-}
-
-// tickOf is tick for a scope of which known, if not nil, tells the claim and
-// whether a session ended: where nothing is due it reads nothing more.
-func (s *Service) tickOf(ctx context.Context, r rule, state memory.State, v visit, known *store.Pending) (*events.TickIssued, error) {
+//
+// The claim that was read with the state serves: the next claim names it, and is
+// refused where another stands by then.
+func (s *Service) tick(ctx context.Context, r rule, of store.Pending, v visit) (*events.TickIssued, error) {
+	state, standing := of.State, of.Claim
 	at := situation{last: state.LastOrdinal, watermark: state.Watermarks[r.ID]}
 	if at.last <= at.watermark {
 		return nil, nil
 	}
-	if err := s.look(ctx, r, state.Scope, &at, known); err != nil {
+	if err := s.ask(ctx, r, of, &at); err != nil {
 		return nil, err
 	}
 	wanted, isDue := due(r.Cadence, at)
 	if !isDue && v != sweeping && v != resuming {
 		return nil, nil
-	}
-	standing, err := s.standing(ctx, r, state.Scope, known)
-	if err != nil {
-		return nil, fmt.Errorf("read claim: %w", err)
 	}
 	now := s.deps.Now()
 	switch judge(standing, at.watermark, now, s.cfg.Overdue, s.cfg.OverdueMost) {
@@ -79,27 +73,18 @@ func (s *Service) tickOf(ctx context.Context, r rule, state memory.State, v visi
 	return s.issue(ctx, r, state, at, wanted, standing)
 }
 
-// look reads what the cadence needs and the state does not tell.
-func (s *Service) look(ctx context.Context, r rule, fact scope.Scope, at *situation, known *store.Pending) error {
+// ask reads what the cadence needs and of does not tell.
+func (s *Service) ask(ctx context.Context, r rule, of store.Pending, at *situation) error {
 	var err error
-	if r.Cadence.SessionEnd && (known == nil || known.Ended) {
-		if at.ends, err = s.deps.Schedule.EndsAbove(ctx, fact, at.watermark); err != nil {
+	if r.Cadence.SessionEnd && of.Ended {
+		if at.ends, err = s.deps.Schedule.EndsAbove(ctx, of.Scope, at.watermark); err != nil {
 			return fmt.Errorf("list session ends: %w", err)
 		}
 	}
 	if r.cron != nil {
-		at.fired, err = s.fired(ctx, r, fact, at.watermark)
+		at.fired, err = s.fired(ctx, r, of.Scope, at.watermark)
 	}
 	return err
-}
-
-// standing is the claim of a rule in a scope. One that was read before serves as
-// well: the next claim names it, and is refused where another stands by then.
-func (s *Service) standing(ctx context.Context, r rule, fact scope.Scope, known *store.Pending) (store.Claim, error) {
-	if known != nil {
-		return known.Claim, nil
-	}
-	return s.deps.Schedule.ClaimOf(ctx, fact, r.ID)
 }
 
 // issue claims a new range, if the project has a slot for it.

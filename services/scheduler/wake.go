@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -16,20 +17,28 @@ import (
 // however many wake-ups say so.
 func (s *Service) stored(ctx context.Context, in []events.Event[events.EpisodeStored]) ([]events.Payload, error) {
 	fact := in[0].Data.Scope
-	state, err := s.deps.Schedule.State(ctx, fact)
+	look, err := s.look(ctx, fact)
 	if err != nil {
-		return nil, fmt.Errorf("read state: %w", err)
+		return nil, err
 	}
 	v := woken
 	for _, e := range in {
 		v = max(v, visitOf(e.Meta))
 	}
-	ends, err := s.switches(ctx, fact, v == wokenAgain)
+	ends, err := s.switches(ctx, look, v == wokenAgain)
 	if err != nil {
 		return nil, err
 	}
-	ticks, err := s.ticks(ctx, state, s.rules, v)
+	ticks, err := s.ticks(ctx, look, s.rules, v)
 	return append(ends, ticks...), err
+}
+
+func (s *Service) look(ctx context.Context, fact scope.Scope) (store.Standing, error) {
+	look, err := s.deps.Schedule.Look(ctx, fact)
+	if err != nil {
+		return look, fmt.Errorf("look at the scope: %w", err)
+	}
+	return look, nil
 }
 
 func visitOf(m events.Meta) visit {
@@ -41,12 +50,12 @@ func visitOf(m events.Meta) visit {
 
 // ticks issues what is due in a scope. Rules without a free slot go to the
 // agenda.
-func (s *Service) ticks(ctx context.Context, state memory.State, rules []rule, v visit) ([]events.Payload, error) {
+func (s *Service) ticks(ctx context.Context, look store.Standing, rules []rule, v visit) ([]events.Payload, error) {
 	var out []events.Payload
 	for _, r := range rules {
-		t, err := s.tick(ctx, r, state, v)
+		t, err := s.tick(ctx, r, look.Pending(r.ID), v)
 		if errors.Is(err, errFull) {
-			s.await(ctx, r, state)
+			s.await(ctx, r, look.State)
 			continue
 		}
 		if err != nil {
@@ -104,18 +113,18 @@ func (s *Service) follow(ctx context.Context, c commit, v visit) ([]events.Paylo
 	if !ok {
 		return nil, nil
 	}
-	state, err := s.deps.Schedule.State(ctx, c.Scope)
+	look, err := s.look(ctx, c.Scope)
 	if err != nil {
-		return nil, fmt.Errorf("read state: %w", err)
+		return nil, err
 	}
-	if c.Incarnation != state.Incarnation {
+	if c.Incarnation != look.Incarnation {
 		return nil, nil
 	}
-	behind := state.Revision < c.Revision
+	behind := look.Revision < c.Revision
 	if behind {
-		state = ahead(state, c)
+		look.State = ahead(look.State, c)
 	}
-	out, err := s.ticks(ctx, state, []rule{r}, v)
+	out, err := s.ticks(ctx, look, []rule{r}, v)
 	if behind && err == nil && len(out) == 0 {
 		// Until the store has applied it, an episode that is announced finds the
 		// claim of this effect in its way, and this is the only wake-up left.
@@ -208,11 +217,11 @@ func (s *Service) callOne(ctx context.Context, l line) ([]events.Payload, bool, 
 
 // recall looks again at a scope that has waited.
 func (s *Service) recall(ctx context.Context, r rule, fact scope.Scope) (*events.TickIssued, error) {
-	state, err := s.deps.Schedule.State(ctx, fact)
+	look, err := s.look(ctx, fact)
 	if err != nil {
-		return nil, fmt.Errorf("read state: %w", err)
+		return nil, err
 	}
-	return s.tick(ctx, r, state, called)
+	return s.tick(ctx, r, look.Pending(r.ID), called)
 }
 
 // settled is what a run that failed half-way returns: ticks that are claimed

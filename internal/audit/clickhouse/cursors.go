@@ -44,7 +44,10 @@ func (l *Log) readCursor(ctx context.Context, reader string, c *cursor.Cursor) e
 
 // SetCursor implements [cursor.Store] with another row. The engine keeps the last
 // one in the end.
-func (l *Log) SetCursor(ctx context.Context, reader string, c cursor.Cursor) error {
+func (l *Log) SetCursor(ctx context.Context, reader string, least uint64, c cursor.Cursor) error {
+	if err := cursor.Check(ctx, l, reader, least); err != nil {
+		return err
+	}
 	if err := l.enter(); err != nil {
 		return err
 	}

@@ -28,7 +28,10 @@ func (l *Log) ReadCursors(ctx context.Context, readers ...string) ([]cursor.Curs
 }
 
 // SetCursor implements [cursor.Store].
-func (l *Log) SetCursor(ctx context.Context, reader string, c cursor.Cursor) error {
+func (l *Log) SetCursor(ctx context.Context, reader string, least uint64, c cursor.Cursor) error {
+	if err := cursor.Check(ctx, l, reader, least); err != nil {
+		return err
+	}
 	if err := l.enter(); err != nil {
 		return err
 	}

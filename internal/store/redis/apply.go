@@ -43,7 +43,7 @@ func (s *Store) Apply(ctx context.Context, effect events.EffectCommitted, auditS
 		}
 		s.putFacts(b, f, rows.facts, known)
 		rows.put(b, known)
-		s.putEnds(b, effect, known)
+		s.putEnds(b, f, effect, known)
 		s.putOutcomes(b, effect, rows.outcomes)
 		putLedger(b, f, effect)
 		b.set(f, "rev", strconv.FormatUint(effect.Revision, 10))
@@ -195,22 +195,40 @@ func (r rows) put(b *batch, known known) {
 
 // putEnds records the ends that the effect knows of, which a store that is built
 // anew may not; a session that went on since stays open.
-func (s *Store) putEnds(b *batch, effect events.EffectCommitted, known known) {
+func (s *Store) putEnds(b *batch, f fields, effect events.EffectCommitted, known known) {
 	for i, end := range effect.SessionEnds {
 		if known.ends[i] == 0 {
 			b.do("ZADD", b.place.row(kindEnds), end.LastOrdinal, formatEnd(end))
 		}
+		b.noteEnd(f, end)
 		place := known.sessions[i]
 		if place.uint("last") != end.LastOrdinal || place["ended"] != "" || place["last"] == "" {
 			continue
 		}
-		b.endSession(place, end)
+		b.endSession(f, place, end)
 	}
 }
 
+// noteEnd raises the bound on the ends of a state. One that was written before
+// there was a bound has episodes and none, and gets none.
+func (b *batch) noteEnd(f fields, end events.SessionEnd) {
+	if f[fieldLastEnd] == "" && f["ed"] != "" {
+		return
+	}
+	b.set(f, fieldLastEnd, strconv.FormatUint(max(f.uint(fieldLastEnd), end.LastOrdinal), 10))
+}
+
 // endSession closes a session's row, unless an episode comes between.
-func (b *batch) endSession(place fields, end events.SessionEnd) {
+func (b *batch) endSession(f, place fields, end events.SessionEnd) {
 	key := b.place.row(kindSession, end.Session)
+	if n := f.uint(fieldOpenSessions); n > 0 && place["idle"] == "1" && !b.closed[end.Session] {
+		if b.closed == nil {
+			b.closed = map[string]bool{}
+			b.guard(b.place.state(), fieldOpenSessions, f[fieldOpenSessions])
+		}
+		b.closed[end.Session] = true
+		b.set(f, fieldOpenSessions, strconv.FormatUint(n-1, 10))
+	}
 	b.guard(key, "last", place["last"])
 	b.do("HSET", key, "ended", micros(end.At), "cause", string(end.Cause), "open", "0", "idle", "0")
 	b.unlist(entry(openSession, "", member(kindSession, end.Session)))

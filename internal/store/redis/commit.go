@@ -30,6 +30,8 @@ type batch struct {
 	words map[string]int
 	// noWords says that no fact of the scope was counted before.
 	noWords bool
+	// closed are the sessions that it ends.
+	closed map[string]bool
 	// entries are those of the lookup that are added (true) or taken out, in order.
 	entries map[string]bool
 	order   []string

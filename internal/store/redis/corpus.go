@@ -75,9 +75,9 @@ func (s *Store) weigh(ctx context.Context, c corpus, candidates func(in ...place
 		case len(found.facts) > maxPlaces:
 			return s.weighMany(ctx, c, candidates())
 		}
-		count := t.countOf(c.sel)
-		if attempt > 0 { // others are opened all the while: how many are there of these
-			count = s.searchArgs(c.states(t.layout), 0)
+		count := s.searchArgs(c.states(t.layout), 0)
+		if attempt == 0 && c.sel.User != nil { // later: others are opened all the while
+			count = t.countOf(c.sel)
 		}
 		rank, a, counted, err := s.weighFew(ctx, c, found.facts, candidates, count...)
 		if err != nil || s.spansStill(found, counted) {

@@ -189,8 +189,8 @@ func TestInherit(t *testing.T) {
 	if got, err := made.LastFire(t.Context(), "rule"); err != nil || !got.Equal(said0) {
 		t.Errorf("fire %v, %v", got, err)
 	}
-	if got, err := made.ClaimOf(t.Context(), ana, "turn"); err != nil || got != claim {
-		t.Errorf("claim %+v, %v", got, err)
+	if look, err := made.Look(t.Context(), ana); err != nil || look.Claims["turn"] != claim {
+		t.Errorf("claim %+v, %v", look.Claims, err)
 	}
 	if n, err := made.ClaimsUnderWay(context.Background(), "p"); err != nil || n["turn"] != 1 {
 		t.Errorf("under way %v, %v", n, err)

@@ -43,18 +43,10 @@ func (o *opened) note(p place) {
 	o.tags[p.tag] = struct{}{}
 }
 
-// openings counts how often a scope of a user (be it the absent one), or of a whole
-// project, was opened.
-func (l layout) openings(project string, user *string) string {
-	if user == nil {
-		return l.shared(keyOpenings, token(project))
-	}
-	return l.shared(keyOpenings, token(project, *user))
-}
-
-// counts are the keys at which another scope is counted.
-func (l layout) counts(fact scope.Scope) []string {
-	return []string{l.openings(fact.Project, nil), l.openings(fact.Project, &fact.User)}
+// openings counts how often a scope of a user (be it the absent one) was opened. A
+// count of a whole project would be one more write for each; the index counts them.
+func (l layout) openings(project, user string) string {
+	return l.shared(keyOpenings, token(project, user))
 }
 
 // openScopes does all that comes before the first write. Twice does no harm, but that
@@ -69,9 +61,7 @@ func (s *Store) openScopes(ctx context.Context, t *tenure, places ...place) erro
 		b := newBatch(p)
 		b.state = p.scopeFields(kindState, p.fact)
 		states[i] = b.call()
-		for _, key := range t.counts(p.fact) {
-			counts = append(counts, []any{"INCR", key})
-		}
+		counts = append(counts, []any{"INCR", t.openings(p.fact.Project, p.fact.User)})
 	}
 	if _, err := s.guardedAll(ctx, t, commitScript, states); err != nil {
 		return fmt.Errorf("open scopes: %w", err)

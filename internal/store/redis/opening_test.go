@@ -68,10 +68,8 @@ func TestHalfOpenedScopeIsOpenedAnew(t *testing.T) {
 		"before it was written to": func(t *testing.T, s *Store, p place) {
 			t.Helper()
 			state(t, s, p)
-			for _, key := range p.tenure.counts(p.fact) {
-				if _, err := s.call(t.Context(), "INCR", key); err != nil {
-					t.Fatal(err)
-				}
+			if _, err := s.call(t.Context(), "INCR", p.tenure.openings(p.fact.Project, p.fact.User)); err != nil {
+				t.Fatal(err)
 			}
 		},
 	} {
@@ -100,7 +98,7 @@ func TestCountThatWentBack(t *testing.T) {
 	remember(t, writer, agentOf(0), 1)
 	reader.finds("before", 1)
 	remember(t, writer, agentOf(1), 1)
-	counter := writer.layout().openings(ana.Project, &ana.User)
+	counter := writer.layout().openings(ana.Project, ana.User)
 	if _, err := writer.call(t.Context(), "SET", counter, 1); err != nil {
 		t.Fatal(err)
 	}

@@ -93,15 +93,15 @@ func (t *tenure) putting(e memory.Episode, body []byte, now int64, scattered boo
 	keys := []string{
 		p.state(), p.episode(e.Scope.Session, e.Source, e.ID), p.row(kindSession, e.Scope.Session), p.words(kindEpisode), p.lookup(),
 	}
-	terms, queued, counts := indexTerms(e.Content), "", []string(nil)
+	terms, queued, opens := indexTerms(e.Content), "", []string(nil)
 	if e.Mode != events.ModeIncognito {
 		queued = number(now)
 	}
 	if !scattered {
-		counts = t.counts(p.fact)
+		opens = []string{t.openings(p.fact.Project, p.fact.User)}
 	}
 	args := []any{
-		len(counts), micros(e.ArrivedAt), flag(e.Mode != events.ModeBackfill), flag(e.Scope.Session != ""), queued,
+		len(opens), micros(e.ArrivedAt), flag(e.Mode != events.ModeBackfill), flag(e.Scope.Session != ""), queued,
 		len(terms), e.Seq, strings.TrimPrefix(keys[1], p.base), token(e.Scope.Session), token(e.ID), member(kindSession, e.Scope.Session),
 	}
 	row := append(p.scopeFields(kindEpisode, e.Scope), "b", body, "c", e.Content, "id", token(e.ID), "oid", ordered(e.ID),
@@ -114,7 +114,7 @@ func (t *tenure) putting(e memory.Episode, body []byte, now int64, scattered boo
 	for _, word := range words {
 		args = append(args, word)
 	}
-	return scriptCall{append(keys, counts...), append(args, t.watched.args()...)}
+	return scriptCall{append(keys, opens...), append(args, t.watched.args()...)}
 }
 
 func answerPut(e memory.Episode, fact scope.Scope, reply any) (store.Put, error) {

@@ -36,15 +36,6 @@ func (s *Store) Claim(ctx context.Context, fact scope.Scope, rule string, expect
 	return stands, won, err
 }
 
-// ClaimOf implements [store.Schedule].
-func (s *Store) ClaimOf(ctx context.Context, fact scope.Scope, rule string) (store.Claim, error) {
-	if err := fact.Validate(); err != nil {
-		return store.Claim{}, err
-	}
-	reply, err := s.call(ctx, "HGET", s.place(fact).state(), claimField+rule)
-	return parseClaim(text(reply)), err
-}
-
 // ClaimsUnderWay implements [store.Schedule].
 func (s *Store) ClaimsUnderWay(ctx context.Context, project string) (map[string]int, error) {
 	q := of(kindState).tag("p", scope.Encode(project)).atLeast("claims", 1)
@@ -108,8 +99,9 @@ func (s *Store) EndSession(ctx context.Context, session scope.Scope, end events.
 		if reply == int64(0) {
 			b.do("ZADD", p.row(kindEnds), last, formatEnd(now))
 		}
+		b.noteEnd(f, now)
 		if place["ended"] == "" {
-			b.endSession(place, now)
+			b.endSession(f, place, now)
 		}
 		return nil
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,6 +23,13 @@ const (
 	claimField = "c:" // the tick under way
 )
 
+// Fields of a state that tell a wake-up what it need not read. The scripts that
+// store episodes keep them; the state of a scope from before them has none.
+const (
+	fieldOpenSessions = "so" // how many sessions are open and live
+	fieldLastEnd      = "se" // the highest last ordinal of a session end
+)
+
 // parseState reads a scope's row.
 func parseState(fact scope.Scope, f fields) memory.State {
 	st := memory.State{
@@ -38,16 +46,45 @@ func parseState(fact scope.Scope, f fields) memory.State {
 
 // State implements [store.StateReader].
 func (s *Store) State(ctx context.Context, fact scope.Scope) (memory.State, error) {
+	look, err := s.Look(ctx, fact)
+	return look.State, err
+}
+
+// Look implements [store.Schedule]: all of it is in the scope's row.
+func (s *Store) Look(ctx context.Context, fact scope.Scope) (store.Standing, error) {
 	if err := fact.Validate(); err != nil {
-		return memory.State{Scope: fact}, err
+		return store.Standing{State: memory.State{Scope: fact}}, err
 	}
 	p := s.place(fact)
-	f, err := s.stateFields(ctx, p)
-	state := parseState(fact, f)
+	reply, err := s.call(ctx, "HGETALL", p.state())
+	f := hashOf(reply)
+	look := parseStanding(fact, f)
 	if err == nil {
 		p.tenure.read.note(p, f) // the next caller that takes it owns it
 	}
-	return state, err
+	return look, err
+}
+
+func parseStanding(fact scope.Scope, f fields) store.Standing {
+	look := store.Standing{State: parseState(fact, f), Claims: map[string]store.Claim{}, Ended: lastEnd(f), Open: math.MaxInt}
+	for name, claim := range f {
+		if rule, ok := strings.CutPrefix(name, claimField); ok && claim != "" {
+			look.Claims[rule] = parseClaim(claim)
+		}
+	}
+	if open, err := strconv.Atoi(f[fieldOpenSessions]); err == nil || f["ed"] == "" {
+		look.Open = open
+	}
+	return look
+}
+
+// lastEnd is the highest last ordinal of a session end, or more.
+func lastEnd(f fields) uint64 {
+	last, err := strconv.ParseUint(f[fieldLastEnd], 10, 64)
+	if err != nil && f["ed"] != "" {
+		return math.MaxUint64
+	}
+	return last
 }
 
 // maxRead bounds how many states are remembered.
@@ -76,11 +113,6 @@ func (r *readStates) take(p place) (f fields, ok bool) {
 	f, ok = r.states[p.tag]
 	delete(r.states, p.tag)
 	return f, ok
-}
-
-func (s *Store) stateFields(ctx context.Context, p place) (fields, error) {
-	reply, err := s.call(ctx, "HGETALL", p.state())
-	return hashOf(reply), err
 }
 
 // states reads the rows of scopes, in their order.

@@ -117,25 +117,28 @@ func (s *Store) Pending(ctx context.Context, rule string, yield func(store.Pendi
 	}
 }
 
-// pendingOf reads what a rule's cadence asks of scopes, in two round trips.
+// pendingOf reads what a rule's cadence asks of scopes, in one round trip. A second
+// one asks for the ends of those whose state has no bound on them.
 func (s *Store) pendingOf(ctx context.Context, rule string, facts []scope.Scope) ([]store.Pending, error) {
 	states, err := s.states(ctx, facts)
 	if err != nil {
 		return nil, err
 	}
-	list, commands := make([]store.Pending, len(facts)), make([][]any, len(facts))
+	list := make([]store.Pending, len(facts))
+	var commands [][]any
+	var asked []int
 	for i, fact := range facts {
-		list[i] = store.Pending{State: parseState(fact, states[i]), Claim: parseClaim(states[i][claimField+rule])}
-		commands[i] = []any{"ZCOUNT", s.place(fact).row(kindEnds), "(" + number(clampOrdinal(list[i].Watermarks[rule])), "+inf"}
+		list[i] = parseStanding(fact, states[i]).Pending(rule)
+		if states[i][fieldLastEnd] == "" {
+			asked = append(asked, i)
+			commands = append(commands, []any{"ZCOUNT", s.place(fact).row(kindEnds), "(" + number(clampOrdinal(list[i].Watermarks[rule])), "+inf"})
+		}
 	}
 	replies, err := s.pipe(ctx, commands)
-	if err != nil {
-		return nil, err
-	}
 	for i, n := range replies {
-		list[i].Ended = n != int64(0)
+		list[asked[i]].Ended = n != int64(0)
 	}
-	return list, nil
+	return list, err
 }
 
 // pageSize is how many rows an iteration reads before it yields them.

@@ -238,7 +238,8 @@ func TestInherit(t *testing.T) {
 		must(err)
 		h.Fired, err = s.LastFire(ctx, "nightly")
 		must(err)
-		h.Claim, err = s.ClaimOf(ctx, fact, "turn")
+		look, err := s.Look(ctx, fact)
+		h.Claim = look.Claims["turn"]
 		must(err)
 		h.UnderWay, err = s.ClaimsUnderWay(ctx, "p")
 		must(err)

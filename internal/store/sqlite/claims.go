@@ -2,9 +2,11 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 
 	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
 
@@ -56,17 +58,46 @@ func scanClaim(row scanner) (c store.Claim, err error) {
 	return c, err
 }
 
-// ClaimOf implements [store.Schedule].
-func (s *Store) ClaimOf(ctx context.Context, fact scope.Scope, rule string) (c store.Claim, err error) {
-	scopeID, err := s.scopeID(ctx, fact)
+// Look implements [store.Schedule].
+func (s *Store) Look(ctx context.Context, fact scope.Scope) (store.Standing, error) {
+	state, err := s.State(ctx, fact)
+	look := store.Standing{State: state}
 	if err != nil {
-		return store.Claim{}, err
+		return look, err
 	}
-	err = s.reads.each(ctx, selectClaim, []any{scopeID, rule}, func(row scanner) (err error) {
-		c, err = scanClaim(row)
-		return err
-	})
-	return c, err
+	err = s.reads.each(ctx, `SELECT coalesce((SELECT e.last_ordinal FROM session_ends e
+	      WHERE e.scope_id = s.id AND e.last_ordinal > 0 ORDER BY e.last_ordinal DESC LIMIT 1), 0),
+	    (SELECT count(*) FROM sessions p WHERE p.scope_id = s.id AND p.ended_at IS NULL AND p.live = 1 AND p.session <> ''),
+	    c.rule, c.above, c.upto, c.at, c.attempt
+	  FROM scopes s LEFT JOIN claims c ON c.scope_id = s.id WHERE s.project = ? AND s.key = ?`,
+		[]any{fact.Project, fact.Key()}, func(row scanner) error {
+			var rule sql.NullString
+			var c claimRow
+			err := row.Scan(&look.Ended, &look.Open, &rule, &c.from, &c.to, &c.at, &c.attempt)
+			if rule.Valid {
+				if look.Claims == nil {
+					look.Claims = map[string]store.Claim{}
+				}
+				look.Claims[rule.String] = c.claim()
+			}
+			return err
+		})
+	return look, err
+}
+
+// claimRow is a claim as it is stored, or nothing.
+type claimRow struct {
+	from, to sql.Null[uint64]
+	at       sql.NullInt64
+	attempt  sql.Null[int]
+}
+
+// claim is the zero Claim for none.
+func (c claimRow) claim() store.Claim {
+	if !c.at.Valid {
+		return store.Claim{}
+	}
+	return store.Claim{Range: events.Range{From: c.from.V, To: c.to.V}, At: fromMicros(c.at.Int64), Attempt: c.attempt.V}
 }
 
 // ClaimsUnderWay implements [store.Schedule].

@@ -24,7 +24,10 @@ func (s *Store) ReadCursors(ctx context.Context, readers ...string) ([]cursor.Cu
 }
 
 // SetCursor implements [cursor.Store].
-func (s *Store) SetCursor(ctx context.Context, reader string, c cursor.Cursor) error {
+func (s *Store) SetCursor(ctx context.Context, reader string, least uint64, c cursor.Cursor) error {
+	if err := cursor.Check(ctx, s, reader, least); err != nil {
+		return err
+	}
 	err := s.write(ctx, func(w *writer) error {
 		return w.exec(`INSERT OR REPLACE INTO cursors (reader, stream, sequence, starts, alone, deaths) VALUES (?, ?, ?, ?, ?, ?)`,
 			reader, c.Stream, c.Sequence, c.Starts, c.Alone, c.Deaths)

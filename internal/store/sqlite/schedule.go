@@ -78,14 +78,10 @@ func (s *Store) pendingPage(ctx context.Context, rule, project, key string) ([]s
 			[]any{rule, project, key, pageSize}, func(row scanner) error {
 				var id int64
 				var p store.Pending
-				var from, to sql.Null[uint64]
-				var at sql.NullInt64
-				var attempt sql.Null[int]
+				var c claimRow
 				err := row.Scan(&id, &p.Scope.Project, &p.Scope.User, &p.Scope.Agent, &p.Scope.Session,
-					&p.Incarnation, &p.LastOrdinal, &p.Revision, &p.AuditSeq, &p.Ended, &from, &to, &at, &attempt)
-				if at.Valid {
-					p.Claim = store.Claim{Range: events.Range{From: from.V, To: to.V}, At: fromMicros(at.Int64), Attempt: attempt.V}
-				}
+					&p.Incarnation, &p.LastOrdinal, &p.Revision, &p.AuditSeq, &p.Ended, &c.from, &c.to, &c.at, &c.attempt)
+				p.Claim = c.claim()
 				ids, page = append(ids, id), append(page, p)
 				return err
 			})

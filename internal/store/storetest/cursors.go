@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -18,13 +19,27 @@ func testCursors(t *testing.T, s suite) {
 		for _, want := range []cursor.Cursor{
 			{Stream: "EPISODES@2026", Sequence: 1 << 40, Starts: 2, Alone: 7, Deaths: 1}, {Stream: "EPISODES@2027", Sequence: 3},
 		} {
-			if err := db.SetCursor(t.Context(), "a reader/🦊", want); err != nil {
+			if err := db.SetCursor(t.Context(), "a reader/🦊", 0, want); err != nil {
 				t.Fatal(err)
 			}
 			got, err := db.ReadCursors(t.Context(), "unknown", "a reader/🦊")
 			if diff := cmp.Diff([]cursor.Cursor{{}, want}, got); err != nil || diff != "" {
 				t.Error(err, diff)
 			}
+		}
+	})
+	t.Run("went back", func(t *testing.T) {
+		for _, c := range []struct {
+			least, sequence uint64
+			want            error
+		}{{0, 5, nil}, {5, 9, nil}, {9, 9, nil}, {10, 11, cursor.ErrWentBack}, {9, 3, nil}, {9, 12, cursor.ErrWentBack}} {
+			if err := db.SetCursor(t.Context(), "back", c.least, cursor.Cursor{Sequence: c.sequence}); !errors.Is(err, c.want) {
+				t.Errorf("SetCursor to %d with at least %d stored: %v, want %v", c.sequence, c.least, err, c.want)
+			}
+		}
+		got, err := db.ReadCursors(t.Context(), "back")
+		if diff := cmp.Diff([]cursor.Cursor{{Sequence: 3}}, got); err != nil || diff != "" {
+			t.Error(err, diff)
 		}
 	})
 	t.Run("one process has all", func(t *testing.T) {

@@ -196,7 +196,7 @@ func testClaims(t *testing.T, s suite) {
 		t.Parallel()
 		st := s.open(t)
 		ctx := t.Context()
-		equal(t, "none", store.Claim{}, must(st.ClaimOf(ctx, ana, "turn"))(t))
+		equal(t, "none", store.Claim{}, must(st.Look(ctx, ana))(t).Claims["turn"])
 		claim := func(what string, expect, next, want store.Claim, won bool) {
 			t.Helper()
 			got, mine, err := st.Claim(ctx, ana, "turn", expect, next)
@@ -207,15 +207,15 @@ func testClaims(t *testing.T, s suite) {
 			if mine != won {
 				t.Errorf("%s: won = %v", what, mine)
 			}
-			equal(t, what+", read", want, must(st.ClaimOf(ctx, ana, "turn"))(t))
+			equal(t, what+", read", want, must(st.Look(ctx, ana))(t).Claims["turn"])
 		}
 		claim("first", store.Claim{}, first, first, true)
 		second := store.Claim{Range: events.Range{From: 3, To: 5}, At: epoch.Add(time.Second), Attempt: 1}
 		claim("expects none", store.Claim{}, second, first, false)
 		claim("expects the first", first, second, second, true)
 		claim("expects the past", first, first, second, false)
-		equal(t, "another rule", store.Claim{}, must(st.ClaimOf(ctx, ana, "sleep"))(t))
-		equal(t, "another scope", store.Claim{}, must(st.ClaimOf(ctx, user("bea", ""), "turn"))(t))
+		equal(t, "another rule", store.Claim{}, must(st.Look(ctx, ana))(t).Claims["sleep"])
+		equal(t, "another scope", store.Claim{}, must(st.Look(ctx, user("bea", "")))(t).Claims["turn"])
 	})
 	t.Run("race", func(t *testing.T) {
 		t.Parallel()
@@ -281,7 +281,7 @@ func testClaims(t *testing.T, s suite) {
 		equal(t, "not there yet", 2, under())
 		apply(t, st, effect(ana, 2, covering("turn", 2, 3)))
 		equal(t, "one arrived", 1, under())
-		equal(t, "its row stands", first, must(st.ClaimOf(t.Context(), ana, "turn"))(t))
+		equal(t, "its row stands", first, must(st.Look(t.Context(), ana))(t).Claims["turn"])
 		next := store.Claim{Range: events.Range{From: 3, To: 5}, At: epoch}
 		set(ana, "turn", first, next)
 		equal(t, "claimed again", 2, under())

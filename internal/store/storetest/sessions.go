@@ -51,6 +51,42 @@ func testSessions(t *testing.T, s suite) {
 		must(st.EndSession(t.Context(), user("ana", "s7"), events.SessionEnd{Cause: events.EndIdle, At: epoch}))(t)
 		equal(t, "ended again", 0, len(open(t, st, ana)))
 	})
+	t.Run("look", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		looks := func(what string, open int, ended uint64) {
+			t.Helper()
+			look := must(st.Look(t.Context(), ana))(t)
+			equal(t, what+": open", open, look.Open)
+			equal(t, what+": ended", ended, look.Ended)
+			equal(t, what+": the state", must(st.State(t.Context(), ana))(t), look.State)
+		}
+		end := func(session string) {
+			t.Helper()
+			must(st.EndSession(t.Context(), user("ana", session), events.SessionEnd{Cause: events.EndIdle, At: epoch}))(t)
+		}
+		looks("unknown", 0, 0)
+		imported := episode(user("ana", "old"), "0", 0, "x")
+		imported.Mode = events.ModeBackfill
+		put(t, st, imported)
+		looks("an import", 0, 0)
+		for i, session := range []string{"s", "t", "s", ""} {
+			put(t, st, episode(user("ana", session), fmt.Sprintf("%d", i+1), 0, "x"))
+		}
+		looks("two sessions", 2, 0)
+		end("s")
+		end("s")
+		looks("one ended", 1, 4)
+		end("old")
+		looks("what was not live ended", 1, 4)
+		put(t, st, episode(user("ana", "s"), "5", 0, "x"))
+		looks("it goes on", 2, 4)
+		ends := []events.SessionEnd{
+			{Session: "t", LastOrdinal: 3, Cause: events.EndIdle, At: epoch}, {Session: "s", LastOrdinal: 6, Cause: events.EndIdle, At: epoch},
+		}
+		apply(t, st, effect(ana, 1, func(e *events.EffectCommitted) { e.SessionEnds = ends }))
+		looks("an effect ended both", 0, 6)
+	})
 	t.Run("ends", func(t *testing.T) {
 		t.Parallel()
 		st := s.open(t)

@@ -1,6 +1,7 @@
 -- Stores an episode: its ordinal, its row, the session it is of, the scope's
--- state. KEYS are state, episode, session, the counts of words and the lookup, of
--- one slot; outside of a cluster also the counts of scopes, which a scope that is
+-- state. Of that, so is how many sessions are open and live, and se is at least the
+-- last ordinal of each session end. KEYS are state, episode, session, the counts of words and the lookup, of
+-- one slot; outside of a cluster also the count of scopes, which a scope that is
 -- new adds to.
 local lost = refused(take())
 if lost then return lost end
@@ -26,12 +27,21 @@ for _, v in ipairs({
   'seq', string.format('%.0f', math.max(tonumber(was.seq or '0'), tonumber(seq))),
 }) do fields[#fields + 1] = v end
 
-local seen = new and {} or call('HMGET', session, 'first', 'seen', 'live')
+local seen = new and {} or call('HMGET', session, 'first', 'seen', 'live', 'idle')
 local latest = math.max(tonumber(seen[2] or arrived), tonumber(arrived))
 local alive = (seen[3] == '1' or live == '1') and '1' or '0'
+local idle = (alive == '1' and named == '1') and '1' or '0'
+if new or was.so then
+  fields[#fields + 1] = 'so'
+  fields[#fields + 1] = tonumber(was.so or '0') + tonumber(idle) - (seen[4] == '1' and 1 or 0)
+end
+if new and not was.ver and not was.se then
+  fields[#fields + 1] = 'se'
+  fields[#fields + 1] = '0'
+end
 for _, v in ipairs({
   'first', seen[1] or arrived, 'seen', string.format('%.0f', latest), 'last', last, 'live', alive, 'open', named,
-  'idle', (alive == '1' and named == '1') and '1' or '0', 'ended', '', 'cause', '',
+  'idle', idle, 'ended', '', 'cause', '',
 }) do place[#place + 1] = v end
 call('HSET', session, unpack(place))
 
@@ -48,7 +58,7 @@ count(KEYS[4], first, final, nil, new)
 
 local at_ordinal = string.format('%016.0f', tonumber(last)) .. ' ' .. member
 local entries = { 0, 'o' .. at_ordinal, 0, 'n' .. session_token .. ' ' .. at_ordinal, 0, 'd' .. id_token .. ' ' .. member }
-if alive == '1' and named == '1' then
+if idle == '1' then
   entries[#entries + 1] = 0
   entries[#entries + 1] = 's ' .. session_member
 end
