@@ -23,6 +23,7 @@ type tenure struct {
 	spans    spans
 	opened   opened
 	read     readStates
+	turns    takingTurns
 }
 
 func (s *Store) tenure() *tenure { return s.held.Load() }
