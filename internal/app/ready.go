@@ -69,10 +69,28 @@ func (h *house) memoryReady(ctx context.Context) (map[string]any, error) {
 		return nil, plain(h.cfg, err)
 	}
 	stats, err := h.store.Stats(ctx)
-	return map[string]any{
+	details := map[string]any{
 		"schema": stats.Schema, "scopes": stats.Scopes, "episodes": stats.Episodes, "facts": stats.Facts,
 		"vectors_pending": stats.VectorsPending,
-	}, err
+	}
+	if err == nil && stats.VectorsRefused > 0 {
+		details["vectors_refused"] = stats.VectorsRefused
+		details["vectors_refused_why"], err = h.refusals(ctx)
+	}
+	return details, err
+}
+
+// refusalsShown bounds the refused texts that are shown.
+const refusalsShown = 3
+
+// refusals are some of the texts that the embedder refused: whose they are, and why.
+func (h *house) refusals(ctx context.Context) ([]string, error) {
+	refused, err := h.store.RefusedVectors(ctx, refusalsShown)
+	lines := make([]string, len(refused))
+	for i, v := range refused {
+		lines[i] = fmt.Sprintf("%s %s: %s", v.Ref.Scope, v.Ref.ID, v.Reason)
+	}
+	return lines, err
 }
 
 // stagesReady is an error while a stage has work and passes nothing. A single scope

@@ -58,7 +58,7 @@ func (h *house) wire(ctx context.Context) error {
 func (h *house) wireIngest() (_ pipeline.Service, err error) {
 	h.ingest, err = ingest.New(h.cfg.Ingest, ingest.Deps{
 		Episodes: h.timed.store, Cursors: h.store, Shares: h.store, Vectors: h.timed.store, Embedder: h.timed.embedder, Now: h.now,
-		Adopt: h.adoptEpisodes,
+		Adopt: h.adoptEpisodes, Logger: h.log,
 	})
 	return h.ingest, err
 }

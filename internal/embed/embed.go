@@ -1,13 +1,22 @@
 package embed
 
-import "context"
+import (
+	"context"
+	"errors"
+)
+
+// ErrRefused marks an error that the same texts will always meet, such as one that is
+// longer than the model reads. Any other error passes with time.
+var ErrRefused = errors.New("embed: text refused")
 
 // Embedder turns texts into unit vectors.
 type Embedder interface {
 	// Info is constant for the embedder's life; the index records it.
 	Info() Info
 	// Embed returns one L2-normalised vector of Info().Dimensions per text, in
-	// order. An empty text gives the zero vector. Safe for concurrent use.
+	// order. An empty text gives the zero vector. An error that wraps [ErrRefused]
+	// means that at least one of the texts can never be embedded. Safe for
+	// concurrent use.
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 }
 

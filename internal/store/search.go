@@ -55,12 +55,22 @@ type Hit struct {
 
 // VectorWriter is the embedding loop's role.
 type VectorWriter interface {
-	// PendingVectors returns up to limit texts that lack their vector, oldest
-	// first.
-	PendingVectors(ctx context.Context, limit int) ([]PendingVector, error)
+	// PendingVectors returns up to limit texts that lack their vector, of fact
+	// scopes in those partitions (0 to [events.Partitions]-1), or in any if none is
+	// named. A store that belongs to one process may return those of any. Rows of a
+	// project come oldest first. Projects take turns: where not all rows fit, each
+	// project has as many as another, and calls that follow one another leave none
+	// out. Rows that were refused are not returned.
+	PendingVectors(ctx context.Context, limit int, partitions ...int) ([]PendingVector, error)
 	// PutVectors stores vectors for those rows whose text is still the one that
 	// was embedded (by revision for facts), and clears their flag.
 	PutVectors(ctx context.Context, vectors []Vector) error
+	// RefuseVectors sets rows aside whose text is still the one that was to be
+	// embedded: they are pending again when their text changes, or when the store
+	// is opened for another embedder. They are found by text.
+	RefuseVectors(ctx context.Context, refused []RefusedVector) error
+	// RefusedVectors returns up to limit rows that were refused.
+	RefusedVectors(ctx context.Context, limit int) ([]RefusedVector, error)
 }
 
 // PendingVector is a text to embed.
@@ -82,4 +92,10 @@ type VectorRef struct {
 type Vector struct {
 	Ref    VectorRef
 	Values []float32
+}
+
+// RefusedVector is a row whose text the embedder does not take, and why.
+type RefusedVector struct {
+	Ref    VectorRef
+	Reason string
 }

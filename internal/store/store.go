@@ -132,6 +132,7 @@ type Stats struct {
 	Versions       uint64 `json:"versions"`
 	Entities       uint64 `json:"entities"`
 	VectorsPending uint64 `json:"vectors_pending"`
+	VectorsRefused uint64 `json:"vectors_refused"` // by the embedder; not pending
 	Holds          uint64 `json:"holds"`
 	Bytes          uint64 `json:"bytes"`
 }

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"palimpsest/internal/embed"
 	"palimpsest/internal/failpoint"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
@@ -18,11 +21,11 @@ import (
 // embedder does not meet the handler's deadline; the next run follows at once.
 const maxRounds = 32
 
-// embed gives vectors to what lacks them until nothing does. While episodes are
-// being stored it makes one round at a time and rests: it shares the processors
-// and the store's writer with them. An error leaves the rest for a later round;
-// rows that lack their vector are found by text. The less there was to do, the later
-// it asks again.
+// embed gives vectors to what lacks them, in the partitions that this process reads,
+// until nothing does. While episodes are being stored it makes one round at a time and
+// rests: it shares the processors and the store's writer with them. An error leaves
+// the rest for a later round; rows that lack their vector are found by text. The less
+// there was to do, the later it asks again.
 func (s *Service) embed(ctx context.Context, now time.Time) ([]events.Payload, error) {
 	stored := s.stored.Load()
 	busy := stored != s.seen
@@ -30,11 +33,12 @@ func (s *Service) embed(ctx context.Context, now time.Time) ([]events.Payload, e
 	if busy {
 		s.idle.reset()
 	}
-	if s.paused.at(now) || s.idle.at(now) || busy && s.resting.at(now) {
+	mine := s.shares.partitions()
+	if len(mine) == 0 || s.paused.at(now) || s.idle.at(now) || busy && s.resting.at(now) {
 		return nil, nil
 	}
 	for range maxRounds {
-		pending, err := s.deps.Vectors.PendingVectors(ctx, s.cfg.EmbedBatch*s.cfg.EmbedParallel)
+		pending, err := s.deps.Vectors.PendingVectors(ctx, s.cfg.EmbedBatch*s.cfg.EmbedParallel, mine...)
 		if err != nil {
 			return nil, fmt.Errorf("list pending vectors: %w", err)
 		}
@@ -48,6 +52,7 @@ func (s *Service) embed(ctx context.Context, now time.Time) ([]events.Payload, e
 			s.paused.failed(now)
 			return nil, err
 		}
+		s.paused.reset()
 		if busy {
 			s.resting.start(now, s.restAfter(len(pending)))
 			return nil, nil
@@ -99,20 +104,52 @@ func (s *Service) embedAll(ctx context.Context, pending []store.PendingVector) e
 	return g.Wait()
 }
 
-// embedBatch embeds and stores a batch. If the embedder refuses it but takes a
-// harmless text, it is cut in halves, so that a text that cannot be embedded
-// keeps only itself from its vector. If it takes nothing, it is down, and
-// cutting would only burden it.
+// aloneTries is how often a text is tried by itself before it counts as refused.
+const aloneTries = 4
+
+// embedBatch embeds and stores a batch. If the embedder refuses it, or fails but takes
+// a harmless text, it is cut in halves, so that a text that cannot be embedded keeps
+// only itself from its vector: it is set aside. If the embedder takes nothing, it is
+// down, and cutting would only burden it.
 func (s *Service) embedBatch(ctx context.Context, batch []store.PendingVector) error {
-	err := s.embedOnce(ctx, batch)
-	if err == nil || len(batch) == 1 || ctx.Err() != nil || !errors.Is(err, errEmbedder) {
-		return err
+	for tries := 1; ; tries++ {
+		err := s.embedOnce(ctx, batch)
+		refused := errors.Is(err, embed.ErrRefused)
+		if err == nil || !refused && s.passes(ctx, err) {
+			return err
+		}
+		if half := len(batch) / 2; half > 0 {
+			return errors.Join(s.embedBatch(ctx, batch[:half]), s.embedBatch(ctx, batch[half:]))
+		}
+		if refused || tries == aloneTries {
+			return s.setAside(ctx, batch[0], err)
+		}
 	}
-	if _, down := s.deps.Embedder.Embed(ctx, []string{"probe"}); down != nil {
-		return err
+}
+
+// passes tells whether err is not one of the texts: the store's, a timeout, or that
+// of an embedder that is down.
+func (s *Service) passes(ctx context.Context, err error) bool {
+	if !errors.Is(err, errEmbedder) || errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+		return true
 	}
-	half := len(batch) / 2
-	return errors.Join(s.embedBatch(ctx, batch[:half]), s.embedBatch(ctx, batch[half:]))
+	_, down := s.deps.Embedder.Embed(ctx, []string{"probe"})
+	return down != nil
+}
+
+// maxReason bounds the reason that is kept of a refused text, in bytes.
+const maxReason = 300
+
+// setAside keeps why a text has no vector, so that it is not asked for again.
+func (s *Service) setAside(ctx context.Context, p store.PendingVector, reason error) error {
+	text := reason.Error()
+	text = strings.ToValidUTF8(text[:min(len(text), maxReason)], "")
+	if err := s.deps.Vectors.RefuseVectors(ctx, []store.RefusedVector{{Ref: p.Ref, Reason: text}}); err != nil {
+		return fmt.Errorf("set a text aside: %w", err)
+	}
+	s.deps.Logger.WarnContext(ctx, "the embedder refuses a text: it is found by its words alone",
+		"scope", p.Ref.Scope.String(), "id", p.Ref.ID, "reason", text)
+	return nil
 }
 
 // errEmbedder marks what the embedder answered, as against the store.
@@ -124,8 +161,8 @@ func (s *Service) embedOnce(ctx context.Context, batch []store.PendingVector) er
 		texts[i] = p.Text
 	}
 	values, err := s.deps.Embedder.Embed(ctx, texts)
-	if err == nil && len(values) != len(texts) {
-		err = fmt.Errorf("%d vectors for %d texts", len(values), len(texts))
+	if err == nil {
+		err = checkVectors(values, len(texts))
 	}
 	if err != nil {
 		return fmt.Errorf("%w %d texts: %w", errEmbedder, len(texts), err)
@@ -138,5 +175,21 @@ func (s *Service) embedOnce(ctx context.Context, batch []store.PendingVector) er
 		return fmt.Errorf("store vectors: %w", err)
 	}
 	failpoint.Reach(failpoint.Ingest, failpoint.Embedded)
+	return nil
+}
+
+// checkVectors holds an answer to the contract, as far as the store would refuse the
+// vectors of a whole batch for that of one text.
+func checkVectors(values [][]float32, texts int) error {
+	if len(values) != texts {
+		return fmt.Errorf("%d vectors for %d texts", len(values), texts)
+	}
+	for _, v := range values {
+		for _, x := range v {
+			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
+				return fmt.Errorf("%w: its vector holds %g", embed.ErrRefused, x)
+			}
+		}
+	}
 	return nil
 }

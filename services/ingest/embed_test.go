@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func texts(n int) []string {
@@ -94,27 +92,6 @@ func TestEmbeddingRestsWhileEpisodesAreStored(t *testing.T) {
 		if len(f.vectors.done) != step.done {
 			t.Errorf("%v: %d embedded, want %d", step.at, len(f.vectors.done), step.done)
 		}
-	}
-}
-
-func TestTextsThatCannotBeEmbeddedDelayOnlyThemselves(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t, Config{EmbedBatch: 16, EmbedParallel: 2})
-	all := texts(40)
-	f.vectors.add(all...)
-	f.embedder.poison = []string{all[0], all[9], all[33]}
-	if _, err := f.embed(t.Context(), noon); err == nil {
-		t.Error("embed hides that texts were refused")
-	}
-	if _, err := f.embed(t.Context(), noon.Add(time.Second)); err == nil {
-		t.Error("embed hides that texts were refused")
-	}
-	var left []string
-	for _, p := range f.vectors.pending {
-		left = append(left, p.Text)
-	}
-	if diff := cmp.Diff(f.embedder.poison, left); diff != "" {
-		t.Errorf("left (-want +got):\n%s", diff)
 	}
 }
 

@@ -3,7 +3,6 @@ package ingest
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"go.uber.org/goleak"
 
 	"palimpsest/internal/cursor"
-	"palimpsest/internal/embed"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store"
@@ -120,69 +118,6 @@ func (f *fakeEpisodes) state(fact scope.Scope) memory.State {
 	return state
 }
 
-// fakeVectors is a list of texts, and what they were given.
-type fakeVectors struct {
-	mu      sync.Mutex
-	err     error
-	pending []store.PendingVector
-	done    []string
-	calls   int
-}
-
-func (f *fakeVectors) add(texts ...string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, text := range texts {
-		f.pending = append(f.pending, store.PendingVector{Ref: store.VectorRef{ID: text}, Text: text})
-	}
-}
-
-func (f *fakeVectors) PendingVectors(_ context.Context, limit int) ([]store.PendingVector, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.calls++
-	return slices.Clone(f.pending[:min(limit, len(f.pending))]), f.err
-}
-
-func (f *fakeVectors) PutVectors(_ context.Context, vectors []store.Vector) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, v := range vectors {
-		f.done = append(f.done, v.Ref.ID)
-		f.pending = slices.DeleteFunc(f.pending, func(p store.PendingVector) bool { return p.Ref == v.Ref })
-	}
-	return nil
-}
-
-// fakeEmbedder refuses the texts in poison, or everything while it is down.
-type fakeEmbedder struct {
-	mu     sync.Mutex
-	down   bool
-	poison []string
-	calls  int
-	batch  int // the largest seen
-}
-
-func (*fakeEmbedder) Info() embed.Info { return embed.Info{Name: "fake", Version: "1", Dimensions: 1} }
-
-func (f *fakeEmbedder) Embed(_ context.Context, texts []string) ([][]float32, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.calls++
-	f.batch = max(f.batch, len(texts))
-	if f.down {
-		return nil, errors.New("connection refused")
-	}
-	vectors := make([][]float32, len(texts))
-	for i, text := range texts {
-		if slices.Contains(f.poison, text) {
-			return nil, errors.New("cannot embed this")
-		}
-		vectors[i] = []float32{1}
-	}
-	return vectors, nil
-}
-
 // cursors keeps cursors in a map. All readers are this process's.
 type cursors map[string]cursor.Cursor
 
@@ -222,7 +157,20 @@ func newFixture(t *testing.T, cfg Config) fixture {
 		t.Fatal(err)
 	}
 	f.Service = s
+	f.share(t, "p1")
 	return f
+}
+
+// share gives the process its share of the partitions.
+func (f fixture) share(t testing.TB, process string) {
+	t.Helper()
+	readers := make([]string, 0, events.Partitions)
+	for _, p := range Partitions() {
+		readers = append(readers, p.Reader)
+	}
+	if _, err := f.shares.Share(t.Context(), f.Name(), readers, process, time.Minute); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // mustRecord records a batch, and compares the errors of its messages with want: ""

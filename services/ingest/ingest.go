@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -26,7 +27,8 @@ type Deps struct {
 	// and nothing else.
 	Now func() time.Time
 	// Adopt is as in [pipeline.Log].
-	Adopt func(ctx context.Context, p pipeline.Partition) (after uint64, err error)
+	Adopt  func(ctx context.Context, p pipeline.Partition) (after uint64, err error)
+	Logger *slog.Logger // nil discards
 }
 
 // Service implements [pipeline.Service].
@@ -34,6 +36,8 @@ type Service struct {
 	cfg  Config
 	deps Deps
 	wake chan struct{}
+	// shares says what this process stores and embeds.
+	shares *shares
 	// stored counts the batches that were stored.
 	stored atomic.Uint64
 	// The embedding loop alone uses these: seen is what stored was when it last
@@ -58,11 +62,15 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if deps.Now == nil {
 		deps.Now = time.Now
 	}
+	if deps.Logger == nil {
+		deps.Logger = slog.New(slog.DiscardHandler)
+	}
 	cfg = cfg.WithDefaults()
 	return &Service{
 		cfg:    cfg,
 		deps:   deps,
 		wake:   make(chan struct{}, 1),
+		shares: &shares{Shares: deps.Shares},
 		paused: backoff{first: firstBackoff, most: cfg.EmbedBackoff},
 		idle:   backoff{first: cfg.EmbedInterval, most: max(cfg.EmbedInterval, idleMost)},
 	}, nil
@@ -76,7 +84,7 @@ func (*Service) Name() string { return "ingest" }
 func (s *Service) Stages() []pipeline.Stage {
 	return []pipeline.Stage{
 		pipeline.ReadLog(pipeline.Log{
-			Name: s.Name(), Stream: Stream, Partitions: Partitions(), Cursors: s.deps.Cursors, Shares: s.deps.Shares, Handle: s.record, Adopt: s.deps.Adopt,
+			Name: s.Name(), Stream: Stream, Partitions: Partitions(), Cursors: s.deps.Cursors, Shares: s.shares, Handle: s.record, Adopt: s.deps.Adopt,
 		}),
 		pipeline.Clock("ingest-embed", s.cfg.EmbedInterval, s.wake, s.embed),
 	}

@@ -28,7 +28,9 @@ func (s *Store) Apply(ctx context.Context, effect events.EffectCommitted, auditS
 	if rows.first = effect.Revision == 1 && len(rows.ends) == 0; rows.first {
 		asks = nil
 	}
-	return s.write(ctx, effect.Scope, asks, func(f fields, replies []any, b *batch) error {
+	var behind []string
+	err = s.write(ctx, effect.Scope, asks, func(f fields, replies []any, b *batch) error {
+		behind = nil
 		switch revision := f.uint("rev"); {
 		case effect.Incarnation < f.uint("inc"):
 			return store.ErrIncarnation
@@ -49,8 +51,17 @@ func (s *Store) Apply(ctx context.Context, effect events.EffectCommitted, auditS
 		b.set(f, "rev", strconv.FormatUint(effect.Revision, 10))
 		b.set(f, "aseq", strconv.FormatUint(max(f.uint("aseq"), auditSeq), 10))
 		b.set(f, "inc", strconv.FormatUint(effect.Incarnation, 10))
+		if s.cluster() { // the queue is of another slot
+			behind = b.queued
+		} else if len(b.queued) > 0 {
+			b.do("ZADD", b.place.tenure.vectorQueue(), members(b.queued)...)
+		}
 		return nil
 	})
+	if err == nil {
+		_ = s.enqueue(ctx, s.tenure(), behind) // the effect stands; a search finds the rows
+	}
+	return err
 }
 
 // Advance implements [store.Applier].

@@ -65,7 +65,8 @@ func sameSpace(a, b embed.Info) bool {
 	return a.Name == b.Name && a.Version == b.Version && a.Dimensions == b.Dimensions
 }
 
-// leaveSpace flags every row that has a vector and drops the vectors and the
+// leaveSpace flags every row that has a vector or was refused one, and drops the
+// vectors and the
 // index, which cannot lose a field; it is made anew with the rows in place.
 func (s *Store) leaveSpace(ctx context.Context, from embed.Info) error {
 	held, err := s.vectorKeys(ctx, 1)
@@ -95,10 +96,10 @@ func (s *Store) leaveSpace(ctx context.Context, from embed.Info) error {
 	return err
 }
 
-// vectorKeys names rows that have a vector: those of texts that are not pending,
-// incognito episodes aside, which never have one.
+// vectorKeys names rows that have a vector or were refused one: those of texts that
+// are not pending, incognito episodes aside, which never have one.
 func (s *Store) vectorKeys(ctx context.Context, limit int) ([]string, error) {
-	q := of(kindFact, kindEpisode).between("q", "0", "0")
+	q := of(kindFact, kindEpisode).between("q", "-1", "0")
 	a, err := s.search(ctx, s.searchArgs(q, limit, "NOCONTENT"))
 	if err != nil && isMissingIndex(err) {
 		return nil, nil

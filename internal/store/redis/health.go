@@ -38,6 +38,7 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 	}{
 		{of(kindState).holding(), &st.Scopes}, {of(kindEpisode), &st.Episodes}, {of(kindFact), &st.Facts}, {of(kindVersion), &st.Versions},
 		{of(kindEntity), &st.Entities}, {of(kindHold), &st.Holds}, {of(kindFact, kindEpisode).atLeast("q", 1), &st.VectorsPending},
+		{of(kindFact, kindEpisode).between("q", "-1", "-1"), &st.VectorsRefused},
 	}
 	commands := make([][]any, 0, len(counts)+1)
 	for _, c := range counts {

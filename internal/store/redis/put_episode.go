@@ -61,14 +61,16 @@ func (s *Store) PutEpisodes(ctx context.Context, es []memory.Episode) ([]store.P
 			return nil, err
 		}
 	}
+	var t *tenure
+	var now int64
 	replies, err := settled(func() ([]any, error) {
-		t := s.tenure()
+		t, now = s.tenure(), s.cfg.Now().UnixMicro()
 		if s.cluster() {
 			if err := s.openFor(ctx, t, es); err != nil {
 				return nil, err
 			}
 		}
-		calls, now := make([]scriptCall, len(es)), s.cfg.Now().UnixMicro()
+		calls := make([]scriptCall, len(es))
 		for i, e := range es {
 			calls[i] = t.putting(e, bodies[i], now+int64(i), s.cluster())
 		}
@@ -78,12 +80,31 @@ func (s *Store) PutEpisodes(ctx context.Context, es []memory.Episode) ([]store.P
 		return nil, fmt.Errorf("put episodes: %w", err)
 	}
 	puts := make([]store.Put, len(es))
+	var queued []string
 	for i, e := range es {
 		if puts[i], err = answerPut(e, e.Scope.Fact(), replies[i]); err != nil {
 			return nil, err
 		}
+		if flag := flagOf(e, replies[i], now+int64(i)); flag > 0 {
+			p := t.place(e.Scope.Fact())
+			queued = append(queued, p.queued(flag, strings.TrimPrefix(p.episode(e.Scope.Session, e.Source, e.ID), p.base)))
+		}
 	}
-	return puts, nil
+	return puts, s.enqueue(ctx, t, queued)
+}
+
+// flagOf is when the text of an episode was flagged as one to embed: now for a new one.
+// One that is known may have lost its entry in the queue with the process that was to
+// make it.
+func flagOf(e memory.Episode, reply any, now int64) int64 {
+	list, _ := reply.([]any)
+	if known, ok := list[1].([]any); ok {
+		return toInt(pick(episodeFlags, known)["q"])
+	}
+	if e.Mode == events.ModeIncognito {
+		return 0
+	}
+	return now
 }
 
 // putting is the script's call that stores e at an instant. Where scopes are not
@@ -129,7 +150,7 @@ func answerPut(e memory.Episode, fact scope.Scope, reply any) (store.Put, error)
 		put.Episode.Ordinal = ordinal
 		return put, err
 	}
-	known, err := parseEpisode(pick(episodeFields, list[1]))
+	known, err := parseEpisode(pick(episodeFlags, list[1]))
 	if err != nil {
 		return store.Put{}, err
 	}
@@ -176,6 +197,9 @@ func (s *Store) prepareEpisode(e *memory.Episode) ([]byte, error) {
 
 // episodeFields are what an episode is read from.
 var episodeFields = []string{"b", "c", "ord"}
+
+// episodeFlags are episodeFields and the flag of a text to embed.
+var episodeFlags = []string{"b", "c", "ord", "q"}
 
 func parseEpisode(r record) (memory.Episode, error) {
 	var b said

@@ -129,6 +129,7 @@ func (s *Store) putFacts(b *batch, state fields, facts []newFact, known known) {
 			b.count(distinct(f.terms), 1)
 			b.count(distinct(gone), -1)
 			own = append(own, "q", queue+int64(i))
+			b.queued = append(b.queued, b.place.queued(queue+int64(i), m))
 			if !fresh {
 				b.do("HDEL", key, "v")
 			}

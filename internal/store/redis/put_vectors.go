@@ -5,45 +5,12 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"palimpsest/internal/store"
 )
-
-// PendingVectors implements [store.VectorWriter].
-func (s *Store) PendingVectors(ctx context.Context, limit int) ([]store.PendingVector, error) {
-	if limit < 1 {
-		return nil, fmt.Errorf("redis: limit %d is not positive", limit)
-	}
-	q := of(kindFact, kindEpisode).atLeast("q", 1)
-	options := append([]any{"SORTBY", "q", "ASC"}, returning(append([]any{"k", "c", "ord"}, factReturn...)...)...)
-	a, err := s.search(ctx, s.searchArgs(q, limit, options...))
-	if err != nil {
-		return nil, err
-	}
-	var list []store.PendingVector
-	for _, row := range a.rows {
-		target := store.Episodes
-		if row.get("k") == kindFact {
-			target = store.Facts
-		}
-		hits, err := parseHits(target, []found{row}, owners{})
-		if err != nil {
-			return nil, err
-		}
-		for _, h := range hits {
-			list = append(list, pendingVector(h))
-		}
-	}
-	return list, nil
-}
-
-func pendingVector(h store.Hit) store.PendingVector {
-	if f := h.Fact; f != nil {
-		return store.PendingVector{Ref: store.VectorRef{Target: store.Facts, Scope: f.Scope, ID: f.ID, Revision: f.Revision}, Text: f.Text}
-	}
-	e := h.Episode
-	return store.PendingVector{Ref: store.VectorRef{Target: store.Episodes, Scope: e.Scope, ID: e.ID, Source: e.Source}, Text: e.Content}
-}
 
 // PutVectors implements [store.VectorWriter]. A vector of another size is refused
 // before it is sent: the index would leave out the whole row, its text too.
@@ -86,28 +53,77 @@ func checkVector(v store.Vector, dimensions int) error {
 	return nil
 }
 
-// putVectors runs one short script a row, all in one round trip, so that the
-// server answers others between them.
+// putVectors stores vectors of one size.
 func (s *Store) putVectors(ctx context.Context, vectors []store.Vector) error {
+	t := s.tenure()
+	rows := make([]vectorRow, len(vectors))
+	for i, v := range vectors {
+		rows[i] = t.vectorRow(v.Ref)
+		rows[i].args = append(rows[i].args, encodeVector(v.Values))
+	}
+	if err := s.settleVectors(ctx, t, rows); err != nil {
+		return fmt.Errorf("put vectors: %w", err)
+	}
+	return nil
+}
+
+// RefuseVectors implements [store.VectorWriter]. The reason counts while the flag is
+// -1.
+func (s *Store) RefuseVectors(ctx context.Context, refused []store.RefusedVector) error {
+	t := s.tenure()
+	rows := make([]vectorRow, len(refused))
+	for i, v := range refused {
+		if err := v.Ref.Scope.Validate(); err != nil {
+			return err
+		}
+		rows[i] = t.vectorRow(v.Ref)
+		rows[i].args = append(rows[i].args, "", v.Reason)
+	}
+	if err := s.settleVectors(ctx, t, rows); err != nil {
+		return fmt.Errorf("refuse vectors: %w", err)
+	}
+	return nil
+}
+
+// vectorRow is a row whose flag is to change.
+type vectorRow struct {
+	place  place
+	member string
+	args   []any
+}
+
+func (t *tenure) vectorRow(ref store.VectorRef) vectorRow {
+	p := t.place(ref.Scope.Fact())
+	if ref.Target == store.Facts {
+		return vectorRow{p, member(kindFact, ref.ID), []any{strconv.FormatUint(ref.Revision, 10)}}
+	}
+	return vectorRow{p, strings.TrimPrefix(p.episode(ref.Scope.Session, ref.Source, ref.ID), p.base), []any{""}}
+}
+
+// settleVectors runs one short script a row, all in one round trip, so that the
+// server answers others between them, and takes the rows out of the queue.
+func (s *Store) settleVectors(ctx context.Context, t *tenure, rows []vectorRow) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
 	defer s.end()
+	flags := make([]*goredis.Cmd, len(rows))
 	err := s.loaded(ctx, putVectorScript, func() error {
 		p := s.client.Pipeline()
-		for _, v := range vectors {
-			at := s.place(v.Ref.Scope.Fact())
-			key, revision := at.episode(v.Ref.Scope.Session, v.Ref.Source, v.Ref.ID), ""
-			if v.Ref.Target == store.Facts {
-				key, revision = at.row(kindFact, v.Ref.ID), strconv.FormatUint(v.Ref.Revision, 10)
-			}
-			putVectorScript.EvalSha(ctx, p, []string{key}, revision, encodeVector(v.Values))
+		for i, r := range rows {
+			flags[i] = putVectorScript.EvalSha(ctx, p, []string{r.place.base + r.member}, r.args...)
 		}
 		_, err := p.Exec(ctx) // the first error of any
 		return err
 	})
 	if err := explain(err); err != nil {
-		return fmt.Errorf("put vectors: %w", err)
+		return err
 	}
-	return nil
+	var settled []string
+	for i, r := range rows {
+		if flag := toInt(text(flags[i].Val())); flag > 0 {
+			settled = append(settled, r.place.queued(flag, r.member))
+		}
+	}
+	return s.dequeue(ctx, t, settled)
 }

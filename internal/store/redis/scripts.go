@@ -17,6 +17,8 @@ var (
 	snapshotLua string
 	//go:embed scripts/put_vector.lua
 	putVectorLua string
+	//go:embed scripts/take_vectors.lua
+	takeVectorsLua string
 	//go:embed scripts/find.lua
 	findLua string
 	//go:embed scripts/later.lua
@@ -48,19 +50,20 @@ var (
 // Each script changes keys of one slot alone, all of which it is told; outside of a
 // cluster, guarded ones read the witness too, which is their last key.
 var (
-	commitScript     = goredis.NewScript(settleLua + guardLua + wordsLua + commitLua)
-	putEpisodeScript = goredis.NewScript(settleLua + guardLua + wordsLua + putEpisodeLua)
-	snapshotScript   = goredis.NewScript(snapshotLua)
-	findScript       = goredis.NewScript(findLua)
-	putVectorScript  = goredis.NewScript(putVectorLua)
-	laterScript      = goredis.NewScript(laterLua)
-	watchScript      = goredis.NewScript(watchLua)
-	beginScript      = goredis.NewScript(beginLua)
-	witnessScript    = goredis.NewScript(witnessLua)
-	mendedScript     = goredis.NewScript(mendedLua)
-	promoteScript    = goredis.NewScript(promoteLua)
-	leaseScript      = goredis.NewScript(leaseLua)
-	cursorScript     = goredis.NewScript(guardLua + cursorLua)
-	shareScript      = goredis.NewScript(shareLua)
-	inheritScript    = goredis.NewScript(inheritLua)
+	commitScript      = goredis.NewScript(settleLua + guardLua + wordsLua + commitLua)
+	putEpisodeScript  = goredis.NewScript(settleLua + guardLua + wordsLua + putEpisodeLua)
+	snapshotScript    = goredis.NewScript(snapshotLua)
+	findScript        = goredis.NewScript(findLua)
+	putVectorScript   = goredis.NewScript(putVectorLua)
+	takeVectorsScript = goredis.NewScript(takeVectorsLua)
+	laterScript       = goredis.NewScript(laterLua)
+	watchScript       = goredis.NewScript(watchLua)
+	beginScript       = goredis.NewScript(beginLua)
+	witnessScript     = goredis.NewScript(witnessLua)
+	mendedScript      = goredis.NewScript(mendedLua)
+	promoteScript     = goredis.NewScript(promoteLua)
+	leaseScript       = goredis.NewScript(leaseLua)
+	cursorScript      = goredis.NewScript(guardLua + cursorLua)
+	shareScript       = goredis.NewScript(shareLua)
+	inheritScript     = goredis.NewScript(inheritLua)
 )

@@ -24,6 +24,7 @@ type tenure struct {
 	opened   opened
 	read     readStates
 	cursors  setCursors
+	turns    takingTurns
 }
 
 func (s *Store) tenure() *tenure { return s.held.Load() }

@@ -46,19 +46,24 @@ func sameSpace(a, b embed.Info) bool {
 	return a.Name == b.Name && a.Version == b.Version && a.Dimensions == b.Dimensions
 }
 
-// restart queues every row that has a vector and drops the vectors.
+// restart queues every row that has a vector or was refused one, and drops the
+// vectors.
 func restart(ctx context.Context, tx *sql.Tx, info embed.Info) error {
 	raw, err := json.Marshal(info)
 	if err != nil {
 		return err
 	}
 	for _, t := range []table{factTable, episodeTable} {
-		if _, err := tx.ExecContext(ctx, `INSERT OR IGNORE INTO vector_queue (target, row) SELECT ?, row FROM `+t.vectors+` ORDER BY row`, t.target); err != nil { //nolint:gosec // the table's name is ours
+		queue := `INSERT OR IGNORE INTO vector_queue (target, row, project) SELECT ?, row, project FROM ` + t.vectors + ` JOIN scopes ON id = scope_id ORDER BY row` //nolint:gosec // the table's name is ours
+		if _, err := tx.ExecContext(ctx, queue, t.target); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, `DELETE FROM `+t.vectors); err != nil { //nolint:gosec // the table's name is ours
 			return err
 		}
+	}
+	if _, err := tx.ExecContext(ctx, `UPDATE vector_queue SET refused = NULL`); err != nil {
+		return err
 	}
 	for name, value := range map[string]string{"embedder": string(raw), "dimensions": strconv.Itoa(info.Dimensions)} {
 		if _, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)`, name, value); err != nil {

@@ -164,9 +164,10 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 	  (SELECT count(*) FROM scopes WHERE last_ordinal > 0 OR revision > 0),
 	  (SELECT coalesce(sum(last_ordinal), 0) FROM scopes),
 	  (SELECT coalesce(sum(fact_docs), 0) FROM scopes),
-	  (SELECT count(*) FROM versions), (SELECT count(*) FROM entities), (SELECT count(*) FROM vector_queue),
+	  (SELECT count(*) FROM versions), (SELECT count(*) FROM entities),
+	  (SELECT count(*) FROM vector_queue WHERE refused IS NULL), (SELECT count(*) FROM vector_queue WHERE refused IS NOT NULL),
 	  (SELECT count(*) FROM holds),
 	  (SELECT page_count * page_size FROM pragma_page_count, pragma_page_size)`, nil,
-		&st.Schema, &st.Scopes, &st.Episodes, &st.Facts, &st.Versions, &st.Entities, &st.VectorsPending, &st.Holds, &st.Bytes)
+		&st.Schema, &st.Scopes, &st.Episodes, &st.Facts, &st.Versions, &st.Entities, &st.VectorsPending, &st.VectorsRefused, &st.Holds, &st.Bytes)
 	return st, err
 }

@@ -252,3 +252,34 @@ func TestPragmas(t *testing.T) {
 		}
 	}
 }
+
+// TestOpenQueueOfSchema8: texts that an earlier version queued have their turn.
+func TestOpenQueueOfSchema8(t *testing.T) {
+	t.Parallel()
+	cfg := Config{Path: filepath.Join(t.TempDir(), "memory.db")}
+	s := openAt(t, cfg)
+	if _, err := s.PutEpisode(t.Context(), testEpisode("ana", "1")); err != nil {
+		t.Fatal(err)
+	}
+	err := s.write(t.Context(), func(w *writer) error {
+		for _, change := range []string{
+			"DROP INDEX vector_queue_turns", "DROP INDEX vector_queue_refused", "ALTER TABLE vector_queue DROP COLUMN refused",
+			"ALTER TABLE vector_queue DROP COLUMN project", "PRAGMA user_version = 8",
+		} {
+			if err := w.exec(change); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = openAt(t, cfg)
+	if list, err := s.PendingVectors(t.Context(), 9); err != nil || len(list) != 1 || list[0].Text != "hello 1" {
+		t.Errorf("pending = %v, %v", list, err)
+	}
+}

@@ -113,7 +113,7 @@ func (w *writer) putEpisode(n newEpisode) (store.Put, error) {
 		return store.Put{}, err
 	}
 	if n.Mode != events.ModeIncognito {
-		if err := w.queueVector(store.Episodes, id); err != nil {
+		if err := w.queueVector(store.Episodes, id, row.fact.Project); err != nil {
 			return store.Put{}, err
 		}
 	}

@@ -101,7 +101,7 @@ func (w *writer) insertFact(row *scopeRow, f newFact) error {
 	if err := w.putSessions(id, f.SessionIDs); err != nil {
 		return err
 	}
-	return w.queueVector(store.Facts, id)
+	return w.queueVector(store.Facts, id, row.fact.Project)
 }
 
 func (w *writer) replaceFact(row *scopeRow, old *oldFact, f newFact) error {
@@ -138,7 +138,7 @@ func (w *writer) replaceFact(row *scopeRow, old *oldFact, f newFact) error {
 	if err := w.dropVector(factTable, row.id, old.row); err != nil {
 		return err
 	}
-	return w.queueVector(store.Facts, old.row)
+	return w.queueVector(store.Facts, old.row, row.fact.Project)
 }
 
 func (w *writer) putSessions(fact int64, sessions []string) error {

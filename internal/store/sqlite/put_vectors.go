@@ -8,29 +8,6 @@ import (
 	"palimpsest/internal/store"
 )
 
-// PendingVectors implements [store.VectorWriter].
-func (s *Store) PendingVectors(ctx context.Context, limit int) ([]store.PendingVector, error) {
-	if limit < 1 {
-		return nil, fmt.Errorf("sqlite: limit %d is not positive", limit)
-	}
-	var list []store.PendingVector
-	err := s.reads.each(ctx, `SELECT q.target, s.project, s.user, s.agent, coalesce(p.session, s.session),
-	  coalesce(e.id, f.id), coalesce(e.source, ''), coalesce(f.revision, 0), coalesce(e.content, f.body ->> '$.text')
-	  FROM vector_queue q
-	  LEFT JOIN episodes e ON q.target = 2 AND e.row = q.row
-	  LEFT JOIN sessions p ON p.id = e.place_id
-	  LEFT JOIN facts f ON q.target = 1 AND f.row = q.row
-	  JOIN scopes s ON s.id = coalesce(e.scope_id, f.scope_id)
-	  ORDER BY q.seq`+atMost, []any{limit}, func(row scanner) error {
-		var v store.PendingVector
-		err := row.Scan(&v.Ref.Target, &v.Ref.Scope.Project, &v.Ref.Scope.User, &v.Ref.Scope.Agent, &v.Ref.Scope.Session,
-			&v.Ref.ID, &v.Ref.Source, &v.Ref.Revision, &v.Text)
-		list = append(list, v)
-		return err
-	})
-	return list, err
-}
-
 // PutVectors implements [store.VectorWriter].
 func (s *Store) PutVectors(ctx context.Context, vectors []store.Vector) error {
 	if len(vectors) == 0 {
@@ -85,16 +62,7 @@ func (w *writer) putVector(v store.Vector) error {
 	if err != nil || scopeRow == nil {
 		return err
 	}
-	var row int64
-	var found bool
-	if t.target == store.Facts {
-		found, err = w.one(`SELECT row FROM facts WHERE id = ? AND scope_id = ? AND revision = ?`,
-			[]any{v.Ref.ID, scopeRow.id, v.Ref.Revision}, &row)
-	} else {
-		found, err = w.one(`SELECT e.row FROM episodes e WHERE e.scope_id = ?1 AND e.id = ?2 AND e.source = ?3
-		  AND e.place_id = (SELECT id FROM sessions WHERE scope_id = ?1 AND session = ?4)`,
-			[]any{scopeRow.id, v.Ref.ID, v.Ref.Source, v.Ref.Scope.Session}, &row)
-	}
+	row, found, err := w.embedded(v.Ref, scopeRow)
 	if err != nil || !found {
 		return err
 	}
@@ -110,14 +78,6 @@ func (w *writer) putVector(v store.Vector) error {
 	}
 	key, values := slabKey{t.target, scopeRow.id}, append([]float32(nil), v.Values...)
 	w.then(func() { w.store.drawer.apply(key, change{row, values}) })
-	return nil
-}
-
-// queueVector flags a row as lacking its vector.
-func (w *writer) queueVector(target store.Target, row int64) error {
-	if err := w.exec(`INSERT OR IGNORE INTO vector_queue (target, row) VALUES (?, ?)`, target, row); err != nil {
-		return fmt.Errorf("queue vector: %w", err)
-	}
 	return nil
 }
 

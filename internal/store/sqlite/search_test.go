@@ -19,9 +19,9 @@ import (
 func TestStoreWithoutRoomForVectors(t *testing.T) {
 	t.Parallel()
 	const why = "covered by TestStore: no vectors"
-	skip := map[string]string{}
+	skip := map[string]string{"Shares": "the file belongs to one process"}
 	for _, topic := range []string{"Episodes", "Ordinals", "Recent", "Sessions", "Schedule", "Claims", "Cursors", "Apply", "Versions", "Facts",
-		"SearchText", "Requests", "Cache", "Outcomes", "Export", "Ledger", "Isolation", "Concurrency", "Health", "Reopen"} {
+		"SearchText", "Requests", "Cache", "Outcomes", "Export", "Ledger", "Isolation", "Concurrency", "Health", "Reopen", "VectorsRefused"} {
 		skip[topic] = why
 	}
 	storetest.RunAll(t, func(t *testing.T) store.Store {

@@ -31,6 +31,11 @@ type Store struct {
 	// placesOf is read before all else: a search of few rows costs little more
 	// than to ask where they are.
 	placesOf *shelf[placesKey, foundPlaces]
+	// turn is that of the projects whose texts are to be embedded.
+	turn struct {
+		sync.Mutex
+		last string
+	}
 	// following is held from a commit until what is kept in memory has followed.
 	following sync.RWMutex
 	watch     *watch.Files

@@ -55,6 +55,8 @@ func RunAll(t *testing.T, open func(t *testing.T) store.Store, opts Options) {
 		{"SearchText", testSearchText},
 		{"SearchVector", testSearchVector},
 		{"Vectors", testVectors},
+		{"VectorTurns", testTurns},
+		{"VectorsRefused", testRefused},
 		{"Requests", testRequests},
 		{"Cache", testCache},
 		{"Outcomes", testOutcomes},

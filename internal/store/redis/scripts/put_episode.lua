@@ -11,7 +11,7 @@ local was, flat = {}, call('HGETALL', state)
 for i = 1, #flat, 2 do was[flat[i]] = flat[i + 1] end
 local new = not was.ed -- no episode was stored in the scope
 if not new then
-  local known = call('HMGET', episode, 'b', 'c', 'ord')
+  local known = call('HMGET', episode, 'b', 'c', 'ord', 'q')
   if known[1] then return { 0, known, flat } end
 end
 local arrived, live, named, embed, length, seq = take(), take(), take(), take(), take(), take()

@@ -1,0 +1,182 @@
+package redis
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	goredis "github.com/redis/go-redis/v9"
+
+	"palimpsest/internal/embed"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+)
+
+// counts is how often each command was sent.
+type counts struct {
+	mu   sync.Mutex
+	sent map[string]int
+}
+
+func (c *counts) note(cmds ...goredis.Cmder) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, cmd := range cmds {
+		c.sent[strings.ToUpper(cmd.Name())]++
+	}
+}
+
+func (c *counts) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+func (c *counts) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		c.note(cmd)
+		return next(ctx, cmd)
+	}
+}
+
+func (c *counts) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []goredis.Cmder) error {
+		c.note(cmds...)
+		return next(ctx, cmds)
+	}
+}
+
+func pendingIDs(t testing.TB, s *Store, limit int) (ids []string) {
+	t.Helper()
+	list, err := s.PendingVectors(t.Context(), limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range list {
+		ids = append(ids, p.Ref.ID)
+	}
+	return ids
+}
+
+func queueOf(t testing.TB, s *Store) []string {
+	t.Helper()
+	reply, err := s.call(t.Context(), "ZRANGE", s.layout().vectorQueue(), "-", "+", "BYLEX", "LIMIT", 0, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return texts(reply)
+}
+
+// TestAnIdleEmbeddingLoopSearchesNothing: it costs one command each time it looks.
+func TestAnIdleEmbeddingLoopSearchesNothing(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig(t)
+	cfg.Pulse = time.Hour
+	s := openNew(t, cfg)
+	tell(t, s, "1", "hello")
+	for embedPending(t, s, 16) > 0 {
+	}
+	sent := &counts{sent: map[string]int{}}
+	s.client.AddHook(sent)
+	const looks = 50
+	for range looks {
+		if ids := pendingIDs(t, s, 256); len(ids) > 0 {
+			t.Fatal(ids)
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"ZRANGE": looks}, sent.sent); diff != "" {
+		t.Errorf("commands of %d looks (-want +got):\n%s", looks, diff)
+	}
+}
+
+// TestATextWhoseEntryGotLostIsEmbedded: the process died before it made the entry, or
+// was of an earlier version. A store that was just opened finds it at once, one that
+// looks all the time after some minutes.
+func TestATextWhoseEntryGotLostIsEmbedded(t *testing.T) {
+	t.Parallel()
+	cfg, now := testConfig(t), said0
+	cfg.Now = func() time.Time { return now }
+	s := openNew(t, cfg)
+	lose := func() {
+		t.Helper()
+		if _, err := s.call(t.Context(), "DEL", s.layout().vectorQueue()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tell(t, s, "1", "hello")
+	lose()
+	if ids := pendingIDs(t, s, 9); len(ids) != 1 {
+		t.Fatalf("a store that was just opened finds %v", ids)
+	}
+	for embedPending(t, s, 16) > 0 {
+	}
+	tell(t, s, "2", "again")
+	lose()
+	if ids := pendingIDs(t, s, 9); len(ids) != 0 {
+		t.Fatalf("searched too soon: %v", ids)
+	}
+	now = now.Add(searchEvery)
+	if ids := pendingIDs(t, s, 9); len(ids) != 1 || ids[0] != "2" {
+		t.Errorf("found %v after %v", ids, searchEvery)
+	}
+	lose()
+	tell(t, s, "2", "again") // the message is read once more
+	if ids := pendingIDs(t, s, 9); len(ids) != 1 || ids[0] != "2" {
+		t.Errorf("found %v after the episode came again", ids)
+	}
+}
+
+// TestStaleEntriesLeaveTheQueue: of rows that are gone, or were flagged anew, though
+// nothing else is in it.
+func TestStaleEntriesLeaveTheQueue(t *testing.T) {
+	t.Parallel()
+	s := openNew(t, testConfig(t))
+	f := benchEffect("ana", 1).Facts[0]
+	for revision := range uint64(2) {
+		e := benchEffect("ana", 1)
+		f.Revision, f.Text = revision+1, f.Text+" indeed"
+		e.Scope, e.Revision, e.Facts, e.Versions, e.Range, e.Watermark = ana, revision+1, []events.Fact{f}, nil, nil, nil
+		if err := s.Apply(t.Context(), e, revision+1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := s.place(ana)
+	if err := s.enqueue(t.Context(), s.tenure(), []string{p.queued(1, "e:none"), p.queued(2, "f:gone")}); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(queueOf(t, s)); n != 4 {
+		t.Fatalf("%d entries, want 4: %q", n, queueOf(t, s))
+	}
+	for limit := range 3 { // the stale entries are the first
+		if ids := pendingIDs(t, s, limit+1); len(ids) != 1 || ids[0] != f.ID {
+			t.Errorf("at most %d: %v", limit+1, ids)
+		}
+	}
+	if left := queueOf(t, s); len(left) != 1 {
+		t.Errorf("left in the queue: %q", left)
+	}
+	if embedPending(t, s, 16) != 1 || len(queueOf(t, s)) != 0 {
+		t.Errorf("left in the queue once all is embedded: %q", queueOf(t, s))
+	}
+}
+
+// TestAnotherEmbedderIsAskedForRefusedTexts.
+func TestAnotherEmbedderIsAskedForRefusedTexts(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig(t)
+	s := openNew(t, cfg)
+	tell(t, s, "1", "hello")
+	list, err := s.PendingVectors(t.Context(), 9)
+	if err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	if err := s.RefuseVectors(t.Context(), []store.RefusedVector{{Ref: list[0].Ref, Reason: "too long"}}); err != nil {
+		t.Fatal(err)
+	}
+	if left := queueOf(t, s); len(left) > 0 {
+		t.Errorf("left in the queue: %q", left)
+	}
+	cfg.Embedder, cfg.Reembed = embed.Info{Name: "other", Version: "1", Dimensions: 8}, true
+	if ids := pendingIDs(t, openAt(t, cfg), 9); len(ids) != 1 {
+		t.Errorf("pending: %v", ids)
+	}
+}

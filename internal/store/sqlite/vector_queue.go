@@ -1,0 +1,147 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"palimpsest/internal/store"
+)
+
+// vectorRow selects what names a row of the queue, and its text.
+const vectorRow = `SELECT q.target, s.project, s.user, s.agent, coalesce(p.session, s.session),
+  coalesce(e.id, f.id), coalesce(e.source, ''), coalesce(f.revision, 0), `
+
+// vectorRows joins the rows of the queue with what they flag.
+const vectorRows = ` FROM vector_queue q
+  LEFT JOIN episodes e ON q.target = 2 AND e.row = q.row
+  LEFT JOIN sessions p ON p.id = e.place_id
+  LEFT JOIN facts f ON q.target = 1 AND f.row = q.row
+  JOIN scopes s ON s.id = coalesce(e.scope_id, f.scope_id) `
+
+func scanVectorRow(row scanner, ref *store.VectorRef, last *string) error {
+	return row.Scan(&ref.Target, &ref.Scope.Project, &ref.Scope.User, &ref.Scope.Agent, &ref.Scope.Session,
+		&ref.ID, &ref.Source, &ref.Revision, last)
+}
+
+// PendingVectors implements [store.VectorWriter]. The file belongs to one process,
+// so it has all partitions.
+func (s *Store) PendingVectors(ctx context.Context, limit int, _ ...int) ([]store.PendingVector, error) {
+	if limit < 1 {
+		return nil, fmt.Errorf("sqlite: limit %d is not positive", limit)
+	}
+	projects, err := s.vectorTurns(ctx, limit)
+	if err != nil {
+		return nil, fmt.Errorf("take turns: %w", err)
+	}
+	var list []store.PendingVector
+	for _, project := range projects {
+		err := s.reads.each(ctx, vectorRow+`coalesce(e.content, f.body ->> '$.text')`+vectorRows+
+			`WHERE q.project = ? AND q.refused IS NULL ORDER BY q.seq`+atMost, []any{project, limit / len(projects)}, func(row scanner) error {
+			var v store.PendingVector
+			err := scanVectorRow(row, &v.Ref, &v.Text)
+			list = append(list, v)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// vectorTurns are projects with pending texts, at most limit. Where there are more,
+// the next call goes on behind the last of them.
+func (s *Store) vectorTurns(ctx context.Context, limit int) ([]string, error) {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	projects, err := s.projectsBehind(ctx, s.turn.last, limit)
+	if err == nil && len(projects) == 0 && s.turn.last != "" {
+		projects, err = s.projectsBehind(ctx, "", limit)
+	}
+	s.turn.last = ""
+	if len(projects) == limit {
+		s.turn.last = projects[limit-1]
+	}
+	return projects, err
+}
+
+// projectsBehind lists projects with pending texts by one seek in the index each.
+func (s *Store) projectsBehind(ctx context.Context, last string, limit int) (projects []string, err error) {
+	for len(projects) < limit {
+		var next sql.NullString
+		_, err := s.reads.one(ctx, `SELECT min(project) FROM vector_queue WHERE refused IS NULL AND project > ?`, []any{last}, &next)
+		if err != nil || !next.Valid {
+			return projects, err
+		}
+		last = next.String
+		projects = append(projects, last)
+	}
+	return projects, nil
+}
+
+// RefuseVectors implements [store.VectorWriter].
+func (s *Store) RefuseVectors(ctx context.Context, refused []store.RefusedVector) error {
+	return s.write(ctx, func(w *writer) error {
+		for _, v := range refused {
+			if err := w.refuseVector(v); err != nil {
+				return fmt.Errorf("refuse vector of %s: %w", v.Ref.ID, err)
+			}
+		}
+		return nil
+	})
+}
+
+func (w *writer) refuseVector(v store.RefusedVector) error {
+	if err := v.Ref.Scope.Validate(); err != nil {
+		return err
+	}
+	t, err := tableOf(v.Ref.Target)
+	if err != nil {
+		return err
+	}
+	scopeRow, err := w.scope(v.Ref.Scope.Fact())
+	if err != nil || scopeRow == nil {
+		return err
+	}
+	row, found, err := w.embedded(v.Ref, scopeRow)
+	if err != nil || !found {
+		return err
+	}
+	return w.exec(`UPDATE vector_queue SET refused = ? WHERE target = ? AND row = ?`, v.Reason, t.target, row)
+}
+
+// RefusedVectors implements [store.VectorWriter].
+func (s *Store) RefusedVectors(ctx context.Context, limit int) (list []store.RefusedVector, err error) {
+	err = s.reads.each(ctx, vectorRow+`q.refused`+vectorRows+`WHERE q.refused IS NOT NULL ORDER BY q.seq`+atMost, []any{limit},
+		func(row scanner) error {
+			var v store.RefusedVector
+			err := scanVectorRow(row, &v.Ref, &v.Reason)
+			list = append(list, v)
+			return err
+		})
+	return list, err
+}
+
+// embedded finds the row whose text was embedded, unless it is gone or its text
+// another by now.
+func (w *writer) embedded(ref store.VectorRef, fact *scopeRow) (row int64, found bool, err error) {
+	if ref.Target == store.Facts {
+		found, err = w.one(`SELECT row FROM facts WHERE id = ? AND scope_id = ? AND revision = ?`,
+			[]any{ref.ID, fact.id, ref.Revision}, &row)
+	} else {
+		found, err = w.one(`SELECT e.row FROM episodes e WHERE e.scope_id = ?1 AND e.id = ?2 AND e.source = ?3
+		  AND e.place_id = (SELECT id FROM sessions WHERE scope_id = ?1 AND session = ?4)`,
+			[]any{fact.id, ref.ID, ref.Source, ref.Scope.Session}, &row)
+	}
+	return row, found, err
+}
+
+// queueVector flags a row of a project as lacking its vector.
+func (w *writer) queueVector(target store.Target, row int64, project string) error {
+	if err := w.exec(`INSERT INTO vector_queue (target, row, project) VALUES (?, ?, ?)
+	  ON CONFLICT DO UPDATE SET refused = NULL`, target, row, project); err != nil {
+		return fmt.Errorf("queue vector: %w", err)
+	}
+	return nil
+}
