@@ -129,6 +129,8 @@ func (l *language) resolve(ts []token, known *people) (who *person, rest []token
 			return nil, nil, false
 		}
 		who, n = known.recent, 1
+	case lx.is(ts[0], isTheirs) && known.recent != nil:
+		return known.recent, append(virtual(l.ownWord), ts[1:]...), true
 	case ts[0].capital() && known.byName[ts[0].low] != nil:
 		who, n = known.byName[ts[0].low], 1
 	default:
