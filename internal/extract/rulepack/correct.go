@@ -45,6 +45,9 @@ func (r *reading) denied(s sentence) bool {
 // corrects reads "i meant Malaga[, not Madrid]".
 func (r *reading) corrects(ts, full []token) bool {
 	lx := r.l.lx
+	for len(ts) > 1 && lx.is(ts[0], isFiller) {
+		ts = ts[1:]
+	}
 	n := lx.corrects.at(ts, 0)
 	if n == 0 || n == len(ts) {
 		return false

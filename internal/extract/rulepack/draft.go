@@ -24,7 +24,7 @@ func (r *reading) draft(rule *Rule, m *match, who *person, full []token) {
 	if r.l.lx.private(m.ts) {
 		c.Sensitivity = events.SensitivitySensitive
 	}
-	if rel := r.l.relationOf[strings.ToLower(source(m.get("r")))]; rel != nil && rule.Predicate == "{r|relation}" {
+	if rel, _ := r.l.relationIn(source(m.get("r"))); rel != nil && rule.Predicate == "{r|relation}" {
 		c.Cardinality, c.Category = rel.Cardinality, rel.Category
 		if rel.Category == "pet" {
 			c.Category = "relationship"
@@ -176,11 +176,8 @@ func (r *reading) meet(c events.Candidate) {
 		return
 	}
 	rel, name, _ := strings.Cut(c.Object, " "+r.l.namingWord+" ")
-	for rel = strings.ToLower(rel); rel != ""; _, rel, _ = strings.Cut(rel, " ") {
-		if relation := r.l.relationOf[rel]; relation != nil {
-			r.known.meet(&person{rel: rel, relation: relation, name: name})
-			return
-		}
+	if relation, word := r.l.relationIn(rel); relation != nil {
+		r.known.meet(&person{rel: word, relation: relation, name: name})
 	}
 }
 

@@ -222,7 +222,7 @@ func (m *machine) capture(in *instruction, pc, at int, f flags) bool {
 		}
 		return to > at && try(to)
 	case capAll:
-		return at < len(m.ts) && !m.lx.is(m.ts[at], isSpeaker|isOther|isNegator|isJoint|isEmpty) && m.filled(at, len(m.ts)) && try(len(m.ts))
+		return at < len(m.ts) && m.ts[at].word && !m.lx.is(m.ts[at], isSpeaker|isOther|isNegator|isJoint|isEmpty) && m.filled(at, len(m.ts)) && try(len(m.ts))
 	case capName, capAnyName:
 		for to := at + m.nameLen(at, in.typ == capAnyName); to > at; to-- {
 			if try(to) {
@@ -259,6 +259,8 @@ func (m *machine) takes(typ captureType, from, i int) bool {
 	case !t.word && t.low != "'s":
 		return t.low == "," || t.low == "'" || t.low == "$" || t.low == "%" || t.low == "&"
 	case lx.is(t, isStop):
+		return false
+	case typ == capEnds && i > from && m.ts[i-1].word && !lx.is(m.ts[i-1], isAnd) && lx.is(t, isArticle) && t.low != "'s":
 		return false
 	case lx.is(t, isNegator) && i == from, lx.is(t, isSpeaker|isOther) && i == from:
 		return false
@@ -311,7 +313,7 @@ func (m *machine) nameLen(at int, anyCase bool) int {
 	n := 0
 	for i := at; i < len(m.ts) && n < 4; i++ {
 		t := m.ts[i]
-		if !t.word || m.lx.is(t, isNotName) && !(n > 0 && t.capital()) {
+		if !t.word || digit(t.low) || m.lx.is(t, isNotName) && !(n > 0 && t.capital()) {
 			break
 		}
 		if !t.capital() {

@@ -225,7 +225,7 @@ func (r *reading) more(c *clause, full []token, m *match, at int) {
 		switch {
 		case m.ts[i].low == "," || lx.is(m.ts[i], isAnd):
 			from = i + 1
-		case i == m.end-1 && i > at+2 && lx.is(m.ts[i], isPreposition):
+		case (i == m.end-1 || i == m.end) && i > at+2 && lx.is(m.ts[i], isPreposition):
 			from = i
 		}
 	}

@@ -98,7 +98,7 @@ func (v *view) value(name string) string {
 	case "key":
 		return strings.Join(strings.Fields(strings.ToLower(s)), "_")
 	case "relation":
-		if rel := v.l.relationOf[strings.ToLower(s)]; rel != nil {
+		if rel, _ := v.l.relationIn(s); rel != nil {
 			return rel.Predicate
 		}
 		return ""
