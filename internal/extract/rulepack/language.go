@@ -144,15 +144,20 @@ func (l *language) find(ts []token, at int, f flags, accept func(*Rule) bool) (*
 // in any.
 func (l *language) reads(text string) bool {
 	mine, other, digits := 0, 0, 0
-	for _, r := range text {
-		switch {
-		case unicode.IsDigit(r):
-			digits++
-		case !unicode.IsLetter(r):
-		case unicode.Is(l.script, r):
-			mine++
-		default:
-			other++
+	for word := range strings.FieldsSeq(text) {
+		if addressLen(word) > 0 {
+			continue
+		}
+		for _, r := range word {
+			switch {
+			case unicode.IsDigit(r):
+				digits++
+			case !unicode.IsLetter(r):
+			case unicode.Is(l.script, r):
+				mine++
+			default:
+				other++
+			}
 		}
 	}
 	return mine >= other && mine+digits > 0

@@ -96,7 +96,7 @@ func (r *reading) clause(c, before *clause) {
 	}
 	// A leading adverbial: "For plotting I'd take…", "Last week I moved…".
 	for i := 1; i < len(ts) && i <= 6; i++ {
-		if lx.is(ts[i], isSpeaker|isOwn) {
+		if lx.is(ts[i], isSpeaker|isOwn|isOther) {
 			if lx.is(ts[0], isPreposition|isBinder) || lx.hedges.at(ts, 0) > 0 || lx.dated(ts[:i]) {
 				if lx.hedges.at(ts, 0) > 0 {
 					f |= flagHedged
