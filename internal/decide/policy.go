@@ -97,7 +97,7 @@ func waitsFor(c events.Candidate, rule memory.Rule) string {
 		return ""
 	case c.Hedged:
 		return "hedged"
-	case c.Sensitivity == events.SensitivitySensitive:
+	case c.Sensitivity == events.SensitivitySensitive && !told(c):
 		return "sensitive"
 	case c.SourceRole == events.RoleAssistant:
 		return "assistant"
@@ -106,6 +106,10 @@ func waitsFor(c events.Candidate, rule memory.Rule) string {
 	}
 	return ""
 }
+
+// told reports whether a user stated a fact outright. Somebody who mentions an
+// allergy, a diagnosis or a medicine wants it known.
+func told(c events.Candidate) bool { return c.Explicit && c.SourceRole == events.RoleUser }
 
 func (p Policy) marked(text string) bool {
 	if len(p.markers) == 0 || strings.TrimSpace(text) == "" {

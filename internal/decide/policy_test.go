@@ -23,7 +23,16 @@ func TestPolicy(t *testing.T) {
 	}{
 		{"explicit, stable, not sensitive", turn, func(*events.Candidate) {}, Verdict{}},
 		{"diet is personal, not sensitive", turn, func(c *events.Candidate) { c.Sensitivity = events.SensitivityPersonal }, Verdict{}},
-		{"sensitive", turn, func(c *events.Candidate) { c.Sensitivity = events.SensitivitySensitive }, held("sensitive")},
+		{"sensitive, stated by the user", turn, func(c *events.Candidate) { c.Sensitivity = events.SensitivitySensitive }, Verdict{}},
+		{"sensitive, implicit", turn, func(c *events.Candidate) {
+			c.Sensitivity, c.Explicit = events.SensitivitySensitive, false
+		}, held("sensitive")},
+		{"sensitive, hedged", turn, func(c *events.Candidate) {
+			c.Sensitivity, c.Hedged = events.SensitivitySensitive, true
+		}, held("hedged")},
+		{"sensitive, from an assistant", turn, func(c *events.Candidate) {
+			c.Sensitivity, c.SourceRole = events.SensitivitySensitive, events.RoleAssistant
+		}, held("sensitive")},
 		{"implicit", turn, func(c *events.Candidate) { c.Explicit = false }, held("implicit")},
 		{"hedged", turn, func(c *events.Candidate) { c.Hedged = true }, held("hedged")},
 		{"transient", turn, func(c *events.Candidate) { c.Transient = true }, dropped(events.ReasonTransient)},

@@ -58,7 +58,11 @@ func (r *reading) answer(s sentence, q *question) {
 		}
 		rest = ts
 	}
-	said := append(r.l.lead(q), rest...)
+	lead := r.l.lead(q)
+	if len(rest) > 0 && rest[0].low == lead[len(lead)-1].low {
+		rest = rest[1:] // "In Bruges." completes "i live in"
+	}
+	said := append(lead, rest...)
 	c := &clause{}
 	r.match(c, s.tokens, said, 0, 0)
 }

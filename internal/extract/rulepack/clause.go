@@ -60,7 +60,7 @@ func (lx *lexicon) sentences(ts []token) []sentence {
 		case quote == "" && closing(t.low) != "" && slices.ContainsFunc(ts[i+1:min(len(ts), i+1+longestQuote)], func(n token) bool { return n.low == closing(t.low) }):
 			quote = closing(t.low)
 			continue
-		case !t.word && quote == "" && isEnder(t.low) && !lx.abbreviated(ts, i):
+		case !t.word && quote == "" && isEnder(t.low):
 			flush(t.low == "?" || t.low == "？")
 			continue
 		}
@@ -149,7 +149,8 @@ func (lx *lexicon) boundary(ts []token, from, i int) (at int, ok bool) {
 	case t.low == "(" || t.low == ")" || (t.low == "—" || t.low == "–") && !lx.is(t, isBe) || t.low == ":" && i+1 < len(ts):
 		return i, true
 	case lx.opensQuestion(ts, i) && (joint || !lx.is(ts[i+1], isOwn|isSpeaker)):
-		return i, !lx.is(prev, isBinder) || joint
+		asks := lx.is(ts[from], isAsking) && i-from <= 3 // "how old are you"
+		return i, !asks && !lx.is(prev, isBinder) || joint
 	case lx.is(t, isUnreal):
 		return i, true
 	case joint:
@@ -157,7 +158,7 @@ func (lx *lexicon) boundary(ts []token, from, i int) (at int, ok bool) {
 		for j < len(ts)-1 && (lx.is(ts[j], isFiller|isHedge|isLead|isNegator) || lx.is(ts[j], isJoint)) {
 			j++
 		}
-		starts := lx.is(ts[j], isSpeaker|isOther|isVerb) || lx.is(ts[j], isOwn) && !lx.listed(ts, i, j) ||
+		starts := lx.is(ts[j], isSpeaker|isOther|isTheirs) || lx.is(ts[j], isVerb) && !ts[j].capital() || lx.is(ts[j], isOwn) && !lx.listed(ts, i, j) ||
 			lx.third[ts[j].low] != "" || ts[j].capital() && j+1 < len(ts) && lx.is(ts[j+1], isBe)
 		if lx.is(ts[j], isVerb|isSpeaker) && !prev.word && lx.leading(ts[from:i-1]) && lx.is(ts[from], isPreposition|isBinder) {
 			return 0, false // "from now on, use…", "when I'm sad, I…"

@@ -14,6 +14,7 @@ import (
 // hundred times a clause; this one reads what a clause says beside its pattern.
 type Calendar struct {
 	Months   map[string]int    `yaml:"months"`   // name: 1 to 12
+	Seasons  map[string]int    `yaml:"seasons"`  // name: month it begins in
 	Weekdays map[string]int    `yaml:"weekdays"` // name: 0 (Sunday) to 6
 	Units    map[string]string `yaml:"units"`    // name: d, w, m or y
 	Shifts   map[string]string `yaml:"shifts"`   // phrase: -1d, +1w, …
@@ -162,7 +163,7 @@ func (cal *Calendar) relative(word string, today time.Time, dir int) (n int, at 
 	if day, ok := cal.Weekdays[word]; ok {
 		return 2, nextWeekday(today, time.Weekday(day), or(dir, 1)), true
 	}
-	if month, ok := cal.Months[word]; ok {
+	if month := or(cal.Months[word], cal.Seasons[word]); month > 0 {
 		at = time.Date(today.Year(), time.Month(month), 1, 0, 0, 0, 0, today.Location())
 		if dir < 0 && !at.Before(today) {
 			at = at.AddDate(-1, 0, 0)

@@ -18,23 +18,54 @@ func (r *reading) draft(rule *Rule, m *match, who *person, full []token) {
 		Sensitivity: rule.Sensitivity, Transient: rule.Transient, Unsafe: rule.Unsafe,
 		Hedged: rule.Hedged || m.flags&flagHedged != 0, EventTime: r.said, RuleID: rule.ID,
 	}
-	if c.EvidenceQuote == "" {
+	if c.EvidenceQuote == "" || rule.Kind != events.FactProcedural && r.l.lx.addressed(m) {
 		return
+	}
+	if r.l.lx.private(m.ts) {
+		c.Sensitivity = events.SensitivitySensitive
+	}
+	if rel, _ := r.l.relationIn(source(m.get("r"))); rel != nil && rule.Predicate == "{r|relation}" {
+		c.Cardinality, c.Category = rel.Cardinality, rel.Category
+		if rel.Category == "pet" {
+			c.Category = "relationship"
+		}
 	}
 	if c.Hedged {
 		c.Confidence = min(c.Confidence, 0.5)
 	}
 	r.date(rule, m, &c, v)
 	if !rule.List {
-		r.emit(rule, m, c, v)
+		r.emit(rule, m, c, v, full)
 		return
 	}
 	for _, item := range r.l.items(m.get("o")) {
 		v.raw = item
 		if v.item = r.l.object(item); v.item != "" {
-			r.emit(rule, m, c, v)
+			r.emit(rule, m, c, v, full)
 		}
 	}
+}
+
+// addressed reports whether a capture speaks of the agent: "i like your answer".
+func (lx *lexicon) addressed(m *match) bool {
+	for _, s := range m.captured {
+		for _, t := range m.ts[s.from:s.to] {
+			if lx.is(t, isHearer) && !t.quoted {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// private reports whether a clause has a word that makes it sensitive.
+func (lx *lexicon) private(ts []token) bool {
+	for i, t := range ts {
+		if lx.sensitive.at(ts, i) > 0 || endsIn(lx.sensitive, t.low) {
+			return true
+		}
+	}
+	return false
 }
 
 // date resolves what date the clause names, and takes it out of the captures.
@@ -71,7 +102,7 @@ func (r *reading) date(rule *Rule, m *match, c *events.Candidate, v *view) {
 
 // emit renders one candidate. A negation makes it the end of what it would
 // say, another predicate's fact, or nothing, as the rule has it.
-func (r *reading) emit(rule *Rule, m *match, c events.Candidate, v *view) {
+func (r *reading) emit(rule *Rule, m *match, c events.Candidate, v *view, full []token) {
 	var ok bool
 	if v.obj, ok = v.render(rule.Object); !ok && rule.Polarity != "negative" {
 		return
@@ -81,11 +112,14 @@ func (r *reading) emit(rule *Rule, m *match, c events.Candidate, v *view) {
 		return
 	}
 	tpl := rule.Text
+	plain := events.Triple{Subject: c.Subject, Predicate: c.Predicate, Object: c.Object}
 	negated := m.flags&flagNegated != 0
 	ended := m.flags&(flagEnded|flagPast) != 0
 	switch {
 	case rule.Polarity == "negative" && (negated || ended):
 		return
+	case rule.Polarity == "negative" && rule.Lone != nil:
+		tpl = rule.Lone.apply(v, &c, plain)
 	case rule.Polarity == "negative":
 		c.Negated = true
 	case ended:
@@ -98,6 +132,8 @@ func (r *reading) emit(rule *Rule, m *match, c events.Candidate, v *view) {
 		}
 	case negated && (rule.Denied == nil || rule.Denied.Drop):
 		return
+	case negated && rule.Denied.Object != "":
+		tpl = rule.Denied.apply(v, &c, plain)
 	case negated:
 		tpl = rule.Denied.Text
 		if rule.Denied.Predicate != "" {
@@ -111,7 +147,7 @@ func (r *reading) emit(rule *Rule, m *match, c events.Candidate, v *view) {
 	}
 	c.Text = capitalize(c.Text)
 	for _, ret := range rule.Retracts {
-		if c.Negated {
+		if c.Negated || len(c.Retracts) > 0 {
 			break
 		}
 		object, ok := v.render(ret.Object)
@@ -120,7 +156,44 @@ func (r *reading) emit(rule *Rule, m *match, c events.Candidate, v *view) {
 		}
 	}
 	c.Entities = r.entities(rule, m, v)
+	if rule.Lone != nil {
+		r.lone[events.Triple{Subject: c.Subject, Predicate: c.Predicate, Object: c.Object}] = true
+	}
+	if who := v.who; c.Predicate == "name" && who != nil && who.name == "" && !c.Negated {
+		named := *who
+		named.name = c.Object // "his name is Otto", of the dog
+		r.known.meet(&named)
+		r.relation(full, &named)
+		return
+	}
 	r.add(c)
+	r.meet(c)
+}
+
+// meet remembers whom a fact introduces: "i have a dog", so that "he" is the dog.
+func (r *reading) meet(c events.Candidate) {
+	if c.Subject != subjectUser || !strings.HasPrefix(c.Predicate, "has_") || c.Negated {
+		return
+	}
+	rel, name, _ := strings.Cut(c.Object, " "+r.l.namingWord+" ")
+	if relation, word := r.l.relationIn(rel); relation != nil {
+		r.known.meet(&person{rel: word, relation: relation, name: name})
+	}
+}
+
+// apply makes a candidate the fact that d describes, which ends plain. It returns
+// the template of the text.
+func (d *Denial) apply(v *view, c *events.Candidate, plain events.Triple) string {
+	c.Predicate = or(d.Predicate, c.Predicate)
+	if object, ok := v.render(d.Object); ok {
+		c.Object = object
+	}
+	if d.Category != "" {
+		c.Category = d.Category
+	}
+	c.Cardinality = events.Many
+	c.Retracts = []events.Triple{plain}
+	return d.Text
 }
 
 // entities are those that the rule's captures name, the person it is about, and

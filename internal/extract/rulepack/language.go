@@ -20,7 +20,7 @@ type language struct {
 	relations  phrases
 	relationOf map[string]*Relation
 	naming     map[string]bool
-	yes        map[string]bool
+	yes, no    map[string]bool
 	answers    []answer
 
 	speakerWord, ownWord, namingWord string
@@ -47,7 +47,7 @@ func compileLanguage(p Pack) (*language, error) {
 	l := &language{
 		name: p.Language, version: p.Version, script: script, lx: p.Lexicon.compile(),
 		byHead: make(map[string][]int), relationOf: make(map[string]*Relation),
-		naming: toSet(p.Lexicon.Naming), yes: toSet(p.Lexicon.Yes),
+		naming: toSet(p.Lexicon.Naming), yes: toSet(p.Lexicon.Yes), no: toSet(p.Lexicon.No),
 		speakerWord: p.Lexicon.Speaker[0], ownWord: p.Lexicon.Own[0], namingWord: "named",
 	}
 	if len(p.Lexicon.Naming) > 0 {
@@ -140,19 +140,27 @@ func (l *language) find(ts []token, at int, f flags, accept func(*Rule) bool) (*
 	return nil, nil
 }
 
-// reads reports whether the text is in the language's script.
+// reads reports whether the text is in the language's script; a bare number is
+// in any.
 func (l *language) reads(text string) bool {
-	mine, other := 0, 0
-	for _, r := range text {
-		switch {
-		case !unicode.IsLetter(r):
-		case unicode.Is(l.script, r):
-			mine++
-		default:
-			other++
+	mine, other, digits := 0, 0, 0
+	for word := range strings.FieldsSeq(text) {
+		if addressLen(word) > 0 {
+			continue
+		}
+		for _, r := range word {
+			switch {
+			case unicode.IsDigit(r):
+				digits++
+			case !unicode.IsLetter(r):
+			case unicode.Is(l.script, r):
+				mine++
+			default:
+				other++
+			}
 		}
 	}
-	return mine > 0 && mine >= other
+	return mine >= other && mine+digits > 0
 }
 
 func toSet(list []string) map[string]bool {

@@ -15,6 +15,25 @@ type Lexicon struct {
 	Contractions map[string]string `yaml:"contractions"`
 	// Rewrite maps a word to the one that patterns know: "we": "i".
 	Rewrite map[string]string `yaml:"rewrite"`
+	// Rephrase does so for phrases of several words: "have got": "have".
+	Rephrase map[string]string `yaml:"rephrase"`
+	// Shared verbs govern more than one thing: "i am 6 and allergic".
+	Shared []string `yaml:"shared"`
+	// Hearer maps words to the agent to the speaker's own: "you": "i".
+	Hearer map[string]string `yaml:"hearer"`
+	// It are pronouns that stand for the last thing spoken of.
+	It []string `yaml:"it"`
+	// Theirs are the possessives of somebody else: "his".
+	Theirs []string `yaml:"theirs"`
+	// Tasks open a request whose material follows a colon: "translate: …".
+	Tasks []string `yaml:"tasks"`
+	// Corrects open a correction ("i meant"); NotThis stands before what it
+	// replaces.
+	Corrects []string `yaml:"corrects"`
+	NotThis  []string `yaml:"not_this"`
+	// Sensitive words mark whatever a clause with one says; "*" stands for the
+	// beginning of a word.
+	Sensitive []string `yaml:"sensitive"`
 	// Speaker are the subject pronouns of the speaker, Own the possessive ones.
 	Speaker []string `yaml:"speaker"`
 	Own     []string `yaml:"own"`
@@ -80,9 +99,11 @@ type Lexicon struct {
 	OtherOwn   string `yaml:"other_own"`
 	// NoLonger stands before the text of what has ended.
 	NoLonger string `yaml:"no_longer"`
-	// Naming words stand between a relation and a name; Yes affirms a question.
+	// Naming words stand between a relation and a name; Yes affirms a question,
+	// No denies it.
 	Naming []string `yaml:"naming"`
 	Yes    []string `yaml:"yes"`
+	No     []string `yaml:"no"`
 	// And joins the items of a list.
 	And []string `yaml:"and"`
 	// NameEndings say what the last word of a name makes of it; NameFollowers
@@ -150,6 +171,10 @@ const (
 	isNotName
 	isAbbreviation
 	isAnd
+	isTheirs
+	isHearer
+	isShared
+	isIt
 )
 
 // lexicon is a compiled [Lexicon].
@@ -159,6 +184,13 @@ type lexicon struct {
 	rewrite      map[string]string
 	third        map[string]string
 	echo         map[string]string
+	rephrase     map[string]string
+	hearer       map[string]string
+	rephrased    phrases
+	tasks        phrases
+	corrects     phrases
+	notThis      phrases
+	sensitive    phrases
 	leads        phrases
 	hedgeLeads   phrases
 	unrealLeads  phrases
@@ -181,7 +213,7 @@ func (l Lexicon) compile() *lexicon {
 	lx := &lexicon{
 		words:        make(map[string]class),
 		contractions: make(map[string][]string, len(l.Contractions)),
-		rewrite:      l.Rewrite, third: l.Third, echo: l.Echo,
+		rewrite:      l.Rewrite, third: l.Third, echo: l.Echo, rephrase: l.Rephrase, hearer: l.Hearer,
 		subject: l.Subject, possessive: l.Possessive, otherOwn: l.OtherOwn, calendar: l.Calendar, endings: make(map[string]events.EntityType), followers: l.NameFollowers, noLonger: l.NoLonger,
 		shifts: newPhrases(slices.Collect(maps.Keys(l.Calendar.Shifts))),
 	}
@@ -203,7 +235,8 @@ func (l Lexicon) compile() *lexicon {
 		{isAsking, l.Asking}, {isAuxiliary, l.Auxiliaries}, {isAsked, l.Asked}, {isJoint, l.Joints},
 		{isBinder, l.Binders}, {isStop, l.Stops}, {isPreposition, l.Prepositions}, {isEmpty, l.Empty},
 		{isArticle, l.Articles}, {isTail, l.Tails}, {isNotName, l.NotNames},
-		{isAbbreviation, l.Abbreviations}, {isAnd, l.And},
+		{isAbbreviation, l.Abbreviations}, {isAnd, l.And}, {isTheirs, l.Theirs},
+		{isShared, l.Shared}, {isIt, l.It}, {isHearer, slices.Collect(maps.Keys(l.Hearer))},
 	} {
 		for _, w := range c.words {
 			lx.words[w] |= c.bit
@@ -212,6 +245,8 @@ func (l Lexicon) compile() *lexicon {
 	lx.leads, lx.hedgeLeads, lx.unrealLeads = newPhrases(l.Leads), newPhrases(l.HedgeLeads), newPhrases(l.UnrealLeads)
 	lx.hedges, lx.past, lx.ended, lx.tails = newPhrases(l.Hedges), newPhrases(l.Past), newPhrases(l.Ended), newPhrases(l.Tails)
 	lx.compared = newPhrases(l.Compared)
+	lx.rephrased, lx.tasks = newPhrases(slices.Collect(maps.Keys(l.Rephrase))), newPhrases(l.Tasks)
+	lx.corrects, lx.notThis, lx.sensitive = newPhrases(l.Corrects), newPhrases(l.NotThis), newPhrases(l.Sensitive)
 	lx.fillers, lx.negators = newPhrases(l.Fillers), newPhrases(l.Negators)
 	return lx
 }

@@ -1,6 +1,9 @@
 package rulepack
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // flags is what was skipped on the way of a match.
 type flags uint8
@@ -45,6 +48,8 @@ type machine struct {
 	steps    int
 	end      int
 	flags    flags
+	// dated is where the first date begins plus one; 0 before anybody asked.
+	dated int
 }
 
 // maxSteps bounds backtracking: text decides how long a match takes, and text
@@ -147,7 +152,7 @@ func (m *machine) stops(at int, typ captureType) bool {
 	t := m.ts[at]
 	lx := m.lx
 	switch {
-	case lx.tails.at(m.ts, at) > 0 || lx.ended.at(m.ts, at) > 0 || lx.is(t, isStop):
+	case lx.tails.at(m.ts, at) > 0 || lx.ended.at(m.ts, at) > 0 || lx.is(t, isStop), typ != capRest && m.date() == at:
 		return true
 	case m.list && (t.low == "," || lx.is(t, isAnd)):
 		return false
@@ -159,6 +164,17 @@ func (m *machine) stops(at int, typ captureType) bool {
 		return typ != capRest && typ != capVerb
 	}
 	return lx.is(t, isJoint) && (typ != capRest && typ != capVerb || !lx.is(t, isAnd))
+}
+
+// date is where the first date begins, or the end.
+func (m *machine) date() int {
+	if m.dated == 0 {
+		m.dated = len(m.ts) + 1
+		if w, ok := m.lx.when(m.ts, time.Unix(0, 0).UTC(), "past"); ok {
+			m.dated = w.span.from + 1
+		}
+	}
+	return m.dated - 1
 }
 
 // tail looks for "any more" behind a match.
@@ -199,8 +215,14 @@ func (m *machine) capture(in *instruction, pc, at int, f flags) bool {
 		return at < len(m.ts) && m.ts[at].word && !m.lx.is(m.ts[at], isEmpty) && try(at+1)
 	case capNumber:
 		return at < len(m.ts) && m.lx.isNumber(m.ts[at].low) && try(at+1)
+	case capDigits:
+		to := at
+		for to < len(m.ts) && (digit(m.ts[to].low) || strings.Contains("()+-", m.ts[to].low[:1])) {
+			to++
+		}
+		return to > at && try(to)
 	case capAll:
-		return at < len(m.ts) && !m.lx.is(m.ts[at], isSpeaker|isOther|isNegator|isJoint|isEmpty) && m.filled(at, len(m.ts)) && try(len(m.ts))
+		return at < len(m.ts) && m.ts[at].word && !m.lx.is(m.ts[at], isSpeaker|isOther|isNegator|isJoint|isEmpty) && m.filled(at, len(m.ts)) && try(len(m.ts))
 	case capName, capAnyName:
 		for to := at + m.nameLen(at, in.typ == capAnyName); to > at; to-- {
 			if try(to) {
@@ -212,12 +234,15 @@ func (m *machine) capture(in *instruction, pc, at int, f flags) bool {
 	if in.typ == capGerund && (at == len(m.ts) || len(m.ts[at].low) < 6 || !strings.HasSuffix(m.ts[at].low, "ing")) {
 		return false
 	}
+	if in.typ == capNoun && m.date() == at {
+		return false
+	}
 	const most = 14
 	for to := at + 1; to <= len(m.ts) && to <= at+most; to++ {
 		if !m.takes(in.typ, at, to-1) {
 			return false
 		}
-		if m.filled(at, to) && (in.typ != capEnds || endsIn(in.set, m.ts[to-1].low)) && try(to) {
+		if m.filled(at, to) && (in.typ != capEnds || in.set.endOf(m.ts[at:to])) && try(to) {
 			return true
 		}
 	}
@@ -235,12 +260,29 @@ func (m *machine) takes(typ captureType, from, i int) bool {
 		return t.low == "," || t.low == "'" || t.low == "$" || t.low == "%" || t.low == "&"
 	case lx.is(t, isStop):
 		return false
+	case typ == capEnds && i > from && m.ts[i-1].word && !lx.is(m.ts[i-1], isAnd) && lx.is(t, isArticle) && t.low != "'s":
+		return false
 	case lx.is(t, isNegator) && i == from, lx.is(t, isSpeaker|isOther) && i == from:
 		return false
 	case (typ == capNoun || typ == capEnds || typ == capGerund) && lx.is(t, isPreposition):
 		return false
 	}
 	return true
+}
+
+// endOf reports whether tokens end in a phrase of the set, or in a word with a
+// suffix of it.
+func (p phrases) endOf(ts []token) bool {
+	if endsIn(p, ts[len(ts)-1].low) {
+		return true
+	}
+	const longest = 5
+	for i := max(0, len(ts)-longest); i < len(ts)-1; i++ {
+		if p.at(ts, i) == len(ts)-i {
+			return true
+		}
+	}
+	return false
 }
 
 // endsIn reports whether a word is in the set, or has a suffix that is.
@@ -271,7 +313,7 @@ func (m *machine) nameLen(at int, anyCase bool) int {
 	n := 0
 	for i := at; i < len(m.ts) && n < 4; i++ {
 		t := m.ts[i]
-		if !t.word || m.lx.is(t, isNotName) && !(n > 0 && t.capital()) {
+		if !t.word || digit(t.low) || m.lx.is(t, isNotName) && !(n > 0 && t.capital()) {
 			break
 		}
 		if !t.capital() {
@@ -286,9 +328,13 @@ func (m *machine) nameLen(at int, anyCase bool) int {
 }
 
 func (lx *lexicon) isNumber(s string) bool {
-	if s != "" && s[0] >= '0' && s[0] <= '9' {
+	if digit(s) {
 		return true
 	}
-	_, ok := lx.calendar.Numbers[s]
+	tens, ones, compound := strings.Cut(s, "-")
+	_, ok := lx.calendar.Numbers[tens]
+	if compound && ok {
+		_, ok = lx.calendar.Numbers[ones]
+	}
 	return ok
 }

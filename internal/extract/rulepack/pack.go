@@ -61,6 +61,9 @@ type Rule struct {
 	Object     string   `yaml:"object"` // template; default {o}
 	Text       string   `yaml:"text"`   // template of the third-person sentence
 	Denied     *Denial  `yaml:"denied"`
+	// Lone is what a rule of negative polarity says where nothing in the episode
+	// takes the place of what ended; the triple is retracted.
+	Lone *Denial `yaml:"lone"`
 	// Ended is the template of "no longer"; default the text behind the
 	// lexicon's no_longer.
 	Ended string `yaml:"ended"`
@@ -88,9 +91,12 @@ type Rule struct {
 }
 
 // Denial is what a negated clause means: another rule's fact, nothing at all
-// (Drop), or the same triple negated with another Text.
+// (Drop), or the same triple negated with another Text. With an Object it is a
+// fact ("no pets") that retracts the triple.
 type Denial struct {
 	Predicate string `yaml:"predicate"`
+	Object    string `yaml:"object"`
+	Category  string `yaml:"category"`
 	Text      string `yaml:"text"`
 	Drop      bool   `yaml:"drop"`
 }

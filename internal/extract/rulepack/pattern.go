@@ -14,7 +14,7 @@ import (
 //	{o}           captures words up to where the rest matches: a noun phrase
 //	{o:type}      np, rest (also prepositional), verb (a phrase of verb), name,
 //	              anyname (also lower case), all (to the
-//	              end of the clause), num, word, ing (a noun phrase
+//	              end of the clause), num, digits, word, ing (a noun phrase
 //	              that begins with such a word), @set, or *set (a
 //	              noun phrase that ends in a phrase of the set; "*ist" is a suffix)
 //	...           at the end: anything may follow its last word (else what ends in
@@ -46,6 +46,7 @@ const (
 	capName
 	capAnyName
 	capNumber
+	capDigits // a run of numbers, as in a telephone number
 	capWord
 	capSet
 	capGerund // a noun phrase that begins with a verb's -ing
@@ -218,6 +219,8 @@ func (c *compiler) capture(word string) error {
 		in.typ = capAnyName
 	case "num":
 		in.typ = capNumber
+	case "digits":
+		in.typ = capDigits
 	case "word":
 		in.typ = capWord
 	case "all":

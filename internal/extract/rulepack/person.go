@@ -108,6 +108,16 @@ func (l *language) named(ts []token, i, j, w int) (*person, int) {
 	return who, end - i
 }
 
+// relationIn finds the relation that a phrase ends in, and its word.
+func (l *language) relationIn(phrase string) (*Relation, string) {
+	for word := strings.ToLower(phrase); word != ""; _, word, _ = strings.Cut(word, " ") {
+		if rel := l.relationOf[word]; rel != nil {
+			return rel, word
+		}
+	}
+	return nil, ""
+}
+
 // resolve turns a clause about somebody into one that reads as if the speaker
 // said it of themselves: "my brother Tom hates cilantro" becomes "i hate
 // cilantro", about Tom. ok is false where the clause is about nobody known.
@@ -129,6 +139,8 @@ func (l *language) resolve(ts []token, known *people) (who *person, rest []token
 			return nil, nil, false
 		}
 		who, n = known.recent, 1
+	case lx.is(ts[0], isTheirs) && known.recent != nil:
+		return known.recent, append(virtual(l.ownWord), ts[1:]...), true
 	case ts[0].capital() && known.byName[ts[0].low] != nil:
 		who, n = known.byName[ts[0].low], 1
 	default:

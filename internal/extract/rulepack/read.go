@@ -1,9 +1,11 @@
 package rulepack
 
 import (
+	"slices"
 	"strings"
 	"time"
 
+	"palimpsest/internal/memory"
 	"palimpsest/pkg/events"
 )
 
@@ -14,18 +16,29 @@ type reading struct {
 	at     time.Time // with the offset that relative dates count from
 	said   time.Time
 	known  *people
+	before []memory.Episode
+	asked  *question
+	last   heard // what the last match was
 	drafts []events.Candidate
 	seen   map[events.Triple]int
+	lone   map[events.Triple]bool // drafts of [Rule.Lone]
 }
 
 // read appends what the clauses of a text say.
 func (r *reading) read(previous *question) {
 	lx := r.l.lx
 	sentences := lx.sentences(lx.tokenize(r.text))
+	r.asked = previous
 	if previous != nil && len(sentences) > 0 {
 		r.answer(sentences[0], previous)
 	}
 	for _, s := range sentences {
+		if lx.sets(s.tokens) {
+			break // what follows is material for the agent to work on
+		}
+		if r.denied(s) {
+			continue
+		}
 		var before *clause
 		cs := lx.split(s)
 		for i := range cs {
@@ -48,11 +61,16 @@ func (r *reading) clause(c, before *clause) {
 			f |= g // "hey, it's…"
 		}
 	}
-	if len(ts) == 0 || c.question || c.reported {
+	if len(ts) == 0 || c.question || c.reported || r.corrects(ts, full) {
 		return
 	}
+	ts = r.antecedent(ts)
+	verb := 0
+	for verb < len(ts)-1 && before != nil && lx.is(ts[verb], isFiller) {
+		verb++
+	}
 	if before == nil && lx.is(ts[0], isDropped) ||
-		before != nil && !before.question && !before.reported && lx.is(ts[0], isVerb) && r.l.carries(before) {
+		before != nil && !before.question && !before.reported && lx.is(ts[verb], isVerb) && r.l.carries(before) {
 		ts = append(virtual(r.l.speakerWord), ts...)
 		if before != nil {
 			c.about = before.about
@@ -78,7 +96,7 @@ func (r *reading) clause(c, before *clause) {
 	}
 	// A leading adverbial: "For plotting I'd take…", "Last week I moved…".
 	for i := 1; i < len(ts) && i <= 6; i++ {
-		if lx.is(ts[i], isSpeaker|isOwn) {
+		if lx.is(ts[i], isSpeaker|isOwn|isOther) {
 			if lx.is(ts[0], isPreposition|isBinder) || lx.hedges.at(ts, 0) > 0 || lx.dated(ts[:i]) {
 				if lx.hedges.at(ts, 0) > 0 {
 					f |= flagHedged
@@ -88,6 +106,33 @@ func (r *reading) clause(c, before *clause) {
 			return
 		}
 	}
+}
+
+// antecedent puts what was spoken of last for "it" at the end of a clause: "i
+// used to love running, but now i hate it".
+func (r *reading) antecedent(ts []token) []token {
+	lx := r.l.lx
+	end := len(ts)
+	for end > 0 && (!ts[end-1].word || lx.is(ts[end-1], isTail)) {
+		end--
+	}
+	if end < 3 || !lx.is(ts[end-1], isIt) || !lx.is(ts[0], isSpeaker) && !lx.is(ts[end-3], isSpeaker) {
+		return ts
+	}
+	var said []token
+	if m := r.last.m; m != nil {
+		said = m.get("o")
+	} else if r.asked != nil {
+		said = r.asked.m.get("o")
+	}
+	if len(said) == 0 {
+		return ts
+	}
+	out := slices.Clone(ts[:end-1])
+	for _, t := range said {
+		out = append(out, token{low: t.low, text: t.text, word: t.word})
+	}
+	return append(out, ts[end:]...)
 }
 
 // virtualMark keeps the subject that was supplied visible to the next clause.
@@ -151,7 +196,9 @@ func (r *reading) match(c *clause, full, ts []token, at int, f flags) bool {
 			if c.hedged {
 				m.flags |= flagHedged
 			}
+			r.last = heard{m: m, about: c.about, drafts: len(r.drafts)}
 			r.draft(rule, m, c.about, full)
+			r.more(c, full, m, at)
 			return true
 		}
 		m := machine{lx: r.l.lx, ts: ts}
@@ -164,6 +211,42 @@ func (r *reading) match(c *clause, full, ts []token, at int, f flags) bool {
 	}
 	return false
 }
+
+// more reads what else the same verb governs: "i am 6 and allergic to peanuts",
+// "i am Katarzyna, 34, from Gdynia".
+func (r *reading) more(c *clause, full []token, m *match, at int) {
+	lx := r.l.lx
+	if at+1 >= len(m.ts) || !lx.is(m.ts[at], isSpeaker) || !lx.is(m.ts[at+1], isShared) || m.flags&flagNegated != 0 {
+		return
+	}
+	const far = 6
+	from := 0
+	for i := m.end - 1; i < len(m.ts) && i < m.end+far && from == 0; i++ {
+		switch {
+		case m.ts[i].low == "," || lx.is(m.ts[i], isAnd):
+			from = i + 1
+		case (i == m.end-1 || i == m.end) && i > at+2 && lx.is(m.ts[i], isPreposition):
+			from = i
+		}
+	}
+	for from > 0 && from < len(m.ts) && lx.is(m.ts[from], isAnd|isFiller) {
+		from++
+	}
+	if from == 0 || from >= len(m.ts) || lx.is(m.ts[from], isSpeaker|isOwn|isOther) {
+		return
+	}
+	said := append(virtual(m.ts[at].low, m.ts[at+1].low), m.ts[from:]...)
+	rule, next := r.l.find(said, 0, 0, func(rule *Rule) bool {
+		return rule.Predicate != "name" && rule.Confidence > looseConfidence && (!c.unreal || rule.Unreal) && (c.about == nil || !rule.Self)
+	})
+	if next != nil {
+		r.draft(rule, next, c.about, full)
+		r.more(c, full, next, 0)
+	}
+}
+
+// looseConfidence is that of rules which take anything for their object.
+const looseConfidence = 0.75
 
 // matchKin tries the rules that read "my sister's name is…" whole.
 func (r *reading) matchKin(c *clause, full, ts []token, f flags) bool {
@@ -247,13 +330,18 @@ func (r *reading) fold() {
 	gone := make(map[int]bool)
 	for i := range r.drafts {
 		d := &r.drafts[i]
-		if !d.Negated || d.Cardinality != events.One {
+		ends := events.Triple{Subject: d.Subject, Predicate: d.Predicate, Object: d.Object}
+		lone := r.lone[ends]
+		switch {
+		case lone:
+			ends = d.Retracts[0]
+		case !d.Negated || d.Cardinality != events.One:
 			continue
 		}
 		for j := range r.drafts {
 			n := &r.drafts[j]
-			if !n.Negated && n.Subject == d.Subject && n.Predicate == d.Predicate {
-				n.Retracts = append(n.Retracts, events.Triple{Subject: d.Subject, Predicate: d.Predicate, Object: d.Object})
+			if !n.Negated && n.Cardinality == events.One && n.Subject == ends.Subject && n.Predicate == ends.Predicate {
+				n.Retracts = append(n.Retracts, ends)
 				gone[i] = true
 				break
 			}

@@ -97,6 +97,11 @@ func (v *view) value(name string) string {
 		return withArticle(s)
 	case "key":
 		return strings.Join(strings.Fields(strings.ToLower(s)), "_")
+	case "relation":
+		if rel, _ := v.l.relationIn(s); rel != nil {
+			return rel.Predicate
+		}
+		return ""
 	case "low":
 		return strings.ToLower(s)
 	}

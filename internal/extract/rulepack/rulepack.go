@@ -134,7 +134,7 @@ func (x *Extractor) read(e memory.Episode, before []memory.Episode) []events.Can
 		}
 		r := &reading{
 			l: l, text: content, said: e.Timestamp, at: locate(e.Timestamp, e.Metadata),
-			known: l.introduced(before), seen: make(map[events.Triple]int),
+			known: l.introduced(before), before: before, seen: make(map[events.Triple]int), lone: make(map[events.Triple]bool),
 		}
 		var q *question
 		if n := len(before); n > 0 && before[n-1].Role != events.RoleUser {
@@ -165,7 +165,7 @@ func (l *language) introduced(before []memory.Episode) *people {
 
 // blank replaces what nobody said, injected memory and code, by line breaks.
 func blank(content string) string {
-	content = memory.BlankContext(content)
+	content = blankCode(memory.BlankContext(content))
 	const fence = "```"
 	if !strings.Contains(content, fence) {
 		return content

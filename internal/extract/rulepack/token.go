@@ -63,7 +63,26 @@ func (lx *lexicon) tokenize(text string) []token {
 			out = append(out, token{low: w, text: w, start: start, end: at})
 		}
 	}
-	return glue(text, out)
+	return lx.phrased(lx.glue(text, out))
+}
+
+// phrased writes phrases as the ones that patterns know.
+func (lx *lexicon) phrased(ts []token) []token {
+	out := ts[:0]
+	for i := 0; i < len(ts); i++ {
+		t := ts[i]
+		if n := lx.rephrased.at(ts, i); n > 0 {
+			words := make([]string, n)
+			for j := range n {
+				words[j] = ts[i+j].low
+			}
+			t.low, t.end = lx.rephrase[strings.Join(words, " ")], ts[i+n-1].end
+			t.text = t.low
+			i += n - 1
+		}
+		out = append(out, t)
+	}
+	return out
 }
 
 // appendWord writes "I'm" as "i am" and "Anna's" as "anna 's"; all parts stand
@@ -88,33 +107,50 @@ func (lx *lexicon) appendWord(out []token, w string, start int) []token {
 	return append(out, token{low: low, text: w, start: start, end: start + len(w), word: true})
 }
 
-// glue joins adjacent tokens of one written word.
-func glue(text string, in []token) []token {
+// glue joins adjacent tokens of one written word: "well-known", "C++", "5:30",
+// "@handle", "Dr.".
+func (lx *lexicon) glue(text string, in []token) []token {
 	out := in[:0]
 	for i := 0; i < len(in); i++ {
 		t := in[i]
-		for i+1 < len(in) && t.word && t.end == in[i+1].start {
-			next := in[i+1]
-			hyphen := (next.text == "-" || next.text == "/" || next.text == "&") && i+2 < len(in) && in[i+2].word && in[i+2].start == next.end
-			switch {
-			case hyphen:
-				i += 2
-			case (next.text == "+" || next.text == "#") && len(t.text) <= 3:
-				i++
-			default:
-				next.start = -1
-			}
-			if next.start < 0 {
+		for {
+			n := lx.glued(in, t, i)
+			if n == 0 {
 				break
 			}
-			t.end = in[i].end
+			i += n
+			t.end, t.word = in[i].end, true
 			t.text = text[t.start:t.end]
-			t.low = strings.ToLower(t.text)
+			t.low = strings.TrimSuffix(strings.ToLower(t.text), ".")
 		}
 		out = append(out, t)
 	}
 	return out
 }
+
+// glued is how many tokens behind in[i], which t ends with, belong to t.
+func (lx *lexicon) glued(in []token, t token, i int) int {
+	if i+1 >= len(in) || t.end != in[i+1].start {
+		return 0
+	}
+	next := in[i+1]
+	more := i+2 < len(in) && in[i+2].word && in[i+2].start == next.end
+	switch {
+	case !t.word:
+		if (t.text == "@" || t.text == "+" && digit(next.text)) && next.word {
+			return 1
+		}
+	case (next.text == "-" || next.text == "/" || next.text == "&") && more,
+		next.text == ":" && more && digit(t.text) && digit(in[i+2].text):
+		return 2
+	case (next.text == "+" || next.text == "#") && len(t.text) <= 3,
+		next.text == "." && lx.abbreviated(in, i+1):
+		return 1
+	}
+	return 0
+}
+
+func digit(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }
 
 // addressLen is the length of an e-mail address or URL at the start of s, or 0.
 func addressLen(s string) int {

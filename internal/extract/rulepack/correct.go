@@ -1,0 +1,170 @@
+package rulepack
+
+import (
+	"maps"
+	"slices"
+
+	"palimpsest/internal/memory"
+	"palimpsest/pkg/events"
+)
+
+// heard is a match and where its drafts begin.
+type heard struct {
+	m      *match
+	about  *person
+	drafts int
+}
+
+// sets reports whether a sentence sets a task whose material follows a colon:
+// "translate this: i live in Rome".
+func (lx *lexicon) sets(ts []token) bool {
+	ts = lx.strip(ts)
+	return len(ts) > 0 && lx.tasks.at(ts, 0) > 0 && slices.ContainsFunc(ts, func(t token) bool { return t.low == ":" })
+}
+
+// denied reads "No, Leipzig." after "You live in Berlin?".
+func (r *reading) denied(s sentence) bool {
+	const longest = 8
+	ts := s.tokens
+	if s.asks || len(ts) < 2 || len(ts) > longest || !r.l.no[ts[0].low] {
+		return false
+	}
+	ts, _ = r.l.enter(ts)
+	for len(ts) > 0 && r.l.lx.is(ts[0], isPreposition) {
+		ts = ts[1:]
+	}
+	value, old := r.l.lx.contrast(ts)
+	if len(value) == 0 || slices.ContainsFunc(value, func(t token) bool {
+		return r.l.lx.is(t, isSpeaker|isOwn|isOther|isVerb|isBe|isEmpty|isHearer|isAuxiliary|isNegator)
+	}) {
+		return false
+	}
+	return r.revise(value, old, s.tokens)
+}
+
+// corrects reads "i meant Malaga[, not Madrid]".
+func (r *reading) corrects(ts, full []token) bool {
+	lx := r.l.lx
+	for len(ts) > 1 && lx.is(ts[0], isFiller) {
+		ts = ts[1:]
+	}
+	n := lx.corrects.at(ts, 0)
+	if n == 0 || n == len(ts) {
+		return false
+	}
+	value, old := lx.contrast(ts[n:])
+	if len(value) == 0 || len(old) == 0 && lx.is(ts[0], isOther) || lx.is(value[0], isArticle) && value[0].low == "to" {
+		return false
+	}
+	if last := r.last; last.m != nil && last.drafts < len(r.drafts) {
+		if said := substituted(last.m, value, old); said != nil {
+			maps.DeleteFunc(r.seen, func(_ events.Triple, i int) bool { return i >= last.drafts })
+			r.drafts = r.drafts[:last.drafts]
+			return r.match(&clause{about: last.about}, full, said, 0, 0)
+		}
+	}
+	return r.revise(value, old, full)
+}
+
+// contrast splits "Malaga, not Madrid".
+func (lx *lexicon) contrast(ts []token) (value, old []token) {
+	for i := range ts {
+		if n := lx.notThis.at(ts, i); n > 0 {
+			old = ts[i+n:]
+			ts = ts[:i]
+			break
+		}
+	}
+	for len(ts) > 0 && !ts[len(ts)-1].word {
+		ts = ts[:len(ts)-1]
+	}
+	return ts, old
+}
+
+// revise says again, with another value, what the newest turn before said that
+// has the old one; without an old one, what it said last.
+func (r *reading) revise(value, old, full []token) bool {
+	for i := len(r.before) - 1; i >= 0; i-- {
+		e := r.before[i]
+		if e.Mode == events.ModeIncognito {
+			continue
+		}
+		cs := r.l.lx.clauses(r.l.lx.sentences(r.l.lx.tokenize(blank(e.Content))))
+		for j := len(cs) - 1; j >= 0; j-- {
+			if r.again(e, cs[j], value, old, full) {
+				return true
+			}
+		}
+		if len(old) == 0 {
+			return false // a bare value corrects the turn before alone
+		}
+	}
+	return false
+}
+
+func (r *reading) again(e memory.Episode, c clause, value, old, full []token) bool {
+	if c.unreal || c.reported || c.question && e.Role == events.RoleUser {
+		return false
+	}
+	ts, _ := r.l.enter(c.tokens)
+	said := make([]token, 0, len(ts))
+	for _, t := range ts {
+		if to := r.l.lx.hearer[t.low]; to != "" && e.Role != events.RoleUser {
+			t.low, t.text = to, to
+		}
+		said = append(said, token{low: t.low, text: t.text, word: t.word})
+	}
+	for len(said) > 0 && !r.l.lx.is(said[0], isSpeaker|isOwn) {
+		said = said[1:] // "great, so", "are" of a question
+	}
+	if len(said) == 0 {
+		return false
+	}
+	if e.Role != events.RoleUser && len(said) > 1 {
+		said = append(said[:1:1], r.l.firstPerson(said[1:])...)
+	}
+	accept := func(rule *Rule) bool { return !rule.Silent }
+	rule, m := r.l.find(said, 0, 0, accept)
+	if m == nil {
+		return false
+	}
+	if said = substituted(m, value, old); said == nil {
+		return false
+	}
+	from := len(r.drafts)
+	if rule, m = r.l.find(said, 0, 0, accept); m == nil {
+		return false
+	}
+	r.draft(rule, m, nil, full)
+	for i := from; i < len(r.drafts); i++ {
+		if d := &r.drafts[i]; d.Cardinality == events.Many && len(old) > 0 {
+			d.Retracts = append(d.Retracts, events.Triple{Subject: d.Subject, Predicate: d.Predicate, Object: source(old)})
+		}
+	}
+	return len(r.drafts) > from
+}
+
+// substituted is what a match read with a value in the place of the old one, or
+// of its last capture; nil where the old one is not there.
+func substituted(m *match, value, old []token) []token {
+	at := span{from: -1}
+	for i := range m.ts {
+		if len(old) > 0 && i+len(old) <= len(m.ts) && slices.EqualFunc(m.ts[i:i+len(old)], old, func(a, b token) bool { return a.low == b.low }) {
+			at = span{i, i + len(old)}
+			break
+		}
+	}
+	if len(old) == 0 {
+		for _, s := range m.captured {
+			if s.to > s.from && s.from > at.from {
+				at = s
+			}
+		}
+	}
+	if at.from < 0 {
+		return nil
+	}
+	out := slices.Clone(m.ts[:at.from])
+	out = append(out, value...)
+	return append(out, m.ts[at.to:]...)
+}
