@@ -15,6 +15,12 @@ func Main(ctx context.Context, args []string) int {
 
 func commands() []app.Command {
 	return []app.Command{
+		{Name: "search", Help: "Find facts and episodes.", Run: &searchCommand{}},
+		{Name: "facts", Help: "List what is known.", Run: &factsCommand{}},
+		{Name: "history", Help: "Show all changes of a fact.", Run: &historyCommand{}},
+		{Name: "explain", Help: "Show why a fact is known.", Run: &explainCommand{}},
+		{Name: "holds", Help: "List and release what waits before it changes what is known.", Run: &holdsCommand{}},
+		{Name: "export", Help: "Export what is known in canonical form.", Run: &exportCommand{}},
 		{Name: "verify", Help: "Compare memory store, streams and audit log with each other, also while Palimpsest runs.", Run: &verifyCommand{}},
 	}
 }

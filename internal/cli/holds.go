@@ -1,10 +1,12 @@
-package app
+package cli
 
 import (
 	"fmt"
 	"io"
 	"time"
 
+	"palimpsest/internal/app"
+	"palimpsest/internal/terminal"
 	"palimpsest/pkg/api"
 )
 
@@ -14,35 +16,35 @@ type holdsCommand struct {
 }
 
 type holdListCommand struct {
-	whose
+	app.Whose
 	Limit  int    `help:"At most this many." default:"100"`
 	Cursor string `help:"Continue where the page before ended."`
 }
 
 // Run implements the command.
-func (c *holdListCommand) Run(inv *invocation) error {
-	cl, err := inv.client()
+func (c *holdListCommand) Run(inv *app.Invocation) error {
+	cl, err := inv.Client()
 	if err != nil {
 		return err
 	}
-	sel, err := c.selector(inv.line.Project)
+	sel, err := c.Selector(inv.Project())
 	if err != nil {
 		return err
 	}
-	page, err := cl.Holds(inv.ctx, sel, c.Limit, c.Cursor)
+	page, err := cl.Holds(inv.Context(), sel, c.Limit, c.Cursor)
 	if err != nil {
 		return err
 	}
-	return inv.print(page, func(w io.Writer) {
-		t := table(w, "ID", "WHY", "FACT", "TEXT", "COUNT", "SINCE", "DUE")
+	return inv.Print(page, func(w io.Writer) {
+		t := terminal.NewTable(w, "ID", "WHY", "FACT", "TEXT", "COUNT", "SINCE", "DUE")
 		for _, h := range page.Holds {
 			due := "never"
 			if h.Due != nil {
 				due = h.Due.Format(time.RFC3339)
 			}
-			row(t, h.ID, h.Why, h.FactID, oneLine(h.Text), h.Count, h.Since.Format(time.RFC3339), due)
+			t.Row(h.ID, h.Why, h.FactID, terminal.OneLine(h.Text), h.Count, h.Since.Format(time.RFC3339), due)
 		}
-		_ = t.Flush()
+		t.Flush()
 		if page.Next != "" {
 			_, _ = fmt.Fprintf(w, "more: --cursor %s\n", page.Next)
 		}
@@ -54,16 +56,16 @@ type holdReleaseCommand struct {
 }
 
 // Run implements the command.
-func (c *holdReleaseCommand) Run(inv *invocation) error {
-	cl, err := inv.client()
+func (c *holdReleaseCommand) Run(inv *app.Invocation) error {
+	cl, err := inv.Client()
 	if err != nil {
 		return err
 	}
-	out, err := cl.Release(inv.ctx, c.ID)
+	out, err := cl.Release(inv.Context(), c.ID)
 	if err != nil {
 		return err
 	}
-	return inv.print(out, func(w io.Writer) { releaseTo(w, out) })
+	return inv.Print(out, func(w io.Writer) { releaseTo(w, out) })
 }
 
 // releaseTo says what became of it.
@@ -72,6 +74,6 @@ func releaseTo(w io.Writer, out api.Written) {
 		_, _ = fmt.Fprintln(w, out.Status)
 	}
 	for _, r := range out.Results {
-		_, _ = fmt.Fprintf(w, "%s %s (%s)  %s\n", r.Event, r.ID, r.Reason, oneLine(r.Memory))
+		_, _ = fmt.Fprintf(w, "%s %s (%s)  %s\n", r.Event, r.ID, r.Reason, terminal.OneLine(r.Memory))
 	}
 }
