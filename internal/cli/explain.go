@@ -11,7 +11,7 @@ import (
 )
 
 type explainCommand struct {
-	ID string `arg:"" help:"The fact."`
+	ID string `arg:"" help:"The fact: its id, or the last 8 hex digits."`
 }
 
 // Run implements the command.
@@ -29,15 +29,20 @@ func (c *explainCommand) Run(inv *app.Invocation) error {
 
 func explainTo(w io.Writer, e api.Explanation) {
 	say := func(format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }
-	say("%s  (%s, revision %d)", terminal.OneLine(e.Fact.Text), e.Fact.ID, e.Fact.Revision)
+	now := time.Now()
+	state := factState(e.Fact, now)
+	if state != "" {
+		state = ", " + terminal.Bad(w, state)
+	}
+	say("%s  (%s, revision %d%s)", terminal.Bold(w, terminal.OneLine(e.Fact.Text)), e.Fact.ID, e.Fact.Revision, state)
 	if e.Quote != "" {
 		say("  because of: %q", e.Quote)
 	}
 	for _, ep := range e.Episodes {
-		say("  %s %s said: %s  (%s)", ep.Timestamp.Format(time.RFC3339), ep.Role, terminal.OneLine(ep.Content), ep.ID)
+		say("  %s said %s: %s  (%s)", ep.Role, terminal.Ago(ep.Timestamp, now), terminal.OneLine(ep.Content), shortID(ep.ID))
 	}
-	if d := e.Decision; d != nil {
-		say("  decided: %s (%s) by %s, rule %s / %s, %s", d.Event, d.Reason, d.DecidedBy, d.Rule, d.RuleID, d.AppliedAt.Format(time.RFC3339))
+	for _, d := range e.Decisions {
+		say("  decided: %s (%s) by %s, rule %s / %s, %s", d.Event, d.Reason, d.DecidedBy, d.Rule, d.RuleID, terminal.Ago(d.AppliedAt, now))
 	}
 	for _, v := range e.Versions {
 		say("  before: %s  (revision %d)", terminal.OneLine(v.Text), v.Revision)

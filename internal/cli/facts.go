@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"time"
@@ -13,7 +14,7 @@ import (
 
 type factsCommand struct {
 	app.Whose
-	ID       string `arg:"" optional:"" help:"One fact."`
+	ID       string `arg:"" optional:"" help:"One fact: its id, or the last 8 hex digits."`
 	Revision uint64 `help:"One version of the fact."`
 	Limit    int    `help:"Facts at most." default:"100"`
 	Closed   bool   `help:"Closed and archived facts too."`
@@ -30,9 +31,14 @@ func (c *factsCommand) Run(inv *app.Invocation) error {
 		return err
 	}
 	return inv.Print(page, func(w io.Writer) {
-		t := terminal.NewTable(w, "ID", "REV", "CATEGORY", "TEXT", "CONFIDENCE", "SINCE")
+		now := time.Now()
+		t := terminal.NewTable(w, "ID", "REV", "CATEGORY", "TEXT", "CONFIDENCE", "SINCE", "STATE")
 		for _, f := range page.Facts {
-			t.Row(f.ID, f.Revision, f.Category, terminal.OneLine(f.Text), fmt.Sprintf("%.2f", f.Confidence), day(f.ValidFrom))
+			add, state := t.Row, factState(f, now)
+			if state != "" {
+				add = t.FaintRow
+			}
+			add(shortID(f.ID), f.Revision, f.Category, f.Text, fmt.Sprintf("%.2f", f.Confidence), terminal.Ago(f.ValidFrom, now), cmp.Or(state, "known"))
 		}
 		t.Flush()
 	})
@@ -51,4 +57,13 @@ func (c *factsCommand) read(inv *app.Invocation, cl *client.Client) (api.FactPag
 	return cl.Facts(inv.Context(), sel, client.ListFacts{Limit: c.Limit, Closed: c.Closed})
 }
 
-func day(at time.Time) string { return at.Format(time.DateOnly) }
+// factState describes a fact that is closed or archived; it is empty for any other.
+func factState(f api.Fact, now time.Time) string {
+	switch {
+	case f.ValidUntil != nil && !f.ValidUntil.After(now):
+		return "closed " + terminal.Ago(*f.ValidUntil, now)
+	case f.ArchivedAt != nil:
+		return "archived " + terminal.Ago(*f.ArchivedAt, now)
+	}
+	return ""
+}

@@ -9,7 +9,7 @@ import (
 )
 
 type historyCommand struct {
-	ID string `arg:"" help:"The fact."`
+	ID string `arg:"" help:"The fact: its id, or the last 8 hex digits."`
 }
 
 // Run implements the command.
@@ -24,8 +24,9 @@ func (c *historyCommand) Run(inv *app.Invocation) error {
 	}
 	return inv.Print(h, func(w io.Writer) {
 		t := terminal.NewTable(w, "APPLIED", "EVENT", "REASON", "RULE", "BY", "BEFORE", "AFTER")
+		now := time.Now()
 		for _, ch := range h.Changes {
-			t.Row(ch.AppliedAt.Format(time.RFC3339), ch.Event, ch.Reason, ch.Rule, ch.DecidedBy, terminal.OneLine(ch.OldMemory), terminal.OneLine(ch.NewMemory))
+			t.Row(terminal.Ago(ch.AppliedAt, now), ch.Event, ch.Reason, ch.Rule, ch.DecidedBy, ch.OldMemory, ch.NewMemory)
 		}
 		t.Flush()
 	})

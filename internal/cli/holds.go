@@ -7,7 +7,6 @@ import (
 
 	"palimpsest/internal/app"
 	"palimpsest/internal/terminal"
-	"palimpsest/pkg/api"
 )
 
 type holdsCommand struct {
@@ -37,12 +36,13 @@ func (c *holdListCommand) Run(inv *app.Invocation) error {
 	}
 	return inv.Print(page, func(w io.Writer) {
 		t := terminal.NewTable(w, "ID", "WHY", "FACT", "TEXT", "COUNT", "SINCE", "DUE")
+		now := time.Now()
 		for _, h := range page.Holds {
 			due := "never"
 			if h.Due != nil {
-				due = h.Due.Format(time.RFC3339)
+				due = terminal.Ago(*h.Due, now)
 			}
-			t.Row(h.ID, h.Why, h.FactID, terminal.OneLine(h.Text), h.Count, h.Since.Format(time.RFC3339), due)
+			t.Row(shortID(h.ID), h.Why, shortID(h.FactID), h.Text, h.Count, terminal.Ago(h.Since, now), due)
 		}
 		t.Flush()
 		if page.Next != "" {
@@ -52,7 +52,7 @@ func (c *holdListCommand) Run(inv *app.Invocation) error {
 }
 
 type holdReleaseCommand struct {
-	ID string `arg:"" help:"Identifier of what is held."`
+	ID string `arg:"" help:"What is held: its id, or the last 8 hex digits."`
 }
 
 // Run implements the command.
@@ -65,15 +65,5 @@ func (c *holdReleaseCommand) Run(inv *app.Invocation) error {
 	if err != nil {
 		return err
 	}
-	return inv.Print(out, func(w io.Writer) { releaseTo(w, out) })
-}
-
-// releaseTo says what became of it.
-func releaseTo(w io.Writer, out api.Written) {
-	if len(out.Results) == 0 {
-		_, _ = fmt.Fprintln(w, out.Status)
-	}
-	for _, r := range out.Results {
-		_, _ = fmt.Fprintf(w, "%s %s (%s)  %s\n", r.Event, r.ID, r.Reason, terminal.OneLine(r.Memory))
-	}
+	return printWritten(inv, out)
 }

@@ -37,7 +37,7 @@ func (c *searchCommand) Run(inv *app.Invocation) error {
 	}
 	return inv.Print(found, func(w io.Writer) {
 		for _, h := range found.Results {
-			_, _ = fmt.Fprintf(w, "%.3f  %-7s  %s  (%s)\n", h.Score, h.Type, terminal.OneLine(h.Text), h.ID)
+			_, _ = fmt.Fprintf(w, "%.3f  %-7s  %s  (%s)\n", h.Score, h.Type, terminal.OneLine(h.Text), shortID(h.ID))
 			for _, name := range slices.Sorted(maps.Keys(h.Channels)) {
 				at := h.Channels[name]
 				_, _ = fmt.Fprintf(w, "       %s: rank %d, score %.4g\n", name, at.Rank, at.Score)
