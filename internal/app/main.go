@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+	kongcompletion "github.com/jotaen/kong-completion"
 
 	"palimpsest/internal/terminal"
 	"palimpsest/pkg/client"
@@ -63,6 +64,10 @@ func Run(ctx context.Context, args []string, term terminal.Terminal, more ...Com
 	parser, err := grammar(&line, term, func(code int) { exit = code }, more...)
 	if err != nil {
 		return fail(term, err)
+	}
+	kongcompletion.Register(parser) // answers a shell that asks by COMP_LINE
+	if exit >= 0 {
+		return exit
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}

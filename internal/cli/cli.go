@@ -5,6 +5,8 @@ package cli
 import (
 	"context"
 
+	kongcompletion "github.com/jotaen/kong-completion"
+
 	"palimpsest/internal/app"
 )
 
@@ -29,5 +31,6 @@ func commands() []app.Command {
 		{Name: "holds", Help: "List and release what waits before it changes what is known.", Run: &holdsCommand{}},
 		{Name: "export", Help: "Export what is known in canonical form.", Run: &exportCommand{}},
 		{Name: "verify", Help: "Compare memory store, streams and audit log with each other, also while Palimpsest runs.", Run: &verifyCommand{}},
+		{Name: "completion", Help: "Print how to complete commands in bash, zsh or fish.", Run: &kongcompletion.Completion{}},
 	}
 }

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -13,7 +15,13 @@ import (
 	"palimpsest/internal/terminal"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain is the program itself where a shell asks it for completions.
+func TestMain(m *testing.M) {
+	if os.Getenv("COMP_LINE") != "" {
+		os.Exit(Main(context.Background(), os.Args[1:]))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // The exit codes of the command line.
 const (
