@@ -27,7 +27,7 @@ func below(more ...string) []string { return append(slices.Clone(wire), more...)
 
 var layers = []layer{
 	{"palimpsest/cmd/palimpsest", []string{"palimpsest/internal/cli"}},
-	{"palimpsest/internal/cli", below("palimpsest/internal/app", "palimpsest/internal/recovery")},
+	{"palimpsest/internal/cli", below("palimpsest/internal/app", "palimpsest/internal/recovery", "palimpsest/internal/terminal", "palimpsest/pkg/client")},
 	{"palimpsest/internal/app", []string{"palimpsest/"}},
 	{"palimpsest/docs/consumer", wire},
 	{"palimpsest/internal/recovery", append(below("palimpsest/services/"), contracts...)},
@@ -56,6 +56,7 @@ var layers = []layer{
 	{"palimpsest/internal/embed", below()},
 	{"palimpsest/internal/httpserver", below()},
 	{"palimpsest/internal/config", nil},
+	{"palimpsest/internal/terminal", nil},
 	{"palimpsest/internal/tail", nil},
 	{"palimpsest/internal/cursor", nil},
 	{"palimpsest/internal/failpoint", nil},

@@ -3,17 +3,16 @@ package app
 import (
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"time"
 
 	"palimpsest/internal/chaos"
+	"palimpsest/internal/terminal"
 )
 
 // progressLine rewrites one line on a terminal, and says little elsewhere.
 func progressLine(to io.Writer) (tell func(chaos.Progress), end func()) {
-	f, ok := to.(*os.File)
-	live := ok && terminal(f)
+	live := terminal.Is(to)
 	every := 10 * time.Second
 	if live {
 		every = 100 * time.Millisecond
@@ -56,7 +55,7 @@ func (t tried) tell(w io.Writer) {
 	c := v.Checked
 	_, _ = fmt.Fprintf(w, "checked: %d scopes, %d episodes, %d facts, %d effects, %d deltas, %d audit rows\n\n",
 		c.Scopes, c.Episodes, c.Facts, c.Effects, c.Deltas, c.AuditRows)
-	out := table(w, "CHECK", "COUNT")
+	out := terminal.NewTable(w, "CHECK", "COUNT")
 	for _, check := range []struct {
 		name  string
 		count any
@@ -64,9 +63,9 @@ func (t tried) tell(w io.Writer) {
 		{"lost", v.Lost}, {"not done yet", v.Pending}, {"duplicated", v.Duplicated}, {"out of order", v.OutOfOrder}, {"wrong", v.Wrong},
 		{"ledger unbalanced", v.Unbalanced}, {"audit log off", v.AuditOff}, {"revision gaps", v.RevisionGaps},
 	} {
-		row(out, check.name, check.count)
+		out.Row(check.name, check.count)
 	}
-	_ = out.Flush()
+	out.Flush()
 	_, _ = fmt.Fprintf(w, "\ndigest of live     %s\ndigest of rebuilt  %s\n", v.Digests.Live, v.Digests.Rebuilt)
 	if s := v.Shapes; s != nil {
 		_, _ = fmt.Fprintf(w, "\ncontent of several processes  %s\ncontent of one process        %s\n", s.Several, s.One)

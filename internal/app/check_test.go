@@ -14,6 +14,7 @@ import (
 	natsserver "github.com/nats-io/nats-server/v2/server"
 
 	"palimpsest/internal/broker/brokertest"
+	"palimpsest/internal/terminal"
 )
 
 // TestCheckReachesWhatIsNamed: each server that cannot be reached is named with
@@ -93,7 +94,7 @@ func TestStartNamesItsEngines(t *testing.T) {
 	out, write := io.Pipe()
 	done := make(chan int, 1)
 	go func() {
-		done <- run(ctx, []string{"up", "--data", dir, "--http", "127.0.0.1:0", "--nats", "127.0.0.1:0"}, Terminal{
+		done <- Run(ctx, []string{"up", "--data", dir, "--http", "127.0.0.1:0", "--nats", "127.0.0.1:0"}, terminal.Terminal{
 			In: strings.NewReader(""), Out: write, Err: io.Discard, Environ: []string{"REDIS_URL=redis://:hunter2@127.0.0.1:1", "PALIMPSEST_AUDIT=sqlite"},
 		})
 	}()

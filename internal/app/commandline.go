@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"palimpsest/internal/terminal"
 	"palimpsest/pkg/client"
 	"palimpsest/pkg/scope"
 )
@@ -30,17 +31,11 @@ type commandLine struct {
 	Query        serviceCommand `cmd:"" help:"Run the query service alone."`
 
 	Publish    publishCommand    `cmd:"" help:"Publish what was said, from standard input: lines of text or JSON."`
-	Search     searchCommand     `cmd:"" help:"Find facts and episodes."`
-	Facts      factsCommand      `cmd:"" help:"List what is known."`
-	History    historyCommand    `cmd:"" help:"Show all that happened to a fact."`
-	Explain    explainCommand    `cmd:"" help:"Show why a fact is known."`
 	Replay     replayCommand     `cmd:"" help:"Replay the audit stream."`
-	Holds      holdsCommand      `cmd:"" help:"List and release what waits before it changes what is known."`
 	Ready      readyCommand      `cmd:"" help:"Ask a process how each thing that it needs is; 1 unless it is ready."`
 	Ledger     ledgerCommand     `cmd:"" help:"Account for every episode."`
 	Report     reportCommand     `cmd:"" help:"Count what memory did: deltas, churn, yield, latency, cost."`
 	Deadletter deadletterCommand `cmd:"" help:"List, show, retry and drop refused messages."`
-	Export     exportCommand     `cmd:"" help:"Export what is known in canonical form."`
 	Digest     digestCommand     `cmd:"" help:"Print the digest of all that is known."`
 	Rebuild    rebuildCommand    `cmd:"" help:"Build the memory store of a stopped Palimpsest anew from its streams."`
 	Chaos      chaosCommand      `cmd:"" help:"Kill a Palimpsest of its own again and again, and judge what it kept."`
@@ -58,12 +53,12 @@ const answerLimit = 30 * time.Second
 // invocation is one call of the program.
 type invocation struct {
 	ctx  context.Context //nolint:containedctx // an invocation is one call, and lives as long
-	term Terminal
+	term terminal.Terminal
 	line *commandLine
 }
 
-// whose narrows a read; a flag that is left out widens it.
-type whose struct {
+// Whose narrows a read; a flag that is left out widens it.
+type Whose struct {
 	User    *string `help:"User; any unless given, \"\" for none." placeholder:"ID"`
 	Agent   *string `help:"Agent; any unless given, \"\" for none." placeholder:"ID"`
 	Session *string `help:"Session; any unless given, \"\" for none." placeholder:"ID"`
@@ -71,8 +66,9 @@ type whose struct {
 	AllUsers bool `help:"Read the whole project; needed where none of the three is named."`
 }
 
-// selector refuses flags that the server would, in terms of flags.
-func (w whose) selector(project string) (scope.Selector, error) {
+// Selector returns the levels that the flags name. It refuses flags that the
+// server would refuse, in terms of flags.
+func (w Whose) Selector(project string) (scope.Selector, error) {
 	sel := scope.Selector{Project: project, User: w.User, Agent: w.Agent, Session: w.Session, All: w.AllUsers}
 	if named := w.User != nil || w.Agent != nil || w.Session != nil; named == w.AllUsers {
 		return sel, errors.New("name --user, --agent or --session, or read the whole project with --all-users")
@@ -105,7 +101,7 @@ func (inv *invocation) clientOf(project string) (*client.Client, error) {
 // print writes v as JSON where that is asked for, else as human says.
 func (inv *invocation) print(v any, human func(io.Writer)) error {
 	if !inv.line.JSON {
-		human(inv.term.Out)
+		human(inv.term.Screen())
 		return nil
 	}
 	enc := json.NewEncoder(inv.term.Out)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"palimpsest/internal/terminal"
+
 	"github.com/goccy/go-yaml"
 )
 
@@ -84,7 +86,7 @@ func understood(c deployed, file string) (string, error) {
 		args[i+1] = file
 	}
 	var line commandLine
-	term := Terminal{Out: io.Discard, Err: io.Discard}
+	term := terminal.Terminal{Out: io.Discard, Err: io.Discard}
 	for name, value := range c.env {
 		if _, ok := fallbacks[name]; !ok && !strings.HasPrefix(name, "PALIMPSEST_") {
 			return "", errors.New("nothing reads " + name)

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"palimpsest/internal/terminal"
 )
 
 type readyCommand struct{}
@@ -22,11 +24,11 @@ func (c *readyCommand) Run(inv *invocation) error {
 		return err
 	}
 	return inv.print(r, func(w io.Writer) {
-		t := table(w, "CHECK", "OK", "TOOK")
+		t := terminal.NewTable(w, "CHECK", "OK", "TOOK")
 		for _, name := range slices.Sorted(maps.Keys(r.Checks)) {
 			check := r.Checks[name]
-			row(t, name, check.OK, fmt.Sprint(time.Duration(check.LatencyMS*float64(time.Millisecond)).Round(time.Microsecond)))
+			t.Row(name, check.OK, fmt.Sprint(time.Duration(check.LatencyMS*float64(time.Millisecond)).Round(time.Microsecond)))
 		}
-		_ = t.Flush()
+		t.Flush()
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"palimpsest/internal/terminal"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/client"
 )
@@ -59,11 +60,11 @@ func (c *letterListCommand) Run(inv *invocation) error {
 		return err
 	}
 	return inv.print(page, func(w io.Writer) {
-		t := table(w, "SEQ", "SERVICE", "CODE", "FIELD", "REASON", "BURIED")
+		t := terminal.NewTable(w, "SEQ", "SERVICE", "CODE", "FIELD", "REASON", "BURIED")
 		for _, l := range page.Letters {
-			row(t, l.Sequence, l.Service, l.Code, l.Field, oneLine(l.Reason), l.BuriedAt.Format(time.RFC3339))
+			t.Row(l.Sequence, l.Service, l.Code, l.Field, l.Reason, l.BuriedAt.Format(time.RFC3339))
 		}
-		_ = t.Flush()
+		t.Flush()
 	})
 }
 

@@ -9,6 +9,10 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+	kongcompletion "github.com/jotaen/kong-completion"
+
+	"palimpsest/internal/terminal"
+	"palimpsest/pkg/client"
 )
 
 // The exit codes of the command line.
@@ -18,13 +22,6 @@ const (
 	exitUsage = 2 // the words of the call are off
 )
 
-// Terminal is what the command line reads and writes.
-type Terminal struct {
-	In       io.Reader
-	Out, Err io.Writer
-	Environ  []string
-}
-
 // Main runs one command and returns its exit code. It returns when ctx ends and
 // what was started has drained.
 //
@@ -32,7 +29,7 @@ type Terminal struct {
 // *[Invocation].
 func Main(ctx context.Context, args []string, more ...Command) int {
 	limitHeap(0)
-	return run(ctx, args, Terminal{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}, more...)
+	return Run(ctx, args, terminal.Terminal{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()}, more...)
 }
 
 // Command is a command of another package.
@@ -44,18 +41,33 @@ type Command struct {
 // Invocation is one call of the program, as commands of other packages take it.
 type Invocation = invocation
 
+// Terminal is what the command reads and writes.
+func (inv *invocation) Terminal() terminal.Terminal { return inv.term }
+
+// Project is the tenant that the command concerns.
+func (inv *invocation) Project() string { return inv.line.Project }
+
+// Client talks to the server that the flags or the configuration name, about the
+// project that they name.
+func (inv *invocation) Client() (*client.Client, error) { return inv.client() }
+
 // Context ends when the user stops the command.
 func (inv *invocation) Context() context.Context { return inv.ctx }
 
 // Print writes v as JSON where the user asks for it, else as human does.
 func (inv *invocation) Print(v any, human func(io.Writer)) error { return inv.print(v, human) }
 
-func run(ctx context.Context, args []string, term Terminal, more ...Command) int {
+// Run is [Main] on a terminal of the caller.
+func Run(ctx context.Context, args []string, term terminal.Terminal, more ...Command) int {
 	var line commandLine
 	exit := -1
 	parser, err := grammar(&line, term, func(code int) { exit = code }, more...)
 	if err != nil {
 		return fail(term, err)
+	}
+	kongcompletion.Register(parser) // answers a shell that asks by COMP_LINE
+	if exit >= 0 {
+		return exit
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}
@@ -76,7 +88,7 @@ func run(ctx context.Context, args []string, term Terminal, more ...Command) int
 }
 
 // grammar parses calls into line; exit is told when help was the answer.
-func grammar(line *commandLine, term Terminal, exit func(code int), more ...Command) (*kong.Kong, error) {
+func grammar(line *commandLine, term terminal.Terminal, exit func(code int), more ...Command) (*kong.Kong, error) {
 	options := []kong.Option{
 		kong.Name("palimpsest"),
 		kong.Description("Long-term memory for AI agents."),
@@ -90,7 +102,7 @@ func grammar(line *commandLine, term Terminal, exit func(code int), more ...Comm
 	return kong.New(line, options...)
 }
 
-func fail(term Terminal, err error) int {
+func fail(term terminal.Terminal, err error) int {
 	if errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted")
 	}

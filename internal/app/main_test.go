@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"palimpsest/internal/terminal"
+
 	"go.uber.org/goleak"
 )
 
@@ -21,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func call(t *testing.T, in string, environ []string, args ...string) (code int, out, complaint string) {
 	t.Helper()
 	var o, e bytes.Buffer
-	code = run(t.Context(), args, Terminal{In: strings.NewReader(in), Out: &o, Err: &e, Environ: environ})
+	code = Run(t.Context(), args, terminal.Terminal{In: strings.NewReader(in), Out: &o, Err: &e, Environ: environ})
 	return code, o.String(), e.String()
 }
 
@@ -43,8 +45,6 @@ func TestRefusals(t *testing.T) {
 		want          string
 	}{
 		"no such command":    {args: []string{"nosuch"}, code: exitUsage, want: "nosuch"},
-		"no text":            {args: []string{"search"}, code: exitUsage, want: "<text>"},
-		"not a number":       {args: []string{"search", "--limit", "x", "y"}, code: exitUsage, want: "--limit"},
 		"unknown role":       {args: []string{"publish", "--role", "robot"}, code: exitUsage, want: "--role"},
 		"unknown keys":       {args: []string{"--config", unknown, "config", "check"}, code: exitError, want: `unknown.yaml:1: unknown key "foo"; `},
 		"broken file":        {args: []string{"--config", broken, "config", "check"}, code: exitError, want: "broken.yaml:1: "},
@@ -61,9 +61,6 @@ func TestRefusals(t *testing.T) {
 		"data below a file":  {args: []string{"up", "--data", filepath.Join(file, "x")}, code: exitError, want: "data: "},
 		"no port":            {args: []string{"up", "--data", t.TempDir(), "--nats", "x"}, code: exitError, want: "nats.listen"},
 		"not loopback":       {args: []string{"up", "--data", t.TempDir(), "--http", ":0"}, code: exitError, want: "http.unprotected"},
-		"nobody is named":    {args: []string{"--server", "http://127.0.0.1:1", "facts"}, code: exitError, want: "--all-users"},
-		"all and one":        {args: []string{"--server", "http://127.0.0.1:1", "facts", "--all-users", "--user", "x"}, code: exitError, want: "--all-users"},
-		"nobody answers":     {args: []string{"--server", "http://127.0.0.1:1", "facts", "--user", "x"}, code: exitError, want: "reach 127.0.0.1:1"},
 		"no broker answers":  {args: []string{"publish", "--user", "x", "--nats", "nats://127.0.0.1:1"}, code: exitError, want: "is Palimpsest running?"},
 		"a file for several": {args: []string{"ingest"}, environ: []string{"PALIMPSEST_MEMORY=sqlite"}, code: exitError, want: `memory: "sqlite" belongs to one process`},
 		"a log for several":  {args: []string{"consolidator"}, environ: []string{"PALIMPSEST_AUDIT=sqlite"}, code: exitError, want: `audit: "sqlite" belongs to one process`},
@@ -119,7 +116,7 @@ func TestInterruptedCommandSaysSo(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, complaint bytes.Buffer
-	code := run(ctx, []string{"--server", server.URL, "facts", "--user", "x"}, Terminal{In: strings.NewReader(""), Out: &out, Err: &complaint})
+	code := Run(ctx, []string{"--server", server.URL, "ledger", "--user", "x"}, terminal.Terminal{In: strings.NewReader(""), Out: &out, Err: &complaint})
 	if code != exitError || complaint.String() != "palimpsest: interrupted\n" {
 		t.Errorf("code %d, complaint %q", code, complaint.String())
 	}
@@ -174,7 +171,7 @@ func TestEffectiveConfiguration(t *testing.T) {
 
 func TestIngestsLimitsAreQuerys(t *testing.T) {
 	t.Parallel()
-	inv := &invocation{line: &commandLine{}, term: Terminal{Environ: []string{"PALIMPSEST_INGEST_MAX_CONTENT=1000", "PALIMPSEST_INGEST_MAX_METADATA=200"}}}
+	inv := &invocation{line: &commandLine{}, term: terminal.Terminal{Environ: []string{"PALIMPSEST_INGEST_MAX_CONTENT=1000", "PALIMPSEST_INGEST_MAX_METADATA=200"}}}
 	c, _, err := inv.configuration(map[string]string{"http.listen": "127.0.0.1:1"})
 	if err != nil {
 		t.Fatal(err)

@@ -6,17 +6,18 @@ import (
 	"os"
 	"runtime/debug"
 
+	"palimpsest/internal/terminal"
 	"palimpsest/pkg/api"
 )
 
 type ledgerCommand struct {
-	whose
+	Whose
 	Accounts bool `help:"One line per scope besides the totals."`
 }
 
 // Run implements the command. A ledger that does not balance is an error.
 func (c *ledgerCommand) Run(inv *invocation) error {
-	sel, err := c.selector(inv.line.Project)
+	sel, err := c.Selector(inv.line.Project)
 	if err != nil {
 		return err
 	}
@@ -29,14 +30,14 @@ func (c *ledgerCommand) Run(inv *invocation) error {
 		return err
 	}
 	err = inv.print(l, func(w io.Writer) {
-		t := table(w, "RULE", "SCOPE", "ACCEPTED", "CONSOLIDATED", "PENDING", "SKIPPED", "CANDIDATES", "DECIDED", "HELD", "DROPPED")
+		t := terminal.NewTable(w, "RULE", "SCOPE", "ACCEPTED", "CONSOLIDATED", "PENDING", "SKIPPED", "CANDIDATES", "DECIDED", "HELD", "DROPPED")
 		for _, a := range l.Accounts {
-			account(t.Write, a, a.In(inv.line.Project).Key())
+			account(t, a, a.In(inv.line.Project).Key())
 		}
 		for _, a := range l.Totals {
-			account(t.Write, a, "all")
+			account(t, a, "all")
 		}
-		_ = t.Flush()
+		t.Flush()
 	})
 	if err == nil && !l.Balanced {
 		return fmt.Errorf("the ledger does not balance")
@@ -44,9 +45,8 @@ func (c *ledgerCommand) Run(inv *invocation) error {
 	return err
 }
 
-func account(write func([]byte) (int, error), a api.Account, name string) {
-	_, _ = write(fmt.Appendf(nil, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n",
-		a.Rule, name, a.Accepted, a.Consolidated, a.Pending, a.Skipped, a.Candidates, a.Decided, a.Held, a.Dropped))
+func account(t *terminal.Table, a api.Account, name string) {
+	t.Row(a.Rule, name, a.Accepted, a.Consolidated, a.Pending, a.Skipped, a.Candidates, a.Decided, a.Held, a.Dropped)
 }
 
 type configCommand struct {
@@ -64,11 +64,11 @@ func (c *configPrintCommand) Run(inv *invocation) error {
 	}
 	all := settings.All()
 	return inv.print(all, func(w io.Writer) {
-		t := table(w, "KEY", "VALUE", "FROM")
+		t := terminal.NewTable(w, "KEY", "VALUE", "FROM")
 		for _, s := range all {
-			row(t, s.Key, short(s.Value), s.Origin)
+			t.Row(s.Key, short(s.Value), s.Origin)
 		}
-		_ = t.Flush()
+		t.Flush()
 	})
 }
 

@@ -3,11 +3,12 @@ package app
 import (
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
+
+	"palimpsest/internal/terminal"
 )
 
 // progress shows how far long work is: a bar on a terminal, elsewhere a line as
@@ -19,8 +20,8 @@ type progress struct {
 
 func newProgress(to io.Writer) *progress {
 	p := &progress{to: to}
-	if f, ok := to.(*os.File); ok && terminal(f) {
-		p.bars = mpb.New(mpb.WithOutput(f))
+	if terminal.Is(to) {
+		p.bars = mpb.New(mpb.WithOutput(to))
 	}
 	return p
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,6 +15,7 @@ import (
 
 	"palimpsest/internal/broker"
 	"palimpsest/internal/config"
+	"palimpsest/internal/terminal"
 )
 
 const (
@@ -89,19 +89,13 @@ func (c *publishCommand) connect(inv *invocation) (*nats.Conn, error) {
 
 // progress returns a bar that counts, on a terminal; elsewhere nothing is drawn.
 func (c *publishCommand) progress(inv *invocation) (count func(), done func()) {
-	f, ok := inv.term.Err.(*os.File)
-	if c.Quiet || !ok || !terminal(f) {
+	if c.Quiet || !terminal.Is(inv.term.Err) {
 		return func() {}, func() {}
 	}
-	p := mpb.New(mpb.WithOutput(f))
+	p := mpb.New(mpb.WithOutput(inv.term.Err))
 	bar := p.AddSpinner(0, mpb.PrependDecorators(decor.Name("published "), decor.CurrentNoUnit("%d")),
 		mpb.AppendDecorators(decor.AverageSpeed(0, "%.0f/s")), mpb.BarRemoveOnComplete())
 	return bar.Increment, func() { bar.SetTotal(-1, true); p.Wait() }
-}
-
-func terminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // brokerOf connects with the owner's credential to the broker that the

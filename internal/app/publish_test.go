@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/broker/brokertest"
+	"palimpsest/internal/terminal"
 	"palimpsest/internal/topology"
 )
 
@@ -124,7 +125,7 @@ func TestP1PublishOutlivesARestart(t *testing.T) {
 		}
 	}}
 	var out, said bytes.Buffer
-	code := run(t.Context(), []string{"publish", "--user", "nora", "--nats", env.Broker.ClientURL()}, Terminal{In: in, Out: &out, Err: &said})
+	code := Run(t.Context(), []string{"publish", "--user", "nora", "--nats", env.Broker.ClientURL()}, terminal.Terminal{In: in, Out: &out, Err: &said})
 	if code != exitOK || out.String() != fmt.Sprintf("%d published\n", lines) {
 		t.Fatalf("code %d, output %q, it said %q", code, out.String(), said.String())
 	}

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -89,18 +88,5 @@ func TestPlainWords(t *testing.T) {
 		if got.Error() != c.want || !errors.Is(got, c.err) {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
-	}
-}
-
-func TestTableAlignsAndKeepsOneLine(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	w := table(&out, "ID", "TEXT")
-	row(w, "1", oneLine("a\n\tb"))
-	row(w, "1000", short(strings.Repeat("é", 70)))
-	_ = w.Flush()
-	want := "ID    TEXT\n1     a b\n1000  " + strings.Repeat("é", 59) + "…\n"
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Error(diff)
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 type replayCommand struct {
-	whose
+	Whose
 	Scope    string        `help:"One fact scope by its key, such as /user/alice/, in place of --user, --agent and --session." placeholder:"KEY"`
 	From     point         `help:"First sequence, or instant (RFC 3339 or YYYY-MM-DD) from which on it was committed." placeholder:"POINT"`
 	To       point         `help:"Last sequence, or instant before which it was committed." placeholder:"POINT"`
@@ -88,7 +88,7 @@ func (r *replaying) ended(ctx context.Context, err error) error {
 
 func (c *replayCommand) selection(project string) (scope.Selector, error) {
 	if c.Scope == "" {
-		return c.selector(project)
+		return c.Selector(project)
 	}
 	s, err := scope.ParseKey(project, c.Scope)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"palimpsest/internal/terminal"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -152,7 +153,7 @@ func TestReplayFollows(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var got bytes.Buffer
-	code = run(ctx, []string{"--server", url, "replay", "--all-users", "-f", "--after", "4"}, Terminal{In: strings.NewReader(""), Out: &got, Err: writerFunc(func(b []byte) (int, error) {
+	code = Run(ctx, []string{"--server", url, "replay", "--all-users", "-f", "--after", "4"}, terminal.Terminal{In: strings.NewReader(""), Out: &got, Err: writerFunc(func(b []byte) (int, error) {
 		cancel()
 		return len(b), nil
 	})})
@@ -175,7 +176,7 @@ func TestReplayInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var complaint bytes.Buffer
 	n := 0
-	code := run(ctx, []string{"--server", url, "replay", "--all-users", "--speed", "1e-9", "--max-pause", "1h"}, Terminal{
+	code := Run(ctx, []string{"--server", url, "replay", "--all-users", "--speed", "1e-9", "--max-pause", "1h"}, terminal.Terminal{
 		In: strings.NewReader(""), Err: &complaint,
 		Out: writerFunc(func(b []byte) (int, error) {
 			n++

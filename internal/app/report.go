@@ -8,12 +8,13 @@ import (
 	"strconv"
 	"strings"
 
+	"palimpsest/internal/terminal"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/client"
 )
 
 type reportCommand struct {
-	whose
+	Whose
 	Name   string      `arg:"" optional:"" help:"The report; their list unless given."`
 	From   api.Instant `help:"Only what was applied then or later: RFC 3339 or YYYY-MM-DD." placeholder:"INSTANT"`
 	To     api.Instant `help:"Only what was applied before." placeholder:"INSTANT"`
@@ -44,14 +45,14 @@ func (c *reportCommand) Run(inv *invocation) error {
 			return err
 		}
 		return inv.print(names, func(w io.Writer) {
-			t := table(w, "REPORT", "ABOUT")
+			t := terminal.NewTable(w, "REPORT", "ABOUT")
 			for _, n := range names.Reports {
-				row(t, n.Name, n.About)
+				t.Row(n.Name, n.About)
 			}
-			_ = t.Flush()
+			t.Flush()
 		})
 	}
-	sel, err := c.selector(inv.line.Project)
+	sel, err := c.Selector(inv.line.Project)
 	if err != nil {
 		return err
 	}
@@ -63,19 +64,19 @@ func (c *reportCommand) Run(inv *invocation) error {
 		return reportCSV(inv.term.Out, r)
 	}
 	return inv.print(r, func(w io.Writer) {
-		columns := make([]any, len(r.Columns))
+		columns := make([]string, len(r.Columns))
 		for i, name := range r.Columns {
 			columns[i] = strings.ToUpper(name)
 		}
-		t := table(w, columns...)
+		t := terminal.NewTable(w, columns...)
 		for _, line := range r.Rows {
 			cells := make([]any, len(r.Columns))
 			for i, name := range r.Columns {
-				cells[i] = either(oneLine(cell(line[name], 3)), "-")
+				cells[i] = either(cell(line[name], 3), "-")
 			}
-			row(t, cells...)
+			t.Row(cells...)
 		}
-		_ = t.Flush()
+		t.Flush()
 	})
 }
 

@@ -1,9 +1,11 @@
-// Package cli is the command line. Commands that are still in internal/app are
-// to move here.
+// Package cli is the command line, one file a command. Commands that are still
+// in internal/app are to move here.
 package cli
 
 import (
 	"context"
+
+	kongcompletion "github.com/jotaen/kong-completion"
 
 	"palimpsest/internal/app"
 )
@@ -15,6 +17,20 @@ func Main(ctx context.Context, args []string) int {
 
 func commands() []app.Command {
 	return []app.Command{
+		{Name: "search", Help: "Find facts and episodes.", Run: &searchCommand{}},
+		{Name: "episodes", Help: "List episodes, newest first.", Run: &episodesCommand{}},
+		{Name: "facts", Help: "List facts, newest first.", Run: &factsCommand{}},
+		{Name: "history", Help: "Show all changes of a fact.", Run: &historyCommand{}},
+		{Name: "explain", Help: "Show why a fact is known.", Run: &explainCommand{}},
+		{Name: "correct", Help: "Give a fact a new version.", Run: &correctCommand{}},
+		{Name: "confirm", Help: "Confirm a fact, so that it no longer decays.", Run: &confirmCommand{}},
+		{Name: "forget", Help: "Close a fact; its history stays.", Run: &forgetCommand{}},
+		{Name: "restore", Help: "Bring a closed fact back.", Run: &restoreCommand{}},
+		{Name: "end-session", Help: "End a session.", Run: &endSessionCommand{}},
+		{Name: "delete-scope", Help: "Close all facts of a user, an agent or a session.", Run: &deleteScopeCommand{}},
+		{Name: "holds", Help: "List and release what waits before it changes what is known.", Run: &holdsCommand{}},
+		{Name: "export", Help: "Export what is known in canonical form.", Run: &exportCommand{}},
 		{Name: "verify", Help: "Compare memory store, streams and audit log with each other, also while Palimpsest runs.", Run: &verifyCommand{}},
+		{Name: "completion", Help: "Print how to complete commands in bash, zsh or fish.", Run: &kongcompletion.Completion{}},
 	}
 }

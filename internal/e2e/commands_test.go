@@ -47,6 +47,7 @@ func theCommandLine(t *testing.T, i *instance) {
 	}
 	i.reads()
 	i.mends()
+	i.changes()
 }
 
 // reads runs every reading command, for people and as JSON.
@@ -57,11 +58,13 @@ func (i *instance) reads() {
 	for _, args := range [][]string{
 		{"search", "where do I live", "--user", "ann"},
 		{"search", "Oslo", "--explain", "--all-users"},
+		{"episodes", "--user", "ann"},
 		{"facts", "--user", "ann"},
 		{"facts", f.ID},
 		{"facts", f.ID, "--revision", "1"},
 		{"history", f.ID},
 		{"explain", f.ID},
+		{"explain", ending(f.ID)},
 		{"ledger", "--all-users"},
 		{"ledger", "--accounts", "--all-users"},
 		{"deadletter", "list"},

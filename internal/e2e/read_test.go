@@ -48,7 +48,7 @@ func (i *instance) recent(sel scope.Selector) []api.Episode {
 	i.t.Helper()
 	var out []api.Episode
 	for cursor := ""; ; {
-		page, err := i.project(sel).Recent(i.t.Context(), sel, 500, cursor)
+		page, err := i.project(sel).Recent(i.t.Context(), sel, client.ListEpisodes{Limit: 500, Cursor: cursor})
 		if err != nil {
 			i.t.Fatal(err)
 		}

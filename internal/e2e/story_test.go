@@ -15,6 +15,7 @@ import (
 	"palimpsest/internal/broker"
 	"palimpsest/internal/memory"
 	"palimpsest/pkg/api"
+	"palimpsest/pkg/client"
 	"palimpsest/pkg/events"
 )
 
@@ -152,7 +153,7 @@ func (s *story) strangeTick(ctx context.Context, i *process, n int) error {
 // stored waits for the first episode: no scheduler speaks of a range before.
 func (s *story) stored(ctx context.Context, i *process) error {
 	for {
-		page, err := i.api.Recent(ctx, of(s.who), 1, "")
+		page, err := i.api.Recent(ctx, of(s.who), client.ListEpisodes{Limit: 1})
 		if err != nil || len(page.Episodes) > 0 {
 			return err
 		}

@@ -103,9 +103,11 @@ type Explanation struct {
 	Fact     Fact      `json:"fact"`
 	Episodes []Episode `json:"episodes" doc:"What was said, by ordinal."`
 	Quote    string    `json:"quote,omitempty"`
-	Decision *Change   `json:"decision,omitempty" doc:"The newest change."`
-	Versions []Fact    `json:"versions" doc:"Earlier versions, oldest first."`
-	Entities []Entity  `json:"entities"`
+	// Decisions begin with the one that added the fact. Those that changed nothing
+	// have the event NONE.
+	Decisions []Change `json:"decisions" doc:"All decisions about the fact, oldest first."`
+	Versions  []Fact   `json:"versions" doc:"Earlier versions, oldest first."`
+	Entities  []Entity `json:"entities"`
 }
 
 // Entity is somebody or something that facts mention.

@@ -9,8 +9,8 @@ import (
 // Search asks for facts, episodes or both.
 type Search struct {
 	Selector
-	Text    string   `json:"text,omitempty" doc:"What to look for."`
-	Query   string   `json:"query,omitempty" doc:"Another name for text."`
+	Text    string   `json:"text,omitempty" doc:"What to look for; required."`
+	Query   string   `json:"query,omitempty" doc:"Another name for text; give one of the two."`
 	Limit   int      `json:"limit,omitempty" minimum:"0" maximum:"1000" doc:"5 or 20 by complexity unless given."`
 	Types   []string `json:"types,omitempty" doc:"fact, episode; both unless given."`
 	Kinds   []string `json:"kinds,omitempty" doc:"Kinds of facts; all unless given."`

@@ -136,7 +136,7 @@ func TestRequests(t *testing.T) {
 		call func() error
 	}{
 		{"GET /v1/episodes?agent=&cursor=c&limit=5&project=p+q&user=nora ", func() error {
-			_, err := c.Recent(t.Context(), sel, 5, "c")
+			_, err := c.Recent(t.Context(), sel, client.ListEpisodes{Limit: 5, Cursor: "c"})
 			return err
 		}},
 		{"GET /v1/facts?agent=&closed=true&project=p+q&user=nora ", func() error {

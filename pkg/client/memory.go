@@ -24,10 +24,21 @@ func idempotent(key string) http.Header {
 	return http.Header{"Idempotency-Key": {key}}
 }
 
-// Recent returns what was said, newest first; limit is 1 to 1000.
-func (c *Client) Recent(ctx context.Context, sel scope.Selector, limit int, cursor string) (api.EpisodePage, error) {
+// ListEpisodes narrows a list of episodes.
+type ListEpisodes struct {
+	Limit  int // 1 to 1000; 20 if 0
+	Cursor string
+	// After and Before bound the timestamps, both exclusive; zero is no bound.
+	After, Before time.Time
+}
+
+// Recent returns episodes, newest first.
+func (c *Client) Recent(ctx context.Context, sel scope.Selector, l ListEpisodes) (api.EpisodePage, error) {
+	query := page(selector(sel), l.Limit, l.Cursor)
+	query = instant(query, "after", l.After)
+	query = instant(query, "before", l.Before)
 	var out api.EpisodePage
-	return out, c.call(ctx, request{method: http.MethodGet, path: "/v1/episodes", query: page(selector(sel), limit, cursor)}, &out)
+	return out, c.call(ctx, request{method: http.MethodGet, path: "/v1/episodes", query: query}, &out)
 }
 
 func page(query url.Values, limit int, cursor string) url.Values {

@@ -118,7 +118,7 @@ func (s *Service) deleteFact(ctx context.Context, in *CommandParams) (*written, 
 func (s *Service) onFact(
 	ctx context.Context, in *CommandParams, body []byte, op events.CommandOp, bring func(store.Fact) *events.Candidate,
 ) (*written, error) {
-	sel, err := s.within(in.FactParam)
+	sel, err := s.within(ctx, &in.FactParam)
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}

@@ -12,6 +12,9 @@ import (
 	"palimpsest/pkg/scope"
 )
 
+// defaultEpisodes is how many episodes a read returns that names no limit.
+const defaultEpisodes = 20
+
 // source is the CloudEvents source of what comes over HTTP.
 const source = "palimpsest/http"
 
@@ -32,7 +35,7 @@ func (s *Service) episodeRoutes(a huma.API) {
 
 type recentInput struct {
 	SelectorParams
-	Limit  int    `query:"limit" doc:"1 to 1000; required."`
+	Limit  int    `query:"limit" doc:"1 to 1000; 20 unless given."`
 	After  string `query:"after" doc:"Exclusive; RFC 3339 or YYYY-MM-DD."`
 	Before string `query:"before" doc:"Exclusive; RFC 3339 or YYYY-MM-DD."`
 	Cursor string `query:"cursor" doc:"Continue where the page before ended."`
@@ -71,10 +74,7 @@ func (s *Service) recentQuery(in *recentInput) (q store.RecentQuery, sel scope.S
 	if sel, err = s.reads(in.SelectorParams); err != nil {
 		return q, sel, err
 	}
-	if in.Limit == 0 {
-		return q, sel, invalid("limit", "is required: 1 to %d", maxLimit)
-	}
-	if q.Limit, err = limit(in.Limit, 0); err != nil {
+	if q.Limit, err = limit(in.Limit, defaultEpisodes); err != nil {
 		return q, sel, err
 	}
 	if q.After, err = instant("after", in.After); err != nil {

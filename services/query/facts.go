@@ -96,7 +96,7 @@ func (s *Service) factQuery(in *listFactsInput) (sel scope.Selector, q store.Fac
 // FactParam names a fact of the caller's project.
 type FactParam struct {
 	ProjectParam
-	ID string `path:"id" doc:"Identifier of the fact."`
+	ID string `path:"id" doc:"Identifier of the fact, or its last 8 hex digits."`
 }
 
 type getFactInput struct {
@@ -122,11 +122,15 @@ func (s *Service) factAnswer(f store.Fact, stale bool) *fact {
 
 // getFact answers 404 for a fact that is closed, unless one version is named.
 func (s *Service) getFact(ctx context.Context, in *getFactInput) (*fact, error) {
-	sel, err := s.within(in.FactParam)
+	project, err := s.project(in.ProjectParam)
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
-	stale, err := s.fresh(ctx, sel.Project, in.At)
+	stale, err := s.fresh(ctx, project, in.At)
+	if err != nil {
+		return nil, s.problem(ctx, err)
+	}
+	sel, err := s.within(ctx, &in.FactParam)
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
@@ -182,13 +186,18 @@ func (s *Service) known(ctx context.Context, sel scope.Selector, id string) (sto
 	return f, err
 }
 
-func (s *Service) within(in FactParam) (scope.Selector, error) {
+// within returns the project of a fact, and completes a short id in in.
+func (s *Service) within(ctx context.Context, in *FactParam) (scope.Selector, error) {
 	project, err := s.project(in.ProjectParam)
+	if err != nil {
+		return scope.Selector{}, err
+	}
+	in.ID, err = s.wholeFactID(ctx, project, in.ID)
 	return scope.Selector{Project: project}, err
 }
 
-func (s *Service) factOf(ctx context.Context, in FactParam) (store.Fact, error) {
-	sel, err := s.within(in)
+func (s *Service) factOf(ctx context.Context, in *FactParam) (store.Fact, error) {
+	sel, err := s.within(ctx, in)
 	if err != nil {
 		return store.Fact{}, err
 	}
@@ -198,7 +207,7 @@ func (s *Service) factOf(ctx context.Context, in FactParam) (store.Fact, error) 
 type history struct{ Body api.History }
 
 func (s *Service) history(ctx context.Context, in *FactParam) (*history, error) {
-	f, err := s.factOf(ctx, *in)
+	f, err := s.factOf(ctx, in)
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
@@ -257,7 +266,7 @@ func (s *Service) changes(ctx context.Context, f store.Fact) ([]api.Change, erro
 type explanation struct{ Body api.Explanation }
 
 func (s *Service) explain(ctx context.Context, in *FactParam) (*explanation, error) {
-	f, err := s.factOf(ctx, *in)
+	f, err := s.factOf(ctx, in)
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
@@ -269,12 +278,8 @@ func (s *Service) explain(ctx context.Context, in *FactParam) (*explanation, err
 	if err := s.addSources(ctx, f, &out, now); err != nil {
 		return nil, s.problem(ctx, err)
 	}
-	changes, err := s.changes(ctx, f)
-	if err != nil {
+	if out.Decisions, err = s.changes(ctx, f); err != nil {
 		return nil, s.problem(ctx, err)
-	}
-	if n := len(changes); n > 0 {
-		out.Decision = &changes[n-1]
 	}
 	return &explanation{out}, nil
 }

@@ -200,7 +200,7 @@ func TestExplain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Fact.Revision != 2 || e.Quote != "said e1" || len(e.Episodes) != 1 || e.Decision == nil || e.Decision.DeltaID != "delta2" ||
+	if e.Fact.Revision != 2 || e.Quote != "said e1" || len(e.Episodes) != 1 || len(e.Decisions) != 2 || e.Decisions[0].DeltaID != "delta1" ||
 		len(e.Versions) != 1 || e.Versions[0].Text != "text 1" || len(e.Entities) != 1 || e.Entities[0].Name != "Oslo" {
 		t.Errorf("%+v", e)
 	}

@@ -60,7 +60,7 @@ func (s *Service) listHolds(ctx context.Context, in *listHoldsInput) (*holdPage,
 type releaseInput struct {
 	ProjectParam
 	KeyHeader
-	ID string `path:"id" doc:"Identifier of what is held."`
+	ID string `path:"id" doc:"Identifier of what is held, or its last 8 hex digits."`
 }
 
 // releaseHold runs a command. Asked again after it was carried out, it finds
@@ -71,7 +71,11 @@ func (s *Service) releaseHold(ctx context.Context, in *releaseInput) (*written, 
 		return nil, s.problem(ctx, err)
 	}
 	out, err := s.once(ctx, project, "release "+in.ID, in.Key, nil, func(a attempt) (*written, error) {
-		held, err := s.deps.Store.ListHolds(ctx, scope.Selector{Project: project}, store.HoldQuery{ID: in.ID, Limit: 1})
+		id, err := s.wholeHoldID(ctx, project, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		held, err := s.deps.Store.ListHolds(ctx, scope.Selector{Project: project}, store.HoldQuery{ID: id, Limit: 1})
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +85,7 @@ func (s *Service) releaseHold(ctx context.Context, in *releaseInput) (*written, 
 		return s.command(ctx, a, events.CommandRequested{
 			Header:     events.Header{Scope: held[0].Scope},
 			CommandRef: events.CommandRef{RequestID: a.correlation, Op: events.OpRelease},
-			HoldID:     in.ID,
+			HoldID:     id,
 		})
 	})
 	return out, s.problem(ctx, err)

@@ -11,6 +11,7 @@ import (
 
 	"palimpsest/internal/memory"
 	"palimpsest/pkg/api"
+	"palimpsest/pkg/client"
 	"palimpsest/pkg/scope"
 )
 
@@ -70,7 +71,7 @@ func TestRecentPagesHaveNoGapAndNoRepeat(t *testing.T) {
 		s := scope.Scope{Project: "default", User: fmt.Sprint("u", i%3), Session: "s"}
 		r.store.put(said1(fmt.Sprintf("e%02d", i/3), s, noon.Add(time.Duration(i/6)*time.Second), uint64(i/6)))
 	}
-	all, err := r.client.Recent(t.Context(), everyone, 1000, "")
+	all, err := r.client.Recent(t.Context(), everyone, client.ListEpisodes{Limit: 1000})
 	if err != nil || len(all.Episodes) != 12 || all.Next != "" {
 		t.Fatalf("%d episodes, %q, %v", len(all.Episodes), all.Next, err)
 	}
@@ -82,7 +83,7 @@ func TestRecentPagesHaveNoGapAndNoRepeat(t *testing.T) {
 		var got []string
 		cursor := ""
 		for pages := 0; ; pages++ {
-			p, err := r.client.Recent(t.Context(), everyone, limit, cursor)
+			p, err := r.client.Recent(t.Context(), everyone, client.ListEpisodes{Limit: limit, Cursor: cursor})
 			if err != nil || len(p.Episodes) == 0 {
 				t.Fatalf("limit %d, page %d: empty, %v", limit, pages, err)
 			}
@@ -96,6 +97,27 @@ func TestRecentPagesHaveNoGapAndNoRepeat(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("limit %d (-want +got):\n%s", limit, diff)
 		}
+	}
+}
+
+func TestRecentReturnsTwentyUnlessALimitIsGiven(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for i := range 30 {
+		r.store.put(said1(fmt.Sprintf("e%02d", i), scope.Scope{Project: "default", User: "nora"}, noon.Add(time.Duration(i)*time.Second), uint64(i+1)))
+	}
+	first, err := r.client.Recent(t.Context(), everyone, client.ListEpisodes{})
+	if err != nil || len(first.Episodes) != 20 || first.Next == "" {
+		t.Fatalf("%d episodes, next %q, %v", len(first.Episodes), first.Next, err)
+	}
+	rest, err := r.client.Recent(t.Context(), everyone, client.ListEpisodes{Cursor: first.Next})
+	if err != nil || len(rest.Episodes) != 10 || rest.Next != "" || rest.Episodes[9].ID != "e00" {
+		t.Errorf("%v, next %q, %v", idsOf(rest.Episodes), rest.Next, err)
+	}
+	within := client.ListEpisodes{After: noon.Add(3 * time.Second), Before: noon.Add(6 * time.Second)}
+	between, err := r.client.Recent(t.Context(), everyone, within)
+	if diff := cmp.Diff([]string{"e05", "e04"}, idsOf(between.Episodes)); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
 

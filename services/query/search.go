@@ -58,8 +58,11 @@ func (s *Service) search(ctx context.Context, in *searchInput) (*found, error) {
 
 func (s *Service) question(project string, body api.Search) (retrieval.Query, error) {
 	q := retrieval.Query{Scope: body.Selector.In(project), Text: body.Text, Limit: body.Limit}
-	if q.Text == "" {
+	switch {
+	case q.Text == "":
 		q.Text = body.Query
+	case body.Query != "" && body.Query != body.Text:
+		return q, invalid("query", "is another name for text, and differs from it; leave one out")
 	}
 	if q.Text == "" {
 		return q, invalid("text", "is required")

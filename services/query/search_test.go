@@ -42,6 +42,7 @@ func TestSearch(t *testing.T) {
 		want []string
 	}{
 		{`{"all":true,"text":"Oslo"}`, []string{"fact b", "episode e", "fact a"}},
+		{`{"all":true,"query":"Oslo","text":"Oslo"}`, []string{"fact b", "episode e", "fact a"}},
 		{`{"all":true,"query":"Oslo"}`, []string{"fact b", "episode e", "fact a"}},
 		{`{"all":true,"text":"Oslo","types":["fact"]}`, []string{"fact b", "fact a"}},
 		{`{"all":true,"text":"Oslo","types":["episode"]}`, []string{"episode e"}},

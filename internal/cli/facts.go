@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"time"
+
+	"palimpsest/internal/app"
+	"palimpsest/internal/terminal"
+	"palimpsest/pkg/api"
+	"palimpsest/pkg/client"
+)
+
+type factsCommand struct {
+	app.Whose
+	ID       string `arg:"" optional:"" help:"One fact: its id, or the last 8 hex digits."`
+	Revision uint64 `help:"One version of the fact."`
+	Limit    int    `help:"Facts at most." default:"100"`
+	Closed   bool   `help:"Closed and archived facts too."`
+}
+
+// Run implements the command.
+func (c *factsCommand) Run(inv *app.Invocation) error {
+	cl, err := inv.Client()
+	if err != nil {
+		return err
+	}
+	page, err := c.read(inv, cl)
+	if err != nil {
+		return err
+	}
+	return inv.Print(page, func(w io.Writer) {
+		now := time.Now()
+		t := terminal.NewTable(w, "ID", "REV", "CATEGORY", "TEXT", "CONFIDENCE", "SINCE", "STATE")
+		for _, f := range page.Facts {
+			add, state := t.Row, factState(f, now)
+			if state != "" {
+				add = t.FaintRow
+			}
+			add(shortID(f.ID), f.Revision, f.Category, f.Text, fmt.Sprintf("%.2f", f.Confidence), terminal.Ago(f.ValidFrom, now), cmp.Or(state, "known"))
+		}
+		t.Flush()
+	})
+}
+
+// read returns the fact that is named, or else a list.
+func (c *factsCommand) read(inv *app.Invocation, cl *client.Client) (api.FactPage, error) {
+	if c.ID != "" {
+		f, err := cl.Fact(inv.Context(), c.ID, c.Revision)
+		return api.FactPage{Facts: []api.Fact{f}}, err
+	}
+	sel, err := c.Selector(inv.Project())
+	if err != nil {
+		return api.FactPage{}, err
+	}
+	return cl.Facts(inv.Context(), sel, client.ListFacts{Limit: c.Limit, Closed: c.Closed})
+}
+
+// factState describes a fact that is closed or archived; it is empty for any other.
+func factState(f api.Fact, now time.Time) string {
+	switch {
+	case f.ValidUntil != nil && !f.ValidUntil.After(now):
+		return "closed " + terminal.Ago(*f.ValidUntil, now)
+	case f.ArchivedAt != nil:
+		return "archived " + terminal.Ago(*f.ArchivedAt, now)
+	}
+	return ""
+}

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"palimpsest/internal/app"
+	"palimpsest/internal/terminal"
+)
+
+type holdsCommand struct {
+	List    holdListCommand    `cmd:"" help:"List what waits before it changes what is known, oldest first."`
+	Release holdReleaseCommand `cmd:"" help:"Decide on it now."`
+}
+
+type holdListCommand struct {
+	app.Whose
+	Limit  int    `help:"At most this many." default:"100"`
+	Cursor string `help:"Continue where the page before ended."`
+}
+
+// Run implements the command.
+func (c *holdListCommand) Run(inv *app.Invocation) error {
+	cl, err := inv.Client()
+	if err != nil {
+		return err
+	}
+	sel, err := c.Selector(inv.Project())
+	if err != nil {
+		return err
+	}
+	page, err := cl.Holds(inv.Context(), sel, c.Limit, c.Cursor)
+	if err != nil {
+		return err
+	}
+	return inv.Print(page, func(w io.Writer) {
+		t := terminal.NewTable(w, "ID", "WHY", "FACT", "TEXT", "COUNT", "SINCE", "DUE")
+		now := time.Now()
+		for _, h := range page.Holds {
+			due := "never"
+			if h.Due != nil {
+				due = terminal.Ago(*h.Due, now)
+			}
+			t.Row(shortID(h.ID), h.Why, shortID(h.FactID), h.Text, h.Count, terminal.Ago(h.Since, now), due)
+		}
+		t.Flush()
+		if page.Next != "" {
+			_, _ = fmt.Fprintf(w, "more: --cursor %s\n", page.Next)
+		}
+	})
+}
+
+type holdReleaseCommand struct {
+	ID string `arg:"" help:"What is held: its id, or the last 8 hex digits."`
+}
+
+// Run implements the command.
+func (c *holdReleaseCommand) Run(inv *app.Invocation) error {
+	cl, err := inv.Client()
+	if err != nil {
+		return err
+	}
+	out, err := cl.Release(inv.Context(), c.ID)
+	if err != nil {
+		return err
+	}
+	return printWritten(inv, out)
+}

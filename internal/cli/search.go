@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"palimpsest/internal/app"
+	"palimpsest/internal/terminal"
+	"palimpsest/pkg/api"
+)
+
+type searchCommand struct {
+	app.Whose
+	Text    []string `arg:"" help:"What to look for."`
+	Limit   int      `help:"Results at most (1 to 1000); 5 or 20 by the question unless given."`
+	Explain bool     `help:"Show where each channel ranked each result."`
+}
+
+// Run implements the command.
+func (c *searchCommand) Run(inv *app.Invocation) error {
+	if _, err := c.Selector(inv.Project()); err != nil {
+		return err
+	}
+	cl, err := inv.Client()
+	if err != nil {
+		return err
+	}
+	found, err := cl.Search(inv.Context(), api.Search{
+		Selector: api.Selector{User: c.User, Agent: c.Agent, Session: c.Session, All: c.AllUsers},
+		Text:     strings.Join(c.Text, " "), Limit: c.Limit, Explain: c.Explain,
+	})
+	if err != nil {
+		return err
+	}
+	return inv.Print(found, func(w io.Writer) {
+		for _, h := range found.Results {
+			_, _ = fmt.Fprintf(w, "%.3f  %-7s  %s  (%s)\n", h.Score, h.Type, terminal.OneLine(h.Text), shortID(h.ID))
+			for _, name := range slices.Sorted(maps.Keys(h.Channels)) {
+				at := h.Channels[name]
+				_, _ = fmt.Fprintf(w, "       %s: rank %d, score %.4g\n", name, at.Rank, at.Score)
+			}
+		}
+		if len(found.Degraded) > 0 {
+			_, _ = fmt.Fprintf(w, "without: %s\n", strings.Join(found.Degraded, ", "))
+		}
+	})
+}
