@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"palimpsest/pkg/client"
 )
 
 // The exit codes of the command line.
@@ -43,6 +45,16 @@ type Command struct {
 
 // Invocation is one call of the program, as commands of other packages take it.
 type Invocation = invocation
+
+// Terminal is what the command reads and writes.
+func (inv *invocation) Terminal() Terminal { return inv.term }
+
+// Client talks to the server that the flags or the configuration name, about the
+// project that they name.
+func (inv *invocation) Client() (*client.Client, error) { return inv.client() }
+
+// Version is that of the program.
+func Version() string { return version() }
 
 // Context ends when the user stops the command.
 func (inv *invocation) Context() context.Context { return inv.ctx }

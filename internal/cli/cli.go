@@ -15,6 +15,7 @@ func Main(ctx context.Context, args []string) int {
 
 func commands() []app.Command {
 	return []app.Command{
+		{Name: "mcp", Help: "Serve the Model Context Protocol on standard input and output, for a running Palimpsest.", Run: &mcpCommand{}},
 		{Name: "verify", Help: "Compare memory store, streams and audit log with each other, also while Palimpsest runs.", Run: &verifyCommand{}},
 	}
 }
