@@ -19,6 +19,7 @@ var contracts = []string{
 	"palimpsest/internal/retrieval", "palimpsest/internal/store", "palimpsest/internal/audit",
 	"palimpsest/internal/embed", "palimpsest/internal/memory", "palimpsest/internal/lex",
 	"palimpsest/internal/telemetry", "palimpsest/internal/httpserver", "palimpsest/internal/failpoint",
+	"palimpsest/internal/mcp",
 }
 
 var wire = []string{"palimpsest/pkg/api", "palimpsest/pkg/events", "palimpsest/pkg/scope"}
@@ -27,7 +28,7 @@ func below(more ...string) []string { return append(slices.Clone(wire), more...)
 
 var layers = []layer{
 	{"palimpsest/cmd/palimpsest", []string{"palimpsest/internal/cli"}},
-	{"palimpsest/internal/cli", below("palimpsest/internal/app", "palimpsest/internal/recovery", "palimpsest/internal/terminal", "palimpsest/pkg/client")},
+	{"palimpsest/internal/cli", below("palimpsest/internal/app", "palimpsest/internal/recovery", "palimpsest/internal/mcp", "palimpsest/internal/terminal", "palimpsest/pkg/client")},
 	{"palimpsest/internal/app", []string{"palimpsest/"}},
 	{"palimpsest/docs/consumer", wire},
 	{"palimpsest/internal/recovery", append(below("palimpsest/services/"), contracts...)},
@@ -55,6 +56,7 @@ var layers = []layer{
 	{"palimpsest/internal/audit", below("palimpsest/internal/cursor", "palimpsest/internal/memory")},
 	{"palimpsest/internal/embed", below()},
 	{"palimpsest/internal/httpserver", below()},
+	{"palimpsest/internal/mcp", below("palimpsest/pkg/client")},
 	{"palimpsest/internal/config", nil},
 	{"palimpsest/internal/terminal", nil},
 	{"palimpsest/internal/tail", nil},

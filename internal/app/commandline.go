@@ -47,8 +47,9 @@ type commandLine struct {
 }
 
 // answerLimit bounds how long a command waits for a server that has taken its
-// question and says nothing.
-const answerLimit = 30 * time.Second
+// question and says nothing. It is above the wait of a write (query.wait, 30 s), so
+// that the server answers first.
+const answerLimit = 45 * time.Second
 
 // invocation is one call of the program.
 type invocation struct {

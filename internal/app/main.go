@@ -51,6 +51,9 @@ func (inv *invocation) Project() string { return inv.line.Project }
 // project that they name.
 func (inv *invocation) Client() (*client.Client, error) { return inv.client() }
 
+// Version is that of the program.
+func Version() string { return version() }
+
 // Context ends when the user stops the command.
 func (inv *invocation) Context() context.Context { return inv.ctx }
 

@@ -30,6 +30,7 @@ func commands() []app.Command {
 		{Name: "delete-scope", Help: "Close all facts of a user, an agent or a session.", Run: &deleteScopeCommand{}},
 		{Name: "holds", Help: "List and release what waits before it changes what is known.", Run: &holdsCommand{}},
 		{Name: "export", Help: "Export what is known in canonical form.", Run: &exportCommand{}},
+		{Name: "mcp", Help: "Serve the Model Context Protocol on standard input and output, for a running Palimpsest.", Run: &mcpCommand{}},
 		{Name: "verify", Help: "Compare memory store, streams and audit log with each other, also while Palimpsest runs.", Run: &verifyCommand{}},
 		{Name: "completion", Help: "Print how to complete commands in bash, zsh or fish.", Run: &kongcompletion.Completion{}},
 	}

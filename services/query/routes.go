@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"palimpsest/internal/mcp"
 	"palimpsest/pkg/api"
 )
 
@@ -34,6 +35,7 @@ func (s *Service) routes() (http.Handler, error) {
 		return nil, err
 	}
 	mux.Handle("GET /metrics", s.deps.Metrics)
+	mux.Handle("/mcp", mcp.Handler(mux, s.deps.Version, s.deps.Logger))
 	mux.HandleFunc(anyRoute, func(w http.ResponseWriter, r *http.Request) { unknownRoute(mux, w, r) })
 	return mux, nil
 }

@@ -1,0 +1,118 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"palimpsest/pkg/api"
+	"palimpsest/pkg/client"
+)
+
+// Handler serves MCP over streamable HTTP without sessions: each request stands
+// for itself, so that nothing is kept between them and any process answers. The
+// query parameters project, user, agent and session are the defaults of calls.
+//
+// Tools call native in the same process. The HTTP server around it must bound
+// bodies and refuse web pages, as it does for native.
+func Handler(native http.Handler, version string, log *slog.Logger) http.Handler {
+	options := &sdk.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
+		// The server around it has both bounds, and settings for them.
+		MaxRequestBodyBytes: -1, DisableLocalhostProtection: true,
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		project, whose, err := defaults(r.URL.RawQuery)
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		memory, err := client.New("http://localhost", client.Project(project), client.HTTP(&http.Client{Transport: inside{native, r.Context()}}))
+		if err != nil {
+			refuse(w, err)
+			return
+		}
+		s := New(memory, Config{Version: version, Default: whose, Log: log})
+		sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, options).ServeHTTP(w, r)
+	})
+}
+
+func refuse(w http.ResponseWriter, err error) {
+	p := api.NewProblem(http.StatusBadRequest, api.CodeInvalidField, "query", "%s", err.Error())
+	w.Header().Set("Content-Type", p.ContentType(""))
+	w.WriteHeader(p.Status)
+	_ = json.NewEncoder(w).Encode(p) // whoever asked has gone
+}
+
+// defaults reads the query of the endpoint's address.
+func defaults(query string) (project string, whose api.Scope, err error) {
+	given, err := url.ParseQuery(query)
+	if err != nil {
+		return "", whose, err
+	}
+	into := map[string]*string{"project": &project, "user": &whose.User, "agent": &whose.Agent, "session": &whose.Session}
+	for name, values := range given {
+		at, known := into[name]
+		if !known || len(values) != 1 {
+			return "", whose, errQuery
+		}
+		*at = values[0]
+	}
+	return project, whose, nil
+}
+
+// errQuery: the address of the endpoint has a parameter that means nothing.
+var errQuery = errors.New("project, user, agent and session are taken, each once")
+
+// inside is a transport to a handler of the same process. A call ends when the
+// request that it is made for does.
+type inside struct {
+	native http.Handler
+	outer  context.Context //nolint:containedctx // the transport is made for one request
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t inside) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(t.outer, cancel)()
+	r = r.WithContext(ctx)
+	if r.Body == nil {
+		r.Body = http.NoBody
+	}
+	defer r.Body.Close() //nolint:errcheck // the contract of RoundTrip; it was read
+	out := &response{header: http.Header{}, status: http.StatusOK}
+	t.native.ServeHTTP(out, r)
+	return &http.Response{
+		StatusCode: out.status, Status: http.StatusText(out.status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: out.header, Body: io.NopCloser(&out.body), ContentLength: int64(out.body.Len()), Request: r,
+	}, nil
+}
+
+// response keeps an answer in memory.
+type response struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+	begun  bool
+}
+
+func (r *response) Header() http.Header { return r.header }
+
+func (r *response) WriteHeader(status int) {
+	if !r.begun {
+		r.status, r.begun = status, true
+	}
+}
+
+func (r *response) Write(p []byte) (int, error) {
+	r.begun = true
+	return r.body.Write(p)
+}

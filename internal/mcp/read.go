@@ -1,0 +1,157 @@
+package mcp
+
+import (
+	"context"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"palimpsest/pkg/api"
+)
+
+func (s *server) addReads(to *sdk.Server) {
+	reads := func(title string) *sdk.ToolAnnotations {
+		return &sdk.ToolAnnotations{Title: title, ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(bool), OpenWorldHint: new(bool)}
+	}
+	sdk.AddTool(to, &sdk.Tool{
+		Name: "search_memory", Annotations: reads("Search memory"),
+		Description: "Find facts and messages of earlier conversations by meaning and words, best first.",
+	}, s.search)
+	sdk.AddTool(to, &sdk.Tool{
+		Name: "explain_fact", Annotations: reads("Explain a fact"),
+		Description: "Show why a fact is known: the messages it comes from, the decision that made it, and its earlier versions.",
+	}, s.explain)
+	sdk.AddTool(to, &sdk.Tool{
+		Name: "memory_stats", Annotations: reads("Memory statistics"),
+		Description: "Count per consolidation rule what became of recorded messages: accepted, consolidated, pending, and the facts that they led to.",
+	}, s.stats)
+}
+
+// SearchArgs are the arguments of search_memory.
+type SearchArgs struct {
+	Query   string   `json:"query" jsonschema:"What to look for, as a question or as words."`
+	Types   []string `json:"types,omitempty" jsonschema:"fact, episode; both unless given. An episode is one message."`
+	Kinds   []string `json:"kinds,omitempty" jsonschema:"Kinds of facts: semantic, procedural, opinion, summary, relation; all unless given."`
+	After   string   `json:"after,omitempty" jsonschema:"Only what happened after this time: RFC 3339 or YYYY-MM-DD."`
+	Before  string   `json:"before,omitempty" jsonschema:"Only what happened before this time: RFC 3339 or YYYY-MM-DD."`
+	ValidAt string   `json:"valid_at,omitempty" jsonschema:"What was true at this time, RFC 3339 or YYYY-MM-DD; now unless given."`
+	Limit   int      `json:"limit,omitempty" jsonschema:"Results at most, 1 to 1000; 5 or 20 by the query unless given."`
+	Whose
+}
+
+// SearchResult is the answer of search_memory.
+type SearchResult struct {
+	Results []Hit `json:"results" jsonschema:"Best first."`
+	// Degraded names the ways of searching that failed or took too long.
+	Degraded []string `json:"degraded,omitempty" jsonschema:"Ways of searching that failed: results may be missing."`
+}
+
+// Hit is a fact or an episode.
+type Hit struct {
+	Score   float64 `json:"score" jsonschema:"0 to 1, falls with rank."`
+	Fact    Fact    `json:"fact,omitzero"`
+	Episode Episode `json:"episode,omitzero"`
+}
+
+func (s *server) search(ctx context.Context, _ *sdk.CallToolRequest, in SearchArgs) (*sdk.CallToolResult, SearchResult, error) {
+	found, err := s.find(ctx, in)
+	if err != nil {
+		return nil, SearchResult{}, err
+	}
+	return nil, SearchResult{Results: each(found.Results, viewHit), Degraded: found.Degraded}, nil
+}
+
+func (s *server) find(ctx context.Context, in SearchArgs) (api.Found, error) {
+	q := api.Search{Text: in.Query, Types: in.Types, Kinds: in.Kinds, Limit: in.Limit}
+	var err error
+	if q.Selector, err = s.reads(in.Whose); err != nil {
+		return api.Found{}, err
+	}
+	for _, b := range []struct {
+		name, text string
+		into       **api.Instant
+	}{{"after", in.After, &q.After}, {"before", in.Before, &q.Before}, {"valid_at", in.ValidAt, &q.ValidAt}} {
+		if *b.into, err = instant(b.name, b.text); err != nil {
+			return api.Found{}, err
+		}
+	}
+	found, err := s.memory.Search(ctx, q)
+	return found, told(err)
+}
+
+func viewHit(h api.Hit) Hit {
+	out := Hit{Score: h.Score}
+	if h.Fact != nil {
+		out.Fact = viewFact(*h.Fact)
+	}
+	if h.Episode != nil {
+		out.Episode = viewEpisode(*h.Episode)
+	}
+	return out
+}
+
+// FactArgs name one fact.
+type FactArgs struct {
+	ID string `json:"id" jsonschema:"Id of the fact, from search_memory."`
+}
+
+// Explanation is the answer of explain_fact.
+type Explanation struct {
+	Fact      Fact       `json:"fact"`
+	Quote     string     `json:"quote,omitempty" jsonschema:"The words that the fact rests on."`
+	Episodes  []Episode  `json:"episodes" jsonschema:"The messages that the fact comes from."`
+	Decisions []Decision `json:"decisions" jsonschema:"The decisions about the fact, oldest first."`
+	Versions  []Fact     `json:"versions" jsonschema:"Earlier versions, oldest first."`
+	Entities  []string   `json:"entities" jsonschema:"Names of the people, places and things that the fact mentions."`
+}
+
+// Decision is why a fact is as it is.
+type Decision struct {
+	Event     string    `json:"event" jsonschema:"ADD, UPDATE, DELETE or NONE."`
+	Reason    string    `json:"reason"`
+	Rule      string    `json:"rule" jsonschema:"The consolidation rule."`
+	DecidedBy string    `json:"decided_by"`
+	At        time.Time `json:"at"`
+}
+
+func (s *server) explain(ctx context.Context, _ *sdk.CallToolRequest, in FactArgs) (*sdk.CallToolResult, Explanation, error) {
+	if err := in.check(); err != nil {
+		return nil, Explanation{}, err
+	}
+	e, err := s.memory.Explain(ctx, in.ID)
+	if err != nil {
+		return nil, Explanation{}, told(err)
+	}
+	out := Explanation{
+		Fact: viewFact(e.Fact), Quote: e.Quote, Episodes: each(e.Episodes, viewEpisode), Versions: each(e.Versions, viewFact),
+		Entities: each(e.Entities, func(e api.Entity) string { return e.Name }),
+		Decisions: each(e.Decisions, func(d api.Change) Decision {
+			return Decision{Event: d.Event, Reason: d.Reason, Rule: d.Rule, DecidedBy: d.DecidedBy, At: d.AppliedAt}
+		}),
+	}
+	return nil, out, nil
+}
+
+// StatsArgs are the arguments of memory_stats.
+type StatsArgs struct {
+	User  string `json:"user,omitempty" jsonschema:"Identifier of the user. Left out: the user that the server was configured with."`
+	Agent string `json:"agent,omitempty" jsonschema:"Identifier of the agent; any unless given."`
+}
+
+// Stats is the answer of memory_stats.
+type Stats struct {
+	Rules    []api.Account `json:"rules" jsonschema:"One account per consolidation rule; each rule reads all messages."`
+	Balanced bool          `json:"balanced" jsonschema:"True if no message is unaccounted for."`
+}
+
+func (s *server) stats(ctx context.Context, _ *sdk.CallToolRequest, in StatsArgs) (*sdk.CallToolResult, Stats, error) {
+	sel, err := s.reads(Whose{User: in.User, Agent: in.Agent})
+	if err != nil {
+		return nil, Stats{}, err
+	}
+	l, err := s.memory.Ledger(ctx, sel.In(""), false)
+	if err != nil {
+		return nil, Stats{}, told(err)
+	}
+	return nil, Stats{Rules: each(l.Totals, func(a api.Account) api.Account { return a }), Balanced: l.Balanced}, nil
+}
