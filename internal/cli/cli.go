@@ -16,5 +16,6 @@ func Main(ctx context.Context, args []string) int {
 func commands() []app.Command {
 	return []app.Command{
 		{Name: "verify", Help: "Compare memory store, streams and audit log with each other, also while Palimpsest runs.", Run: &verifyCommand{}},
+		{Name: "eval", Help: "Measure answers against labelled data.", Run: &evalCommand{}},
 	}
 }

@@ -37,6 +37,26 @@ func (e *Engine) channels(q Query) []channel {
 	return slices.DeleteFunc(all, func(c channel) bool { return c.weight == 0 })
 }
 
+// Legs names the channels that have a weight.
+func (e *Engine) Legs() []string {
+	var names []string
+	for _, c := range e.channels(Query{}) {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// Leg asks one channel alone, without fusion.
+func (e *Engine) Leg(ctx context.Context, name string, q Query) ([]store.Hit, error) {
+	for _, c := range e.channels(q) {
+		if c.name == name {
+			l := c.run(ctx, q)
+			return l.hits, l.err
+		}
+	}
+	return nil, fmt.Errorf("retrieval: no channel %q", name)
+}
+
 // ask runs the channels in parallel and returns what has come by the deadline,
 // in the order of the channels. One that does not end when told to is left
 // behind, and its answer forgotten.
