@@ -24,7 +24,7 @@ type System struct {
 	// Store, Embedder and Search are what its search works with; legs alone are
 	// asked through them.
 	Store interface {
-		store.Searcher
+		retrieval.Store
 		store.Health
 	}
 	Embedder embed.Embedder

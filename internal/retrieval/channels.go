@@ -14,25 +14,45 @@ import (
 // rows that one channel ranks low and another high.
 const depth = 50
 
+// breadth is how many rows a channel is asked for at least: the context of a row
+// may bring it up from far below.
+const breadth = 150
+
 // leg is one channel's ranking.
 type leg struct {
 	name   string
 	weight float64
-	hits   []store.Hit
-	err    error
+	found
+	err error
 }
+
+// found is what a channel answers.
+type found struct {
+	hits   []store.Hit
+	counts counts // of a text search
+}
+
+// counts are what the texts of each target are weighed by.
+type counts struct{ facts, episodes store.TextCounts }
 
 // channel is one way to rank what is known.
 type channel struct {
 	name   string
 	weight float64
-	search func(context.Context, Query) ([]store.Hit, error)
+	search func(context.Context, Query) (found, error)
 }
 
+// The names of the channels.
+const (
+	textLeg    = "text"
+	vectorLeg  = "vector"
+	earlierLeg = "earlier"
+)
+
 func (e *Engine) channels(q Query) []channel {
-	all := []channel{{"text", e.config.Text, e.text}, {"vector", e.config.Vector, e.vector}}
+	all := []channel{{textLeg, e.config.Text, e.text}, {vectorLeg, e.config.Vector, e.vector}}
 	if q.Earlier != nil {
-		all = append(all, channel{"earlier", cmp.Or(e.config.Text, e.config.Vector), earlier})
+		all = append(all, channel{earlierLeg, cmp.Or(e.config.Text, e.config.Vector), earlier})
 	}
 	return slices.DeleteFunc(all, func(c channel) bool { return c.weight == 0 })
 }
@@ -89,32 +109,38 @@ func (c channel) run(ctx context.Context, q Query) (l leg) {
 	l = leg{name: c.name, weight: c.weight}
 	defer func() {
 		if p := recover(); p != nil {
-			l.hits, l.err = nil, fmt.Errorf("panicked: %v", p)
+			l.found, l.err = found{}, fmt.Errorf("panicked: %v", p)
 		}
 	}()
-	l.hits, l.err = c.search(ctx, q)
+	l.found, l.err = c.search(ctx, q)
 	return l
 }
 
-func (e *Engine) text(ctx context.Context, q Query) ([]store.Hit, error) {
-	return each(q, func(sel scope.Selector, t store.SearchQuery) ([]store.Hit, error) {
+func (e *Engine) text(ctx context.Context, q Query) (f found, err error) {
+	f.hits, err = each(q, func(sel scope.Selector, t store.SearchQuery) ([]store.Hit, error) {
+		t.Counts = &f.counts.episodes
+		if t.Target == store.Facts {
+			t.Counts = &f.counts.facts
+		}
 		return e.store.SearchText(ctx, sel, q.Text, t)
 	})
+	return f, err
 }
 
-func (e *Engine) vector(ctx context.Context, q Query) ([]store.Hit, error) {
+func (e *Engine) vector(ctx context.Context, q Query) (f found, err error) {
 	vectors, err := e.embedder.Embed(ctx, []string{q.Text})
 	if err != nil {
-		return nil, fmt.Errorf("embed: %w", err)
+		return f, fmt.Errorf("embed: %w", err)
 	}
 	if len(vectors) != 1 {
-		return nil, fmt.Errorf("embed: %d vectors for one text", len(vectors))
+		return f, fmt.Errorf("embed: %d vectors for one text", len(vectors))
 	}
-	hits, err := each(q, func(sel scope.Selector, t store.SearchQuery) ([]store.Hit, error) {
+	f.hits, err = each(q, func(sel scope.Selector, t store.SearchQuery) ([]store.Hit, error) {
 		return e.store.SearchVector(ctx, sel, vectors[0], t)
 	})
 	// Orthogonal rows share nothing with the question: a rank for them is noise.
-	return slices.DeleteFunc(hits, func(h store.Hit) bool { return h.Score <= 0 }), err
+	f.hits = slices.DeleteFunc(f.hits, func(h store.Hit) bool { return h.Score <= 0 })
+	return f, err
 }
 
 // each asks for every target and merges the answers into one ranking by score.
@@ -141,7 +167,7 @@ func each(q Query, search func(scope.Selector, store.SearchQuery) ([]store.Hit, 
 // asks for what that session contributed to.
 func narrow(q Query, target store.Target) (scope.Selector, store.SearchQuery) {
 	sel, t := q.Scope, store.SearchQuery{
-		Target: target, Limit: min(q.Limit+depth, 1000),
+		Target: target, Limit: min(max(q.Limit+depth, breadth), 1000),
 		ValidAt: q.ValidAt, After: q.After, Before: q.Before,
 	}
 	if target == store.Facts {
