@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
@@ -83,6 +84,9 @@ func (e *Engine) Leg(ctx context.Context, name string, q Query) ([]store.Hit, er
 func (e *Engine) ask(ctx context.Context, q Query) []leg {
 	ctx, cancel := context.WithTimeout(ctx, e.config.Deadline)
 	defer cancel()
+	if e.config.Text > 0 && e.embedder.Info().Semantic {
+		q.speakers = make(chan map[string]bool, 1)
+	}
 	channels := e.channels(q)
 	legs := make([]leg, len(channels))
 	answers := make([]chan leg, len(channels))
@@ -117,6 +121,9 @@ func (c channel) run(ctx context.Context, q Query) (l leg) {
 }
 
 func (e *Engine) text(ctx context.Context, q Query) (f found, err error) {
+	if q.speakers != nil {
+		defer func() { q.speakers <- speakers(f.hits) }()
+	}
 	f.hits, err = each(q, func(sel scope.Selector, t store.SearchQuery) ([]store.Hit, error) {
 		t.Counts = &f.counts.episodes
 		if t.Target == store.Facts {
@@ -127,8 +134,42 @@ func (e *Engine) text(ctx context.Context, q Query) (f found, err error) {
 	return f, err
 }
 
+// speakers are those who say the episodes among hits.
+func speakers(hits []store.Hit) map[string]bool {
+	names := map[string]bool{}
+	for _, h := range hits {
+		if h.Episode == nil {
+			continue
+		}
+		if name := speakerOf(h.Episode); name != "" {
+			names[name] = true
+		}
+	}
+	return names
+}
+
+// namesPatience is how long the vector channel waits for names.
+const namesPatience = 100 * time.Millisecond
+
+// unnamed is the text without the names of speakers: turns are embedded without
+// them, and a sentence embedding of a name is near to everything about people.
+func (q Query) unnamed(ctx context.Context) string {
+	if q.speakers == nil {
+		return q.Text
+	}
+	timer := time.NewTimer(namesPatience)
+	defer timer.Stop()
+	select {
+	case names := <-q.speakers:
+		return withoutNames(q.Text, names)
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return q.Text
+}
+
 func (e *Engine) vector(ctx context.Context, q Query) (f found, err error) {
-	vectors, err := e.embedder.Embed(ctx, []string{q.Text})
+	vectors, err := e.embedder.Embed(ctx, []string{q.unnamed(ctx)})
 	if err != nil {
 		return f, fmt.Errorf("embed: %w", err)
 	}

@@ -77,6 +77,9 @@ type Query struct {
 	Earlier func(context.Context) ([]store.Fact, error)
 	// Explain adds Features to the hits.
 	Explain bool
+	// speakers passes those of what the text channel found to the vector channel;
+	// nil where it does not wait for them.
+	speakers chan map[string]bool
 }
 
 // Hit is one fact or episode, its fused score in [0,1] and where each channel

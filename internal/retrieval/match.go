@@ -14,10 +14,12 @@ type match struct {
 	bm25     float64
 	mask     uint64 // bit i: it holds term i of the question
 	rarest   float64
+	terms    int // of the text
 	adjacent int // pairs of neighbouring terms of the question that it holds as such
 }
 
 func (q *question) match(terms []termID, average float64) (m match) {
+	m.terms = len(terms)
 	var filter uint64
 	for _, id := range q.ids {
 		filter |= 1 << (id % 64)

@@ -80,6 +80,25 @@ func questionWords(text string) []string {
 	return words
 }
 
+// withoutNames is the text without the names of speakers; the text itself where
+// nothing else is left.
+func withoutNames(text string, speakers map[string]bool) string {
+	names := map[string]bool{}
+	for speaker := range speakers {
+		for _, w := range lex.Words(speaker) {
+			names[w] = true
+		}
+	}
+	left := slices.DeleteFunc(strings.Fields(text), func(field string) bool {
+		words := questionWords(field)
+		return len(words) > 0 && !slices.ContainsFunc(words, func(w string) bool { return !names[w] })
+	})
+	if len(left) == 0 {
+		return text
+	}
+	return strings.Join(left, " ")
+}
+
 // monthIn is the first month that a text names in English, with a capital letter:
 // may and march are words as well.
 func monthIn(text string) time.Month {

@@ -27,6 +27,8 @@ type fake struct {
 	text, vector func(context.Context, scope.Selector, store.SearchQuery) ([]store.Hit, error)
 	embed        func(context.Context) ([][]float32, error)
 	at           func([]uint64) ([]memory.Episode, error)
+	// embedded, where it is not nil, is told what a semantic embedder embeds.
+	embedded chan string
 }
 
 func (f fake) EpisodesAt(_ context.Context, _ scope.Scope, ordinals []uint64) ([]memory.Episode, error) {
@@ -44,9 +46,12 @@ func (f fake) SearchVector(ctx context.Context, sel scope.Selector, _ []float32,
 	return f.vector(ctx, sel, q)
 }
 
-func (fake) Info() embed.Info { return embed.Info{} }
+func (f fake) Info() embed.Info { return embed.Info{Semantic: f.embedded != nil} }
 
-func (f fake) Embed(ctx context.Context, _ []string) ([][]float32, error) {
+func (f fake) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	if f.embedded != nil {
+		f.embedded <- texts[0]
+	}
 	if f.embed == nil {
 		return [][]float32{{1}}, nil
 	}

@@ -116,13 +116,19 @@ func (p *pool) measure() {
 	}
 }
 
+// sides are the features of a turn's neighbours.
+var sides = []struct {
+	distance int
+	feature
+}{{-2, secondBefore}, {-1, previousText}, {1, nextText}, {2, secondAfter}}
+
 func (p *pool) measureEpisode(c *candidate, text, vector float64) {
 	v, d := &c.values, c.doc
-	p.measureText(c, len(d.terms))
+	p.measureText(c)
 	mask := c.match.mask
-	for distance, f := range map[int]feature{-2: secondBefore, -1: previousText, 1: nextText, 2: secondAfter} {
-		if n := p.around(c, distance); n != nil {
-			v[f] = n.text
+	for _, side := range sides {
+		if n := p.around(c, side.distance); n != nil {
+			v[side.feature] = n.text
 			mask |= n.match.mask
 		}
 	}
@@ -140,12 +146,12 @@ func (p *pool) measureEpisode(c *candidate, text, vector float64) {
 	v[numbered] = one(p.asked.when && d.number)
 }
 
-func (p *pool) measureText(c *candidate, terms int) {
+func (p *pool) measureText(c *candidate) {
 	v := &c.values
 	v[ownText], v[ownVector] = c.text, c.vector
 	v[rarity] = c.match.rarest / 8
 	v[adjacent] = float64(min(c.match.adjacent, 3))
-	v[length] = math.Log1p(float64(terms)) / 4
+	v[length] = math.Log1p(float64(c.match.terms)) / 4
 }
 
 // measureFact sets the features of a fact: its own text in the context of the turn
@@ -163,7 +169,7 @@ func (p *pool) measureFact(c *candidate) {
 		c.values = from.values
 		c.values[isQuestion] = 0
 	}
-	p.measureText(c, len(termsOf(f.Text)))
+	p.measureText(c)
 	c.values[coverage] = max(c.values[coverage], p.asked.covered(mask))
 	if p.asked.own && f.Subject != "" {
 		c.values[subject] = 2*one(f.Subject == asker) - 1

@@ -251,3 +251,27 @@ func TestLegsWithoutWeightSayNothing(t *testing.T) {
 		t.Errorf("features %v", got)
 	}
 }
+
+// TestSpeakersAreNotEmbedded: a semantic embedder sees the question without the
+// names of who speaks, whole where nothing else is left or text fails.
+func TestSpeakersAreNotEmbedded(t *testing.T) {
+	t.Parallel()
+	turns := conversation(turn("a", "Tobias Klein", "Tobias rows a boat."), turn("a", "Ines", "A boat."))
+	for question, want := range map[string]string{
+		"What did Tobias's boat cost Anna?": "What did boat cost Anna?",
+		"Tobias":                            "Tobias",
+		"Which boat?":                       "Which boat?",
+	} {
+		f := turns.store(question)
+		f.embedded = make(chan string, 2)
+		search(t, f, Query{Text: question, Limit: 3, Episodes: true})
+		if got := <-f.embedded; got != want {
+			t.Errorf("%q is embedded as %q, want %q", question, got, want)
+		}
+	}
+	f := turns.store("Tobias's boat")
+	f.text, f.embedded = failing, make(chan string, 1)
+	if got, err := engine(t, f, nil).Search(t.Context(), everything("Tobias's boat")); err != nil || <-f.embedded != "Tobias's boat" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
