@@ -32,6 +32,7 @@ func commands() []app.Command {
 		{Name: "export", Help: "Export what is known in canonical form.", Run: &exportCommand{}},
 		{Name: "mcp", Help: "Serve the Model Context Protocol on standard input and output, for a running Palimpsest.", Run: &mcpCommand{}},
 		{Name: "verify", Help: "Compare memory store, streams and audit log with each other, also while Palimpsest runs.", Run: &verifyCommand{}},
+		{Name: "eval", Help: "Measure answers against labelled data.", Run: &evalCommand{}},
 		{Name: "completion", Help: "Print how to complete commands in bash, zsh or fish.", Run: &kongcompletion.Completion{}},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
@@ -14,27 +15,67 @@ import (
 // rows that one channel ranks low and another high.
 const depth = 50
 
+// breadth is how many rows a channel is asked for at least: the context of a row
+// may bring it up from far below.
+const breadth = 150
+
 // leg is one channel's ranking.
 type leg struct {
 	name   string
 	weight float64
-	hits   []store.Hit
-	err    error
+	found
+	err error
 }
+
+// found is what a channel answers.
+type found struct {
+	hits   []store.Hit
+	counts counts // of a text search
+}
+
+// counts are what the texts of each target are weighed by.
+type counts struct{ facts, episodes store.TextCounts }
 
 // channel is one way to rank what is known.
 type channel struct {
 	name   string
 	weight float64
-	search func(context.Context, Query) ([]store.Hit, error)
+	search func(context.Context, Query) (found, error)
 }
 
+// The names of the channels.
+const (
+	textLeg    = "text"
+	vectorLeg  = "vector"
+	earlierLeg = "earlier"
+)
+
 func (e *Engine) channels(q Query) []channel {
-	all := []channel{{"text", e.config.Text, e.text}, {"vector", e.config.Vector, e.vector}}
+	all := []channel{{textLeg, e.config.Text, e.text}, {vectorLeg, e.config.Vector, e.vector}}
 	if q.Earlier != nil {
-		all = append(all, channel{"earlier", cmp.Or(e.config.Text, e.config.Vector), earlier})
+		all = append(all, channel{earlierLeg, cmp.Or(e.config.Text, e.config.Vector), earlier})
 	}
 	return slices.DeleteFunc(all, func(c channel) bool { return c.weight == 0 })
+}
+
+// Legs names the channels that have a weight.
+func (e *Engine) Legs() []string {
+	var names []string
+	for _, c := range e.channels(Query{}) {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// Leg asks one channel alone, without fusion.
+func (e *Engine) Leg(ctx context.Context, name string, q Query) ([]store.Hit, error) {
+	for _, c := range e.channels(q) {
+		if c.name == name {
+			l := c.run(ctx, q)
+			return l.hits, l.err
+		}
+	}
+	return nil, fmt.Errorf("retrieval: no channel %q", name)
 }
 
 // ask runs the channels in parallel and returns what has come by the deadline,
@@ -43,6 +84,9 @@ func (e *Engine) channels(q Query) []channel {
 func (e *Engine) ask(ctx context.Context, q Query) []leg {
 	ctx, cancel := context.WithTimeout(ctx, e.config.Deadline)
 	defer cancel()
+	if e.config.Text > 0 && e.embedder.Info().Semantic {
+		q.speakers = make(chan map[string]bool, 1)
+	}
 	channels := e.channels(q)
 	legs := make([]leg, len(channels))
 	answers := make([]chan leg, len(channels))
@@ -69,32 +113,75 @@ func (c channel) run(ctx context.Context, q Query) (l leg) {
 	l = leg{name: c.name, weight: c.weight}
 	defer func() {
 		if p := recover(); p != nil {
-			l.hits, l.err = nil, fmt.Errorf("panicked: %v", p)
+			l.found, l.err = found{}, fmt.Errorf("panicked: %v", p)
 		}
 	}()
-	l.hits, l.err = c.search(ctx, q)
+	l.found, l.err = c.search(ctx, q)
 	return l
 }
 
-func (e *Engine) text(ctx context.Context, q Query) ([]store.Hit, error) {
-	return each(q, func(sel scope.Selector, t store.SearchQuery) ([]store.Hit, error) {
+func (e *Engine) text(ctx context.Context, q Query) (f found, err error) {
+	if q.speakers != nil {
+		defer func() { q.speakers <- speakers(f.hits) }()
+	}
+	f.hits, err = each(q, func(sel scope.Selector, t store.SearchQuery) ([]store.Hit, error) {
+		t.Counts = &f.counts.episodes
+		if t.Target == store.Facts {
+			t.Counts = &f.counts.facts
+		}
 		return e.store.SearchText(ctx, sel, q.Text, t)
 	})
+	return f, err
 }
 
-func (e *Engine) vector(ctx context.Context, q Query) ([]store.Hit, error) {
-	vectors, err := e.embedder.Embed(ctx, []string{q.Text})
+// speakers are those who say the episodes among hits.
+func speakers(hits []store.Hit) map[string]bool {
+	names := map[string]bool{}
+	for _, h := range hits {
+		if h.Episode == nil {
+			continue
+		}
+		if name := speakerOf(h.Episode); name != "" {
+			names[name] = true
+		}
+	}
+	return names
+}
+
+// namesPatience is how long the vector channel waits for names.
+const namesPatience = 100 * time.Millisecond
+
+// unnamed is the text without the names of speakers: turns are embedded without
+// them, and a sentence embedding of a name is near to everything about people.
+func (q Query) unnamed(ctx context.Context) string {
+	if q.speakers == nil {
+		return q.Text
+	}
+	timer := time.NewTimer(namesPatience)
+	defer timer.Stop()
+	select {
+	case names := <-q.speakers:
+		return withoutNames(q.Text, names)
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return q.Text
+}
+
+func (e *Engine) vector(ctx context.Context, q Query) (f found, err error) {
+	vectors, err := e.embedder.Embed(ctx, []string{q.unnamed(ctx)})
 	if err != nil {
-		return nil, fmt.Errorf("embed: %w", err)
+		return f, fmt.Errorf("embed: %w", err)
 	}
 	if len(vectors) != 1 {
-		return nil, fmt.Errorf("embed: %d vectors for one text", len(vectors))
+		return f, fmt.Errorf("embed: %d vectors for one text", len(vectors))
 	}
-	hits, err := each(q, func(sel scope.Selector, t store.SearchQuery) ([]store.Hit, error) {
+	f.hits, err = each(q, func(sel scope.Selector, t store.SearchQuery) ([]store.Hit, error) {
 		return e.store.SearchVector(ctx, sel, vectors[0], t)
 	})
 	// Orthogonal rows share nothing with the question: a rank for them is noise.
-	return slices.DeleteFunc(hits, func(h store.Hit) bool { return h.Score <= 0 }), err
+	f.hits = slices.DeleteFunc(f.hits, func(h store.Hit) bool { return h.Score <= 0 })
+	return f, err
 }
 
 // each asks for every target and merges the answers into one ranking by score.
@@ -121,7 +208,7 @@ func each(q Query, search func(scope.Selector, store.SearchQuery) ([]store.Hit, 
 // asks for what that session contributed to.
 func narrow(q Query, target store.Target) (scope.Selector, store.SearchQuery) {
 	sel, t := q.Scope, store.SearchQuery{
-		Target: target, Limit: min(q.Limit+depth, 1000),
+		Target: target, Limit: min(max(q.Limit+depth, breadth), 1000),
 		ValidAt: q.ValidAt, After: q.After, Before: q.Before,
 	}
 	if target == store.Facts {

@@ -14,10 +14,10 @@ import (
 // each weighed by how few of them have it, as BM25 does (Robertson and Zaragoza
 // 2009). Facts are single sentences, so that how often one has a word and how long
 // it is say little.
-func earlier(ctx context.Context, q Query) ([]store.Hit, error) {
+func earlier(ctx context.Context, q Query) (found, error) {
 	facts, err := q.Earlier(ctx)
 	if err != nil || len(facts) == 0 {
-		return nil, err
+		return found{}, err
 	}
 	having := map[string][]int{} // by term of the question
 	for _, term := range lex.Terms(q.Text) {
@@ -47,5 +47,5 @@ func earlier(ctx context.Context, q Query) ([]store.Hit, error) {
 		}
 	}
 	slices.SortStableFunc(hits, func(a, b store.Hit) int { return cmp.Compare(b.Score, a.Score) })
-	return hits[:min(len(hits), q.Limit+depth)], nil
+	return found{hits: hits[:min(len(hits), q.Limit+depth)]}, nil
 }

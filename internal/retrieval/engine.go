@@ -12,14 +12,24 @@ import (
 	"palimpsest/pkg/scope"
 )
 
+// The kinds of fusion.
+const (
+	// FusionScores sums normalised scores of the channels and of what stands around a
+	// hit.
+	FusionScores = "scores"
+	// FusionRRF sums reciprocal ranks.
+	FusionRRF = "rrf"
+)
+
 // Config weighs the channels.
 type Config struct {
+	// Fusion is scores or rrf.
+	Fusion string `yaml:"fusion"`
 	// K is the constant of reciprocal rank fusion; 60 unless given (Cormack et
 	// al. 2009).
 	K float64 `yaml:"k"`
-	// Text and Vector are the weights of the channels. A weak leg at equal
-	// weight lowers recall, so the vector leg counts less while the embedder is
-	// lexical.
+	// Text and Vector are the weights of the channels; one of 0 is not asked. With
+	// scores they scale what was fitted, which is 1.
 	Text   float64 `yaml:"text"`
 	Vector float64 `yaml:"vector"`
 	// Deadline of one channel; a later one is left out of the answer.
@@ -28,12 +38,14 @@ type Config struct {
 
 // DefaultConfig returns the weights that ship.
 func DefaultConfig() Config {
-	return Config{K: 60, Text: 1, Vector: 0.5, Deadline: 2 * time.Second}
+	return Config{Fusion: FusionScores, K: 60, Text: 1, Vector: 1, Deadline: 2 * time.Second}
 }
 
 // Validate refuses weights that cannot rank.
 func (c Config) Validate() error {
 	switch {
+	case c.Fusion != FusionScores && c.Fusion != FusionRRF:
+		return fmt.Errorf("search fusion %q is neither %s nor %s", c.Fusion, FusionScores, FusionRRF)
 	case c.K <= 0:
 		return errors.New("rrf.k must be above 0")
 	case c.Text < 0 || c.Vector < 0:
@@ -63,6 +75,11 @@ type Query struct {
 	// far as they are asked for: the store's indexes hold newest versions alone. Nil
 	// where ValidAt is now.
 	Earlier func(context.Context) ([]store.Fact, error)
+	// Explain adds Features to the hits.
+	Explain bool
+	// speakers passes those of what the text channel found to the vector channel;
+	// nil where it does not wait for them.
+	speakers chan map[string]bool
 }
 
 // Hit is one fact or episode, its fused score in [0,1] and where each channel
@@ -71,6 +88,11 @@ type Hit struct {
 	store.Hit
 	Score    float64
 	Channels map[string]Place
+	// Features are the shares of the score before it is brought to [0,1], by name,
+	// and LentBy the facts whose match counts for the episode that they came from;
+	// with fusion by scores.
+	Features map[string]float64
+	LentBy   []string
 }
 
 // Place is a channel's rank, from 1, and score.
@@ -92,17 +114,24 @@ var ErrUnavailable = errors.New("retrieval: no channel answered")
 
 // Engine searches one memory store.
 type Engine struct {
-	config   Config
-	store    store.Searcher
-	embedder embed.Embedder
+	config    Config
+	store     Store
+	embedder  embed.Embedder
+	documents *documents
+}
+
+// Store is the roles of the memory store that searching takes.
+type Store interface {
+	store.Searcher
+	store.OrdinalReader
 }
 
 // New returns an engine, or an error for a configuration that cannot rank.
-func New(config Config, searcher store.Searcher, embedder embed.Embedder) (*Engine, error) {
+func New(config Config, searcher Store, embedder embed.Embedder) (*Engine, error) {
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("retrieval: %w", err)
 	}
-	return &Engine{config: config, store: searcher, embedder: embedder}, nil
+	return &Engine{config: config, store: searcher, embedder: embedder, documents: newDocuments()}, nil
 }
 
 // Search answers q. It returns [ErrUnavailable] (joined with the causes) only if
@@ -127,6 +156,13 @@ func (e *Engine) Search(ctx context.Context, q Query) (Results, error) {
 	if !answered {
 		return out, errors.Join(append([]error{ErrUnavailable}, causes...)...)
 	}
-	out.Hits = fuse(e.config.K, legs, q.Limit)
+	if e.config.Fusion == FusionRRF {
+		out.Hits = fuse(e.config.K, legs, q.Limit)
+		return out, nil
+	}
+	ok := false
+	if out.Hits, ok = e.score(ctx, q, legs); !ok {
+		out.Degraded = append(out.Degraded, contextLeg)
+	}
 	return out, nil
 }

@@ -87,7 +87,7 @@ func TestFusionIsMonotone(t *testing.T) {
 
 func TestFusionLeavesOutWhatFailed(t *testing.T) {
 	t.Parallel()
-	got := fuse(60, []leg{{name: "a", weight: 1, hits: []store.Hit{factHit("x", 1)}}, {name: "b", weight: 9, err: errDown}}, 5)
+	got := fuse(60, []leg{{name: "a", weight: 1, found: found{hits: []store.Hit{factHit("x", 1)}}}, {name: "b", weight: 9, err: errDown}}, 5)
 	if len(got) != 1 || got[0].Score != 1 {
 		t.Errorf("%+v", got)
 	}
@@ -107,7 +107,7 @@ func TestTies(t *testing.T) {
 	}
 	var legs []leg // each alone in its own, so that all tie
 	for i, h := range hits {
-		legs = append(legs, leg{name: strconv.Itoa(i), weight: 1, hits: []store.Hit{h}})
+		legs = append(legs, leg{name: strconv.Itoa(i), weight: 1, found: found{hits: []store.Hit{h}}})
 	}
 	for range 20 {
 		var got []string

@@ -26,6 +26,16 @@ var errDown = errors.New("down")
 type fake struct {
 	text, vector func(context.Context, scope.Selector, store.SearchQuery) ([]store.Hit, error)
 	embed        func(context.Context) ([][]float32, error)
+	at           func([]uint64) ([]memory.Episode, error)
+	// embedded, where it is not nil, is told what a semantic embedder embeds.
+	embedded chan string
+}
+
+func (f fake) EpisodesAt(_ context.Context, _ scope.Scope, ordinals []uint64) ([]memory.Episode, error) {
+	if f.at == nil {
+		return nil, nil
+	}
+	return f.at(ordinals)
 }
 
 func (f fake) SearchText(ctx context.Context, sel scope.Selector, _ string, q store.SearchQuery) ([]store.Hit, error) {
@@ -36,9 +46,12 @@ func (f fake) SearchVector(ctx context.Context, sel scope.Selector, _ []float32,
 	return f.vector(ctx, sel, q)
 }
 
-func (fake) Info() embed.Info { return embed.Info{} }
+func (f fake) Info() embed.Info { return embed.Info{Semantic: f.embedded != nil} }
 
-func (f fake) Embed(ctx context.Context, _ []string) ([][]float32, error) {
+func (f fake) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	if f.embedded != nil {
+		f.embedded <- texts[0]
+	}
 	if f.embed == nil {
 		return [][]float32{{1}}, nil
 	}
@@ -70,9 +83,11 @@ func episodeHit(id string, score float64) store.Hit {
 	return store.Hit{Score: score, Episode: &memory.Episode{ID: id}}
 }
 
+// engine fuses by rank, for which hits need no text.
 func engine(t *testing.T, f fake, change func(*Config)) *Engine {
 	t.Helper()
 	c := DefaultConfig()
+	c.Fusion, c.Vector = FusionRRF, 0.5
 	if change != nil {
 		change(&c)
 	}
@@ -248,7 +263,7 @@ func TestSearchNarrowsSessions(t *testing.T) {
 		case q.Target == store.Facts && (sel.Session != nil || q.Session == nil || *q.Session != session || q.Kinds == nil),
 			q.Target == store.Episodes && (sel.Session == nil || *sel.Session != session || q.Session != nil || q.Kinds != nil):
 			t.Errorf("%v %+v", sel, q)
-		case q.Limit != 60:
+		case q.Limit != breadth:
 			t.Errorf("limit %d", q.Limit)
 		}
 		return nil, nil
@@ -263,7 +278,7 @@ func TestSearchNarrowsSessions(t *testing.T) {
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*Config){
-		"k": func(c *Config) { c.K = 0 }, "negative": func(c *Config) { c.Text = -1 },
+		"fusion": func(c *Config) { c.Fusion = "magic" }, "k": func(c *Config) { c.K = 0 }, "negative": func(c *Config) { c.Text = -1 },
 		"no weight": func(c *Config) { c.Text, c.Vector = 0, 0 }, "deadline": func(c *Config) { c.Deadline = 0 },
 	} {
 		c := DefaultConfig()

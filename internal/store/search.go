@@ -23,6 +23,22 @@ type Searcher interface {
 	SearchVector(ctx context.Context, sel scope.Selector, vector []float32, q SearchQuery) ([]Hit, error)
 }
 
+// OrdinalReader reads what was said around an episode.
+type OrdinalReader interface {
+	// EpisodesAt returns the episodes of a fact scope that have one of the
+	// ordinals, by ordinal. It must not read others.
+	EpisodesAt(ctx context.Context, fact scope.Scope, ordinals []uint64) ([]memory.Episode, error)
+}
+
+// TextCounts are what a text search weighs terms by.
+type TextCounts struct {
+	// Documents and Terms count the texts within the selector, and their terms with
+	// repetitions.
+	Documents, Terms uint64
+	// Holding counts, for each term of the query, the texts that hold it.
+	Holding map[string]uint64
+}
+
 // Target is what a search looks through.
 type Target int
 
@@ -44,6 +60,8 @@ type SearchQuery struct {
 	// After and Before bound an episode's Timestamp or a fact's EventTime, both
 	// exclusive; zero means unbounded.
 	After, Before time.Time
+	// Counts, where it is not nil, is set by SearchText.
+	Counts *TextCounts
 }
 
 // Hit is one row found. Fact is set for facts, Episode for episodes.

@@ -21,6 +21,7 @@ type Store interface {
 	FactReader
 	OutcomeReader
 	Searcher
+	OrdinalReader
 	VectorWriter
 	Requests
 	Cache

@@ -84,6 +84,14 @@ func (s *timedStore) EpisodeRange(ctx context.Context, fact scope.Scope, r event
 	return es, err
 }
 
+// EpisodesAt implements [store.OrdinalReader].
+func (s *timedStore) EpisodesAt(ctx context.Context, fact scope.Scope, ordinals []uint64) ([]memory.Episode, error) {
+	ctx, t := s.episodes.begin(ctx)
+	es, err := s.Store.EpisodesAt(ctx, fact, ordinals)
+	t.end(err)
+	return es, err
+}
+
 // EpisodesBefore implements [store.EpisodeReader].
 func (s *timedStore) EpisodesBefore(ctx context.Context, session scope.Scope, ordinal uint64, n int) ([]memory.Episode, error) {
 	ctx, t := s.episodes.begin(ctx)

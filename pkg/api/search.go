@@ -31,7 +31,9 @@ type Hit struct {
 	Text     string             `json:"text"`
 	Fact     *Fact              `json:"fact,omitempty"`
 	Episode  *Episode           `json:"episode,omitempty"`
+	LentBy   []string           `json:"lent_by,omitempty" doc:"Facts whose match counts for the episode that they came from."`
 	Channels map[string]Channel `json:"channels,omitempty" doc:"With explain: where each channel ranked it."`
+	Features map[string]float64 `json:"features,omitempty" doc:"With explain: what each feature adds to the score before that is brought to [0,1]."`
 }
 
 // Channel is how one channel ranked a hit.

@@ -341,6 +341,10 @@ func (f *fakeStore) SearchVector(_ context.Context, sel scope.Selector, _ []floa
 	return out, err
 }
 
+func (f *fakeStore) EpisodesAt(context.Context, scope.Scope, []uint64) (out []memory.Episode, err error) {
+	return nil, f.do(func() {})
+}
+
 func pick(hits []store.Hit, sel scope.Selector, q store.SearchQuery) []store.Hit {
 	var out []store.Hit
 	for _, h := range hits {

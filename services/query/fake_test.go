@@ -16,6 +16,7 @@ import (
 	"palimpsest/internal/embed"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/pipeline"
+	"palimpsest/internal/retrieval"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/client"
 	"palimpsest/pkg/events"
@@ -211,6 +212,7 @@ func newRig(t *testing.T, change ...func(*Config, *Deps)) *rig {
 		ready: &api.Readiness{Ready: true, Checks: map[string]api.Check{"store": {OK: true}}}, logs: &buffer{},
 	}
 	config := DefaultConfig()
+	config.Search.Fusion, config.Search.Vector = retrieval.FusionRRF, 0.5 // its hits need no text
 	config.Wait, config.MaxWait, config.Fresh = 5*time.Second, 10*time.Second, 20*time.Millisecond
 	deps := Deps{
 		Store: r.store, Searcher: r.store, Embedder: r.embedder, Journal: r.journal, Log: r.log, Publisher: r.publisher,

@@ -57,7 +57,7 @@ func (s *Service) search(ctx context.Context, in *searchInput) (*found, error) {
 }
 
 func (s *Service) question(project string, body api.Search) (retrieval.Query, error) {
-	q := retrieval.Query{Scope: body.Selector.In(project), Text: body.Text, Limit: body.Limit}
+	q := retrieval.Query{Scope: body.Selector.In(project), Text: body.Text, Limit: body.Limit, Explain: body.Explain}
 	switch {
 	case q.Text == "":
 		q.Text = body.Query
@@ -124,7 +124,7 @@ func (s *Service) viewFound(results retrieval.Results, explain bool) api.Found {
 	out := api.Found{Results: []api.Hit{}, Complexity: string(results.Complexity), Degraded: results.Degraded}
 	now := s.deps.Now()
 	for _, h := range results.Hits {
-		hit := api.Hit{Score: h.Score}
+		hit := api.Hit{Score: h.Score, LentBy: h.LentBy}
 		if h.Fact != nil {
 			f := viewFact(*h.Fact, now)
 			hit.Type, hit.ID, hit.Text, hit.Fact = "fact", f.ID, f.Text, &f
@@ -133,6 +133,7 @@ func (s *Service) viewFound(results retrieval.Results, explain bool) api.Found {
 			hit.Type, hit.ID, hit.Text, hit.Episode = "episode", e.ID, e.Content, &e
 		}
 		if explain {
+			hit.Features = h.Features
 			hit.Channels = map[string]api.Channel{}
 			for name, p := range h.Channels {
 				hit.Channels[name] = api.Channel{Rank: p.Rank, Score: p.Score}

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"palimpsest/internal/lex"
+	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
 )
 
@@ -190,6 +192,17 @@ func (r bm25) order(terms []string, rows []found) {
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b found) int { return cmp.Compare(b.score, a.score) })
+}
+
+// counts is what the terms of a text are weighed by.
+func (r bm25) counts(text string) store.TextCounts {
+	c := store.TextCounts{Documents: uint64(r.docs), Terms: uint64(r.length), Holding: map[string]uint64{}}
+	for _, term := range lex.Terms(text) {
+		if n, asked := r.frequency[indexTerm(term)]; asked {
+			c.Holding[term] = uint64(n)
+		}
+	}
+	return c
 }
 
 // add counts the texts of one more scope.

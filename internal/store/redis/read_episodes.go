@@ -94,6 +94,18 @@ func (s *Store) EpisodeRange(ctx context.Context, fact scope.Scope, r events.Ran
 	})
 }
 
+// EpisodesAt implements [store.OrdinalReader].
+func (s *Store) EpisodesAt(ctx context.Context, fact scope.Scope, ordinals []uint64) ([]memory.Episode, error) {
+	if err := fact.Validate(); err != nil || len(ordinals) == 0 {
+		return nil, err
+	}
+	parts := make([]entries, len(ordinals))
+	for i, n := range slices.Sorted(slices.Values(ordinals)) {
+		parts[i] = foundBy(byOrdinal, ordinalText(n))
+	}
+	return s.episodesBy(ctx, s.place(fact), false, everyHit, parts...)
+}
+
 // wholly is a read whose answer is taken for all that was said. Where it gives
 // less than could be there, it asks whether something was lost before or meanwhile.
 func (s *Store) wholly(ctx context.Context, most uint64, read func(*tenure) ([]memory.Episode, error)) ([]memory.Episode, error) {

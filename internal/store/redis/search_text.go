@@ -40,6 +40,9 @@ func (s *Store) SearchText(ctx context.Context, sel scope.Selector, text string,
 	if err != nil {
 		return nil, err
 	}
+	if q.Counts != nil {
+		*q.Counts = rank.counts(text)
+	}
 	rank.order(terms, a.rows)
 	hits, err := parseHits(q.Target, a.rows[:min(len(a.rows), q.Limit)], known)
 	slices.SortStableFunc(hits, compareHits)

@@ -92,6 +92,15 @@ func (s *Store) EpisodeRange(ctx context.Context, fact scope.Scope, r events.Ran
 		scopeID, clampOrdinal(r.From), clampOrdinal(r.To))
 }
 
+// EpisodesAt implements [store.OrdinalReader].
+func (s *Store) EpisodesAt(ctx context.Context, fact scope.Scope, ordinals []uint64) ([]memory.Episode, error) {
+	scopeID, err := s.scopeID(ctx, fact)
+	if err != nil || len(ordinals) == 0 {
+		return nil, err
+	}
+	return s.episodes(ctx, ` WHERE e.scope_id = ? AND e.ordinal IN (SELECT value FROM json_each(?)) ORDER BY +e.ordinal`, scopeID, jsonList(ordinals))
+}
+
 // EpisodesBefore implements [store.EpisodeReader].
 func (s *Store) EpisodesBefore(ctx context.Context, session scope.Scope, ordinal uint64, n int) ([]memory.Episode, error) {
 	scopeID, err := s.scopeID(ctx, session.Fact())

@@ -34,7 +34,19 @@ func (s *Store) SearchText(ctx context.Context, sel scope.Selector, text string,
 	if err != nil {
 		return nil, err
 	}
+	if q.Counts != nil {
+		*q.Counts = countsOf(all, lists, terms)
+	}
 	return s.takeHits(ctx, f, newBM25(all, lists, len(terms)).rank)
+}
+
+// countsOf sums the lists of all places, which come by place, then by term.
+func countsOf(all corpus, lists []postingList, terms []string) store.TextCounts {
+	c := store.TextCounts{Documents: uint64(all.docs), Terms: uint64(all.terms), Holding: make(map[string]uint64, len(terms))}
+	for i, l := range lists {
+		c.Holding[terms[i%len(terms)]] += uint64(len(l.postings))
+	}
+	return c
 }
 
 // distinct keeps the first of equal terms.

@@ -106,6 +106,10 @@ func testOrdinals(t *testing.T, s suite) {
 		fact := user("ana", "")
 		equal(t, "(2,5]", all[2:5], must(st.EpisodeRange(t.Context(), fact, events.Range{From: 2, To: 5}))(t))
 		equal(t, "empty", none[memory.Episode](), must(st.EpisodeRange(t.Context(), fact, events.Range{From: 5, To: 5}))(t))
+		at := []memory.Episode{all[1], all[3], all[4]}
+		equal(t, "at ordinals", at, must(st.EpisodesAt(t.Context(), fact, []uint64{4, 99, 2, 5, 0}))(t))
+		equal(t, "at none", none[memory.Episode](), must(st.EpisodesAt(t.Context(), fact, nil))(t))
+		equal(t, "of another", none[memory.Episode](), must(st.EpisodesAt(t.Context(), user("nobody", ""), []uint64{1}))(t))
 		equal(t, "by id", []memory.Episode{all[1], all[8]}, must(st.EpisodesByID(t.Context(), fact, []string{"e9", "e2", "nope"}))(t))
 		equal(t, "no ids", none[memory.Episode](), must(st.EpisodesByID(t.Context(), fact, nil))(t))
 	})

@@ -149,6 +149,9 @@ func testSearchText(t *testing.T, s suite) {
 		if after := score(); after != before {
 			t.Errorf("score went from %g to %g", before, after)
 		}
+		var counts store.TextCounts
+		must(st.SearchText(t.Context(), scope.Under(ana), "rare common absent", store.SearchQuery{Target: store.Episodes, Limit: 1, Counts: &counts}))(t)
+		equal(t, "counts", store.TextCounts{Documents: 2, Terms: 3, Holding: map[string]uint64{"rare": 1, "common": 2, "absent": 0}}, counts)
 	})
 }
 

@@ -1,0 +1,73 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"palimpsest/internal/embed"
+	"palimpsest/internal/retrieval"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/client"
+)
+
+// Temporary is a Palimpsest in one process, over a directory that is removed with
+// it.
+type Temporary struct {
+	Client   *client.Client
+	Store    store.Store
+	Embedder embed.Embedder
+	Search   retrieval.Config
+	// Part shows the progress of a part of the work of about total units.
+	Part func(name string, total uint64) (step func(n int), end func())
+}
+
+// Temporary runs a Palimpsest with the user's settings of all but data, addresses
+// and engines, which are its own, and ends it when use returns.
+func (inv *invocation) Temporary(use func(context.Context, Temporary) error) (err error) {
+	dir, err := os.MkdirTemp("", "palimpsest-*")
+	if err != nil {
+		return fmt.Errorf("make a data directory: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	cfg, _, err := inv.configuration(map[string]string{
+		"data": dir, "nats.url": natsEmbedded, "memory": backendFile, "audit": backendFile,
+		"http.listen": "127.0.0.1:0", "nats.listen": "127.0.0.1:0",
+	})
+	if err != nil {
+		return err
+	}
+	if cfg.Log.Level == defaults().Log.Level {
+		cfg.Log.Level = "warn" // its start and end are no news
+	}
+	h, err := assemble(inv.ctx, whole(), *cfg, newLogger(cfg.Log, inv.term.Err))
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(inv.ctx)
+	defer stop()
+	ready, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- h.run(ctx, func() { close(ready) }) }()
+	select {
+	case <-ready:
+	case err := <-ended:
+		return errors.Join(errors.New("ended before it was ready"), err)
+	}
+	err = h.lend(ctx, inv, use)
+	stop()
+	return errors.Join(err, <-ended)
+}
+
+func (h *house) lend(ctx context.Context, inv *invocation, use func(context.Context, Temporary) error) error {
+	c, err := client.New(h.http.URL())
+	if err != nil {
+		return err
+	}
+	shown := newProgress(inv.term.Err)
+	err = use(ctx, Temporary{Client: c, Store: h.store, Embedder: h.embedder, Search: h.cfg.Query.Search, Part: shown.part})
+	if err == nil { // a bar that has not ended would be waited for
+		shown.wait()
+	}
+	return err
+}

@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"palimpsest/internal/eval"
+)
+
+// TestEvalRetrieval asks the questions of a small set through the whole product.
+func TestEvalRetrieval(t *testing.T) {
+	t.Setenv("PALIMPSEST_LOG_LEVEL", "error")
+	out := filepath.Join(t.TempDir(), "figures.json")
+	if code := Main(t.Context(), []string{"eval", "retrieval", "--data", "../eval/testdata/garden", "--out", out}); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	raw, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report eval.Report
+	if err := json.Unmarshal(raw, &report); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, run := range report.Runs {
+		names = append(names, run.Name)
+		if run.All.Questions != 5 || run.Categories["context"].Questions != 1 {
+			t.Errorf("%s: %+v", run.Name, run)
+		}
+		if run.Name == "episodes" && run.All.Recall25 < 0.9 {
+			t.Errorf("%s: recall@25 %v", run.Name, run.All.Recall25)
+		}
+	}
+	for _, want := range []string{"text", "episodes", "together"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("no run %q in %v", want, names)
+		}
+	}
+}

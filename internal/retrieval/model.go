@@ -1,0 +1,94 @@
+package retrieval
+
+import "math"
+
+// feature is one thing that speaks for or against a hit, mostly from 0 to 1.
+type feature int
+
+// The features. Scores of one leg are divided by the best of the answer.
+const (
+	ownText        feature = iota // BM25 of the text
+	previousText                  // of the turn before it in its session
+	nextText                      // of the turn after it
+	secondBefore                  // of the turn before that
+	secondAfter                   // of the turn after that
+	sessionText                   // mean of the three best of its session
+	coverage                      // share of the question's weight that it or its neighbours hold
+	rarity                        // weight of the rarest term that it holds
+	adjacent                      // pairs of terms that stand together in both
+	answering                     // BM25 of the turn before it, if that asks
+	ownVector                     // similarity
+	previousVector                // of the turn before it
+	sessionVector                 // mean of the three best of its session
+	speaks                        // a named speaker says it
+	othersSpeak                   // another speaker is named
+	isAssistant                   // an assistant without a name says it
+	isQuestion                    // it asks
+	length                        // logarithm of its terms
+	dated                         // a date named in the question is its own
+	numbered                      // it holds a number and the question asks when
+	subject                       // the asker is whom a fact is about, as the question is; negative where it is another
+	features
+)
+
+// featureNames are those of an explanation.
+var featureNames = [features]string{
+	"text", "previous", "next", "second_before", "second_after", "session", "coverage", "rarity", "adjacent", "answering",
+	"vector", "previous_vector", "session_vector", "speaker", "other_speaker", "assistant", "question", "length", "date", "number", "subject",
+}
+
+// weights were fitted by gradient descent on the softmax of labelled conversations
+// (the listwise loss of Cao et al. 2007). They are those of the kinds of evidence
+// above alone; no word has a weight.
+var weights = [features]float64{
+	ownText: 1.75, previousText: -0.61, nextText: 0.51, secondBefore: 0.78, secondAfter: -0.10, sessionText: 1.01,
+	coverage: 3.90, rarity: 1.08, adjacent: 0.41, answering: 2.04,
+	ownVector: 0.79, previousVector: 0.92, sessionVector: 1.12,
+	speaks: 0.58, othersSpeak: -0.58, isAssistant: -4.20, isQuestion: -0.58, length: 0.60,
+	dated: 3.97, numbered: 0.80, subject: 1.5,
+}
+
+// values are the features of one hit.
+type values [features]float64
+
+// score is the weighted sum; the legs' own features are scaled by their
+// configured weights.
+func (v *values) score(c Config) float64 {
+	sum := 0.0
+	for f := range v {
+		sum += v.share(feature(f), c)
+	}
+	return sum
+}
+
+// share is what one feature adds to the score.
+func (v *values) share(f feature, c Config) float64 {
+	share := v[f] * weights[f]
+	switch f {
+	case ownText, previousText, nextText, secondBefore, secondAfter, sessionText, coverage, rarity, adjacent, answering:
+		return share * c.Text
+	case ownVector, previousVector, sessionVector:
+		return share * c.Vector
+	}
+	return share
+}
+
+// The logistic curve that takes a sum to (0,1): half is about what a hit scores
+// that holds half of the question.
+const (
+	middle = 4.5
+	spread = 2.0
+)
+
+func logistic(sum float64) float64 { return 1 / (1 + math.Exp(-(sum-middle)/spread)) }
+
+// explain lists the share of each feature that counts.
+func (v *values) explain(c Config) map[string]float64 {
+	shares := map[string]float64{}
+	for f := range v {
+		if share := v.share(feature(f), c); share != 0 {
+			shares[featureNames[f]] = share
+		}
+	}
+	return shares
+}

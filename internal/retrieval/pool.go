@@ -1,0 +1,197 @@
+package retrieval
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"math"
+	"slices"
+
+	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/scope"
+)
+
+// candidate is a row that may be an answer, or context of one.
+type candidate struct {
+	fused
+	at     place
+	doc    *document // nil for a fact
+	match  match
+	text   float64 // of the best of the pool
+	vector float64
+	values values
+	from   *candidate // the episode of a fact
+	lent   []string   // facts whose match counts for the episode
+}
+
+// pool is what the legs found, with the turns around the best of it.
+type pool struct {
+	engine *Engine
+	query  Query
+	legs   []leg
+	asked  *question
+	all    []*candidate
+	known  map[string]*candidate // by key
+	at     map[place]*candidate
+	byID   map[sourceID]*candidate
+
+	facts, episodes store.TextCounts
+	best            float64 // BM25
+}
+
+// sourceID names an episode as facts do.
+type sourceID struct {
+	scope scope.Scope
+	id    string
+}
+
+func (e *Engine) pool(q Query, legs []leg) *pool {
+	p := &pool{engine: e, query: q, legs: legs, known: map[string]*candidate{}, at: map[place]*candidate{}, byID: map[sourceID]*candidate{}}
+	speakers := map[string]bool{}
+	for l, leg := range legs {
+		if leg.err != nil {
+			continue
+		}
+		for i, h := range leg.hits {
+			p.add(h).places[l] = Place{Rank: i + 1, Score: h.Score}
+		}
+		if leg.counts.facts.Documents+leg.counts.episodes.Documents > 0 {
+			p.facts, p.episodes = leg.counts.facts, leg.counts.episodes
+		}
+	}
+	for _, c := range p.all {
+		if c.doc != nil && c.doc.speaker != "" {
+			speakers[c.doc.speaker] = true
+		}
+	}
+	p.asked = ask(q.Text, together(p.episodes, p.facts), speakers)
+	p.matchFrom(0)
+	return p
+}
+
+// together counts the texts of both.
+func together(a, b store.TextCounts) store.TextCounts {
+	sum := store.TextCounts{Documents: a.Documents + b.Documents, Terms: a.Terms + b.Terms, Holding: maps.Clone(a.Holding)}
+	if sum.Holding == nil {
+		sum.Holding = map[string]uint64{}
+	}
+	for term, n := range b.Holding {
+		sum.Holding[term] += n
+	}
+	return sum
+}
+
+func (p *pool) add(h store.Hit) *candidate {
+	key := keyOf(h)
+	c := p.known[key]
+	if c == nil {
+		c = &candidate{fused: fused{hit: h, key: key, places: make([]Place, len(p.legs))}}
+		p.known[key] = c
+		p.all = append(p.all, c)
+		if h.Episode != nil {
+			p.stand(c, placeOf(h.Episode), p.engine.documents.of(h.Episode))
+		}
+	}
+	return c
+}
+
+// stand notes where an episode stands.
+func (p *pool) stand(c *candidate, at place, d *document) {
+	c.at, c.doc = at, d
+	p.at[at] = c
+	p.byID[sourceID{at.scope, d.id}] = c
+}
+
+// matchFrom compares the candidates from an index on with the question.
+func (p *pool) matchFrom(first int) {
+	for _, c := range p.all[first:] {
+		if c.doc != nil {
+			c.match = p.asked.match(c.doc.terms, average(p.episodes))
+		} else {
+			c.match = p.asked.match(termsOf(c.hit.Fact.Text), average(p.facts))
+		}
+		p.best = max(p.best, c.match.bm25)
+	}
+	bestVector := 0.0
+	for l, leg := range p.legs {
+		if leg.name == vectorLeg && leg.err == nil && len(leg.hits) > 0 {
+			bestVector = leg.hits[0].Score
+			for _, c := range p.all {
+				c.vector = c.places[l].Score / max(bestVector, math.SmallestNonzeroFloat32)
+			}
+		}
+	}
+	for _, c := range p.all {
+		c.text = c.match.bm25 / max(p.best, math.SmallestNonzeroFloat32)
+	}
+}
+
+func average(c store.TextCounts) float64 { return float64(c.Terms) / max(1, float64(c.Documents)) }
+
+const (
+	// widened is how many of the best episodes bring their neighbours.
+	widened = 50
+	// reach is how far a neighbour is away at most.
+	reach = 2
+)
+
+// widen adds the turns around the best episodes, found by their ordinals.
+func (p *pool) widen(ctx context.Context) error {
+	var best []*candidate
+	for _, c := range p.all {
+		if c.doc != nil {
+			best = append(best, c)
+		}
+	}
+	first := func(c *candidate) float64 { return weights[ownText]*c.text + weights[ownVector]*c.vector }
+	slices.SortStableFunc(best, func(a, b *candidate) int { return cmp.Compare(first(b), first(a)) })
+	missing := map[scope.Scope][]uint64{}
+	asked, from := map[place]bool{}, len(p.all)
+	for _, c := range best[:min(len(best), widened)] {
+		for d := -reach; d <= reach; d++ {
+			at := place{c.at.scope, c.at.ordinal + uint64(d)}
+			if p.at[at] != nil || asked[at] || at.ordinal-1 >= math.MaxInt64 {
+				continue
+			}
+			asked[at] = true
+			if d := p.engine.documents.get(at); d != nil {
+				p.near(at, d)
+			} else {
+				missing[at.scope] = append(missing[at.scope], at.ordinal)
+			}
+		}
+	}
+	err := p.readAt(ctx, missing, func(e *memory.Episode) { p.near(placeOf(e), p.engine.documents.of(e)) })
+	p.matchFrom(from)
+	return err
+}
+
+func (p *pool) readAt(ctx context.Context, ordinals map[scope.Scope][]uint64, found func(*memory.Episode)) error {
+	for owner, list := range ordinals {
+		episodes, err := p.engine.store.EpisodesAt(ctx, owner, list)
+		if err != nil {
+			return err
+		}
+		for i := range episodes {
+			found(&episodes[i])
+		}
+	}
+	return nil
+}
+
+// near adds a neighbour that no leg found.
+func (p *pool) near(at place, d *document) {
+	c := &candidate{fused: fused{places: make([]Place, len(p.legs))}}
+	p.all = append(p.all, c)
+	p.stand(c, at, d)
+}
+
+// around is a neighbour of the same session, nil where there is none.
+func (p *pool) around(c *candidate, distance int) *candidate {
+	n := p.at[place{c.at.scope, c.at.ordinal + uint64(distance)}]
+	if n == nil || n.doc.session != c.doc.session {
+		return nil
+	}
+	return n
+}

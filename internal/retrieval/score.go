@@ -1,0 +1,226 @@
+package retrieval
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"palimpsest/internal/memory"
+	"palimpsest/pkg/scope"
+)
+
+// contextLeg names, in Degraded, the reading of neighbours.
+const contextLeg = "context"
+
+// score ranks what the legs found by features of each hit and of what stands
+// around it. ok is false where the context could not be read.
+func (e *Engine) score(ctx context.Context, q Query, legs []leg) (hits []Hit, ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, e.config.Deadline)
+	defer cancel()
+	p := e.pool(q, legs)
+	failed := p.widen(ctx)
+	p.lend()
+	p.measure()
+	ranked := make([]*candidate, 0, len(p.all))
+	for _, c := range p.all {
+		c.score = logistic(c.values.score(e.config))
+	}
+	for _, c := range p.all {
+		if c.from != nil {
+			c.score = min(c.score, c.from.score)
+		}
+		if p.eligible(c) {
+			ranked = append(ranked, c)
+		}
+	}
+	slices.SortFunc(ranked, func(a, b *candidate) int { return compareFused(&a.fused, &b.fused) })
+	ranked = ranked[:min(q.Limit, len(ranked))]
+	if err := p.complete(ctx, ranked); err != nil {
+		failed = err
+	}
+	for _, c := range ranked {
+		if c.hit.Fact == nil && c.hit.Episode == nil {
+			continue // it is gone, or could not be read
+		}
+		hit := c.result(legs)
+		if hit.LentBy = c.lent; q.Explain {
+			hit.Features = c.values.explain(e.config)
+		}
+		hits = append(hits, hit)
+	}
+	return hits, failed == nil
+}
+
+// eligible reports whether a neighbour is within what was asked for; what a leg
+// found is.
+func (p *pool) eligible(c *candidate) bool {
+	if c.key != "" {
+		return true
+	}
+	at := c.doc.at
+	return (p.query.After.IsZero() || at.After(p.query.After)) && (p.query.Before.IsZero() || at.Before(p.query.Before))
+}
+
+// complete reads the neighbours among the answers.
+func (p *pool) complete(ctx context.Context, ranked []*candidate) error {
+	missing := map[scope.Scope][]uint64{}
+	for _, c := range ranked {
+		if c.key == "" {
+			missing[c.at.scope] = append(missing[c.at.scope], c.at.ordinal)
+		}
+	}
+	return p.readAt(ctx, missing, func(e *memory.Episode) {
+		if c := p.at[placeOf(e)]; c != nil {
+			c.hit.Episode = e
+		}
+	})
+}
+
+// lendable is the part of a fact's match that counts for its turns: a fact is
+// short, and an extractor can have misread the turn.
+const lendable = 0.9
+
+// lend lets a fact that matches better than the turns that it comes from count
+// for them.
+func (p *pool) lend() {
+	for _, f := range p.all {
+		if f.hit.Fact == nil || f.text == 0 {
+			continue
+		}
+		for _, id := range f.hit.Fact.SourceEpisodeIDs {
+			e := p.byID[sourceID{f.hit.Fact.Scope, id}]
+			if e == nil || lendable*f.text <= e.text {
+				continue
+			}
+			e.text = lendable * f.text
+			e.match.mask |= f.match.mask
+			e.lent = append(e.lent, f.hit.Fact.ID)
+		}
+	}
+}
+
+// measure sets the features of all candidates: of the episodes first, because a
+// fact shares those of its source.
+func (p *pool) measure() {
+	texts := p.sessions(func(c *candidate) float64 { return c.text })
+	vectors := p.sessions(func(c *candidate) float64 { return c.vector })
+	for _, c := range p.all {
+		if c.doc != nil {
+			p.measureEpisode(c, texts[c.session()], vectors[c.session()])
+		}
+	}
+	for _, c := range p.all {
+		if c.doc == nil {
+			p.measureFact(c)
+		}
+	}
+}
+
+// sides are the features of a turn's neighbours.
+var sides = []struct {
+	distance int
+	feature
+}{{-2, secondBefore}, {-1, previousText}, {1, nextText}, {2, secondAfter}}
+
+func (p *pool) measureEpisode(c *candidate, text, vector float64) {
+	v, d := &c.values, c.doc
+	p.measureText(c)
+	mask := c.match.mask
+	for _, side := range sides {
+		if n := p.around(c, side.distance); n != nil {
+			v[side.feature] = n.text
+			mask |= n.match.mask
+		}
+	}
+	if before := p.around(c, -1); before != nil {
+		v[previousVector] = before.vector
+		if before.doc.asks {
+			v[answering] = before.text
+		}
+	}
+	v[coverage], v[sessionText], v[sessionVector] = p.asked.covered(mask), text, vector
+	v[speaks] = one(p.asked.named[d.speaker])
+	v[othersSpeak] = one(len(p.asked.named) > 0 && !p.asked.named[d.speaker])
+	v[isAssistant], v[isQuestion] = one(d.assistant), one(d.asks)
+	v[dated] = one(p.asked.month != 0 && d.at.Month() == p.asked.month)
+	v[numbered] = one(p.asked.when && d.number)
+}
+
+func (p *pool) measureText(c *candidate) {
+	v := &c.values
+	v[ownText], v[ownVector] = c.text, c.vector
+	v[rarity] = c.match.rarest / 8
+	v[adjacent] = float64(min(c.match.adjacent, 3))
+	v[length] = math.Log1p(float64(c.match.terms)) / 4
+}
+
+// measureFact sets the features of a fact: its own text in the context of the turn
+// that it comes from.
+func (p *pool) measureFact(c *candidate) {
+	f := c.hit.Fact
+	mask := c.match.mask
+	var from *candidate
+	for _, id := range f.SourceEpisodeIDs {
+		if e := p.byID[sourceID{f.Scope, id}]; e != nil && (from == nil || e.text > from.text) {
+			from = e
+		}
+	}
+	if c.from = from; from != nil {
+		c.values = from.values
+		c.values[isQuestion] = 0
+	}
+	p.measureText(c)
+	c.values[coverage] = max(c.values[coverage], p.asked.covered(mask))
+	if p.asked.own && f.Subject != "" {
+		c.values[subject] = 2*one(f.Subject == asker) - 1
+	}
+}
+
+// asker is the subject of facts about the user.
+const asker = "user"
+
+func one(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// sessionKey names a session.
+type sessionKey struct {
+	scope   scope.Scope
+	session string
+}
+
+func (c *candidate) session() sessionKey { return sessionKey{c.at.scope, c.doc.session} }
+
+// bestOfSession is how many turns a session is scored by.
+const bestOfSession = 3
+
+// sessions scores each session by its best turns, the best session as 1.
+func (p *pool) sessions(of func(*candidate) float64) map[sessionKey]float64 {
+	top := map[sessionKey][bestOfSession]float64{}
+	for _, c := range p.all {
+		if c.doc == nil {
+			continue
+		}
+		list, x := top[c.session()], of(c)
+		for i := range list {
+			if x > list[i] {
+				list[i], x = x, list[i]
+			}
+		}
+		top[c.session()] = list
+	}
+	scores, best := make(map[sessionKey]float64, len(top)), math.SmallestNonzeroFloat32
+	for key, list := range top {
+		for _, x := range list {
+			scores[key] += x
+		}
+		best = max(best, scores[key])
+	}
+	for key := range scores {
+		scores[key] /= best
+	}
+	return scores
+}
