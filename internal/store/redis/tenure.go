@@ -24,6 +24,7 @@ type tenure struct {
 	opened   opened
 	read     readStates
 	turns    takingTurns
+	fresh    freshTexts
 }
 
 func (s *Store) tenure() *tenure { return s.held.Load() }
