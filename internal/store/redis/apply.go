@@ -28,9 +28,9 @@ func (s *Store) Apply(ctx context.Context, effect events.EffectCommitted, auditS
 	if rows.first = effect.Revision == 1 && len(rows.ends) == 0; rows.first {
 		asks = nil
 	}
-	var behind []string
+	var queued []queuedText
 	err = s.write(ctx, effect.Scope, asks, func(f fields, replies []any, b *batch) error {
-		behind = nil
+		queued = nil
 		switch revision := f.uint("rev"); {
 		case effect.Incarnation < f.uint("inc"):
 			return store.ErrIncarnation
@@ -51,17 +51,20 @@ func (s *Store) Apply(ctx context.Context, effect events.EffectCommitted, auditS
 		b.set(f, "rev", strconv.FormatUint(effect.Revision, 10))
 		b.set(f, "aseq", strconv.FormatUint(max(f.uint("aseq"), auditSeq), 10))
 		b.set(f, "inc", strconv.FormatUint(effect.Incarnation, 10))
-		if s.cluster() { // the queue is of another slot
-			behind = b.queued
-		} else if len(b.queued) > 0 {
-			b.do("ZADD", b.place.tenure.vectorQueue(), members(b.queued)...)
+		if queued = b.queued; len(queued) > 0 && !s.cluster() {
+			b.do("ZADD", b.place.tenure.vectorQueue(), members(entriesIn(queued))...)
 		}
 		return nil
 	})
-	if err == nil {
-		_ = s.enqueue(ctx, s.tenure(), behind) // the effect stands; a search finds the rows
+	if err != nil || len(queued) == 0 {
+		return err
 	}
-	return err
+	t := s.tenure()
+	t.fresh.note(queued)
+	if s.cluster() { // the queue is of another slot
+		_ = s.enqueue(ctx, t, entriesIn(queued)) // the effect stands; a search finds the rows
+	}
+	return nil
 }
 
 // Advance implements [store.Applier].

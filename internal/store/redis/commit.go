@@ -35,8 +35,8 @@ type batch struct {
 	// entries are those of the lookup that are added (true) or taken out, in order.
 	entries map[string]bool
 	order   []string
-	// queued are the entries of rows whose text is to be embedded.
-	queued []string
+	// queued are texts that are to be embedded.
+	queued []queuedText
 }
 
 func newBatch(p place) *batch {

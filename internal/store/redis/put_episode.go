@@ -80,17 +80,19 @@ func (s *Store) PutEpisodes(ctx context.Context, es []memory.Episode) ([]store.P
 		return nil, fmt.Errorf("put episodes: %w", err)
 	}
 	puts := make([]store.Put, len(es))
-	var queued []string
+	var queued []queuedText
 	for i, e := range es {
 		if puts[i], err = answerPut(e, e.Scope.Fact(), replies[i]); err != nil {
 			return nil, err
 		}
 		if flag := flagOf(e, replies[i], now+int64(i)); flag > 0 {
 			p := t.place(e.Scope.Fact())
-			queued = append(queued, p.queued(flag, strings.TrimPrefix(p.episode(e.Scope.Session, e.Source, e.ID), p.base)))
+			entry := p.queued(flag, strings.TrimPrefix(p.episode(e.Scope.Session, e.Source, e.ID), p.base))
+			queued = append(queued, queuedText{entry, pendingEpisode(puts[i].Episode)})
 		}
 	}
-	return puts, s.enqueue(ctx, t, queued)
+	t.fresh.note(queued)
+	return puts, s.enqueue(ctx, t, entriesIn(queued))
 }
 
 // flagOf is when the text of an episode was flagged as one to embed: now for a new one.

@@ -129,7 +129,8 @@ func (s *Store) putFacts(b *batch, state fields, facts []newFact, known known) {
 			b.count(distinct(f.terms), 1)
 			b.count(distinct(gone), -1)
 			own = append(own, "q", queue+int64(i))
-			b.queued = append(b.queued, b.place.queued(queue+int64(i), m))
+			ref := store.VectorRef{Target: store.Facts, Scope: b.place.fact, ID: f.ID, Revision: f.Revision}
+			b.queued = append(b.queued, queuedText{b.place.queued(queue+int64(i), m), store.PendingVector{Ref: ref, Text: f.Text}})
 			if !fresh {
 				b.do("HDEL", key, "v")
 			}

@@ -25,6 +25,7 @@ type tenure struct {
 	read     readStates
 	cursors  setCursors
 	turns    takingTurns
+	fresh    freshTexts
 }
 
 func (s *Store) tenure() *tenure { return s.held.Load() }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -66,6 +67,7 @@ func (s *Store) PendingVectors(ctx context.Context, limit int, partitions ...int
 		return nil, fmt.Errorf("redis: limit %d is not positive", limit)
 	}
 	t := s.tenure()
+	t.fresh.begin()
 	t.turns.mu.Lock()
 	defer t.turns.mu.Unlock()
 	for range maxTakes {
@@ -128,51 +130,55 @@ func (s *Store) takeVectors(ctx context.Context, t *tenure, limit int, partition
 // pendingFields are what a pending text is read from.
 var pendingFields = []string{"q", "k", "b", "c", "okey"}
 
-// readPending reads what entries name, and takes stale ones out of the queue.
-func (s *Store) readPending(ctx context.Context, t *tenure, rows []queuedRow) ([]store.PendingVector, error) {
-	commands := make([][]any, len(rows))
-	for i, r := range rows {
-		commands[i] = []any{"HMGET", r.key, "q", "k", "b", "c", "okey"}
+// readPending reads what entries name, but for what this process has written itself,
+// and takes stale ones out of the queue.
+func (s *Store) readPending(ctx context.Context, t *tenure, rows []queuedRow) (list []store.PendingVector, err error) {
+	fresh := t.fresh.take(rows)
+	var commands [][]any
+	for _, r := range rows {
+		if _, ok := fresh[r.entry]; !ok {
+			commands = append(commands, []any{"HMGET", r.key, "q", "k", "b", "c", "okey"})
+		}
 	}
 	replies, err := s.pipe(ctx, commands)
 	if err != nil {
 		return nil, err
 	}
-	var list []store.PendingVector
 	var stale []string
 	known := owners{}
-	for i, r := range rows {
-		f := pick(pendingFields, replies[i])
-		if toInt(f["q"]) != r.flag {
-			stale = append(stale, r.entry)
-			continue
-		}
-		v, err := pendingVector(f, known)
-		if err != nil {
-			return nil, err
+	for _, r := range rows {
+		v, ok := fresh[r.entry]
+		if !ok {
+			f := pick(pendingFields, replies[0])
+			replies = replies[1:]
+			if toInt(f["q"]) != r.flag {
+				stale = append(stale, r.entry)
+				continue
+			}
+			if v, err = pendingVector(f, known); err != nil {
+				return nil, err
+			}
 		}
 		list = append(list, v)
 	}
 	return list, s.dequeue(ctx, t, stale)
 }
 
-func pendingVector(f fields, known owners) (v store.PendingVector, err error) {
-	v.Ref, v.Text, err = vectorRef(f, known)
-	return v, err
-}
-
-// vectorRef names a row, and gives its text.
-func vectorRef(r record, known owners) (ref store.VectorRef, text string, err error) {
+func pendingVector(r record, known owners) (v store.PendingVector, err error) {
 	if r.get("k") == kindEpisode {
 		e, err := parseEpisode(r)
-		return store.VectorRef{Target: store.Episodes, Scope: e.Scope, ID: e.ID, Source: e.Source}, e.Content, err
+		return pendingEpisode(e), err
 	}
 	fact, err := known.of(r.get("okey"))
 	if err != nil {
-		return ref, "", err
+		return v, err
 	}
 	f, err := parseFact(fact, r)
-	return store.VectorRef{Target: store.Facts, Scope: fact, ID: f.ID, Revision: f.Revision}, f.Text, err
+	return store.PendingVector{Ref: store.VectorRef{Target: store.Facts, Scope: fact, ID: f.ID, Revision: f.Revision}, Text: f.Text}, err
+}
+
+func pendingEpisode(e memory.Episode) store.PendingVector {
+	return store.PendingVector{Ref: store.VectorRef{Target: store.Episodes, Scope: e.Scope, ID: e.ID, Source: e.Source}, Text: e.Content}
 }
 
 // enqueue adds entries of rows that are flagged.
@@ -244,10 +250,11 @@ func (s *Store) RefusedVectors(ctx context.Context, limit int) ([]store.RefusedV
 	}
 	list, known := make([]store.RefusedVector, len(a.rows)), owners{}
 	for i, row := range a.rows {
-		if list[i].Ref, _, err = vectorRef(row, known); err != nil {
+		v, err := pendingVector(row, known)
+		if err != nil {
 			return nil, err
 		}
-		list[i].Reason = row.get("why")
+		list[i] = store.RefusedVector{Ref: v.Ref, Reason: row.get("why")}
 	}
 	return list, nil
 }

@@ -73,8 +73,8 @@ func TestAnIdleEmbeddingLoopSearchesNothing(t *testing.T) {
 	cfg.Pulse = time.Hour
 	s := openNew(t, cfg)
 	tell(t, s, "1", "hello")
-	for embedPending(t, s, 16) > 0 {
-	}
+	embedPending(t, s, 16)
+	pendingIDs(t, s, 9) // searches once
 	sent := &counts{sent: map[string]int{}}
 	s.client.AddHook(sent)
 	const looks = 50
@@ -107,8 +107,8 @@ func TestATextWhoseEntryGotLostIsEmbedded(t *testing.T) {
 	if ids := pendingIDs(t, s, 9); len(ids) != 1 {
 		t.Fatalf("a store that was just opened finds %v", ids)
 	}
-	for embedPending(t, s, 16) > 0 {
-	}
+	embedPending(t, s, 16)
+	pendingIDs(t, s, 9) // searches once more, and finds nothing
 	tell(t, s, "2", "again")
 	lose()
 	if ids := pendingIDs(t, s, 9); len(ids) != 0 {
