@@ -91,6 +91,9 @@ const (
 	// shareLife how long it has them after it died.
 	shareBeat = 2 * time.Second
 	shareLife = 5 * time.Second
+	// compareBeats is every how many beats the stored cursors are compared with what
+	// was written. A reader that writes finds out by itself.
+	compareBeats = 3
 	// suspectStarts is the start from which messages are handled one by one: the
 	// reader died that often, less one, and its cursor did not move.
 	suspectStarts = 3

@@ -48,6 +48,7 @@ var commands = map[string]command{
 	"PEXPIRE": {writes: first}, "PEXPIREAT": {writes: first},
 	"GET": {}, "SET": {writes: first}, "INCR": {writes: first},
 	"HGET": {}, "HMGET": {}, "HGETALL": {}, "HSET": {writes: first}, "HDEL": {writes: first}, "HINCRBY": {writes: first},
+	"HEXPIRE": {},
 	"SADD": {}, "SREM": {}, "SMEMBERS": {},
 	"ZADD": {}, "ZCOUNT": {}, "ZRANGE": {}, "ZREM": {},
 	"RPUSH": {}, "LRANGE": {},

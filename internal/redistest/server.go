@@ -23,10 +23,12 @@ type Server struct {
 	// mu makes all that is asked come one after the other, as in the real server.
 	mu       sync.Mutex
 	engine   *engine
-	dirty    []string             // keys that the command under way wrote
-	expiring map[string]time.Time // keys that end by themselves
-	earliest time.Time            // of those; zero for none
-	now      time.Time            // while a command is under way
+	lives    [][]string              // arguments of each HEXPIRE of the command under way
+	dirty    []string                // keys that the command under way wrote
+	expiring map[string]time.Time    // keys that end by themselves
+	earliest time.Time               // of those; zero for none
+	fields   map[hashField]time.Time // fields of hashes that end by themselves
+	now      time.Time               // while a command is under way
 
 	clientsMu sync.Mutex
 	clients   map[*server.Peer]*client
@@ -45,7 +47,7 @@ type client struct {
 func Open(addr string) (*Server, error) {
 	s := &Server{
 		redis: miniredis.NewMiniRedis(), begun: time.Now(), run: rand.Text(),
-		expiring: map[string]time.Time{}, clients: map[*server.Peer]*client{},
+		expiring: map[string]time.Time{}, fields: map[hashField]time.Time{}, clients: map[*server.Peer]*client{},
 	}
 	s.engine = newEngine(s.hashes, s.remove)
 	if err := s.redis.StartAddr(addr); err != nil {
@@ -74,6 +76,7 @@ func (s *Server) intercept(c *server.Peer, name string, args ...string) bool {
 	s.now = time.Now()
 	s.redis.SetTime(s.now)
 	s.expire()
+	s.expireFields()
 	if own := s.own(name); own != nil {
 		s.answer(c, cl, name, own, args)
 		return true
@@ -139,6 +142,9 @@ func (s *Server) passOn(c *server.Peer, cl *client, name string, args []string) 
 		c.WriteError(fmt.Sprintf("REDISTEST %s is not in the double: %s %s", reason, name, strings.Join(args, " ")))
 		return true
 	}
+	if name == "HEXPIRE" {
+		s.lives = append(s.lives, args)
+	}
 	switch {
 	case cl != nil && cl.queueing && name == "EXEC":
 		s.dirty = append(s.dirty, cl.queued...)
@@ -152,6 +158,10 @@ func (s *Server) passOn(c *server.Peer, cl *client, name string, args []string) 
 
 // follow brings the indexes up to date with what was written.
 func (s *Server) follow() {
+	for _, args := range s.lives {
+		s.endFields(args)
+	}
+	s.lives = s.lives[:0]
 	seen := make(map[string]bool, len(s.dirty))
 	keys := make([]string, 0, len(s.dirty))
 	for i := len(s.dirty) - 1; i >= 0; i-- { // a key counts where it was written last
@@ -229,4 +239,26 @@ func (s *Server) expire() {
 		}
 	}
 	s.remove(ended)
+}
+
+// hashField is one of a hash.
+type hashField struct{ key, name string }
+
+// expireFields removes the fields whose end has come, which miniredis never does.
+func (s *Server) expireFields() {
+	for f, at := range s.fields {
+		if !at.After(s.now) {
+			delete(s.fields, f)
+			s.redis.HDel(f.key, f.name)
+		}
+	}
+}
+
+// endFields notes the fields that an HEXPIRE named, which end by themselves.
+func (s *Server) endFields(args []string) {
+	for _, name := range args[min(4, len(args)):] {
+		if ttl := s.redis.HTTL(args[0], name); ttl > 0 {
+			s.fields[hashField{args[0], name}] = s.now.Add(ttl)
+		}
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"sync"
-	"time"
 
 	"palimpsest/internal/cursor"
 )
@@ -13,7 +12,7 @@ import (
 // Keys of no scope, below [layout.shared].
 const (
 	keyCursors = "cursors" // hash: reader to cursor
-	keyShares  = "shares"  // hash of a group: processes and the readers that they have
+	keyShares  = "readers" // hash of a group: processes and the readers that they have
 )
 
 // ReadCursors implements [cursor.Store].
@@ -80,22 +79,4 @@ func (s *Store) SetCursor(ctx context.Context, reader string, least uint64, c cu
 	}
 	t.cursors.note(reader, c.Sequence)
 	return nil
-}
-
-// Share implements [cursor.Shares], by the clock of the server.
-func (s *Store) Share(ctx context.Context, group string, readers []string, process string, ttl time.Duration) ([]string, error) {
-	args := []any{process, ttl.Milliseconds()}
-	for _, r := range readers {
-		args = append(args, r)
-	}
-	reply, err := s.run(ctx, shareScript, []string{s.layout().shared(keyShares, group)}, args...)
-	if err != nil {
-		return nil, fmt.Errorf("share the readers of %s: %w", group, err)
-	}
-	list, _ := reply.([]any)
-	mine := make([]string, len(list))
-	for i, r := range list {
-		mine[i] = text(r)
-	}
-	return mine, nil
 }

@@ -1,9 +1,10 @@
--- Divides readers among processes. ARGV are the process, its time to live in
--- milliseconds and the readers. The hash has p:{process} to the end of its life,
--- and r:{reader} to its process. It returns the readers of the process.
-local process, ttl = ARGV[1], tonumber(ARGV[2])
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- Divides readers among processes. ARGV are the process, its life in seconds and
+-- the readers. The hash
+-- has p:{process} of each that is alive, which ends by itself, and r:{reader} of its
+-- process. It returns the readers of the process.
+local process = ARGV[1]
+redis.call('HSET', KEYS[1], 'p:' .. process, '1')
+redis.call('HEXPIRE', KEYS[1], ARGV[2], 'FIELDS', 1, 'p:' .. process)
 local all = redis.call('HGETALL', KEYS[1])
 local alive, owner, count = {}, {}, 0
 for i = 1, #all, 2 do
@@ -11,20 +12,11 @@ for i = 1, #all, 2 do
   if kind == 'r:' then
     owner[name] = all[i + 1]
   elseif name ~= process then
-    if tonumber(all[i + 1]) > now then
-      alive[name], count = true, count + 1
-    else
-      redis.call('HDEL', KEYS[1], all[i])
-    end
+    alive[name], count = true, count + 1
   end
 end
-if ttl <= 0 then
-  redis.call('HDEL', KEYS[1], 'p:' .. process)
-  return {}
-end
-local set = {'p:' .. process, string.format('%.0f', now + ttl)}
 local share = math.ceil((#ARGV - 2) / (count + 1))
-local mine, free, released = {}, {}, {}
+local mine, free, set, released = {}, {}, {}, {}
 for i = 3, #ARGV do
   local of = owner[ARGV[i]]
   if of == process then
@@ -39,5 +31,5 @@ for _, name in ipairs(free) do
   set[#set + 1], set[#set + 2] = 'r:' .. name, process
 end
 if #released > 0 then redis.call('HDEL', KEYS[1], unpack(released)) end
-redis.call('HSET', KEYS[1], unpack(set))
+if #set > 0 then redis.call('HSET', KEYS[1], unpack(set)) end
 return mine
