@@ -31,6 +31,7 @@ func commands() []app.Command {
 		{Name: "holds", Help: "List and release what waits before it changes what is known.", Run: &holdsCommand{}},
 		{Name: "export", Help: "Export what is known in canonical form.", Run: &exportCommand{}},
 		{Name: "verify", Help: "Compare memory store, streams and audit log with each other, also while Palimpsest runs.", Run: &verifyCommand{}},
+		{Name: "doctor", Help: "Check versions, ports, data directory, engines, streams and clock.", Run: &doctorCommand{}},
 		{Name: "completion", Help: "Print how to complete commands in bash, zsh or fish.", Run: &kongcompletion.Completion{}},
 	}
 }
