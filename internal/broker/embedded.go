@@ -81,7 +81,7 @@ func (c EmbeddedConfig) withDefaults() EmbeddedConfig {
 		c.SpaceInterval = time.Second
 	}
 	if c.Space == nil {
-		c.Space = measure
+		c.Space = Measure
 	}
 	return c
 }
@@ -180,7 +180,7 @@ func (e *Embedded) Ready(context.Context) error {
 	case !r.srv.JetStreamEnabled():
 		return fmt.Errorf("%w: JetStream has stopped", ErrNotRunning)
 	}
-	return e.space.Load().check()
+	return e.space.Load().Check()
 }
 
 // Away is nobody: there is one server.

@@ -36,7 +36,8 @@ func (e *Embedded) Space() (free, reserve int64) {
 	return s.Free, s.reserve()
 }
 
-func (s Space) check() error {
+// Check returns an error if so little is free that new messages are refused.
+func (s Space) Check() error {
 	if s.low() {
 		return fmt.Errorf("disk is full: %d MiB free, %d MiB are kept in reserve", s.Free>>20, s.reserve()>>20)
 	}

@@ -2,5 +2,5 @@
 
 package broker
 
-// measure knows nothing here, so the broker relies on the engine's own limit.
-func measure(string) (Space, error) { return Space{Free: 1 << 40, Total: 1 << 40}, nil }
+// Measure knows nothing here, so the broker relies on the engine's own limit.
+func Measure(string) (Space, error) { return Space{Free: 1 << 40, Total: 1 << 40}, nil }

@@ -4,8 +4,8 @@ package broker
 
 import "syscall"
 
-// measure asks the system about the file system that holds dir.
-func measure(dir string) (Space, error) {
+// Measure asks the system about the file system that holds dir.
+func Measure(dir string) (Space, error) {
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(dir, &fs); err != nil {
 		return Space{}, err

@@ -33,6 +33,7 @@ func commands() []app.Command {
 		{Name: "mcp", Help: "Serve the Model Context Protocol on standard input and output, for a running Palimpsest.", Run: &mcpCommand{}},
 		{Name: "verify", Help: "Compare memory store, streams and audit log with each other, also while Palimpsest runs.", Run: &verifyCommand{}},
 		{Name: "eval", Help: "Measure answers against labelled data.", Run: &evalCommand{}},
+		{Name: "doctor", Help: "Check versions, ports, data directory, engines, streams and clock.", Run: &doctorCommand{}},
 		{Name: "completion", Help: "Print how to complete commands in bash, zsh or fish.", Run: &kongcompletion.Completion{}},
 	}
 }

@@ -30,11 +30,12 @@ const (
 	exitUsage = 2
 )
 
-// call runs one command.
+// call runs one command. It finds no broker where others may run one.
 func call(t *testing.T, args ...string) (code int, out, complaint string) {
 	t.Helper()
 	var o, e bytes.Buffer
-	code = app.Run(t.Context(), args, terminal.Terminal{In: strings.NewReader(""), Out: &o, Err: &e}, commands()...)
+	environ := []string{"PALIMPSEST_NATS_LISTEN=127.0.0.1:0"}
+	code = app.Run(t.Context(), args, terminal.Terminal{In: strings.NewReader(""), Out: &o, Err: &e, Environ: environ}, commands()...)
 	return code, o.String(), e.String()
 }
 

@@ -1,0 +1,27 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"palimpsest/internal/app"
+)
+
+// TestDoctor: a line for each check, and an exit code that says whether all hold.
+func TestDoctor(t *testing.T) {
+	t.Parallel()
+	args := []string{"--server", "127.0.0.1:1", "doctor", "--data", t.TempDir()}
+	code, out, complaint := call(t, args...)
+	if code != exitError || complaint != "palimpsest: 1 of 9 checks failed\n" || strings.Count(out, "\n") != 9 {
+		t.Errorf("code %d, %q: %s", code, complaint, out)
+	}
+	if !strings.Contains(out, "FAIL  http     http://127.0.0.1:1: connection refused\n") || strings.Count(out, "ok    ") != 8 {
+		t.Errorf("%s", out)
+	}
+	_, out, _ = call(t, append([]string{"--json"}, args...)...)
+	var found []app.Finding
+	if err := json.Unmarshal([]byte(out), &found); err != nil || len(found) != 9 || found[0].Check != "version" {
+		t.Errorf("%v: %s", err, out)
+	}
+}
