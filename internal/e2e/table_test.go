@@ -36,6 +36,8 @@ var scenarios = []scenario{
 	{"ReplayFollowsAndReportsCount", replayFollowsAndReportsCount},
 	{"TheCommandLine", theCommandLine},
 	{"PublishNamesTheLine", publishNamesTheLine},
+	{"ModelsRemember", modelsRemember},
+	{"WebPagesUseNoTools", webPagesUseNoTools},
 }
 
 // TestScenarios runs the table in every shape.

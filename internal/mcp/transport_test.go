@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -16,6 +17,20 @@ import (
 )
 
 var quiet = slog.New(slog.DiscardHandler)
+
+// patience bounds what must come about in the end.
+const patience = 30 * time.Second
+
+func receive(t testing.TB, from <-chan error) error {
+	t.Helper()
+	select {
+	case err := <-from:
+		return err
+	case <-time.After(patience):
+		t.Fatalf("nothing within %v", patience)
+		return nil
+	}
+}
 
 // dial connects the SDK's client to a server of native at an address with query.
 func dial(t testing.TB, native http.HandlerFunc, query string) (*sdk.ClientSession, error) {
@@ -90,15 +105,19 @@ func TestACallEndsWithItsRequest(t *testing.T) {
 	ended := make(chan error, 1)
 	native := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		leave()
-		<-r.Context().Done()
-		ended <- r.Context().Err()
+		select {
+		case <-r.Context().Done():
+			ended <- r.Context().Err()
+		case <-time.After(patience):
+			ended <- errors.New("the call goes on")
+		}
 	})
 	const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"confirm_fact","arguments":{"id":"f"}}}`
 	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/mcp", strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	Handler(native, "test", quiet).ServeHTTP(httptest.NewRecorder(), r)
-	if err := <-ended; !errors.Is(err, context.Canceled) {
+	if err := receive(t, ended); !errors.Is(err, context.Canceled) {
 		t.Errorf("ended with %v", err)
 	}
 }
@@ -138,7 +157,7 @@ func TestStdio(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := <-p.served; err != nil {
+	if err := receive(t, p.served); err != nil {
 		t.Errorf("served: %v", err)
 	}
 }
@@ -148,14 +167,14 @@ func TestStdioEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	p := stdio(ctx)
 	cancel()
-	if err := <-p.served; err != nil {
+	if err := receive(t, p.served); err != nil {
 		t.Errorf("cancelled: %v", err)
 	}
 	_ = p.Writer.Close()
 	p = stdio(t.Context())
 	_, _ = io.WriteString(p.Writer, `{"x":"`)
 	_, _ = io.Copy(p.Writer, io.LimitReader(zeros{}, maxLine)) // it fails once the server has had enough
-	if err := <-p.served; err == nil {
+	if err := receive(t, p.served); err == nil {
 		t.Error("a line without an end is accepted")
 	}
 }
@@ -181,7 +200,7 @@ func BenchmarkInitialize(b *testing.B) {
 				b.Fatal(err)
 			}
 			_ = c.Close()
-			<-p.served
+			_ = receive(b, p.served)
 		}
 	})
 	b.Run("http", func(b *testing.B) {
