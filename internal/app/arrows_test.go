@@ -47,6 +47,9 @@ var layers = []layer{
 	{"palimpsest/internal/extract/rulepack", below("palimpsest/internal/extract", "palimpsest/internal/memory", "palimpsest/internal/lex")},
 	{"palimpsest/internal/decide/deterministic", below("palimpsest/internal/decide", "palimpsest/internal/memory", "palimpsest/internal/lex")},
 	{"palimpsest/internal/embed/local", below("palimpsest/internal/embed", "palimpsest/internal/lex")},
+	{"palimpsest/internal/embed/static", below("palimpsest/internal/embed", "palimpsest/internal/embed/wordpiece", "palimpsest/internal/embed/safetensors")},
+	{"palimpsest/internal/embed/wordpiece", nil},
+	{"palimpsest/internal/embed/safetensors", nil},
 
 	{"palimpsest/internal/retrieval", below("palimpsest/internal/store", "palimpsest/internal/embed", "palimpsest/internal/memory", "palimpsest/internal/lex")},
 	{"palimpsest/internal/telemetry", below("palimpsest/internal/pipeline", "palimpsest/internal/store", "palimpsest/internal/audit", "palimpsest/internal/embed", "palimpsest/internal/memory")},

@@ -15,7 +15,6 @@ import (
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/embed"
-	"palimpsest/internal/embed/local"
 	"palimpsest/internal/httpserver"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store"
@@ -59,9 +58,14 @@ type house struct {
 	targets      targets
 }
 
-// assemble is an open house with the clock and the embedder of the product.
+// assemble is an open house with the clock of the product and the embedder that
+// the configuration names.
 func assemble(ctx context.Context, sh shape, cfg Config, log *slog.Logger) (*house, error) {
-	h := &house{shape: sh, cfg: cfg, log: log, now: time.Now, embedder: local.New()}
+	h := &house{shape: sh, cfg: cfg, log: log, now: time.Now}
+	var err error
+	if h.embedder, err = cfg.Embedder.open(); err != nil {
+		return h, err
+	}
 	return h, h.open(ctx)
 }
 

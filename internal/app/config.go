@@ -47,6 +47,7 @@ type Config struct {
 	Redis redis.Config
 	// ClickHouse shapes the audit log where Audit names one.
 	ClickHouse clickhouse.Config `yaml:"clickhouse"`
+	Embedder   Embedder
 	HTTP       httpserver.Config
 	Log        Log
 	// Telemetry is off unless a collector is named.
@@ -133,6 +134,7 @@ func defaults() Config {
 		Query:  query.DefaultConfig(),
 
 		Telemetry: telemetry.DefaultConfig(),
+		Embedder:  Embedder{Model: modelHashed},
 	}
 }
 
@@ -228,7 +230,7 @@ func (c Config) Validate() error {
 	}
 	errs = append(errs, c.validateBackends())
 	for _, v := range []interface{ Validate() error }{
-		c.HTTP, c.Telemetry, c.Pipeline, c.Ingest, c.Scheduler, c.Extractor, c.Decider, c.Consolidator, c.Query,
+		c.Embedder, c.HTTP, c.Telemetry, c.Pipeline, c.Ingest, c.Scheduler, c.Extractor, c.Decider, c.Consolidator, c.Query,
 	} {
 		errs = append(errs, v.Validate())
 	}

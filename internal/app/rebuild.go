@@ -14,7 +14,6 @@ import (
 	"palimpsest/internal/audit/journal"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/embed"
-	"palimpsest/internal/embed/local"
 	"palimpsest/internal/recovery"
 	"palimpsest/internal/store"
 	"palimpsest/internal/topology"
@@ -118,7 +117,10 @@ type rebuilding struct {
 // the two, whole. Files of the data directory must not be in use. It returns a [*recovery.LossError] where the new store would have fewer
 // episodes or facts than mode.accept allows.
 func rebuild(ctx context.Context, cfg Config, log *slog.Logger, shown *progress, mode rebuildMode) (out rebuilt, err error) {
-	r := &rebuilding{cfg: cfg, log: log, shown: shown, embedder: local.New()}
+	r := &rebuilding{cfg: cfg, log: log, shown: shown}
+	if r.embedder, err = cfg.Embedder.open(); err != nil {
+		return r.out, fmt.Errorf("rebuild: %w", err)
+	}
 	defer func() { err = errors.Join(err, r.close()) }()
 	steps := []func(context.Context) error{r.openStreams, r.openLive}
 	if mode.check {
