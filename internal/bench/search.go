@@ -102,13 +102,13 @@ func searchFigures(name string, rounds []timings) []Figure {
 // contest asks both sides.
 type contest struct {
 	engine   *retrieval.Engine
-	store    store.Searcher
+	store    retrieval.Store
 	embedder embed.Embedder
 	bare     *bareSearch
 	at       time.Time
 }
 
-func (b *bench) newContest(s store.Searcher, bare *bareSearch) (*contest, error) {
+func (b *bench) newContest(s retrieval.Store, bare *bareSearch) (*contest, error) {
 	engine, err := retrieval.New(retrieval.DefaultConfig(), s, b.Embedder)
 	if err != nil {
 		return nil, err

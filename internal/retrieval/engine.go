@@ -63,6 +63,13 @@ type Query struct {
 	// far as they are asked for: the store's indexes hold newest versions alone. Nil
 	// where ValidAt is now.
 	Earlier func(context.Context) ([]store.Fact, error)
+	// Now is what the dates and sessions that the question names are counted from,
+	// in its zone; zero leaves them unread.
+	Now time.Time
+	// Page continues an answer in order of time.
+	Page *Page
+
+	named *named // the time that the question names, nil for none
 }
 
 // Hit is one fact or episode, its fused score in [0,1] and where each channel
@@ -85,6 +92,9 @@ type Results struct {
 	Complexity Complexity
 	// Degraded names channels that failed or came too late.
 	Degraded []string
+	// Next is the page behind these hits, nil where none is. Only an answer in order
+	// of time has pages.
+	Next *Page
 }
 
 // ErrUnavailable: no channel answered.
@@ -93,12 +103,18 @@ var ErrUnavailable = errors.New("retrieval: no channel answered")
 // Engine searches one memory store.
 type Engine struct {
 	config   Config
-	store    store.Searcher
+	store    Store
 	embedder embed.Embedder
 }
 
+// Store is the roles of the memory store that searching takes.
+type Store interface {
+	store.Searcher
+	store.Timeline
+}
+
 // New returns an engine, or an error for a configuration that cannot rank.
-func New(config Config, searcher store.Searcher, embedder embed.Embedder) (*Engine, error) {
+func New(config Config, searcher Store, embedder embed.Embedder) (*Engine, error) {
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("retrieval: %w", err)
 	}
@@ -108,12 +124,16 @@ func New(config Config, searcher store.Searcher, embedder embed.Embedder) (*Engi
 // Search answers q. It returns [ErrUnavailable] (joined with the causes) only if
 // every channel failed.
 func (e *Engine) Search(ctx context.Context, q Query) (Results, error) {
+	out, done, err := e.inOrder(ctx, &q)
+	if done || err != nil {
+		return out, err
+	}
 	complexity := ComplexityOf(q.Text)
 	if q.Limit <= 0 {
 		q.Limit = complexity.Limit()
 	}
 	legs := e.ask(ctx, q)
-	out := Results{Complexity: complexity}
+	out.Complexity = complexity
 	var causes []error
 	answered := false
 	for _, l := range legs {

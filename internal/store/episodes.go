@@ -57,6 +57,11 @@ type EpisodeReader interface {
 	// EpisodesBefore returns up to n episodes of a session (a full scope) whose
 	// ordinals are below ordinal, the newest n, oldest first; or [ErrLost].
 	EpisodesBefore(ctx context.Context, session scope.Scope, ordinal uint64, n int) ([]memory.Episode, error)
+	Timeline
+}
+
+// Timeline reads what was said in order of time.
+type Timeline interface {
 	// Recent returns up to limit (1 to 1000) episodes within sel and the time
 	// bounds, newest Timestamp first, ties by Ordinal, highest first; where q asks
 	// for the oldest, in the reverse order.

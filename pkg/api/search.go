@@ -17,7 +17,8 @@ type Search struct {
 	After   *Instant `json:"after,omitempty" doc:"RFC 3339 or YYYY-MM-DD; exclusive."`
 	Before  *Instant `json:"before,omitempty" doc:"RFC 3339 or YYYY-MM-DD; exclusive."`
 	ValidAt *Instant `json:"valid_at,omitempty" doc:"What was true then, in the version of then; now unless given."`
-	Now     *Instant `json:"now,omitempty" doc:"What relative dates count from; the clock unless given."`
+	Now     *Instant `json:"now,omitempty" doc:"What dates and sessions in the text count from, in its zone; the clock unless given."`
+	Cursor  string   `json:"cursor,omitempty" doc:"Continue where the page before ended; the other members as before."`
 	Explain bool     `json:"explain,omitempty" doc:"Add each channel's rank and score."`
 	At      string   `json:"at,omitempty" doc:"Read-your-writes token of a write that must be visible."`
 }
@@ -44,6 +45,7 @@ type Channel struct {
 type Found struct {
 	Results    []Hit    `json:"results"`
 	Complexity string   `json:"complexity" enum:"simple,complex"`
+	Next       string   `json:"next,omitempty" doc:"Cursor of the next page. A question about a time alone is answered with all that was said then, in order, page after page."`
 	Degraded   []string `json:"degraded,omitempty" doc:"Channels that failed or came too late."`
 	Stale      bool     `json:"stale,omitempty" doc:"The write named by at was not visible within 2 s."`
 }

@@ -19,7 +19,7 @@ import (
 // Deps is what the service reads and whom it asks to write.
 type Deps struct {
 	Store     Store
-	Searcher  store.Searcher
+	Searcher  retrieval.Store
 	Embedder  embed.Embedder
 	Journal   audit.Stream
 	Log       AuditLog

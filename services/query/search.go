@@ -87,7 +87,13 @@ func (s *Service) question(project string, body api.Search) (retrieval.Query, er
 		q.Kinds = append(q.Kinds, events.FactKind(k))
 	}
 	q.After, q.Before = at(body.After, time.Time{}), at(body.Before, time.Time{})
-	q.ValidAt = at(body.ValidAt, at(body.Now, s.deps.Now()))
+	q.Now = at(body.Now, s.deps.Now())
+	q.ValidAt = at(body.ValidAt, q.Now)
+	page, err := open[retrieval.Page]("cursor", body.Cursor)
+	if err != nil {
+		return q, err
+	}
+	q.Page = page
 	if body.ValidAt != nil && q.Facts {
 		q.Earlier = func(ctx context.Context) ([]store.Fact, error) { return s.earlier(ctx, q) }
 	}
@@ -119,6 +125,9 @@ func at(i *api.Instant, otherwise time.Time) time.Time {
 
 func (s *Service) viewFound(results retrieval.Results, explain bool) api.Found {
 	out := api.Found{Results: []api.Hit{}, Complexity: string(results.Complexity), Degraded: results.Degraded}
+	if results.Next != nil {
+		out.Next = seal(results.Next)
+	}
 	now := s.deps.Now()
 	for _, h := range results.Hits {
 		hit := api.Hit{Score: h.Score}

@@ -100,10 +100,9 @@ func (r *reader) monthDay(i int) (int, period) {
 // complete adds the year to a day of a month.
 func (r *reader) complete(i, n int, m time.Month, d int) (int, period) {
 	if c, y := r.yearBehind(i + n); c > 0 {
-		if p, ok := date(y, m, d, r.now.Location()); ok {
-			return n + c, p
-		}
-		return 0, period{}
+		p, ok := date(y, m, d, r.now.Location())
+		p.fixed = true
+		return (n + c) * one(ok), p
 	}
 	p, ok := r.latest(m, d)
 	if !ok {
@@ -120,7 +119,9 @@ func (r *reader) monthAt(i int) (int, period) {
 		return 0, period{}
 	}
 	if c, y := r.yearBehind(i + 1); c > 0 {
-		return 1 + c, periodOf(time.Date(y, m, 1, 0, 0, 0, 0, r.now.Location()), month, 0)
+		p := periodOf(time.Date(y, m, 1, 0, 0, 0, 0, r.now.Location()), month, 0)
+		p.fixed = true
+		return 1 + c, p
 	}
 	if !r.led(i) {
 		return 0, period{}

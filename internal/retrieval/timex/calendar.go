@@ -22,6 +22,8 @@ type period struct {
 	// yearless says that the question gives no year: the period is the latest that
 	// has begun.
 	yearless bool
+	// fixed says that the question gives the year.
+	fixed bool
 	// weekday says that the question names a day of the week, counted from now.
 	weekday bool
 }

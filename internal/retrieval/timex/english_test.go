@@ -160,4 +160,6 @@ var english = []reading{
 	{"What is 10/2?", "", false},
 	{"Call me maybe at 555-1234", "", false},
 	{"What did we decide in our last conversation about dogs?", "", false},
+	{"What did Ann finish last Friday on 23 January, 2022?", "2022-01-23..2022-01-24", false},
+	{"What did Ann finish on 23 January, 2022, last Friday?", "2022-01-23..2022-01-24", false},
 }

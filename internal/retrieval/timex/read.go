@@ -110,7 +110,12 @@ func window(all []period) (from, to time.Time) {
 			sum = both
 			continue
 		}
-		sum = hull(sum, p)
+		switch {
+		case p.fixed && !sum.fixed: // "last Friday on 23 January 2022" counts from then
+			sum = p
+		case p.fixed || !sum.fixed:
+			sum = hull(sum, p)
+		}
 	}
 	return sum.from, sum.to
 }

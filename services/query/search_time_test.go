@@ -1,0 +1,46 @@
+package query
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"palimpsest/pkg/api"
+	"palimpsest/pkg/scope"
+)
+
+// A question about a time alone is answered in pages, which count from the first
+// page's instant.
+func TestSearchInOrderOfTime(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	full := scope.Scope{Project: "default", User: "nora", Session: "s1"}
+	for i, id := range []string{"a", "b", "c"} {
+		r.store.put(said1(id, full, noon.Add(time.Duration(i)*time.Minute), uint64(i+1)))
+	}
+	r.store.put(said1("earlier", full, noon.AddDate(0, 0, -3), 4))
+	q := api.Search{
+		Selector: api.Selector{User: ptr("nora")}, Text: "What did we talk about yesterday?", Limit: 2,
+		Now: &api.Instant{Time: noon.AddDate(0, 0, 1)},
+	}
+	var got []string
+	for range 3 {
+		out, err := r.client.Search(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, strings.Join(hitIDs(out), ", "))
+		if q.Cursor, q.Now = out.Next, nil; out.Next == "" {
+			break
+		}
+	}
+	if diff := cmp.Diff([]string{"episode a, episode b", "episode c"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	q.Cursor = "?"
+	if _, err := r.client.Search(t.Context(), q); err == nil || !strings.Contains(err.Error(), "cursor") {
+		t.Errorf("a cursor of others: %v", err)
+	}
+}
