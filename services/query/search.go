@@ -86,14 +86,18 @@ func (s *Service) question(project string, body api.Search) (retrieval.Query, er
 		}
 		q.Kinds = append(q.Kinds, events.FactKind(k))
 	}
-	q.After, q.Before = at(body.After, time.Time{}), at(body.Before, time.Time{})
 	q.Now = at(body.Now, s.deps.Now())
-	q.ValidAt = at(body.ValidAt, q.Now)
-	page, err := open[retrieval.Page]("cursor", body.Cursor)
-	if err != nil {
+	var err error
+	if q.After, err = bound("after", string(body.After), q.Now); err != nil {
 		return q, err
 	}
-	q.Page = page
+	if q.Before, err = bound("before", string(body.Before), q.Now); err != nil {
+		return q, err
+	}
+	q.ValidAt = at(body.ValidAt, q.Now)
+	if q.Page, err = open[retrieval.Page]("cursor", body.Cursor); err != nil {
+		return q, err
+	}
 	if body.ValidAt != nil && q.Facts {
 		q.Earlier = func(ctx context.Context) ([]store.Fact, error) { return s.earlier(ctx, q) }
 	}

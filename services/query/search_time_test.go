@@ -1,6 +1,7 @@
 package query
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -43,4 +44,23 @@ func TestSearchInOrderOfTime(t *testing.T) {
 	if _, err := r.client.Search(t.Context(), q); err == nil || !strings.Contains(err.Error(), "cursor") {
 		t.Errorf("a cursor of others: %v", err)
 	}
+}
+
+func TestSearchBoundsByName(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	into[api.Found](t, r.do(http.MethodPost, "/v1/search", `{"text":"x","all":true,"after":"last_month","before":"2026-W10","now":"2026-03-20"}`), 200)
+	after, before := time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
+	if q := r.store.asked[0]; !q.After.Equal(after) || !q.Before.Equal(before) {
+		t.Errorf("%v to %v", q.After, q.Before)
+	}
+	for _, a := range []answer{
+		r.do(http.MethodPost, "/v1/search", `{"text":"x","all":true,"after":"soon"}`),
+		r.do(http.MethodGet, "/v1/episodes?all=true&limit=5&after=soon", ""),
+	} {
+		if p := a.problem(t); p.Status != http.StatusBadRequest || p.Field != "after" || !strings.Contains(p.Detail, "last_week") {
+			t.Errorf("%+v", p)
+		}
+	}
+	into[api.EpisodePage](t, r.do(http.MethodGet, "/v1/episodes?all=true&limit=5&after=last_week", ""), 200)
 }

@@ -81,6 +81,13 @@ var slack = map[grain]time.Duration{
 	part: 2 * time.Hour, day: 24 * time.Hour, week: 7 * 24 * time.Hour, month: 31 * 24 * time.Hour, year: 366 * 24 * time.Hour,
 }
 
+// Start is the first moment of the time that text names and nothing else, words
+// joined by spaces or underscores: last_week, yesterday, 2024-W19.
+func Start(text string, now time.Time) (time.Time, bool) {
+	r := Read(strings.ReplaceAll(text, "_", " "), now)
+	return r.From, r.Rest == "" && !r.From.IsZero()
+}
+
 // reader reads one question.
 type reader struct {
 	tokens     []token

@@ -78,6 +78,19 @@ func TestHolds(t *testing.T) {
 	}
 }
 
+func TestStart(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"last_week": "2024-05-06", "last_month": "2024-04-01", "yesterday": "2024-05-14", "2024-W19": "2024-05-06", "last friday": "2024-05-10",
+		"": "", "soon": "", "before_2024": "", "last_week or so": "", "last_session": "",
+	} {
+		from, ok := timex.Start(name, wednesday)
+		if ok != (want != "") || ok && instant(from) != want {
+			t.Errorf("%q: %v, %t; want %q", name, from, ok, want)
+		}
+	}
+}
+
 func TestSpans(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
