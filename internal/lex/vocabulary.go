@@ -1,6 +1,10 @@
 package lex
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+	"time"
+)
 
 // isNegation knows the words that deny, or tell of an end or an aversion. An
 // aversion counts because "dislikes" is to "likes" what "not" is to nothing.
@@ -15,6 +19,19 @@ func isNegation(w string) bool {
 		return true
 	}
 	return strings.HasSuffix(w, "n't")
+}
+
+// Number reads a folded word as a cardinal number: up to four digits, or a numeral
+// in words as far as these are known (0 to 20 and the tens).
+func Number(word string) (int, bool) {
+	if digits, ok := numerals(word); ok {
+		word = digits
+	}
+	if len(word) > 4 || strings.Trim(word, "0123456789") != "" {
+		return 0, false
+	}
+	n, err := strconv.Atoi(word)
+	return n, err == nil
 }
 
 // numerals reads small numerals in words, English and Russian.
@@ -99,58 +116,65 @@ func dateName(w string, capital bool) (string, bool) {
 			return "", false
 		}
 	}
-	if name, ok := monthName(w); ok {
-		return name, true
+	if month, ok := Month(w); ok {
+		return strings.ToLower(month.String()), true
 	}
-	return weekdayName(w)
-}
-
-func monthName(w string) (string, bool) {
-	switch w {
-	case "january", "jan", "январь", "января", "январе":
-		return "january", true
-	case "february", "feb", "февраль", "февраля", "феврале":
-		return "february", true
-	case "march", "mar", "март", "марта", "марте":
-		return "march", true
-	case "april", "apr", "апрель", "апреля", "апреле":
-		return "april", true
-	case "may", "май", "мая", "мае":
-		return "may", true
-	case "june", "jun", "июнь", "июня", "июне":
-		return "june", true
-	case "july", "jul", "июль", "июля", "июле":
-		return "july", true
-	case "august", "aug", "август", "августа", "августе":
-		return "august", true
-	case "september", "sep", "sept", "сентябрь", "сентября", "сентябре":
-		return "september", true
-	case "october", "oct", "октябрь", "октября", "октябре":
-		return "october", true
-	case "november", "nov", "ноябрь", "ноября", "ноябре":
-		return "november", true
-	case "december", "dec", "декабрь", "декабря", "декабре":
-		return "december", true
+	if day, ok := Weekday(w); ok {
+		return strings.ToLower(day.String()), true
 	}
 	return "", false
 }
 
-func weekdayName(w string) (string, bool) {
-	switch w {
-	case "monday", "mon", "mondays", "понедельник", "понедельникам":
-		return "monday", true
-	case "tuesday", "tue", "tues", "tuesdays", "вторник", "вторникам":
-		return "tuesday", true
-	case "wednesday", "wed", "wednesdays", "среда", "среду", "средам":
-		return "wednesday", true
-	case "thursday", "thu", "thur", "thurs", "thursdays", "четверг", "четвергам":
-		return "thursday", true
-	case "friday", "fri", "fridays", "пятница", "пятницу", "пятницам":
-		return "friday", true
-	case "saturday", "sat", "saturdays", "суббота", "субботу", "субботам":
-		return "saturday", true
-	case "sunday", "sun", "sundays", "воскресенье", "воскресеньям":
-		return "sunday", true
+// Month reads a folded word as a month: English with abbreviations, Russian in
+// every case of the singular.
+func Month(word string) (time.Month, bool) {
+	switch word {
+	case "january", "jan", "январь", "января", "январе", "январю", "январем":
+		return time.January, true
+	case "february", "feb", "февраль", "февраля", "феврале", "февралю", "февралем":
+		return time.February, true
+	case "march", "mar", "март", "марта", "марте", "марту", "мартом":
+		return time.March, true
+	case "april", "apr", "апрель", "апреля", "апреле", "апрелю", "апрелем":
+		return time.April, true
+	case "may", "май", "мая", "мае", "маю", "маем":
+		return time.May, true
+	case "june", "jun", "июнь", "июня", "июне", "июню", "июнем":
+		return time.June, true
+	case "july", "jul", "июль", "июля", "июле", "июлю", "июлем":
+		return time.July, true
+	case "august", "aug", "август", "августа", "августе", "августу", "августом":
+		return time.August, true
+	case "september", "sep", "sept", "сентябрь", "сентября", "сентябре", "сентябрю", "сентябрем":
+		return time.September, true
+	case "october", "oct", "октябрь", "октября", "октябре", "октябрю", "октябрем":
+		return time.October, true
+	case "november", "nov", "ноябрь", "ноября", "ноябре", "ноябрю", "ноябрем":
+		return time.November, true
+	case "december", "dec", "декабрь", "декабря", "декабре", "декабрю", "декабрем":
+		return time.December, true
 	}
-	return "", false
+	return 0, false
+}
+
+// Weekday reads a folded word as a day of the week: English with abbreviations
+// and plural, Russian in the cases that follow a preposition.
+func Weekday(word string) (time.Weekday, bool) {
+	switch word {
+	case "monday", "mon", "mondays", "понедельник", "понедельника", "понедельнику", "понедельникам":
+		return time.Monday, true
+	case "tuesday", "tue", "tues", "tuesdays", "вторник", "вторника", "вторнику", "вторникам":
+		return time.Tuesday, true
+	case "wednesday", "wed", "wednesdays", "среда", "среду", "среды", "среде", "средам":
+		return time.Wednesday, true
+	case "thursday", "thu", "thur", "thurs", "thursdays", "четверг", "четверга", "четвергу", "четвергам":
+		return time.Thursday, true
+	case "friday", "fri", "fridays", "пятница", "пятницу", "пятницы", "пятнице", "пятницам":
+		return time.Friday, true
+	case "saturday", "sat", "saturdays", "суббота", "субботу", "субботы", "субботе", "субботам":
+		return time.Saturday, true
+	case "sunday", "sun", "sundays", "воскресенье", "воскресенья", "воскресенью", "воскресеньям":
+		return time.Sunday, true
+	}
+	return 0, false
 }

@@ -18,6 +18,21 @@ func Words(text string) []string {
 	return words
 }
 
+// Token is a word and where it stands in its text.
+type Token struct {
+	Word       string // folded
+	Start, End int    // bytes of the text as given
+}
+
+// Tokens returns the words of a text in order, as [Words] does, with their places.
+func Tokens(text string) []Token {
+	var tokens []Token
+	for w := range split(text) {
+		tokens = append(tokens, Token{Fold(w.text), w.start, w.end})
+	}
+	return tokens
+}
+
 // word is a stretch of a text that holds a letter or a digit.
 type word struct {
 	text       string

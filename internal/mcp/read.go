@@ -32,8 +32,8 @@ type SearchArgs struct {
 	Query   string   `json:"query" jsonschema:"What to look for, as a question or as words."`
 	Types   []string `json:"types,omitempty" jsonschema:"fact, episode; both unless given. An episode is one message."`
 	Kinds   []string `json:"kinds,omitempty" jsonschema:"Kinds of facts: semantic, procedural, opinion, summary, relation; all unless given."`
-	After   string   `json:"after,omitempty" jsonschema:"Only what happened after this time: RFC 3339 or YYYY-MM-DD."`
-	Before  string   `json:"before,omitempty" jsonschema:"Only what happened before this time: RFC 3339 or YYYY-MM-DD."`
+	After   string   `json:"after,omitempty" jsonschema:"Only what happened after this time: RFC 3339, YYYY-MM-DD, yesterday, last_week or last_month."`
+	Before  string   `json:"before,omitempty" jsonschema:"Only what happened before this time, as after."`
 	ValidAt string   `json:"valid_at,omitempty" jsonschema:"What was true at this time, RFC 3339 or YYYY-MM-DD; now unless given."`
 	Limit   int      `json:"limit,omitempty" jsonschema:"Results at most, 1 to 1000; 5 or 20 by the query unless given."`
 	Whose
@@ -62,18 +62,15 @@ func (s *server) search(ctx context.Context, _ *sdk.CallToolRequest, in SearchAr
 }
 
 func (s *server) find(ctx context.Context, in SearchArgs) (api.Found, error) {
-	q := api.Search{Text: in.Query, Types: in.Types, Kinds: in.Kinds, Limit: in.Limit}
+	q := api.Search{
+		Text: in.Query, Types: in.Types, Kinds: in.Kinds, Limit: in.Limit, After: api.Bound(in.After), Before: api.Bound(in.Before),
+	}
 	var err error
 	if q.Selector, err = s.reads(in.Whose); err != nil {
 		return api.Found{}, err
 	}
-	for _, b := range []struct {
-		name, text string
-		into       **api.Instant
-	}{{"after", in.After, &q.After}, {"before", in.Before, &q.Before}, {"valid_at", in.ValidAt, &q.ValidAt}} {
-		if *b.into, err = instant(b.name, b.text); err != nil {
-			return api.Found{}, err
-		}
+	if q.ValidAt, err = instant("valid_at", in.ValidAt); err != nil {
+		return api.Found{}, err
 	}
 	found, err := s.memory.Search(ctx, q)
 	return found, told(err)

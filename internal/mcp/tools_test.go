@@ -58,7 +58,7 @@ func TestToolsAskTheAPI(t *testing.T) {
 			object{"query": "where?", "types": []string{"fact"}, "kinds": []string{"semantic"}, "limit": 3, "after": "2026-03-01", "before": "2026-03-01T00:00:00Z", "valid_at": "2026-03-01"},
 			[]any{api.Search{
 				Selector: api.Selector{User: &nora}, Text: "where?", Types: []string{"fact"}, Kinds: []string{"semantic"}, Limit: 3,
-				After: &api.Instant{Time: day}, Before: &api.Instant{Time: day}, ValidAt: &api.Instant{Time: day},
+				After: "2026-03-01", Before: "2026-03-01T00:00:00Z", ValidAt: &api.Instant{Time: day},
 			}},
 			`{"degraded":["vector"],"results":[{"fact":{"confidence":0.988,"id":"f","kind":"semantic","revision":3,"since":"2026-04-02T12:00:00Z","text":"Nora lives in Oslo.","user":"nora"},"score":0.9},` +
 				`{"episode":{"at":"2026-04-02T12:00:00Z","content":"I live in Oslo.","id":"e","role":"user","session":"s","user":"nora"},"score":0.5}]}`,
@@ -137,7 +137,7 @@ func TestBadCalls(t *testing.T) {
 		{"search_memory", nil, "query"},
 		{"search_memory", object{"query": "x", "usr": "bob"}, "usr"},
 		{"search_memory", object{"query": 7}, "query"},
-		{"search_memory", object{"query": "x", "after": "soon"}, `after: "soon" is neither RFC 3339 nor YYYY-MM-DD`},
+		{"search_memory", object{"query": "x", "valid_at": "soon"}, `valid_at: "soon" is neither RFC 3339 nor YYYY-MM-DD`},
 		{"remember_fact", object{"user": "nora"}, "text"},
 		{"remember_fact", object{"text": "x", "valid_until": "31.12."}, "valid_until"},
 		{"correct_fact", object{"id": "f"}, "text"},

@@ -29,6 +29,7 @@ type aggregating struct {
 	known   map[string]bool // properties that the steps so far brought
 	steps   []step
 	grouped bool
+	groups  int
 	sorted  bool
 }
 
@@ -64,7 +65,7 @@ func (e *engine) aggregate(args []string) (any, error) {
 		r.overdue()
 	}
 	if r.grouped {
-		total = len(rows)
+		total = r.groups
 	}
 	if r.limited {
 		if !r.grouped && !r.sorted {
@@ -259,7 +260,11 @@ func (r *aggregating) groupBy(w *words) error {
 	for _, one := range reducers {
 		r.known[one.name] = true
 	}
-	r.steps = append(r.steps, func(rows []row) ([]row, error) { return r.group(rows, names, reducers), nil })
+	r.steps = append(r.steps, func(rows []row) ([]row, error) {
+		groups := r.group(rows, names, reducers)
+		r.groups = len(groups)
+		return groups, nil
+	})
 	return nil
 }
 
@@ -279,28 +284,37 @@ func (r *aggregating) reducer(w *words) (reducer, error) {
 	switch {
 	case function == "COUNT" && len(args) == 0:
 		one.reduce = func(rows []row) cell { return numeric(float64(len(rows))) }
-	case function == "SUM" && len(args) == 1:
+	case (function == "SUM" || function == "MIN") && len(args) == 1:
 		property := strings.TrimPrefix(args[0], "@")
 		if f := r.byName[property]; f == nil || f.kind != numericField {
-			return one, errUnknown("SUM of what is no number", args)
+			return one, errUnknown(function+" of what is no number", args)
 		}
-		one.reduce = func(rows []row) cell {
-			sum, n := 0.0, 0
-			for _, row := range rows {
-				if c := r.value(row, property); c.kind == number {
-					sum += c.number
-					n++
-				}
-			}
-			if n == 0 {
-				return textual("nan")
-			}
-			return numeric(sum)
-		}
+		one.reduce = func(rows []row) cell { return r.folded(rows, property, function) }
 	default:
 		return one, errUnknown("REDUCE "+function, args)
 	}
 	return one, nil
+}
+
+// folded is the sum or the least of a property.
+func (r *aggregating) folded(rows []row, property, function string) cell {
+	sum, n := 0.0, 0
+	for _, row := range rows {
+		c := r.value(row, property)
+		switch {
+		case c.kind != number:
+			continue
+		case function == "SUM":
+			sum += c.number
+		case n == 0 || c.number < sum:
+			sum = c.number
+		}
+		n++
+	}
+	if n == 0 {
+		return textual("nan")
+	}
+	return numeric(sum)
 }
 
 // group makes one row of all that share the properties' values, in the order of

@@ -25,7 +25,7 @@
 //   - DIALECT 2: tags, ranges, comparisons, terms (VERBATIM: no stems, prefixes
 //     or phrases), intersection, union, negation, KNN as the whole query;
 //   - FT.AGGREGATE with LOAD, FILTER (comparisons with constants, and logic),
-//     SORTBY, GROUPBY with COUNT and SUM, and LIMIT.
+//     SORTBY, GROUPBY with COUNT, SUM and MIN, and LIMIT.
 //
 // It differs from the real server in that
 //

@@ -55,6 +55,9 @@ func (e *Engine) channels(q Query) []channel {
 	if q.Earlier != nil {
 		all = append(all, channel{earlierLeg, cmp.Or(e.config.Text, e.config.Vector), earlier})
 	}
+	if q.named != nil {
+		all = append(all, channel{timeLeg, timeWeight * e.config.Text, e.named})
+	}
 	return slices.DeleteFunc(all, func(c channel) bool { return c.weight == 0 })
 }
 

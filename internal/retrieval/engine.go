@@ -80,6 +80,13 @@ type Query struct {
 	// speakers passes those of what the text channel found to the vector channel;
 	// nil where it does not wait for them.
 	speakers chan map[string]bool
+	// Now is what the dates and sessions that the question names are counted from,
+	// in its zone; zero leaves them unread.
+	Now time.Time
+	// Page continues an answer in order of time.
+	Page *Page
+
+	named *named // the time that the question names, nil for none
 }
 
 // Hit is one fact or episode, its fused score in [0,1] and where each channel
@@ -107,6 +114,9 @@ type Results struct {
 	Complexity Complexity
 	// Degraded names channels that failed or came too late.
 	Degraded []string
+	// Next is the page behind these hits, nil where none is. Only an answer in order
+	// of time has pages.
+	Next *Page
 }
 
 // ErrUnavailable: no channel answered.
@@ -124,6 +134,7 @@ type Engine struct {
 type Store interface {
 	store.Searcher
 	store.OrdinalReader
+	store.Timeline
 }
 
 // New returns an engine, or an error for a configuration that cannot rank.
@@ -137,12 +148,16 @@ func New(config Config, searcher Store, embedder embed.Embedder) (*Engine, error
 // Search answers q. It returns [ErrUnavailable] (joined with the causes) only if
 // every channel failed.
 func (e *Engine) Search(ctx context.Context, q Query) (Results, error) {
+	out, done, err := e.inOrder(ctx, &q)
+	if done || err != nil {
+		return out, err
+	}
 	complexity := ComplexityOf(q.Text)
 	if q.Limit <= 0 {
 		q.Limit = complexity.Limit()
 	}
 	legs := e.ask(ctx, q)
-	out := Results{Complexity: complexity}
+	out.Complexity = complexity
 	var causes []error
 	answered := false
 	for _, l := range legs {

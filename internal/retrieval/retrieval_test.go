@@ -24,6 +24,7 @@ var errDown = errors.New("down")
 
 // fake answers each channel by a function.
 type fake struct {
+	store.Timeline
 	text, vector func(context.Context, scope.Selector, store.SearchQuery) ([]store.Hit, error)
 	embed        func(context.Context) ([][]float32, error)
 	at           func([]uint64) ([]memory.Episode, error)

@@ -142,7 +142,8 @@ func (p *pool) measureEpisode(c *candidate, text, vector float64) {
 	v[speaks] = one(p.asked.named[d.speaker])
 	v[othersSpeak] = one(len(p.asked.named) > 0 && !p.asked.named[d.speaker])
 	v[isAssistant], v[isQuestion] = one(d.assistant), one(d.asks)
-	v[dated] = one(p.asked.month != 0 && d.at.Month() == p.asked.month)
+	// A month without a year may be one of any year.
+	v[dated] = one(p.query.named.fits(d.session, d.at) || p.asked.month != 0 && d.at.Month() == p.asked.month)
 	v[numbered] = one(p.asked.when && d.number)
 }
 

@@ -57,19 +57,49 @@ type EpisodeReader interface {
 	// EpisodesBefore returns up to n episodes of a session (a full scope) whose
 	// ordinals are below ordinal, the newest n, oldest first; or [ErrLost].
 	EpisodesBefore(ctx context.Context, session scope.Scope, ordinal uint64, n int) ([]memory.Episode, error)
+	Timeline
+}
+
+// Timeline reads what was said in order of time.
+type Timeline interface {
 	// Recent returns up to limit (1 to 1000) episodes within sel and the time
-	// bounds, newest Timestamp first, ties by Ordinal, highest first.
+	// bounds, newest Timestamp first, ties by Ordinal, highest first; where q asks
+	// for the oldest, in the reverse order.
 	Recent(ctx context.Context, sel scope.Selector, q RecentQuery) ([]memory.Episode, error)
+	// Sessions returns the sessions within sel, each as the full scope of its
+	// episodes, in order of their beginning: the Timestamp of the oldest episode.
+	// What was said in no session is left out.
+	Sessions(ctx context.Context, sel scope.Selector, q SessionQuery) ([]scope.Scope, error)
+}
+
+// SessionQuery bounds a list of sessions.
+type SessionQuery struct {
+	// Limit is 1 to 1000; Skip leaves out as many before.
+	Skip, Limit int
+	// Newest lists the session that began last first.
+	Newest bool
+	// Before is exclusive and compares with the beginning; zero means unbounded.
+	Before time.Time
 }
 
 // RecentQuery bounds a recent read.
 type RecentQuery struct {
 	Limit int
+	// Oldest reverses the order.
+	Oldest bool
 	// After is exclusive, Before exclusive; zero means unbounded. Both compare
 	// with Timestamp.
 	After, Before time.Time
 	// Cursor continues behind the last episode of the page before.
 	Cursor *EpisodeCursor
+}
+
+// Precedes reports whether a comes before b in the order that q asks for.
+func (q RecentQuery) Precedes(a, b EpisodeCursor) bool {
+	if q.Oldest {
+		return b.Before(a)
+	}
+	return a.Before(b)
 }
 
 // EpisodeCursor is a place in the order of [EpisodeReader.Recent].

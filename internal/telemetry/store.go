@@ -108,6 +108,14 @@ func (s *timedStore) Recent(ctx context.Context, sel scope.Selector, q store.Rec
 	return es, err
 }
 
+// Sessions implements [store.EpisodeReader].
+func (s *timedStore) Sessions(ctx context.Context, sel scope.Selector, q store.SessionQuery) ([]scope.Scope, error) {
+	ctx, t := s.episodes.begin(ctx)
+	list, err := s.Store.Sessions(ctx, sel, q)
+	t.end(err)
+	return list, err
+}
+
 // Fact implements [store.FactReader].
 func (s *timedStore) Fact(ctx context.Context, sel scope.Selector, id string) (store.Fact, error) {
 	ctx, t := s.facts.begin(ctx)

@@ -14,10 +14,11 @@ type Search struct {
 	Limit   int      `json:"limit,omitempty" minimum:"0" maximum:"1000" doc:"5 or 20 by complexity unless given."`
 	Types   []string `json:"types,omitempty" doc:"fact, episode; both unless given."`
 	Kinds   []string `json:"kinds,omitempty" doc:"Kinds of facts; all unless given."`
-	After   *Instant `json:"after,omitempty" doc:"RFC 3339 or YYYY-MM-DD; exclusive."`
-	Before  *Instant `json:"before,omitempty" doc:"RFC 3339 or YYYY-MM-DD; exclusive."`
+	After   Bound    `json:"after,omitempty" doc:"Exclusive; RFC 3339, YYYY-MM-DD, an ISO week (2026-W19), or a name: last_week, last_month, yesterday, today."`
+	Before  Bound    `json:"before,omitempty" doc:"Exclusive; as after. A name means its first moment."`
 	ValidAt *Instant `json:"valid_at,omitempty" doc:"What was true then, in the version of then; now unless given."`
-	Now     *Instant `json:"now,omitempty" doc:"What relative dates count from; the clock unless given."`
+	Now     *Instant `json:"now,omitempty" doc:"What dates and sessions in the text count from, in its zone; the clock unless given."`
+	Cursor  string   `json:"cursor,omitempty" doc:"Continue where the page before ended; the other members as before."`
 	Explain bool     `json:"explain,omitempty" doc:"Add each channel's rank and score."`
 	At      string   `json:"at,omitempty" doc:"Read-your-writes token of a write that must be visible."`
 }
@@ -46,9 +47,17 @@ type Channel struct {
 type Found struct {
 	Results    []Hit    `json:"results"`
 	Complexity string   `json:"complexity" enum:"simple,complex"`
+	Next       string   `json:"next,omitempty" doc:"Cursor of the next page. A question about a time alone is answered with all that was said then, in order, page after page."`
 	Degraded   []string `json:"degraded,omitempty" doc:"Channels that failed or came too late."`
 	Stale      bool     `json:"stale,omitempty" doc:"The write named by at was not visible within 2 s."`
 }
+
+// Bound is RFC 3339, a bare date, an ISO week, or the name of a time, which means
+// its first moment; counted from the question's now.
+type Bound string
+
+// BoundAt is the bound of an instant.
+func BoundAt(at time.Time) Bound { return Bound(at.Format(time.RFC3339Nano)) }
 
 // Instant reads RFC 3339 or a bare date, which means its first moment in UTC.
 type Instant struct{ time.Time }

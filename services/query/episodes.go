@@ -36,8 +36,8 @@ func (s *Service) episodeRoutes(a huma.API) {
 type recentInput struct {
 	SelectorParams
 	Limit  int    `query:"limit" doc:"1 to 1000; 20 unless given."`
-	After  string `query:"after" doc:"Exclusive; RFC 3339 or YYYY-MM-DD."`
-	Before string `query:"before" doc:"Exclusive; RFC 3339 or YYYY-MM-DD."`
+	After  string `query:"after" doc:"Exclusive; RFC 3339, YYYY-MM-DD, an ISO week (2026-W19), or a name: last_week, last_month, yesterday, today."`
+	Before string `query:"before" doc:"Exclusive; as after. A name means its first moment."`
 	Cursor string `query:"cursor" doc:"Continue where the page before ended."`
 	At     string `query:"at" doc:"Read-your-writes token."`
 }
@@ -77,10 +77,10 @@ func (s *Service) recentQuery(in *recentInput) (q store.RecentQuery, sel scope.S
 	if q.Limit, err = limit(in.Limit, defaultEpisodes); err != nil {
 		return q, sel, err
 	}
-	if q.After, err = instant("after", in.After); err != nil {
+	if q.After, err = bound("after", in.After, s.deps.Now()); err != nil {
 		return q, sel, err
 	}
-	if q.Before, err = instant("before", in.Before); err != nil {
+	if q.Before, err = bound("before", in.Before, s.deps.Now()); err != nil {
 		return q, sel, err
 	}
 	q.Cursor, err = open[store.EpisodeCursor]("cursor", in.Cursor)

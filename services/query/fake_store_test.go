@@ -110,13 +110,13 @@ func (f *fakeStore) Recent(_ context.Context, sel scope.Selector, q store.Recent
 		for _, e := range f.episodes {
 			switch {
 			case !sel.Match(e.Scope), !q.After.IsZero() && !e.Timestamp.After(q.After), !q.Before.IsZero() && !e.Timestamp.Before(q.Before):
-			case q.Cursor != nil && !q.Cursor.Before(store.CursorOf(e)):
+			case q.Cursor != nil && !q.Precedes(*q.Cursor, store.CursorOf(e)):
 			default:
 				out = append(out, e)
 			}
 		}
 		slices.SortFunc(out, func(a, b memory.Episode) int {
-			if store.CursorOf(a).Before(store.CursorOf(b)) {
+			if q.Precedes(store.CursorOf(a), store.CursorOf(b)) {
 				return -1
 			}
 			return 1
@@ -124,6 +124,20 @@ func (f *fakeStore) Recent(_ context.Context, sel scope.Selector, q store.Recent
 		out = out[:min(q.Limit, len(out))]
 	})
 	return out, err
+}
+
+func (f *fakeStore) Sessions(ctx context.Context, sel scope.Selector, q store.SessionQuery) (out []scope.Scope, err error) {
+	said, err := f.Recent(ctx, sel, store.RecentQuery{Limit: maxLimit, Oldest: true, Before: q.Before})
+	for _, e := range said {
+		if e.Scope.Session != "" && !slices.Contains(out, e.Scope) {
+			out = append(out, e.Scope)
+		}
+	}
+	if q.Newest {
+		slices.Reverse(out)
+	}
+	out = out[min(q.Skip, len(out)):]
+	return out[:min(q.Limit, len(out))], err
 }
 
 func (f *fakeStore) State(_ context.Context, fact scope.Scope) (out memory.State, err error) {

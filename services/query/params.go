@@ -10,6 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"palimpsest/internal/retrieval/timex"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/scope"
 )
@@ -113,6 +114,17 @@ func instant(name, text string) (time.Time, error) {
 		return time.Time{}, invalid(name, "%q is neither RFC 3339 nor YYYY-MM-DD", clip(text))
 	}
 	return i.Time, nil
+}
+
+// bound reads an end of a time: an instant, or the first moment of what has a name.
+func bound(name, text string, now time.Time) (time.Time, error) {
+	if i, err := instant(name, text); err == nil {
+		return i, nil
+	}
+	if from, ok := timex.Start(text, now); ok {
+		return from, nil
+	}
+	return time.Time{}, invalid(name, "%q is none of RFC 3339, YYYY-MM-DD, an ISO week, last_week, last_month, yesterday, today", clip(text))
 }
 
 // maxLimit is the most rows that a page may have.

@@ -89,8 +89,18 @@ func (s *Service) question(project string, body api.Search) (retrieval.Query, er
 		}
 		q.Kinds = append(q.Kinds, events.FactKind(k))
 	}
-	q.After, q.Before = at(body.After, time.Time{}), at(body.Before, time.Time{})
-	q.ValidAt = at(body.ValidAt, at(body.Now, s.deps.Now()))
+	q.Now = at(body.Now, s.deps.Now())
+	var err error
+	if q.After, err = bound("after", string(body.After), q.Now); err != nil {
+		return q, err
+	}
+	if q.Before, err = bound("before", string(body.Before), q.Now); err != nil {
+		return q, err
+	}
+	q.ValidAt = at(body.ValidAt, q.Now)
+	if q.Page, err = open[retrieval.Page]("cursor", body.Cursor); err != nil {
+		return q, err
+	}
 	if body.ValidAt != nil && q.Facts {
 		q.Earlier = func(ctx context.Context) ([]store.Fact, error) { return s.earlier(ctx, q) }
 	}
@@ -122,6 +132,9 @@ func at(i *api.Instant, otherwise time.Time) time.Time {
 
 func (s *Service) viewFound(results retrieval.Results, explain bool) api.Found {
 	out := api.Found{Results: []api.Hit{}, Complexity: string(results.Complexity), Degraded: results.Degraded}
+	if results.Next != nil {
+		out.Next = seal(results.Next)
+	}
 	now := s.deps.Now()
 	for _, h := range results.Hits {
 		hit := api.Hit{Score: h.Score, LentBy: h.LentBy}

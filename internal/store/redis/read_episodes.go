@@ -132,38 +132,6 @@ func (s *Store) EpisodesBefore(ctx context.Context, session scope.Scope, ordinal
 	return list, err
 }
 
-// Recent implements [store.EpisodeReader].
-func (s *Store) Recent(ctx context.Context, sel scope.Selector, q store.RecentQuery) ([]memory.Episode, error) {
-	if err := checkLimit(q.Limit); err != nil {
-		return nil, err
-	}
-	if err := sel.Validate(); err != nil {
-		return nil, err
-	}
-	find := of(kindEpisode).within(s.layout(), sel)
-	if !q.After.IsZero() {
-		find.above("ts", micros(q.After))
-	}
-	if !q.Before.IsZero() {
-		find.below("ts", store.CeilMicros(q.Before))
-	}
-	filter := ""
-	if c := q.Cursor; c != nil {
-		find.atMost("ts", micros(c.Timestamp))
-		if _, err := scope.ParseKey(sel.Project, c.Key); err != nil && c.Key != "" {
-			return nil, fmt.Errorf("redis: cursor: %w", err) // a canonical key holds no quote
-		}
-		filter = fmt.Sprintf("@ts<%d || @ord<%d || (@ord==%d && (@oid<'%s' || (@oid=='%s' && @okey<'%s')))",
-			micros(c.Timestamp), c.Ordinal, c.Ordinal, ordered(c.ID), ordered(c.ID), ordered(sel.Project)+" "+c.Key)
-	}
-	order := []any{"@ts", "DESC", "@ord", "DESC", "@oid", "DESC", "@okey", "DESC"}
-	rows, err := s.page(ctx, find, filter, order, q.Limit, episodeColumns...)
-	if err != nil {
-		return nil, err
-	}
-	return parseEpisodes(rows)
-}
-
 // NewestSequence is the highest sequence in EPISODES of the episodes stored; 0
 // where there is none.
 func (s *Store) NewestSequence(ctx context.Context) (uint64, error) {

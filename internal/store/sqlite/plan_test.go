@@ -20,7 +20,8 @@ var wholeScope = []string{
 	`SELECT DISTINCT project FROM scopes`,
 	`SELECT row, vector FROM `,
 	`SELECT (SELECT user_version`,
-	`SELECT q.target`, // pages of the queue
+	`SELECT q.target`,                                                 // pages of the queue
+	`SELECT s.project, s.user, s.agent, p.session, (SELECT min(e.ts)`, // the sessions of a user
 }
 
 func (p *planCheck) check(t *testing.T, s *Store) {

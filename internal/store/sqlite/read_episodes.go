@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
-	"sort"
 
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
@@ -111,68 +109,4 @@ func (s *Store) EpisodesBefore(ctx context.Context, session scope.Scope, ordinal
 	  AND e.ordinal < ? ORDER BY e.ordinal DESC`+atMost, scopeID, session.Session, clampOrdinal(ordinal), n)
 	slices.Reverse(list)
 	return list, err
-}
-
-// Recent implements [store.EpisodeReader].
-func (s *Store) Recent(ctx context.Context, sel scope.Selector, q store.RecentQuery) ([]memory.Episode, error) {
-	if err := checkLimit(q.Limit); err != nil {
-		return nil, err
-	}
-	places, err := s.episodePlaces(ctx, sel)
-	if err != nil {
-		return nil, err
-	}
-	after, before := int64(math.MinInt64), int64(math.MaxInt64)
-	if !q.After.IsZero() {
-		after = micros(q.After)
-	}
-	if !q.Before.IsZero() {
-		before = store.CeilMicros(q.Before)
-	}
-	if q.Cursor != nil {
-		before = min(before, micros(q.Cursor.Timestamp)+1)
-	}
-	var list []memory.Episode
-	for _, p := range places {
-		column := "e.scope_id"
-		id := p.scopeID
-		if p.placeID != 0 {
-			column, id = "e.place_id", p.placeID
-		}
-		list, err = s.recentOf(ctx, list, column, id, after, before, q)
-		if err != nil {
-			return nil, err
-		}
-		if len(list) >= 4*q.Limit {
-			list = newest(list, q.Limit)
-			// Ties with the last one kept may still come before it.
-			after = max(after, micros(list[len(list)-1].Timestamp)-1)
-		}
-	}
-	return newest(list, q.Limit), nil
-}
-
-// recentOf appends up to a page of one scope or session. Rows at the cursor's
-// instant are sorted out here, so a page of nothing but those is followed by
-// the next.
-func (s *Store) recentOf(ctx context.Context, list []memory.Episode, column string, id, after, before int64, q store.RecentQuery) ([]memory.Episode, error) {
-	upto := uint64(math.MaxInt64)
-	if q.Cursor != nil && before == micros(q.Cursor.Timestamp)+1 {
-		upto = q.Cursor.Ordinal
-	}
-	// Rows at the last instant are bounded by ordinal as well; within one scope
-	// ordinals are unique, so at most one row is not behind the cursor.
-	page, err := s.episodes(ctx, ` WHERE `+column+` = ? AND e.ts > ? AND e.ts < ? AND (e.ts < ? OR e.ordinal <= ?)
-	  ORDER BY e.ts DESC, e.ordinal DESC LIMIT ?`, id, after, before, before-1, clampOrdinal(upto), q.Limit+1)
-	for _, e := range page {
-		if q.Cursor == nil || q.Cursor.Before(store.CursorOf(e)) {
-			list = append(list, e)
-		}
-	}
-	return list, err
-}
-
-func newest(list []memory.Episode, limit int) []memory.Episode {
-	sort.Slice(list, func(i, j int) bool { return store.CursorOf(list[i]).Before(store.CursorOf(list[j])) })
-	return list[:min(limit, len(list))]
 }

@@ -68,3 +68,39 @@ func (s *Store) OpenSessions(ctx context.Context, fact scope.Scope) ([]memory.Se
 		})
 	return list, err
 }
+
+// Sessions implements [store.EpisodeReader]. The index by place gives the beginning
+// of each session.
+func (s *Store) Sessions(ctx context.Context, sel scope.Selector, q store.SessionQuery) ([]scope.Scope, error) {
+	if err := checkLimit(q.Limit); err != nil {
+		return nil, err
+	}
+	if err := sel.Validate(); err != nil {
+		return nil, err
+	}
+	where, args := matchScopes(sel, false)
+	if sel.Session != nil {
+		where += ` AND p.session = ?`
+		args = append(args, *sel.Session)
+	}
+	direction := ``
+	if q.Newest {
+		direction = ` DESC`
+	}
+	before := int64(math.MaxInt64)
+	if !q.Before.IsZero() {
+		before = store.CeilMicros(q.Before)
+	}
+	var list []scope.Scope
+	err := s.reads.each(ctx, `SELECT s.project, s.user, s.agent, p.session, (SELECT min(e.ts) FROM episodes e WHERE e.place_id = p.id) AS begun
+	  FROM scopes s CROSS JOIN sessions p ON p.scope_id = s.id WHERE `+where+` AND p.session <> '' AND begun < ?
+	  ORDER BY begun`+direction+`, s.key`+direction+`, p.session`+direction+` LIMIT ? OFFSET ?`,
+		append(args, before, q.Limit, q.Skip), func(row scanner) error {
+			var full scope.Scope
+			var begun int64
+			err := row.Scan(&full.Project, &full.User, &full.Agent, &full.Session, &begun)
+			list = append(list, full)
+			return err
+		})
+	return list, err
+}

@@ -141,6 +141,8 @@ func testRecent(t *testing.T, s suite) {
 			Limit: 10, After: got[4].Timestamp, Before: got[0].Timestamp,
 		}))(t)
 		equal(t, "bounds are exclusive", []string{"e3", "e1"}, episodeIDs(got))
+		got = must(st.Recent(t.Context(), scope.Under(user("ana", "s")), store.RecentQuery{Limit: 4, Oldest: true}))(t)
+		equal(t, "oldest first", []string{"e2", "e5", "e1", "e3"}, episodeIDs(got))
 	})
 	t.Run("limits", func(t *testing.T) {
 		t.Parallel()
@@ -196,18 +198,25 @@ func testRecent(t *testing.T, s suite) {
 		sel := scope.Selector{Project: "p"}
 		whole := must(st.Recent(t.Context(), sel, store.RecentQuery{Limit: 100}))(t)
 		for _, size := range []int{1, 7, 59, 60} {
-			var pages []memory.Episode
-			q := store.RecentQuery{Limit: size}
-			for {
-				page := must(st.Recent(t.Context(), sel, q))(t)
-				if len(page) == 0 {
-					break
-				}
-				pages = append(pages, page...)
-				c := store.CursorOf(page[len(page)-1])
-				q.Cursor = &c
-			}
-			equal(t, fmt.Sprintf("pages of %d", size), whole, pages)
+			equal(t, fmt.Sprintf("pages of %d", size), whole, pages(t, st, sel, store.RecentQuery{Limit: size}))
+		}
+		slices.Reverse(whole)
+		for _, size := range []int{1, 7, 59, 60} {
+			equal(t, fmt.Sprintf("oldest first, pages of %d", size), whole, pages(t, st, sel, store.RecentQuery{Limit: size, Oldest: true}))
 		}
 	})
+}
+
+// pages reads page after page to the end.
+func pages(t *testing.T, st store.Store, sel scope.Selector, q store.RecentQuery) (all []memory.Episode) {
+	t.Helper()
+	for {
+		page := must(st.Recent(t.Context(), sel, q))(t)
+		if len(page) == 0 {
+			return all
+		}
+		all = append(all, page...)
+		c := store.CursorOf(page[len(page)-1])
+		q.Cursor = &c
+	}
 }

@@ -31,6 +31,37 @@ func testSessions(t *testing.T, s suite) {
 			{Scope: user("ana", "t"), FirstSeen: epoch.Add(5 * time.Minute), LastSeen: epoch.Add(5 * time.Minute), LastOrdinal: 2, Live: true},
 		}, open(t, st, ana))
 	})
+	t.Run("in order of time", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		// Told in another order than it happened, as by an import.
+		for i, said := range []struct {
+			user, session string
+			minute        int
+		}{{"ana", "c", 30}, {"ana", "a", 15}, {"ana", "a", 10}, {"ana", "B/2", 20}, {"ana", "", 1}, {"ana", "c", 90}, {"bea", "a", 5}} {
+			put(t, st, episode(user(said.user, said.session), fmt.Sprint(i), said.minute, "x"))
+		}
+		ana := scope.Under(user("ana", ""))
+		sessions := func(sel scope.Selector, q store.SessionQuery) []string {
+			var list []string
+			for _, full := range must(st.Sessions(t.Context(), sel, q))(t) {
+				list = append(list, full.User+" "+full.Session)
+			}
+			return list
+		}
+		equal(t, "all", []string{"ana a", "ana B/2", "ana c"}, sessions(ana, store.SessionQuery{Limit: 9}))
+		equal(t, "newest first", []string{"ana c", "ana B/2", "ana a"}, sessions(ana, store.SessionQuery{Limit: 9, Newest: true}))
+		equal(t, "second and third", []string{"ana B/2", "ana c"}, sessions(ana, store.SessionQuery{Skip: 1, Limit: 2}))
+		equal(t, "last but one", []string{"ana B/2"}, sessions(ana, store.SessionQuery{Skip: 1, Limit: 1, Newest: true}))
+		equal(t, "beyond the end", none[string](), sessions(ana, store.SessionQuery{Skip: 3, Limit: 1}))
+		before := epoch.Add(20 * time.Minute)
+		equal(t, "begun before", []string{"ana a"}, sessions(ana, store.SessionQuery{Limit: 9, Newest: true, Before: before}))
+		name := "a"
+		equal(t, "of any user", []string{"bea a", "ana a"}, sessions(scope.Selector{Project: "p", Session: &name}, store.SessionQuery{Limit: 9}))
+		if _, err := st.Sessions(t.Context(), ana, store.SessionQuery{}); err == nil {
+			t.Error("limit 0 was taken")
+		}
+	})
 	t.Run("imported", func(t *testing.T) {
 		t.Parallel()
 		st := s.open(t)
