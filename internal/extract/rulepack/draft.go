@@ -21,7 +21,7 @@ func (r *reading) draft(rule *Rule, m *match, who *person, full []token) {
 	if c.EvidenceQuote == "" || rule.Kind != events.FactProcedural && r.l.lx.addressed(m) {
 		return
 	}
-	if talk[rule.Category] && (r.l.lx.unresolved(m) || r.technical) {
+	if talk[rule.Category] && (r.technical || r.l.lx.unresolved(m)) || rule.Category == "preference" && r.l.lx.unresolved(m) {
 		return
 	}
 	if r.l.lx.private(m.ts) {
