@@ -41,7 +41,7 @@ var classes = map[string]string{
 	"hobby": "hobby", "habit": "habit", "quit": "habit", "diet": "diet",
 	"allergic_to": "health", "condition": "health", "medication": "health", "blood_type": "health", "treatment": "health",
 	"skill": "skill", "speaks": "skill", "plays": "skill", "learning": "skill", "uses": "tool",
-	"works_on": "project", "deadline": "project", "wants_to": "plan", "plans_to": "plan", "upcoming": "event",
+	"works_with": "job", "works_on": "project", "deadline": "project", "wants_to": "plan", "plans_to": "plan", "upcoming": "event",
 	"did": "event", "visited": "event", "owns": "possession", "instruction": "instruction", "thinks": "opinion",
 	"is": "trait", "has_trait": "trait", "fears": "trait",
 }

@@ -157,7 +157,7 @@ func (m *machine) stops(at int, typ captureType) bool {
 	case m.list && at+1 < len(m.ts) && (t.low == "," || lx.is(t, isAnd)):
 		return false
 	case !t.word:
-		return t.low != "'"
+		return t.low != "'" && t.low != "%"
 	case t.low == "'s":
 		return false
 	case lx.is(t, isPreposition):
