@@ -62,9 +62,8 @@ func (r *reading) answer(s sentence, q *question) {
 	if len(rest) > 0 && rest[0].low == lead[len(lead)-1].low {
 		rest = rest[1:] // "In Bruges." completes "i live in"
 	}
-	said := append(lead, rest...)
 	c := &clause{}
-	r.match(c, s.tokens, said, 0, 0)
+	r.match(c, s.tokens, append(lead, rest...), 0, 0)
 }
 
 // lead is what stands before a bare answer.

@@ -1,6 +1,9 @@
 package rulepack
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // clause is what one subject does: the unit that patterns match.
 type clause struct {
@@ -148,7 +151,7 @@ func (lx *lexicon) boundary(ts []token, from, i int) (at int, ok bool) {
 	switch {
 	case t.low == "(" || t.low == ")" || (t.low == "—" || t.low == "–") && !lx.is(t, isBe) || t.low == ":" && i+1 < len(ts):
 		return i, true
-	case lx.opensQuestion(ts, i) && (joint || !lx.is(ts[i+1], isOwn|isSpeaker)):
+	case !lx.is(prev, isSpeaker) && lx.opensQuestion(ts, i) && (joint || !lx.is(ts[i+1], isOwn|isSpeaker)):
 		asks := lx.is(ts[from], isAsking) && i-from <= 3 // "how old are you"
 		return i, !asks && !lx.is(prev, isBinder) || joint
 	case lx.is(t, isUnreal):
@@ -168,7 +171,7 @@ func (lx *lexicon) boundary(ts []token, from, i int) (at int, ok bool) {
 		return i, !lx.is(prev, isBinder) && i-from >= 2 && !lx.leading(ts[from:i]) ||
 			i-from >= 2 && (lx.hedgeLeads.at(ts, from) == i-from || lx.unrealLeads.at(ts, from) == i-from)
 	case lx.is(t, isOwn):
-		return i, !lx.is(prev, isBinder|isPreposition|isVerb|isBe) && lx.owns(ts, i)
+		return i, !lx.is(prev, isBinder|isPreposition|isVerb|isBe) && !strings.HasSuffix(prev.low, "ing") && lx.owns(ts, i)
 	}
 	return 0, false
 }

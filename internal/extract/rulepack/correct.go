@@ -124,7 +124,7 @@ func (r *reading) again(e memory.Episode, c clause, value, old, full []token) bo
 		said = append(said[:1:1], r.l.firstPerson(said[1:])...)
 	}
 	accept := func(rule *Rule) bool { return !rule.Silent }
-	rule, m := r.l.find(said, 0, 0, accept)
+	_, m := r.l.find(said, 0, 0, accept)
 	if m == nil {
 		return false
 	}
@@ -132,7 +132,8 @@ func (r *reading) again(e memory.Episode, c clause, value, old, full []token) bo
 		return false
 	}
 	from := len(r.drafts)
-	if rule, m = r.l.find(said, 0, 0, accept); m == nil {
+	rule, m := r.l.find(said, 0, 0, accept)
+	if m == nil {
 		return false
 	}
 	r.draft(rule, m, nil, full)

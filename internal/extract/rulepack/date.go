@@ -71,6 +71,9 @@ func (lx *lexicon) dateAt(ts []token, now time.Time, tense string) (n int, at ti
 		return 1, t, true
 	}
 	dir := direction(tense)
+	if d, ok := dayOf(word(2)); ok && word(1) == "the" && !digits(word(2)) && slices.Contains(cal.On, word(0)) && cal.Months[word(3)] == 0 && word(3) != "of" {
+		return 3, monthday(today, d, dir), true // "on the 14th"
+	}
 	switch {
 	case slices.Contains(cal.Last, word(0)):
 		return cal.relative(word(1), today, -1)
@@ -232,6 +235,24 @@ func nextWeekday(today time.Time, day time.Weekday, dir int) time.Time {
 		back = 7
 	}
 	return today.AddDate(0, 0, -back)
+}
+
+// monthday is the nearest such day of a month before (dir -1) or after today.
+func monthday(today time.Time, day, dir int) time.Time {
+	at := time.Date(today.Year(), today.Month(), day, 0, 0, 0, 0, today.Location())
+	switch {
+	case dir < 0 && at.After(today):
+		return at.AddDate(0, -1, 0)
+	case dir >= 0 && at.Before(today):
+		return at.AddDate(0, 1, 0)
+	}
+	return at
+}
+
+// digits reports whether a word is a plain number.
+func digits(word string) bool {
+	_, err := strconv.Atoi(word)
+	return err == nil
 }
 
 func direction(tense string) int {

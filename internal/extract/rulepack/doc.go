@@ -17,12 +17,13 @@
 // pronouns, gender, lives_in, from, born_in, work, employment_status,
 // marital_status, religion, attends, phone, email, address, contact_channel,
 // response_style, favorite_{topic}, has_wife, has_husband, has_partner,
-// has_mother, has_father (and the like), has_boss.
+// has_mother, has_father (and the like), has_boss, blood_type.
 //
 // Many: lived_in, studies, degree, has_{relation}, has_pet, likes, dislikes,
 // prefers (object "Julia over Matlab"), hobby, habit, diet, allergic_to,
 // condition, medication, skill, speaks, uses, works_on, deadline, wants_to,
-// plans_to, did, upcoming, owns, thinks, copes_by, is, fears, instruction.
+// plans_to, did, upcoming, owns, thinks, copes_by, is, fears, instruction,
+// treatment, handle, quit, learning, works_with.
 //
 // Work is one fact, because role, employer and field say more together than
 // apart: predicate "work", cardinality one, the object composed as
@@ -40,6 +41,9 @@
 // Fenwick": user work "at Fenwick"; an empty object means whatever is known). An
 // object may be shorter than the known one ("Fenwick", "Fenwick Labs"); of a
 // composed work fact only the named part ends (memory.MergeWork again).
+// What is said to be absent or over without a word of what came before is a
+// fact of its own that retracts the triple: (user, has_pet, "no pets"), (user,
+// quit, "quit smoking"), (user, did, "left Fenwick").
 // A negated candidate that has a successor in the same episode ("I've left
 // Fenwick, I'm with Tarn now") is not emitted: the successor carries it in
 // Retracts. A Retracts of the candidate's own (subject, predicate) of

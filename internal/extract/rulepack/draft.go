@@ -21,6 +21,9 @@ func (r *reading) draft(rule *Rule, m *match, who *person, full []token) {
 	if c.EvidenceQuote == "" || rule.Kind != events.FactProcedural && r.l.lx.addressed(m) {
 		return
 	}
+	if talk[rule.Category] && (r.technical || r.l.lx.unresolved(m)) || rule.Category == "preference" && r.l.lx.unresolved(m) {
+		return
+	}
 	if r.l.lx.private(m.ts) {
 		c.Sensitivity = events.SensitivitySensitive
 	}
@@ -58,6 +61,20 @@ func (lx *lexicon) addressed(m *match) bool {
 	return false
 }
 
+// talk are the categories whose loose patterns also match talk about a task.
+var talk = map[string]bool{"goal": true, "event": true, "possession": true, "habit": true}
+
+// unresolved reports whether a capture ends in a word for something said before:
+// "i want to sort it".
+func (lx *lexicon) unresolved(m *match) bool {
+	for _, s := range m.captured {
+		if s.to > s.from && lx.is(m.ts[s.to-1], isIt) {
+			return true
+		}
+	}
+	return false
+}
+
 // private reports whether a clause has a word that makes it sensitive.
 func (lx *lexicon) private(ts []token) bool {
 	for i, t := range ts {
@@ -78,7 +95,8 @@ func (r *reading) date(rule *Rule, m *match, c *events.Candidate, v *view) {
 	if !ok || rule.Undated {
 		return
 	}
-	if rule.Tense == "present" && !w.at.Before(r.at.AddDate(0, 0, -1)) {
+	_, weekday := r.l.lx.calendar.Weekdays[m.ts[w.span.to-1].low]
+	if rule.Tense == "present" && (weekday && w.span.to-w.span.from < 3 || !w.at.Before(r.at.AddDate(0, 0, -1))) {
 		return
 	}
 	v.when = w.at

@@ -133,11 +133,26 @@ func (l *language) find(ts []token, at int, f flags, accept func(*Rule) bool) (*
 		if !accept(p.rule) {
 			continue
 		}
-		if m := l.lx.run(p.program, ts, at, f); m != nil {
+		if m := l.lx.run(p.program, ts, at, f); m != nil && (!p.rule.Anchored || l.lx.anchored(m)) {
 			return p.rule, m
 		}
 	}
 	return nil, nil
+}
+
+// anchored reports whether a match has a date, or a capture a name or a number.
+func (lx *lexicon) anchored(m *match) bool {
+	if lx.dated(m.ts) {
+		return true
+	}
+	for _, s := range m.captured {
+		for _, t := range m.ts[s.from:s.to] {
+			if t.capital() && !lx.is(t, isSpeaker) || digit(t.low) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // reads reports whether the text is in the language's script; a bare number is

@@ -31,6 +31,8 @@ type Lexicon struct {
 	// replaces.
 	Corrects []string `yaml:"corrects"`
 	NotThis  []string `yaml:"not_this"`
+	// Technical words make a sentence talk about a task rather than a life.
+	Technical []string `yaml:"technical"`
 	// Sensitive words mark whatever a clause with one says; "*" stands for the
 	// beginning of a word.
 	Sensitive []string `yaml:"sensitive"`
@@ -191,6 +193,7 @@ type lexicon struct {
 	corrects     phrases
 	notThis      phrases
 	sensitive    phrases
+	technical    phrases
 	leads        phrases
 	hedgeLeads   phrases
 	unrealLeads  phrases
@@ -246,6 +249,7 @@ func (l Lexicon) compile() *lexicon {
 	lx.hedges, lx.past, lx.ended, lx.tails = newPhrases(l.Hedges), newPhrases(l.Past), newPhrases(l.Ended), newPhrases(l.Tails)
 	lx.compared = newPhrases(l.Compared)
 	lx.rephrased, lx.tasks = newPhrases(slices.Collect(maps.Keys(l.Rephrase))), newPhrases(l.Tasks)
+	lx.technical = newPhrases(l.Technical)
 	lx.corrects, lx.notThis, lx.sensitive = newPhrases(l.Corrects), newPhrases(l.NotThis), newPhrases(l.Sensitive)
 	lx.fillers, lx.negators = newPhrases(l.Fillers), newPhrases(l.Negators)
 	return lx

@@ -154,16 +154,16 @@ func (m *machine) stops(at int, typ captureType) bool {
 	switch {
 	case lx.tails.at(m.ts, at) > 0 || lx.ended.at(m.ts, at) > 0 || lx.is(t, isStop), typ != capRest && m.date() == at:
 		return true
-	case m.list && (t.low == "," || lx.is(t, isAnd)):
+	case m.list && at+1 < len(m.ts) && (t.low == "," || lx.is(t, isAnd)):
 		return false
 	case !t.word:
-		return t.low != "'"
+		return t.low != "'" && t.low != "%"
 	case t.low == "'s":
 		return false
 	case lx.is(t, isPreposition):
-		return typ != capRest && typ != capVerb
+		return !typ.phrasal()
 	}
-	return lx.is(t, isJoint) && (typ != capRest && typ != capVerb || !lx.is(t, isAnd))
+	return lx.is(t, isJoint) && (!typ.phrasal() || typ == capGerund || !lx.is(t, isAnd))
 }
 
 // date is where the first date begins, or the end.
@@ -217,7 +217,7 @@ func (m *machine) capture(in *instruction, pc, at int, f flags) bool {
 		return at < len(m.ts) && m.lx.isNumber(m.ts[at].low) && try(at+1)
 	case capDigits:
 		to := at
-		for to < len(m.ts) && (digit(m.ts[to].low) || strings.Contains("()+-", m.ts[to].low[:1])) {
+		for to < len(m.ts) && (digit(m.ts[to].low) || strings.HasPrefix(m.ts[to].low, "+") || m.ts[to].low == "-" || m.ts[to].low == "(" || m.ts[to].low == ")") {
 			to++
 		}
 		return to > at && try(to)
@@ -264,7 +264,7 @@ func (m *machine) takes(typ captureType, from, i int) bool {
 		return false
 	case lx.is(t, isNegator) && i == from, lx.is(t, isSpeaker|isOther) && i == from:
 		return false
-	case (typ == capNoun || typ == capEnds || typ == capGerund) && lx.is(t, isPreposition):
+	case (typ == capNoun || typ == capEnds) && lx.is(t, isPreposition):
 		return false
 	}
 	return true

@@ -84,6 +84,8 @@ type Rule struct {
 	Undated bool `yaml:"undated"`
 	// Unsafe marks what asks to bypass a safety check.
 	Unsafe bool `yaml:"unsafe"`
+	// Anchored rules match only what has a date, a name or a number.
+	Anchored bool `yaml:"anchored"`
 	// Silent rules match and say nothing: they keep a phrase from later rules.
 	Silent bool `yaml:"silent"`
 	// Unreal lets the rule match in conditional clauses (instructions).

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"palimpsest/internal/memory"
 	"palimpsest/pkg/events"
 )
 
@@ -140,5 +141,45 @@ func BenchmarkExtract(b *testing.B) {
 	e := userSays("1", "hi im bo, i live in oslo and i work at Fenwick as a senior engineer")
 	for b.Loop() {
 		extracted(b, x, e)
+	}
+}
+
+// TestHealthIsSensitive holds that what is said of health is marked, whatever
+// pattern matched, and explicit, so that the write policy commits it.
+func TestHealthIsSensitive(t *testing.T) {
+	t.Parallel()
+	x := shippedExtractor(t)
+	for _, s := range []string{
+		"I'm allergic to penicillin", "I take fluoxetine daily", "I had an abortion", "I see a therapist every week",
+		"I started therapy in March", "I quit taking antidepressants", "У меня аллергия на пенициллин", "Я хожу к психологу",
+	} {
+		got := extracted(t, x, userSays("1", s))
+		if len(got) != 1 || got[0].Sensitivity != events.SensitivitySensitive || !got[0].Explicit {
+			t.Errorf("%q gives %+v, want one explicit sensitive candidate", s, got)
+		}
+	}
+}
+
+// TestCorrections holds that a correction reads the newest turn that has the old
+// value again, and ends that value.
+func TestCorrections(t *testing.T) {
+	t.Parallel()
+	x := shippedExtractor(t)
+	asked := userSays("0", "So you live in Berlin?")
+	asked.Role = events.RoleAssistant
+	for _, c := range []struct {
+		said   string
+		before []memory.Episode
+		want   events.Triple
+		ends   int
+	}{
+		{"No, Leipzig.", []memory.Episode{asked}, events.Triple{Subject: "user", Predicate: "lives_in", Object: "Leipzig"}, 0},
+		{"I meant Malaga, not Madrid.", []memory.Episode{userSays("0", "I like Madrid")}, events.Triple{Subject: "user", Predicate: "likes", Object: "Malaga"}, 1},
+		{"I like Malta, no wait, I meant Malaga.", nil, events.Triple{Subject: "user", Predicate: "likes", Object: "Malaga"}, 0},
+	} {
+		got := extracted(t, x, userSays("1", c.said), c.before...)
+		if len(got) != 1 || (events.Triple{Subject: got[0].Subject, Predicate: got[0].Predicate, Object: got[0].Object}) != c.want || len(got[0].Retracts) != c.ends {
+			t.Errorf("%q gives %+v, want %v that ends %d", c.said, got, c.want, c.ends)
+		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 //	{o}           captures words up to where the rest matches: a noun phrase
 //	{o:type}      np, rest (also prepositional), verb (a phrase of verb), name,
 //	              anyname (also lower case), all (to the
-//	              end of the clause), num, digits, word, ing (a noun phrase
-//	              that begins with such a word), @set, or *set (a
+//	              end of the clause), num, digits, word, ing (a verb
+//	              phrase that begins with such a word), @set, or *set (a
 //	              noun phrase that ends in a phrase of the set; "*ist" is a suffix)
 //	...           at the end: anything may follow its last word (else what ends in
 //	              a word must reach a stop, as every capture must)
@@ -52,6 +52,9 @@ const (
 	capGerund // a noun phrase that begins with a verb's -ing
 	capEnds   // a noun phrase whose last word is in a set
 )
+
+// phrasal reports whether a capture runs on over prepositions.
+func (t captureType) phrasal() bool { return t == capRest || t == capVerb || t == capGerund }
 
 type instruction struct {
 	op   opcode

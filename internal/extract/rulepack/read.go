@@ -18,10 +18,12 @@ type reading struct {
 	known  *people
 	before []memory.Episode
 	asked  *question
-	last   heard // what the last match was
-	drafts []events.Candidate
-	seen   map[events.Triple]int
-	lone   map[events.Triple]bool // drafts of [Rule.Lone]
+	// technical: the text is about a task.
+	technical bool
+	last      heard // what the last match was
+	drafts    []events.Candidate
+	seen      map[events.Triple]int
+	lone      map[events.Triple]bool // drafts of [Rule.Lone]
 }
 
 // read appends what the clauses of a text say.
@@ -29,6 +31,11 @@ func (r *reading) read(previous *question) {
 	lx := r.l.lx
 	sentences := lx.sentences(lx.tokenize(r.text))
 	r.asked = previous
+	for _, s := range sentences {
+		for i := range s.tokens {
+			r.technical = r.technical || lx.technical.at(s.tokens, i) > 0
+		}
+	}
 	if previous != nil && len(sentences) > 0 {
 		r.answer(sentences[0], previous)
 	}

@@ -160,6 +160,9 @@ func (l *language) trim(ts []token) []token {
 	}
 	for len(ts) > 0 {
 		last := ts[len(ts)-1]
+		if last.low == "'s" && len(ts) > 1 && ts[len(ts)-2].capital() {
+			break // "St. Brendan's"
+		}
 		if last.quoted || last.word && !lx.is(last, isTail|isJoint|isPreposition|isArticle|isLead) && last.low != "'s" || last.low == "%" {
 			break
 		}
