@@ -49,7 +49,7 @@ var commands = map[string]command{
 	"GET": {}, "SET": {writes: first}, "INCR": {writes: first},
 	"HGET": {}, "HMGET": {}, "HGETALL": {}, "HSET": {writes: first}, "HDEL": {writes: first}, "HINCRBY": {writes: first},
 	"HEXPIRE": {},
-	"SADD": {}, "SREM": {}, "SMEMBERS": {},
+	"SADD":    {}, "SREM": {}, "SMEMBERS": {},
 	"ZADD": {}, "ZCOUNT": {}, "ZRANGE": {}, "ZREM": {},
 	"RPUSH": {}, "LRANGE": {},
 }
