@@ -15,7 +15,7 @@ import (
 // rows that one channel ranks low and another high.
 const depth = 50
 
-// breadth is how many rows a channel is asked for at least: the context of a row
+// breadth is how many episodes a channel is asked for at least: the context of one
 // may bring it up from far below.
 const breadth = 150
 
@@ -211,11 +211,13 @@ func each(q Query, search func(scope.Selector, store.SearchQuery) ([]store.Hit, 
 // asks for what that session contributed to.
 func narrow(q Query, target store.Target) (scope.Selector, store.SearchQuery) {
 	sel, t := q.Scope, store.SearchQuery{
-		Target: target, Limit: min(max(q.Limit+depth, breadth), 1000),
+		Target: target, Limit: min(q.Limit+depth, 1000),
 		ValidAt: q.ValidAt, After: q.After, Before: q.Before,
 	}
 	if target == store.Facts {
 		t.Kinds, t.Session, sel.Session = q.Kinds, sel.Session, nil
+	} else {
+		t.Limit = max(t.Limit, breadth)
 	}
 	return sel, t
 }

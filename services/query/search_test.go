@@ -90,7 +90,7 @@ func TestSearchAsksTheStore(t *testing.T) {
 	after, before := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 1, 31, 23, 0, 0, 0, time.UTC)
 	now := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	want := []store.SearchQuery{
-		{Target: store.Facts, Limit: 150, Session: ptr("s1"), Kinds: []events.FactKind{"opinion"}, ValidAt: now, After: after, Before: before},
+		{Target: store.Facts, Limit: 57, Session: ptr("s1"), Kinds: []events.FactKind{"opinion"}, ValidAt: now, After: after, Before: before},
 		{Target: store.Episodes, Limit: 150, ValidAt: now, After: after, Before: before},
 	}
 	same := cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) })
