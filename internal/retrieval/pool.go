@@ -22,7 +22,9 @@ type candidate struct {
 	vector float64
 	values values
 	from   *candidate // the episode of a fact
-	lent   []string   // facts whose match counts for the episode
+	// subjectText is the match of the fact that the subject of an episode is from.
+	subjectText float64
+	lent        []string // facts whose match counts for the episode
 }
 
 // pool is what the legs found, with the turns around the best of it.

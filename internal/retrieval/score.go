@@ -156,7 +156,7 @@ func (p *pool) measureText(c *candidate) {
 }
 
 // measureFact sets the features of a fact: its own text in the context of the turn
-// that it comes from.
+// that it comes from. The turn is about the subject of its fact that matches best.
 func (p *pool) measureFact(c *candidate) {
 	f := c.hit.Fact
 	mask := c.match.mask
@@ -168,12 +168,15 @@ func (p *pool) measureFact(c *candidate) {
 	}
 	if c.from = from; from != nil {
 		c.values = from.values
-		c.values[isQuestion] = 0
+		c.values[isQuestion], c.values[subject] = 0, 0
 	}
 	p.measureText(c)
 	c.values[coverage] = max(c.values[coverage], p.asked.covered(mask))
 	if p.asked.own && f.Subject != "" {
 		c.values[subject] = 2*one(f.Subject == asker) - 1
+		if from != nil && c.text > from.subjectText {
+			from.subjectText, from.values[subject] = c.text, c.values[subject]
+		}
 	}
 }
 

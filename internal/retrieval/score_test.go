@@ -239,6 +239,22 @@ func TestFactsOfTheAsker(t *testing.T) {
 	}
 }
 
+// TestTurnsOfTheAsker: a turn counts as one about the subject of its fact that
+// matches the question best.
+func TestTurnsOfTheAsker(t *testing.T) {
+	t.Parallel()
+	turns := conversation(turn("a", "", "My sister Ada lives in Porto."), turn("b", "", "I moved to Ghent."))
+	facts := []store.Fact{
+		known("sister", "user", "The user has a sister named Ada.", "1"), known("other", "Ada", "Ada lives in Porto.", "1"),
+		known("mine", "user", "The user lives in Ghent.", "2"),
+	}
+	for question, want := range map[string]string{"Where do I live?": "mine", "Where does Ada live?": "other"} {
+		if got := ids(search(t, turns.store(question, facts...), everything(question))); got[0] != want {
+			t.Errorf("%q: found %v, want %s first", question, got, want)
+		}
+	}
+}
+
 // TestLegsWithoutWeightSayNothing about the order.
 func TestLegsWithoutWeightSayNothing(t *testing.T) {
 	t.Parallel()
