@@ -21,8 +21,8 @@ type peer struct {
 	at, asked time.Time // its clock, and ours
 }
 
-// http asks the server of the flags or the configuration. A configured address that
-// nobody listens on is no failure.
+// http asks the server of the flags or the configuration. A configured address on
+// which no server listens is no failure.
 func (e *examination) http() (string, error) {
 	cl, err := e.inv.client()
 	if err != nil {
@@ -73,8 +73,8 @@ func (e *examination) greet(address string) (*peer, error) {
 	return p, nil
 }
 
-// unused describes an address that nobody listens on; it returns "" for one where
-// somebody does.
+// unused describes an address on which no server listens. It returns "" if a
+// server accepts connections there.
 func (e *examination) unused(address string) (string, error) {
 	l, err := net.Listen("tcp", address)
 	if err == nil {

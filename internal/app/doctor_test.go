@@ -33,7 +33,7 @@ func wantFinding(t *testing.T, found map[string]Finding, check string, ok bool, 
 	}
 }
 
-// free returns an address that nobody listens on.
+// free returns an address on which no server listens.
 func free(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -80,7 +80,7 @@ func TestExamineWhatRuns(t *testing.T) {
 	}
 }
 
-// TestExamineOtherPrograms: a port that somebody else has is a failure.
+// TestExamineOtherPrograms checks that a port of another program is a failure.
 func TestExamineOtherPrograms(t *testing.T) {
 	t.Parallel()
 	speaks := func(text string) string {

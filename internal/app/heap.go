@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// heapGrowth is by how much the heap grows between two collections, in percent
-	// of what is in use. The live heap is small, and each message makes
-	// garbage: at the runtime's own 100, collecting took a sixth of the processor
-	// time of a flood.
+	// heapGrowth is the growth of the heap between two collections, in percent of
+	// the live heap. The live heap is small, and each message makes garbage: at the
+	// runtime's default of 100, collection took a sixth of the processor time under
+	// a flood of messages.
 	heapGrowth = 200
-	// trimEvery is how often it is looked whether the process has come to rest, and
-	// quietBytes how much it may have allocated since then.
+	// trimEvery is the interval between two checks that the process is idle. An
+	// idle process allocates less than quietBytes in one interval.
 	trimEvery  = 10 * time.Second
 	quietBytes = 32 << 20
 	// worthwhile is how much a trim must return for another one to follow: pools
@@ -24,7 +24,7 @@ const (
 )
 
 // limitHeap sets the pace of the garbage collector, and the bound in MiB from
-// which it works harder. What GOGC and GOMEMLIMIT say goes before.
+// which it works harder. GOGC and GOMEMLIMIT take precedence.
 func limitHeap(limit int) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(heapGrowth)

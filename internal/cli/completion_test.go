@@ -14,7 +14,8 @@ import (
 	"github.com/creack/pty"
 )
 
-// TestCompletions: what a shell is told that asks by COMP_LINE, as it asks.
+// TestCompletions checks the completions of a command line in COMP_LINE, which
+// shells set.
 func TestCompletions(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string][]string{

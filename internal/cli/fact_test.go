@@ -13,7 +13,8 @@ import (
 	"palimpsest/pkg/api"
 )
 
-// TestChanges: what a command sends, and what it prints of the answer.
+// TestChanges checks the request and the output of each command that changes
+// facts.
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	const id = "0190a6a0-0000-7000-8000-0000deadbeef"
@@ -88,7 +89,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestProblemsAreOneLine: a refusal of the server is told with its code.
+// TestProblemsAreOneLine checks that commands print an error of the server in one
+// line, with its code.
 func TestProblemsAreOneLine(t *testing.T) {
 	t.Parallel()
 	address := serve(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// ErrWentBack: what is stored of a reader is less than was. The store lost writes.
+// ErrWentBack means that the stored sequence of a reader is lower than before. The
+// store lost writes.
 var ErrWentBack = errors.New("cursor: the stored cursor went back")
 
 // Cursor is how far an ordered reader has come in its stream.

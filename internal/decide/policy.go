@@ -107,8 +107,8 @@ func waitsFor(c events.Candidate, rule memory.Rule) string {
 	return ""
 }
 
-// told reports whether a user stated a fact outright. Somebody who mentions an
-// allergy, a diagnosis or a medicine wants it known.
+// told reports whether a user stated a fact outright. A user who mentions an
+// allergy, a diagnosis or a medicine wants it remembered.
 func told(c events.Candidate) bool { return c.Explicit && c.SourceRole == events.RoleUser }
 
 func (p Policy) marked(text string) bool {

@@ -48,7 +48,7 @@ func refuse(w http.ResponseWriter, err error) {
 	p := api.NewProblem(http.StatusBadRequest, api.CodeInvalidField, "query", "%s", err.Error())
 	w.Header().Set("Content-Type", p.ContentType(""))
 	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p) // whoever asked has gone
+	_ = json.NewEncoder(w).Encode(p) // fails only if the client has gone
 }
 
 // defaults reads the query of the endpoint's address.

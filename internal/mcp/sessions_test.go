@@ -52,7 +52,7 @@ func TestSessions(t *testing.T) {
 	if diff := cmp.Diff([]any{scope.Selector{User: &nora}, client.ListEpisodes{Limit: recent}}, memory.last()); diff != "" {
 		t.Error(diff)
 	}
-	// An address that was listed can be read, whatever its names are.
+	// Every listed address can be read, also with names that need escapes.
 	var one struct{ Messages []Episode }
 	if err := resource(t, c, list.Sessions[0].URI, &one); err != nil {
 		t.Fatal(err)

@@ -12,8 +12,7 @@ import (
 	"palimpsest/pkg/api"
 )
 
-// told returns err in words for a model, which can only read: what is wrong, and
-// what to do.
+// told returns err as a text for a model. The text names the error and a remedy.
 func told(err error) error {
 	var p *api.Problem
 	var dial *net.OpError

@@ -40,7 +40,7 @@ func TestToolsAreDescribed(t *testing.T) {
 	}
 }
 
-// TestToolsAskTheAPI: what each tool asks, and what it answers.
+// TestToolsAskTheAPI checks the API calls and the answer of each tool.
 func TestToolsAskTheAPI(t *testing.T) {
 	t.Parallel()
 	memory := &fakeMemory{}

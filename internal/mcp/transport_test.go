@@ -97,8 +97,8 @@ func TestHTTPRefuses(t *testing.T) {
 	}
 }
 
-// TestACallEndsWithItsRequest: who goes away, and a server that stops, end what
-// was asked for them.
+// TestACallEndsWithItsRequest checks that a call to the API is cancelled when its
+// client disconnects and when the server stops.
 func TestACallEndsWithItsRequest(t *testing.T) {
 	t.Parallel()
 	ctx, leave := context.WithCancel(t.Context())

@@ -17,7 +17,7 @@ type Whose struct {
 var errNobody = errors.New(`no user is named: pass the argument "user" (or "agent", or "session"); this server has no default`)
 
 // reads returns the scope of a read: as wide as the arguments and the defaults
-// allow, so that what one agent wrote of a user is found by another.
+// allow, so that each agent finds the facts that other agents wrote of a user.
 func (s *server) reads(w Whose) (api.Selector, error) {
 	d := s.config.Default
 	w.User = either(w.User, d.User)

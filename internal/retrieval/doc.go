@@ -1,5 +1,4 @@
-// Package retrieval answers a question from the memory store: it asks the
-// store's channels in parallel, scores what they found together with what stands
-// around it, and leaves out and names a channel that fails. It is the only place
-// where rankings are fused.
+// Package retrieval answers a question from the memory store: it queries
+// the store's channels in parallel, scores each hit together with its neighbours,
+// and leaves out and names a channel that fails. Rankings are fused only here.
 package retrieval

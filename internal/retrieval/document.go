@@ -91,8 +91,8 @@ type place struct {
 
 func placeOf(e *memory.Episode) place { return place{e.Scope.Fact(), e.Ordinal} }
 
-// documents remembers episodes that were analysed. Half of it is forgotten at a
-// time: what was used since the last time stays.
+// documents remembers episodes that were analysed. It drops half of
+// them at a time, and keeps those used since the last time.
 type documents struct {
 	mu         sync.Mutex
 	newer, old map[place]*document

@@ -14,7 +14,7 @@ import (
 
 // The kinds of fusion.
 const (
-	// FusionScores sums normalised scores of the channels and of what stands around a
+	// FusionScores sums normalised scores of the channels and of the neighbours of a
 	// hit.
 	FusionScores = "scores"
 	// FusionRRF sums reciprocal ranks.

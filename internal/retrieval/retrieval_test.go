@@ -28,7 +28,7 @@ type fake struct {
 	text, vector func(context.Context, scope.Selector, store.SearchQuery) ([]store.Hit, error)
 	embed        func(context.Context) ([][]float32, error)
 	at           func([]uint64) ([]memory.Episode, error)
-	// embedded, where it is not nil, is told what a semantic embedder embeds.
+	// embedded, if not nil, receives each text that a semantic embedder embeds.
 	embedded chan string
 }
 

@@ -12,8 +12,8 @@ import (
 // contextLeg names, in Degraded, the reading of neighbours.
 const contextLeg = "context"
 
-// score ranks what the legs found by features of each hit and of what stands
-// around it. ok is false where the context could not be read.
+// score ranks the hits of the legs by features of each hit and of its neighbours.
+// ok is false if the neighbours could not be read.
 func (e *Engine) score(ctx context.Context, q Query, legs []leg) (hits []Hit, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, e.config.Deadline)
 	defer cancel()

@@ -98,7 +98,7 @@ func search(t *testing.T, f fake, q Query) Results {
 	}
 	q.Explain = true
 	var got Results
-	for range 2 { // what is remembered of the first time changes nothing
+	for range 2 { // the documents cached by the first search change nothing
 		again, err := e.Search(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)

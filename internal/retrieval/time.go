@@ -16,9 +16,9 @@ import (
 // timeLeg is the name of the channel of the time that a question names.
 const timeLeg = "time"
 
-// timeWeight is the weight of what was said in the time that a question names,
-// relative to that of text: at 2 the best of it comes first, and a row of another
-// time needs the other channels.
+// timeWeight is the weight of episodes in the time that a question names, relative
+// to the text channel. At 2 the best of these episodes comes first, and a row of
+// another time needs the other channels.
 const timeWeight = 2
 
 // inOrderLimit is how many hits an answer in order of time has unless its question
@@ -27,10 +27,11 @@ const inOrderLimit = 50
 
 // Page is a place in an answer in order of time.
 type Page struct {
-	// Now is that of the first page, so that "today" and "the last session" stay
-	// what they were.
+	// Now is that of the first page, so that "today" and "the last session" mean
+	// the same on every page.
 	Now time.Time
-	// Session counts the sessions behind, of those that the question names.
+	// Session is the index of the session of Cursor, among those that the question
+	// names.
 	Session int
 	// Cursor is the last episode before the page.
 	Cursor store.EpisodeCursor
@@ -70,7 +71,8 @@ func (e *Engine) inOrder(ctx context.Context, q *Query) (out Results, done bool,
 	return Results{Degraded: []string{timeLeg}}, false, nil
 }
 
-// read finds where to look, and what was said there if nothing else is asked.
+// read finds the scopes and bounds to search. If the question asks for nothing but
+// the time, it returns the episodes of that time.
 func (e *Engine) read(ctx context.Context, q *Query, reading timex.Reading) (Results, error) {
 	n := &named{Reading: reading, within: []scope.Selector{q.Scope}}
 	n.bound(*q, reading.From, reading.To)
@@ -121,8 +123,8 @@ func (e *Engine) findSessions(ctx context.Context, q Query, n *named) error {
 	return nil
 }
 
-// told returns a page of what was said in the time, oldest first. All of it is
-// right, so each hit scores 1.
+// told returns a page of the episodes of the time, oldest first. Each of them is a
+// full match and scores 1.
 func (e *Engine) told(ctx context.Context, q Query, n *named) (Results, error) {
 	limit := min(cmp.Or(max(q.Limit, 0), inOrderLimit), 1000)
 	out := Results{Complexity: ComplexityOf(q.Text)}

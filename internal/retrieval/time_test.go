@@ -186,7 +186,8 @@ func TestTimesLeftUnread(t *testing.T) {
 	}
 }
 
-// Bounds of the request hold for what is read from the text as well.
+// TestTimeWithinBounds checks that the bounds of a request also limit the time that
+// its text names.
 func TestTimeWithinBounds(t *testing.T) {
 	t.Parallel()
 	_, e := told(t)

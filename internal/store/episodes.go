@@ -68,7 +68,7 @@ type Timeline interface {
 	Recent(ctx context.Context, sel scope.Selector, q RecentQuery) ([]memory.Episode, error)
 	// Sessions returns the sessions within sel, each as the full scope of its
 	// episodes, in order of their beginning: the Timestamp of the oldest episode.
-	// What was said in no session is left out.
+	// Episodes without a session are left out.
 	Sessions(ctx context.Context, sel scope.Selector, q SessionQuery) ([]scope.Scope, error)
 }
 

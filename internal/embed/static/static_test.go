@@ -72,8 +72,8 @@ func TestFilesStay(t *testing.T) {
 	}
 }
 
-// TestVectorsStay pins the space: whoever changes a vector without changing the
-// files must change the version.
+// TestVectorsStay pins the vector space. A change of the vectors that leaves the
+// files as they are needs a new version.
 func TestVectorsStay(t *testing.T) {
 	t.Parallel()
 	const space, nearness = "1-05f374b520d7", 0.5318

@@ -81,8 +81,9 @@ func (lx *lexicon) contrast(ts []token) (value, old []token) {
 	return ts, old
 }
 
-// revise says again, with another value, what the newest turn before said that
-// has the old one; without an old one, what it said last.
+// revise finds the newest clause of the earlier turns that has the old value, and
+// reads it again with the new one. Without an old value, it takes the last clause
+// of the turn before.
 func (r *reading) revise(value, old, full []token) bool {
 	for i := len(r.before) - 1; i >= 0; i-- {
 		e := r.before[i]
@@ -96,7 +97,7 @@ func (r *reading) revise(value, old, full []token) bool {
 			}
 		}
 		if len(old) == 0 {
-			return false // a bare value corrects the turn before alone
+			return false // a value without an old one corrects only the turn before
 		}
 	}
 	return false

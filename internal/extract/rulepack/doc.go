@@ -41,9 +41,9 @@
 // Fenwick": user work "at Fenwick"; an empty object means whatever is known). An
 // object may be shorter than the known one ("Fenwick", "Fenwick Labs"); of a
 // composed work fact only the named part ends (memory.MergeWork again).
-// What is said to be absent or over without a word of what came before is a
-// fact of its own that retracts the triple: (user, has_pet, "no pets"), (user,
-// quit, "quit smoking"), (user, did, "left Fenwick").
+// A statement that something is absent or over, and that gives no earlier state,
+// is a fact of its own that retracts the triple: (user, has_pet, "no pets"),
+// (user, quit, "quit smoking"), (user, did, "left Fenwick").
 // A negated candidate that has a successor in the same episode ("I've left
 // Fenwick, I'm with Tarn now") is not emitted: the successor carries it in
 // Retracts. A Retracts of the candidate's own (subject, predicate) of

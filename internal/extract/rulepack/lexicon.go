@@ -23,18 +23,18 @@ type Lexicon struct {
 	Hearer map[string]string `yaml:"hearer"`
 	// It are pronouns that stand for the last thing spoken of.
 	It []string `yaml:"it"`
-	// Theirs are the possessives of somebody else: "his".
+	// Theirs are the possessives of the third person: "his".
 	Theirs []string `yaml:"theirs"`
 	// Tasks open a request whose material follows a colon: "translate: …".
 	Tasks []string `yaml:"tasks"`
-	// Corrects open a correction ("i meant"); NotThis stands before what it
-	// replaces.
+	// Corrects open a correction ("i meant"); NotThis stand before the value that
+	// the correction replaces ("not").
 	Corrects []string `yaml:"corrects"`
 	NotThis  []string `yaml:"not_this"`
 	// Technical words make a sentence talk about a task rather than a life.
 	Technical []string `yaml:"technical"`
-	// Sensitive words mark whatever a clause with one says; "*" stands for the
-	// beginning of a word.
+	// Sensitive words mark every fact of a clause that has one. A leading "*" matches
+	// any beginning of a word.
 	Sensitive []string `yaml:"sensitive"`
 	// Speaker are the subject pronouns of the speaker, Own the possessive ones.
 	Speaker []string `yaml:"speaker"`

@@ -48,12 +48,12 @@ type machine struct {
 	steps    int
 	end      int
 	flags    flags
-	// dated is where the first date begins plus one; 0 before anybody asked.
+	// dated is the index of the first date plus one; 0 until it is searched for.
 	dated int
 }
 
-// maxSteps bounds backtracking: text decides how long a match takes, and text
-// comes from anybody.
+// maxSteps bounds backtracking: the duration of a match depends on the text, and
+// the text is untrusted.
 const maxSteps = 4000
 
 // run matches p from token at; nil if it does not.

@@ -144,8 +144,8 @@ func BenchmarkExtract(b *testing.B) {
 	}
 }
 
-// TestHealthIsSensitive holds that what is said of health is marked, whatever
-// pattern matched, and explicit, so that the write policy commits it.
+// TestHealthIsSensitive checks that statements on health are sensitive under every
+// pattern, and explicit, so that the write policy commits them.
 func TestHealthIsSensitive(t *testing.T) {
 	t.Parallel()
 	x := shippedExtractor(t)

@@ -41,7 +41,7 @@ func (r *reading) read(previous *question) {
 	}
 	for _, s := range sentences {
 		if lx.sets(s.tokens) {
-			break // what follows is material for the agent to work on
+			break // the rest is material for the agent to work on
 		}
 		if r.denied(s) {
 			continue

@@ -2,8 +2,8 @@ package timex
 
 import "palimpsest/internal/lex"
 
-// generic reports whether a word of a question says nothing of what is asked for
-// but that it was said or happened.
+// generic reports whether a word of a question names no topic. Generic words, such
+// as "discuss" and "happen", mean only that something was said or happened.
 func generic(word string) bool {
 	for _, term := range lex.Terms(word) {
 		if !genericTerms[term] {

@@ -186,7 +186,8 @@ func (r *reader) narrowed(i, next int, p period) (int, period) {
 	return next - i, p
 }
 
-// finish takes the words of time out of the text and looks at what is left.
+// finish removes the words of time from the text, and reports in out.Only whether
+// the question asks for nothing else.
 func (r *reader) finish(text string, out *Reading, spans []wordSpan) {
 	out.Rest = text
 	if len(spans) == 0 {

@@ -11,8 +11,8 @@ import (
 	"palimpsest/internal/retrieval/timex"
 )
 
-// reading is a question and what is read of it: the window, or sessions by their
-// order; only, where nothing else is asked.
+// reading is a question and the expected result: time is the window, or the
+// sessions by number, and only means that nothing else is asked.
 type reading struct {
 	question, time string
 	only           bool

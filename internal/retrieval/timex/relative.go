@@ -87,7 +87,8 @@ func (r *reader) rolling(g grain, n, direction int) period {
 	return period{from: shift(r.today, g, -n), to: r.today.AddDate(0, 0, 1), grain: g}
 }
 
-// relativeTo is the last, this or next one of what has a name.
+// relativeTo returns the last, this or next period of a name, such as a weekday, a
+// month or a season.
 func (r *reader) relativeTo(word string, w which) (period, bool) {
 	if d, ok := lex.Weekday(word); ok && !plural(word) {
 		switch {

@@ -9,12 +9,12 @@ import (
 // token is one word of the question.
 type token struct {
 	lex.Token
-	gap     string // what stands between it and the next word, without spaces
+	gap     string // the text between it and the next word, without spaces
 	capital bool   // it begins with an upper-case letter
 }
 
 // tokenize reads at most maxWords words: a question has its time within those, and
-// what is longer is a document.
+// a longer text is a document.
 func tokenize(text string) []token {
 	words := lex.Tokens(text)
 	words = words[:min(len(words), maxWords)]

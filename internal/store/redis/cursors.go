@@ -38,8 +38,8 @@ func (s *Store) ReadCursors(ctx context.Context, readers ...string) ([]cursor.Cu
 	return out, nil
 }
 
-// setCursors are the sequences of the cursors that were set in a tenure. What was
-// set in it is there while its pass is taken, except in a cluster, where a script
+// setCursors are the sequences of the cursors that were set in a tenure. They are
+// still stored while its pass is accepted, except in a cluster, where a script
 // shows none.
 type setCursors struct {
 	mu  sync.Mutex

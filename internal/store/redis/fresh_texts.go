@@ -21,7 +21,7 @@ type freshTexts struct {
 	texts map[string]store.PendingVector // nil in a process that does not embed
 }
 
-// begin is called by whoever embeds.
+// begin starts to keep texts. A process that embeds calls it.
 func (f *freshTexts) begin() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -74,7 +74,7 @@ func (s *Store) spanned(ctx context.Context, t *tenure, sel scope.Selector) (fou
 	}
 	var count any
 	if sel.User != nil {
-		if count, err = s.call(ctx, t.countOf(sel)...); err != nil { // before what it is to vouch for
+		if count, err = s.call(ctx, t.countOf(sel)...); err != nil { // before the search that it validates
 			return found, err
 		}
 	}

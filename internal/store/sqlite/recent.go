@@ -56,8 +56,8 @@ func stretchOf(q store.RecentQuery) stretch {
 	return r
 }
 
-// end bounds r by an instant from above or from below. Ties with what is there may
-// still come before it, so that it stays within.
+// end bounds r by an instant from above or from below. The instant itself stays
+// within, because other rows of the same instant may belong to r.
 func (r *stretch) end(at int64, above bool) {
 	if above {
 		r.before = min(r.before, at+1)

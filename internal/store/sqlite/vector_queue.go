@@ -8,11 +8,11 @@ import (
 	"palimpsest/internal/store"
 )
 
-// vectorRow selects what names a row of the queue, and its text.
+// vectorRow selects the identity of a row of the queue; the text follows.
 const vectorRow = `SELECT q.target, s.project, s.user, s.agent, coalesce(p.session, s.session),
   coalesce(e.id, f.id), coalesce(e.source, ''), coalesce(f.revision, 0), `
 
-// vectorRows joins the rows of the queue with what they flag.
+// vectorRows joins the rows of the queue with their episodes and facts.
 const vectorRows = ` FROM vector_queue q
   LEFT JOIN episodes e ON q.target = 2 AND e.row = q.row
   LEFT JOIN sessions p ON p.id = e.place_id

@@ -10,7 +10,8 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// testTurns: what is to be embedded is divided by partition, and between projects.
+// testTurns checks that pending texts are divided by partition, and between
+// projects.
 func testTurns(t *testing.T, s suite) {
 	of := func(project string, user int) scope.Scope {
 		return scope.Scope{Project: project, User: fmt.Sprintf("u%d", user), Session: "s"}
