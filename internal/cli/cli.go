@@ -28,12 +28,12 @@ func commands() []app.Command {
 		{Name: "restore", Help: "Bring a closed fact back.", Run: &restoreCommand{}},
 		{Name: "end-session", Help: "End a session.", Run: &endSessionCommand{}},
 		{Name: "delete-scope", Help: "Close all facts of a user, an agent or a session.", Run: &deleteScopeCommand{}},
-		{Name: "holds", Help: "List and release what waits before it changes what is known.", Run: &holdsCommand{}},
-		{Name: "export", Help: "Export what is known in canonical form.", Run: &exportCommand{}},
+		{Name: "holds", Help: "List and release held changes of facts.", Run: &holdsCommand{}},
+		{Name: "export", Help: "Export all facts in canonical form.", Run: &exportCommand{}},
 		{Name: "mcp", Help: "Serve the Model Context Protocol on standard input and output, for a running Palimpsest.", Run: &mcpCommand{}},
 		{Name: "verify", Help: "Compare memory store, streams and audit log with each other, also while Palimpsest runs.", Run: &verifyCommand{}},
-		{Name: "eval", Help: "Measure answers against labelled data.", Run: &evalCommand{}},
+		{Name: "eval", Help: "Measure search against labelled data.", Run: &evalCommand{}},
 		{Name: "doctor", Help: "Check versions, ports, data directory, engines, streams and clock.", Run: &doctorCommand{}},
-		{Name: "completion", Help: "Print how to complete commands in bash, zsh or fish.", Run: &kongcompletion.Completion{}},
+		{Name: "completion", Help: "Print a completion script for bash, zsh or fish.", Run: &kongcompletion.Completion{}},
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"palimpsest/internal/store"
 )
 
-// vectorRow selects the identity of a row of the queue; the text follows.
+// vectorRow selects the identity of a row of the queue; one more column follows.
 const vectorRow = `SELECT q.target, s.project, s.user, s.agent, coalesce(p.session, s.session),
   coalesce(e.id, f.id), coalesce(e.source, ''), coalesce(f.revision, 0), `
 
