@@ -53,7 +53,7 @@ func TestP1RedisForgetsUnderTwelveProcesses(t *testing.T) {
 	all, _ := people.told()
 	c.wantAsOne(people.scripts, people.calm(), all)
 	if !slices.ContainsFunc(c.of("ingest"), func(m *member) bool {
-		return strings.Contains(m.stderr.String(), "what was said is whole in the memory store")
+		return strings.Contains(m.stderr.String(), "the memory store has all episodes again")
 	}) {
 		t.Error("no ingest noticed that anything was lost")
 	}

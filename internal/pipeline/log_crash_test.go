@@ -196,3 +196,49 @@ func TestP1LogOneByOneKeepsWhatIsHeld(t *testing.T) {
 		t.Errorf("handled %v", ids)
 	}
 }
+
+// TestP8LogOneByOneLeavesNoMark: while a message of one partition is handled by
+// itself, no message of another has a mark. A death counts against one message.
+func TestP8LogOneByOneLeavesNoMark(t *testing.T) {
+	t.Parallel()
+	const users, each = 12, 4
+	b := newBench(t)
+	b.standard()
+	cursors, got := &fakeCursors{}, newSeen()
+	log := one(cursors, got.handle)
+	log.Partitions = inPartitions()
+	tell := func(round int) {
+		for u := range users {
+			for i := range each {
+				b.tellID(user(fmt.Sprint(u)), 1000*round+100*u+i, "harmless")
+			}
+		}
+	}
+	handled := func(n int) func() bool { return func() bool { return len(got.new) == n } }
+	tell(0)
+	_, stop := b.start(quickConfig(), ReadLog(log))
+	b.eventually("all are handled", handled(users*each))
+	stop()
+	cursors.mu.Lock()
+	for reader, c := range cursors.kept {
+		c.Starts = suspectStarts
+		cursors.kept[reader] = c
+	}
+	cursors.mu.Unlock()
+	got.fail = func([]*Entry) error {
+		<-time.After(2 * time.Millisecond) // the work, during which other readers queue
+		cursors.mu.Lock()
+		defer cursors.mu.Unlock()
+		marks := 0
+		for _, c := range cursors.kept {
+			marks += min(1, int(c.Alone))
+		}
+		if marks != 1 {
+			t.Errorf("%d messages have a mark while one is handled", marks)
+		}
+		return nil
+	}
+	tell(1)
+	b.start(quickConfig(), ReadLog(log))
+	b.eventually("all are handled", handled(2*users*each))
+}

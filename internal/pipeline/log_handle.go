@@ -99,6 +99,7 @@ func oneByOne(batch []*Entry, handle func(*Entry) (ok bool), hold func(*Entry)) 
 }
 
 // single handles a message while no other of the log is handled in this process.
+// Its mark is gone before the next one begins, which may be the cause of a death.
 func (r *logReader) single(e *Entry) (ok bool) {
 	r.alone.Lock()
 	defer r.alone.Unlock()
@@ -108,7 +109,15 @@ func (r *logReader) single(e *Entry) (ok bool) {
 	if err := r.mark(e); err != nil {
 		e.Err = err
 	}
-	return len(r.attempt([]*Entry{e})) == 0
+	ok = len(r.attempt([]*Entry{e})) == 0
+	if r.marked() {
+		c := r.at
+		c.Alone, c.Deaths = r.suspect.Alone, r.suspect.Deaths
+		if err := r.set(r.handlers, c); err != nil {
+			r.log.Warn("remove a mark", "reader", r.part.Reader, "error", err) // the next flush does
+		}
+	}
+	return ok
 }
 
 // errUnmarked keeps a message from its handler.
