@@ -20,9 +20,10 @@ func (l *language) asked(text string) *question {
 		if len(ts) == 0 {
 			continue
 		}
+		mo := newMemo(ts)
 		for j := range l.answers {
 			for _, p := range l.answers[j].asks {
-				if m := lx.run(p, ts, 0, 0); m != nil {
+				if m := lx.run(p, ts, mo, 0, 0); m != nil {
 					return &question{answer: &l.answers[j], m: m}
 				}
 			}

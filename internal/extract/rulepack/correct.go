@@ -125,7 +125,7 @@ func (r *reading) again(e memory.Episode, c clause, value, old, full []token) bo
 		said = append(said[:1:1], r.l.firstPerson(said[1:])...)
 	}
 	accept := func(rule *Rule) bool { return !rule.Silent }
-	_, m := r.l.find(said, 0, 0, accept)
+	_, m := r.l.find(said, newMemo(said), 0, 0, accept)
 	if m == nil {
 		return false
 	}
@@ -133,7 +133,7 @@ func (r *reading) again(e memory.Episode, c clause, value, old, full []token) bo
 		return false
 	}
 	from := len(r.drafts)
-	rule, m := r.l.find(said, 0, 0, accept)
+	rule, m := r.l.find(said, newMemo(said), 0, 0, accept)
 	if m == nil {
 		return false
 	}

@@ -117,7 +117,7 @@ func (l *language) addAnswers(p Pack, sets map[string]phrases) error {
 }
 
 // find returns the first pattern, in the order of the pack, that matches at.
-func (l *language) find(ts []token, at int, f flags, accept func(*Rule) bool) (*Rule, *match) {
+func (l *language) find(ts []token, mo *memo, at int, f flags, accept func(*Rule) bool) (*Rule, *match) {
 	headed := l.byHead[ts[at].low]
 	for i, j := 0, 0; i < len(headed) || j < len(l.headless); {
 		var n int
@@ -133,7 +133,7 @@ func (l *language) find(ts []token, at int, f flags, accept func(*Rule) bool) (*
 		if !accept(p.rule) {
 			continue
 		}
-		if m := l.lx.run(p.program, ts, at, f); m != nil && (!p.rule.Anchored || l.lx.anchored(m)) {
+		if m := l.lx.run(p.program, ts, mo, at, f); m != nil && (!p.rule.Anchored || l.lx.anchored(m)) {
 			return p.rule, m
 		}
 	}

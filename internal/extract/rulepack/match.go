@@ -48,17 +48,34 @@ type machine struct {
 	steps    int
 	end      int
 	flags    flags
+	// memo is shared by all patterns that are tried on the clause.
+	memo *memo
+}
+
+// memo keeps what depends on the tokens of a clause alone: each of many patterns
+// asks for it.
+type memo struct {
+	skips []skipped
 	// dated is the index of the first date plus one; 0 until it is searched for.
 	dated int
 }
+
+// skipped is the answer of [machine.skip] at a token.
+type skipped struct {
+	known bool
+	n     int
+	flags flags
+}
+
+func newMemo(ts []token) *memo { return &memo{skips: make([]skipped, len(ts))} }
 
 // maxSteps bounds backtracking: the duration of a match depends on the text, and
 // the text is untrusted.
 const maxSteps = 4000
 
-// run matches p from token at; nil if it does not.
-func (lx *lexicon) run(p *program, ts []token, at int, f flags) *match {
-	m := machine{lx: lx, ts: ts, code: p.code, list: p.list}
+// run matches p from token at; nil if it does not. mo is that of ts.
+func (lx *lexicon) run(p *program, ts []token, mo *memo, at int, f flags) *match {
+	m := machine{lx: lx, ts: ts, code: p.code, list: p.list, memo: mo}
 	if len(p.slots) > 0 {
 		m.captured = make([]span, len(p.slots))
 	}
@@ -115,6 +132,15 @@ func (m *machine) skip(at int) (n int, f flags) {
 	if at >= len(m.ts) || m.ts[at].quoted {
 		return 0, 0
 	}
+	s := &m.memo.skips[at]
+	if !s.known {
+		s.known = true
+		s.n, s.flags = m.filler(at)
+	}
+	return s.n, s.flags
+}
+
+func (m *machine) filler(at int) (n int, f flags) {
 	lx := m.lx
 	if n := lx.endedAt(m.ts, at); n > 0 {
 		return n, flagNegated | flagEnded
@@ -168,13 +194,13 @@ func (m *machine) stops(at int, typ captureType) bool {
 
 // date is where the first date begins, or the end.
 func (m *machine) date() int {
-	if m.dated == 0 {
-		m.dated = len(m.ts) + 1
+	if m.memo.dated == 0 {
+		m.memo.dated = len(m.ts) + 1
 		if w, ok := m.lx.when(m.ts, time.Unix(0, 0).UTC(), "past"); ok {
-			m.dated = w.span.from + 1
+			m.memo.dated = w.span.from + 1
 		}
 	}
-	return m.dated - 1
+	return m.memo.dated - 1
 }
 
 // tail looks for "any more" behind a match.

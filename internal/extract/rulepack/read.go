@@ -198,8 +198,9 @@ func (r *reading) match(c *clause, full, ts []token, at int, f flags) bool {
 	accept := func(rule *Rule) bool {
 		return (!c.unreal || rule.Unreal) && (c.about == nil || !rule.Self)
 	}
+	mo := newMemo(ts)
 	for at < len(ts) {
-		if rule, m := r.l.find(ts, at, f, accept); m != nil {
+		if rule, m := r.l.find(ts, mo, at, f, accept); m != nil {
 			if c.hedged {
 				m.flags |= flagHedged
 			}
@@ -208,7 +209,7 @@ func (r *reading) match(c *clause, full, ts []token, at int, f flags) bool {
 			r.more(c, full, m, at)
 			return true
 		}
-		m := machine{lx: r.l.lx, ts: ts}
+		m := machine{lx: r.l.lx, ts: ts, memo: mo}
 		n, g := m.skip(at)
 		if n == 0 {
 			return false
@@ -243,7 +244,7 @@ func (r *reading) more(c *clause, full []token, m *match, at int) {
 		return
 	}
 	said := append(virtual(m.ts[at].low, m.ts[at+1].low), m.ts[from:]...)
-	rule, next := r.l.find(said, 0, 0, func(rule *Rule) bool {
+	rule, next := r.l.find(said, newMemo(said), 0, 0, func(rule *Rule) bool {
 		return rule.Predicate != "name" && rule.Confidence > looseConfidence && (!c.unreal || rule.Unreal) && (c.about == nil || !rule.Self)
 	})
 	if next != nil {
@@ -260,7 +261,7 @@ func (r *reading) matchKin(c *clause, full, ts []token, f flags) bool {
 	if c.unreal {
 		return false
 	}
-	rule, m := r.l.find(ts, 0, f, func(rule *Rule) bool { return rule.Kin })
+	rule, m := r.l.find(ts, newMemo(ts), 0, f, func(rule *Rule) bool { return rule.Kin })
 	if m == nil {
 		return false
 	}
