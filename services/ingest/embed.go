@@ -21,8 +21,8 @@ import (
 // embedder does not meet the handler's deadline; the next run follows at once.
 const maxRounds = 32
 
-// embed gives vectors to what lacks them, in the partitions that this process reads,
-// until nothing does. While episodes are being stored it makes one round at a time and
+// embed gives vectors to the rows that lack them, in the partitions that this process
+// reads, until none does. While episodes are being stored it makes one round at a time and
 // rests: it shares the processors and the store's writer with them. An error leaves
 // the rest for a later round; rows that lack their vector are found by text. The less
 // there was to do, the later it asks again.

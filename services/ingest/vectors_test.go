@@ -14,7 +14,7 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// fakeVectors is a list of texts, and what they were given.
+// fakeVectors is a list of texts to embed and the results.
 type fakeVectors struct {
 	mu      sync.Mutex
 	err     error

@@ -116,7 +116,7 @@ func instant(name, text string) (time.Time, error) {
 	return i.Time, nil
 }
 
-// bound reads an end of a time: an instant, or the first moment of what has a name.
+// bound reads an instant, or the name of a time, which means its first moment.
 func bound(name, text string, now time.Time) (time.Time, error) {
 	if i, err := instant(name, text); err == nil {
 		return i, nil

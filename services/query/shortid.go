@@ -82,7 +82,7 @@ func (s *Service) wholeFactID(ctx context.Context, project, id string) (string, 
 	return found.only()
 }
 
-// wholeHoldID is wholeFactID for what is held.
+// wholeHoldID is wholeFactID for held candidates.
 func (s *Service) wholeHoldID(ctx context.Context, project, id string) (string, error) {
 	if !isShort(id) {
 		return id, nil
