@@ -74,11 +74,7 @@ func (h *house) behindStreams(ctx context.Context) (bool, error) {
 // behind reports whether a stream holds anything up to end that a reader of parts
 // has yet to read.
 func (h *house) behind(ctx context.Context, of *pipeline.Replay, parts []pipeline.Partition, end uint64) (bool, error) {
-	names := make([]string, len(parts))
-	for i, p := range parts {
-		names[i] = p.Reader
-	}
-	cursors, err := h.store.ReadCursors(ctx, names...)
+	cursors, err := h.store.ReadCursors(ctx, pipeline.Readers(parts)...)
 	if err != nil {
 		return false, err
 	}
@@ -112,11 +108,7 @@ func (h *house) countDropped(ctx context.Context) error {
 	if err != nil || begin <= 1 {
 		return err
 	}
-	names := []string{}
-	for _, p := range ingest.Partitions() {
-		names = append(names, p.Reader)
-	}
-	cursors, err := h.store.ReadCursors(ctx, names...)
+	cursors, err := h.store.ReadCursors(ctx, pipeline.Readers(ingest.Partitions())...)
 	if err != nil {
 		return err
 	}

@@ -64,11 +64,7 @@ func (c cure) ingest(through store.Store) (*ingest.Service, error) {
 
 // lowest is the sequence below which all of parts was read.
 func lowest(ctx context.Context, in cursor.Store, parts []pipeline.Partition) (uint64, error) {
-	names := make([]string, len(parts))
-	for i, p := range parts {
-		names[i] = p.Reader
-	}
-	cursors, err := in.ReadCursors(ctx, names...)
+	cursors, err := in.ReadCursors(ctx, pipeline.Readers(parts)...)
 	if err != nil {
 		return 0, err
 	}

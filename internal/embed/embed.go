@@ -3,6 +3,7 @@ package embed
 import (
 	"context"
 	"errors"
+	"math"
 )
 
 // ErrRefused marks an error that the same texts will always meet, such as one that is
@@ -27,4 +28,19 @@ type Info struct {
 	Dimensions int    `json:"dimensions"`
 	// Semantic is false where similarity is lexical only.
 	Semantic bool `json:"semantic"`
+}
+
+// Normalise scales v to unit length; the zero vector stays what it is.
+func Normalise(v []float32) {
+	var sum float64
+	for _, x := range v {
+		sum += float64(x) * float64(x)
+	}
+	if sum == 0 {
+		return
+	}
+	scale := 1 / math.Sqrt(sum)
+	for i := range v {
+		v[i] = float32(float64(v[i]) * scale)
+	}
 }

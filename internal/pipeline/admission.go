@@ -94,11 +94,7 @@ func (a *admission) backlogs(ctx context.Context, asked map[string]bool) (map[st
 	if err != nil {
 		return nil, err
 	}
-	readers := make([]string, len(a.inbox.Partitions))
-	for i, p := range a.inbox.Partitions {
-		readers[i] = p.Reader
-	}
-	cursors, err := a.inbox.Cursors.ReadCursors(ctx, readers...)
+	cursors, err := a.inbox.Cursors.ReadCursors(ctx, Readers(a.inbox.Partitions)...)
 	if err != nil {
 		return nil, err
 	}

@@ -39,6 +39,15 @@ type Partition struct {
 	Filter string
 }
 
+// Readers are the names of the cursors of partitions.
+func Readers(parts []Partition) []string {
+	names := make([]string, len(parts))
+	for i, p := range parts {
+		names[i] = p.Reader
+	}
+	return names
+}
+
 // LogHandler takes messages of one partition, oldest first. It must be idempotent:
 // it may get messages again that it has handled, together with all behind them. It
 // sets Err of each message that it could not handle, and of all behind that one

@@ -52,17 +52,9 @@ func (g *logGroup) run(life lifetime) {
 	readers.Wait()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(life.handlers), grace)
 	defer cancel()
-	if _, err := g.Shares.Share(ctx, g.Name, g.readers(), g.process, 0); err != nil {
+	if _, err := g.Shares.Share(ctx, g.Name, Readers(g.Partitions), g.process, 0); err != nil {
 		g.log.Debug("leave the readers to others", "error", err) // their time runs out
 	}
-}
-
-func (g *logGroup) readers() []string {
-	names := make([]string, len(g.Partitions))
-	for i, p := range g.Partitions {
-		names[i] = p.Reader
-	}
-	return names
 }
 
 // share starts the readers that have become this process's and stops those that
@@ -70,7 +62,7 @@ func (g *logGroup) readers() []string {
 func (g *logGroup) share(life lifetime, readers *sync.WaitGroup, compare bool) {
 	ctx, cancel := context.WithTimeout(life.stop, shareBeat)
 	defer cancel()
-	mine, err := g.Shares.Share(ctx, g.Name, g.readers(), g.process, shareLife)
+	mine, err := g.Shares.Share(ctx, g.Name, Readers(g.Partitions), g.process, shareLife)
 	if err == nil && compare {
 		err = g.compare(ctx)
 	}

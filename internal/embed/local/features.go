@@ -6,6 +6,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"palimpsest/internal/embed"
 	"palimpsest/internal/lex"
 )
 
@@ -116,7 +117,7 @@ func (f *features) project(v []float32) {
 		}
 		v[first.hash%Dimensions] += w
 	}
-	normalise(v)
+	embed.Normalise(v)
 }
 
 // rarity stands in for inverse document frequency, without a corpus. The words

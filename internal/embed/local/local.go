@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"math"
 
 	"palimpsest/internal/embed"
 )
@@ -42,19 +41,4 @@ func (Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) 
 		f.project(vectors[i])
 	}
 	return vectors, nil
-}
-
-// normalise scales v to unit length; the zero vector stays what it is.
-func normalise(v []float32) {
-	var sum float64
-	for _, x := range v {
-		sum += float64(x) * float64(x)
-	}
-	if sum == 0 {
-		return
-	}
-	scale := 1 / math.Sqrt(sum)
-	for i := range v {
-		v[i] = float32(float64(v[i]) * scale)
-	}
 }

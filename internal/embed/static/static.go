@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 
@@ -100,22 +99,7 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 				e.table.add(vectors[i], id)
 			}
 		}
-		normalise(vectors[i])
+		embed.Normalise(vectors[i])
 	}
 	return vectors, nil
-}
-
-// normalise scales v to unit length; the zero vector stays what it is.
-func normalise(v []float32) {
-	var sum float64
-	for _, x := range v {
-		sum += float64(x) * float64(x)
-	}
-	if sum == 0 {
-		return
-	}
-	scale := 1 / math.Sqrt(sum)
-	for i := range v {
-		v[i] = float32(float64(v[i]) * scale)
-	}
 }

@@ -130,6 +130,14 @@ func (s *Store) takeVectors(ctx context.Context, t *tenure, limit int, partition
 // pendingFields are what a pending text is read from.
 var pendingFields = []string{"q", "k", "b", "c", "okey"}
 
+func (r queuedRow) read() []any {
+	command := []any{"HMGET", r.key}
+	for _, f := range pendingFields {
+		command = append(command, f)
+	}
+	return command
+}
+
 // readPending reads what entries name, but for what this process has written itself,
 // and takes stale ones out of the queue.
 func (s *Store) readPending(ctx context.Context, t *tenure, rows []queuedRow) (list []store.PendingVector, err error) {
@@ -137,7 +145,7 @@ func (s *Store) readPending(ctx context.Context, t *tenure, rows []queuedRow) (l
 	var commands [][]any
 	for _, r := range rows {
 		if _, ok := fresh[r.entry]; !ok {
-			commands = append(commands, []any{"HMGET", r.key, "q", "k", "b", "c", "okey"})
+			commands = append(commands, r.read())
 		}
 	}
 	replies, err := s.pipe(ctx, commands)

@@ -54,30 +54,22 @@ func (s *Store) PutVectors(ctx context.Context, vectors []store.Vector) error {
 
 // putVector stores a vector unless its row is gone or its text another by now.
 func (w *writer) putVector(v store.Vector) error {
-	t, err := tableOf(v.Ref.Target)
-	if err != nil {
-		return err
-	}
-	scopeRow, err := w.scope(v.Ref.Scope.Fact())
-	if err != nil || scopeRow == nil {
-		return err
-	}
-	row, found, err := w.embedded(v.Ref, scopeRow)
+	r, found, err := w.embedded(v.Ref)
 	if err != nil || !found {
 		return err
 	}
-	if err := w.exec(`INSERT OR REPLACE INTO `+t.vectors+` (scope_id, row, vector) VALUES (?, ?, ?)`,
-		scopeRow.id, row, encodeVector(v.Values)); err != nil {
+	if err := w.exec(`INSERT OR REPLACE INTO `+r.vectors+` (scope_id, row, vector) VALUES (?, ?, ?)`,
+		r.scope.id, r.row, encodeVector(v.Values)); err != nil {
 		return err
 	}
-	if err := w.exec(`DELETE FROM vector_queue WHERE target = ? AND row = ?`, t.target, row); err != nil {
+	if err := w.exec(`DELETE FROM vector_queue WHERE target = ? AND row = ?`, r.target, r.row); err != nil {
 		return err
 	}
-	if t.target == store.Facts {
-		w.unshelve(store.Facts, row)
+	if r.target == store.Facts {
+		w.unshelve(store.Facts, r.row)
 	}
-	key, values := slabKey{t.target, scopeRow.id}, append([]float32(nil), v.Values...)
-	w.then(func() { w.store.drawer.apply(key, change{row, values}) })
+	key, values := slabKey{r.target, r.scope.id}, append([]float32(nil), v.Values...)
+	w.then(func() { w.store.drawer.apply(key, change{r.row, values}) })
 	return nil
 }
 

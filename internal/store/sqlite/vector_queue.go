@@ -96,19 +96,11 @@ func (w *writer) refuseVector(v store.RefusedVector) error {
 	if err := v.Ref.Scope.Validate(); err != nil {
 		return err
 	}
-	t, err := tableOf(v.Ref.Target)
-	if err != nil {
-		return err
-	}
-	scopeRow, err := w.scope(v.Ref.Scope.Fact())
-	if err != nil || scopeRow == nil {
-		return err
-	}
-	row, found, err := w.embedded(v.Ref, scopeRow)
+	r, found, err := w.embedded(v.Ref)
 	if err != nil || !found {
 		return err
 	}
-	return w.exec(`UPDATE vector_queue SET refused = ? WHERE target = ? AND row = ?`, v.Reason, t.target, row)
+	return w.exec(`UPDATE vector_queue SET refused = ? WHERE target = ? AND row = ?`, v.Reason, r.target, r.row)
 }
 
 // RefusedVectors implements [store.VectorWriter].
@@ -123,18 +115,31 @@ func (s *Store) RefusedVectors(ctx context.Context, limit int) (list []store.Ref
 	return list, err
 }
 
+// textRow is a row that has, or lacks, a vector of its text.
+type textRow struct {
+	table
+	scope *scopeRow
+	row   int64
+}
+
 // embedded finds the row whose text was embedded, unless it is gone or its text
 // another by now.
-func (w *writer) embedded(ref store.VectorRef, fact *scopeRow) (row int64, found bool, err error) {
+func (w *writer) embedded(ref store.VectorRef) (r textRow, found bool, err error) {
+	if r.table, err = tableOf(ref.Target); err != nil {
+		return r, false, err
+	}
+	if r.scope, err = w.scope(ref.Scope.Fact()); err != nil || r.scope == nil {
+		return r, false, err
+	}
 	if ref.Target == store.Facts {
 		found, err = w.one(`SELECT row FROM facts WHERE id = ? AND scope_id = ? AND revision = ?`,
-			[]any{ref.ID, fact.id, ref.Revision}, &row)
+			[]any{ref.ID, r.scope.id, ref.Revision}, &r.row)
 	} else {
 		found, err = w.one(`SELECT e.row FROM episodes e WHERE e.scope_id = ?1 AND e.id = ?2 AND e.source = ?3
 		  AND e.place_id = (SELECT id FROM sessions WHERE scope_id = ?1 AND session = ?4)`,
-			[]any{fact.id, ref.ID, ref.Source, ref.Scope.Session}, &row)
+			[]any{r.scope.id, ref.ID, ref.Source, ref.Scope.Session}, &r.row)
 	}
-	return row, found, err
+	return r, found, err
 }
 
 // queueVector flags a row of a project as lacking its vector.
