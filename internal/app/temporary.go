@@ -24,15 +24,16 @@ type Temporary struct {
 }
 
 // Temporary runs a Palimpsest with the user's settings of all but data, addresses
-// and engines, which are its own, and ends it when use returns.
-func (inv *invocation) Temporary(use func(context.Context, Temporary) error) (err error) {
+// and engines, which are its own, and ends it when use returns. If embedder is given,
+// it is the value of embedder.model.
+func (inv *invocation) Temporary(embedder string, use func(context.Context, Temporary) error) (err error) {
 	dir, err := os.MkdirTemp("", "palimpsest-*")
 	if err != nil {
 		return fmt.Errorf("make a data directory: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	cfg, _, err := inv.configuration(map[string]string{
-		"data": dir, "nats.url": natsEmbedded, "memory": backendFile, "audit": backendFile,
+		"embedder.model": embedder, "data": dir, "nats.url": natsEmbedded, "memory": backendFile, "audit": backendFile,
 		"http.listen": "127.0.0.1:0", "nats.listen": "127.0.0.1:0",
 	})
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"palimpsest/internal/app"
 	"palimpsest/internal/eval"
@@ -14,12 +16,14 @@ import (
 
 type evalCommand struct {
 	Retrieval evalRetrievalCommand `cmd:"" help:"Index a labelled set in a Palimpsest of its own, ask its questions and print recall and MRR."`
+	Fit       evalFitCommand       `cmd:"" help:"Fit the weights of search to labelled sets, and print how weights fitted to the other conversations rank each one."`
 }
 
 type evalRetrievalCommand struct {
-	Data     string `required:"" help:"Directory with turns.jsonl, questions.jsonl and gold.jsonl." placeholder:"DIR" type:"existingdir"`
-	Baseline string `help:"Compare with the figures of an earlier run." placeholder:"FILE" type:"existingfile"`
-	Out      string `help:"Write the figures to a file, as JSON." placeholder:"FILE" type:"path"`
+	Data     string   `required:"" help:"Directory with turns.jsonl, questions.jsonl and gold.jsonl." placeholder:"DIR" type:"existingdir"`
+	Embedder []string `help:"Measure with each of these values of embedder.model; recall of the first is the baseline of the others." placeholder:"MODEL"`
+	Baseline string   `help:"Compare with the figures of an earlier run." placeholder:"FILE" type:"existingfile"`
+	Out      string   `help:"Write the figures to a file, as JSON." placeholder:"FILE" type:"path"`
 }
 
 // Run implements the command.
@@ -36,16 +40,27 @@ func (c *evalRetrievalCommand) Run(inv *app.Invocation) error {
 		}
 		baseline = &r
 	}
-	var report eval.Report
-	err = inv.Temporary(func(ctx context.Context, t app.Temporary) (err error) {
-		report, err = eval.Retrieval(ctx, set, eval.System{
-			Client: t.Client, Store: t.Store, Embedder: t.Embedder, Search: t.Search, Part: t.Part,
-		})
-		return err
-	})
-	if err != nil {
-		return err
+	if len(c.Embedder) == 0 {
+		c.Embedder = []string{""}
 	}
+	report, runs := eval.Report{}, []eval.Run(nil)
+	for i, embedder := range c.Embedder {
+		err := inv.Temporary(embedder, func(ctx context.Context, t app.Temporary) (err error) {
+			report, err = eval.Retrieval(ctx, set, system(t))
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, run := range report.Runs {
+			run.Embedder = embedder
+			runs = append(runs, run)
+		}
+		if i == 0 && baseline == nil && len(c.Embedder) > 1 {
+			baseline = &eval.Report{Runs: slices.Clone(report.Runs)}
+		}
+	}
+	report.Runs = runs
 	if c.Out != "" {
 		if err := writeJSON(c.Out, report); err != nil {
 			return err
@@ -53,6 +68,46 @@ func (c *evalRetrievalCommand) Run(inv *app.Invocation) error {
 	}
 	var failed error
 	err = inv.Print(report, func(w io.Writer) { failed = report.Write(w, baseline) })
+	return errors.Join(err, failed)
+}
+
+func system(t app.Temporary) eval.System {
+	return eval.System{Client: t.Client, Store: t.Store, Embedder: t.Embedder, Search: t.Search, Part: t.Part}
+}
+
+type evalFitCommand struct {
+	Data     []string `required:"" help:"Directories with turns.jsonl, questions.jsonl and gold.jsonl." placeholder:"DIR" sep:"none" type:"existingdir"`
+	Embedder []string `help:"Fit one set of weights to all of these values of embedder.model." placeholder:"MODEL"`
+}
+
+// Run implements the command.
+func (c *evalFitCommand) Run(inv *app.Invocation) error {
+	if len(c.Embedder) == 0 {
+		c.Embedder = []string{""}
+	}
+	var all []eval.Example
+	for _, dir := range c.Data {
+		set, err := eval.Load(dir)
+		if err != nil {
+			return err
+		}
+		for _, embedder := range c.Embedder {
+			err := inv.Temporary(embedder, func(ctx context.Context, t app.Temporary) error {
+				examples, err := eval.Examples(ctx, set, system(t))
+				for i := range examples {
+					examples[i].Set = strings.TrimSpace(examples[i].Set + " " + embedder)
+				}
+				all = append(all, examples...)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	fitted := eval.Fit(all)
+	var failed error
+	err := inv.Print(fitted, func(w io.Writer) { failed = fitted.Write(w) })
 	return errors.Join(err, failed)
 }
 

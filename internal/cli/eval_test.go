@@ -41,3 +41,29 @@ func TestEvalRetrieval(t *testing.T) {
 		}
 	}
 }
+
+// TestEvalCompares asks with two embedders and fits weights to both.
+func TestEvalCompares(t *testing.T) {
+	t.Setenv("PALIMPSEST_LOG_LEVEL", "error")
+	out := filepath.Join(t.TempDir(), "figures.json")
+	both := []string{"--data", "../eval/testdata/garden", "--embedder", "hashed", "--embedder", "static"}
+	if code := Main(t.Context(), append([]string{"eval", "retrieval", "--out", out}, both...)); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	report, err := eval.LoadReport(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for _, run := range report.Runs {
+		if run.Name == "together" {
+			got[run.Embedder] = run.All.Questions == 5
+		}
+	}
+	if !got["hashed"] || !got["static"] {
+		t.Errorf("runs %+v", report.Runs)
+	}
+	if code := Main(t.Context(), append([]string{"eval", "fit"}, both...)); code != 0 {
+		t.Errorf("fit: exit code %d", code)
+	}
+}

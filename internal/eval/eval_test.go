@@ -3,11 +3,14 @@ package eval
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+
+	"palimpsest/internal/retrieval"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -75,6 +78,36 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+// TestFit: the feature by which evidence differs gets the largest weight, in
+// conversations that the weights were not fitted to as well.
+func TestFit(t *testing.T) {
+	t.Parallel()
+	n := len(retrieval.FeatureNames())
+	of := func(id string, values ...float64) retrieval.Candidate {
+		return retrieval.Candidate{Episodes: []string{id}, Values: append(values, make([]float64, n-len(values))...)}
+	}
+	var examples []Example
+	for _, conversation := range []string{"a", "b", "c"} {
+		for i := range 4 {
+			noise := float64(i%2) / 2
+			examples = append(examples, Example{"garden", conversation, []string{"right"}, []retrieval.Candidate{
+				of("wrong", 1-noise, 0.2), of("right", noise, 0.6), of("also wrong", 0.5, 0.1),
+			}})
+		}
+	}
+	f := Fit(examples)
+	if best := slices.Index(f.Weights, slices.Max(f.Weights)); best != 1 {
+		t.Errorf("weights %v", f.Weights)
+	}
+	if got := f.HeldOut["garden"]; got.Questions != 12 || got.MRR != 1 {
+		t.Errorf("held out %+v", got)
+	}
+	var out strings.Builder
+	if err := f.Write(&out); err != nil || !strings.Contains(out.String(), "held out") {
+		t.Errorf("%v\n%s", err, out.String())
+	}
+}
+
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	r := Report{Set: "garden", Turns: 3, Runs: []Run{{Name: "text", All: Figures{Questions: 2, Recall10: 0.75}, Categories: map[string]Figures{"single": {Questions: 1, Recall10: 1}}}}}
@@ -85,6 +118,12 @@ func TestWrite(t *testing.T) {
 	}
 	if err := r.Write(&compared, &before); err != nil {
 		t.Fatal(err)
+	}
+	several := Report{Runs: []Run{{Name: "text", All: Figures{Recall10: 0.25}}, {Name: "text", Embedder: "hashed", All: Figures{Recall10: 0.5}}}}
+	for embedder, want := range map[string]float64{"hashed": 0.5, "static": 0.25} {
+		if f, ok := several.figures(Run{Name: "text", Embedder: embedder}, everything); !ok || f.Recall10 != want {
+			t.Errorf("the baseline of %s is %+v", embedder, f)
+		}
 	}
 	if strings.Contains(alone.String(), "before") || !strings.Contains(alone.String(), "75.0") {
 		t.Errorf("without a baseline:\n%s", alone.String())

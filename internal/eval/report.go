@@ -20,6 +20,8 @@ type Report struct {
 
 // Run holds the figures of one way to ask.
 type Run struct {
+	// Embedder is empty where only one was measured.
+	Embedder   string             `json:"embedder,omitempty"`
 	Name       string             `json:"name"`
 	All        Figures            `json:"all"`
 	Categories map[string]Figures `json:"categories,omitempty"`
@@ -45,7 +47,7 @@ func LoadReport(path string) (Report, error) {
 func (r Report) Write(out io.Writer, baseline *Report) error {
 	_, _ = fmt.Fprintf(out, "%s: %d turns\n", r.Set, r.Turns)
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprint(t, "run\tcategory\tn\tR@5\tR@10\tR@25\tMRR\tR@G\tp50 ms\tp95 ms\t")
+	_, _ = fmt.Fprint(t, "embedder\trun\tcategory\tn\tR@5\tR@10\tR@25\tMRR\tR@G\tp50 ms\tp95 ms\t")
 	if baseline != nil {
 		_, _ = fmt.Fprint(t, "R@10 before\t±\t")
 	}
@@ -58,10 +60,10 @@ func (r Report) Write(out io.Writer, baseline *Report) error {
 
 func (r Run) write(t io.Writer, baseline *Report) {
 	line := func(category string, f Figures, times string) {
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%s\t", r.Name, category, f.Questions,
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%s\t", r.Embedder, r.Name, category, f.Questions,
 			100*f.Recall5, 100*f.Recall10, 100*f.Recall25, 100*f.MRR, 100*f.RecallGold, times)
 		if baseline != nil {
-			before, known := baseline.figures(r.Name, category)
+			before, known := baseline.figures(r, category)
 			if known {
 				_, _ = fmt.Fprintf(t, "%.1f\t%+.1f\t", 100*before.Recall10, 100*(f.Recall10-before.Recall10))
 			} else {
@@ -79,9 +81,15 @@ func (r Run) write(t io.Writer, baseline *Report) {
 // everything names the mean over all questions.
 const everything = "all"
 
-func (r Report) figures(run, category string) (Figures, bool) {
+// figures are those of a run as run was: with the same embedder, else with the
+// first one.
+func (r Report) figures(run Run, category string) (Figures, bool) {
+	like := func(of Run) bool { return of.Name == run.Name && of.Embedder == run.Embedder }
+	if !slices.ContainsFunc(r.Runs, like) {
+		like = func(of Run) bool { return of.Name == run.Name }
+	}
 	for _, known := range r.Runs {
-		if known.Name != run {
+		if !like(known) {
 			continue
 		}
 		if category == everything {

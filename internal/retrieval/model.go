@@ -37,9 +37,8 @@ var featureNames = [features]string{
 	"vector", "previous_vector", "session_vector", "speaker", "other_speaker", "assistant", "question", "length", "date", "number", "subject",
 }
 
-// weights were fitted by gradient descent on the softmax of labelled conversations
-// (the listwise loss of Cao et al. 2007). They are those of the kinds of evidence
-// above alone; no word has a weight.
+// weights were fitted to labelled conversations (palimpsest eval fit). They are
+// those of the kinds of evidence above alone; no word has a weight.
 var weights = [features]float64{
 	ownText: 1.75, previousText: -0.61, nextText: 0.51, secondBefore: 0.78, secondAfter: -0.10, sessionText: 1.01,
 	coverage: 3.90, rarity: 1.08, adjacent: 0.41, answering: 2.04,

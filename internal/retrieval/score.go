@@ -17,10 +17,7 @@ const contextLeg = "context"
 func (e *Engine) score(ctx context.Context, q Query, legs []leg) (hits []Hit, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, e.config.Deadline)
 	defer cancel()
-	p := e.pool(q, legs)
-	failed := p.widen(ctx)
-	p.lend()
-	p.measure()
+	p, failed := e.measured(ctx, q, legs)
 	ranked := make([]*candidate, 0, len(p.all))
 	for _, c := range p.all {
 		c.score = logistic(c.values.score(e.config))
@@ -49,6 +46,16 @@ func (e *Engine) score(ctx context.Context, q Query, legs []leg) (hits []Hit, ok
 		hits = append(hits, hit)
 	}
 	return hits, failed == nil
+}
+
+// measured returns the hits of the legs and their neighbours with their features.
+// They are usable beside an error: some neighbours are missing then.
+func (e *Engine) measured(ctx context.Context, q Query, legs []leg) (*pool, error) {
+	p := e.pool(q, legs)
+	err := p.widen(ctx)
+	p.lend()
+	p.measure()
+	return p, err
 }
 
 // eligible reports whether a neighbour is within what was asked for; what a leg

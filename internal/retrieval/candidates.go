@@ -1,0 +1,46 @@
+package retrieval
+
+import (
+	"context"
+	"slices"
+)
+
+// Candidate is a possible answer before it is ranked.
+type Candidate struct {
+	// Episodes are the ids of the episode, or of those that a fact comes from.
+	Episodes []string
+	// Values are its features, in the order of [FeatureNames].
+	Values []float64
+}
+
+// FeatureNames names the features of a candidate.
+func FeatureNames() []string { return featureNames[:] }
+
+// FeatureWeights are the weights of the features.
+func FeatureWeights() []float64 { return weights[:] }
+
+// Candidates returns all that a search would rank, with its features: what weights
+// are fitted to. The time that a question names takes no part.
+func (e *Engine) Candidates(ctx context.Context, q Query) ([]Candidate, error) {
+	legs := e.ask(ctx, q)
+	for _, l := range legs {
+		if l.err != nil {
+			return nil, l.err
+		}
+	}
+	p, err := e.measured(ctx, q, legs)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Candidate, 0, len(p.all))
+	for _, c := range p.all {
+		one := Candidate{Values: slices.Clone(c.values[:])}
+		if c.doc != nil {
+			one.Episodes = []string{c.doc.id}
+		} else {
+			one.Episodes = c.hit.Fact.SourceEpisodeIDs
+		}
+		list = append(list, one)
+	}
+	return list, nil
+}
