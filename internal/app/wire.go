@@ -68,8 +68,11 @@ func (h *house) wireScheduler() (_ pipeline.Service, err error) {
 	return h.scheduler, err
 }
 
+// RulePacks returns the extractor that needs no model.
+func RulePacks() (extract.Extractor, error) { return rulepack.New() }
+
 func (h *house) wireExtractor() (pipeline.Service, error) {
-	packs, err := rulepack.New()
+	packs, err := RulePacks()
 	if err != nil {
 		return nil, err
 	}

@@ -15,8 +15,9 @@ import (
 )
 
 type evalCommand struct {
-	Retrieval evalRetrievalCommand `cmd:"" help:"Index a labelled set in a Palimpsest of its own, ask its questions and print recall and MRR."`
-	Fit       evalFitCommand       `cmd:"" help:"Fit the weights of search to labelled sets, and print how weights fitted to the other conversations rank each one."`
+	Retrieval  evalRetrievalCommand  `cmd:"" help:"Index a labelled set in a Palimpsest of its own, ask its questions and print recall and MRR."`
+	Extraction evalExtractionCommand `cmd:"" help:"Extract facts from labelled utterances and print precision and recall per category."`
+	Fit        evalFitCommand        `cmd:"" help:"Fit the weights of search to labelled sets, and print how weights fitted to the other conversations rank each one."`
 }
 
 type evalRetrievalCommand struct {

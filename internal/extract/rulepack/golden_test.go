@@ -18,8 +18,6 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-var verbose = flag.Bool("verbose", false, "print what the corpus test missed and found beyond")
-
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC) // a Friday
 
 func shippedExtractor(t testing.TB) *Extractor {
