@@ -17,7 +17,7 @@ type layer struct {
 var contracts = []string{
 	"palimpsest/internal/pipeline", "palimpsest/internal/cursor", "palimpsest/internal/extract", "palimpsest/internal/decide",
 	"palimpsest/internal/retrieval", "palimpsest/internal/retrieval/timex", "palimpsest/internal/store", "palimpsest/internal/audit",
-	"palimpsest/internal/embed", "palimpsest/internal/memory", "palimpsest/internal/lex",
+	"palimpsest/internal/embed", "palimpsest/internal/memory", "palimpsest/internal/filter", "palimpsest/internal/lex",
 	"palimpsest/internal/telemetry", "palimpsest/internal/httpserver", "palimpsest/internal/failpoint",
 	"palimpsest/internal/mcp",
 }
@@ -69,6 +69,7 @@ var layers = []layer{
 	{"palimpsest/internal/clickhousetest/launch", nil},
 	{"palimpsest/internal/schema", nil},
 	{"palimpsest/internal/watch", nil},
+	{"palimpsest/internal/filter", below("palimpsest/internal/lex")},
 	{"palimpsest/internal/memory", below("palimpsest/internal/lex")},
 	{"palimpsest/internal/lex", nil},
 

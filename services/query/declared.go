@@ -15,6 +15,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"palimpsest/internal/lex"
 	"palimpsest/pkg/api"
 )
 
@@ -121,40 +122,5 @@ func unknown(what, path, name string, known []string) *api.Problem {
 	if len(known) == 0 {
 		return invalid(field, "is an unknown %s; none is taken here", what)
 	}
-	return invalid(field, "is an unknown %s; the nearest known one is %q", what, nearest(name, known))
-}
-
-// nearest returns the name with the least edit distance, the first by spelling of
-// several.
-func nearest(name string, known []string) string {
-	name = clip(name) // the distance takes time with its length
-	best, least := "", -1
-	for _, k := range slices.Sorted(slices.Values(known)) {
-		if d := distance(name, k); least < 0 || d < least {
-			best, least = k, d
-		}
-	}
-	return best
-}
-
-// distance is the number of bytes to insert, delete or replace to make b of a
-// (Levenshtein 1966).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return invalid(field, "is an unknown %s; the nearest known one is %q", what, lex.Nearest(name, known))
 }

@@ -1,0 +1,175 @@
+package filter
+
+import (
+	"maps"
+	"slices"
+)
+
+// mem0Fields are mem0's own names for fields. Other names of the schema are not
+// known to it: they are keys of the metadata, as any name is.
+var mem0Fields = map[string]string{
+	"memory": "text", "data": "text", "text": "text", "keywords": "text", "id": "id", "memory_ids": "id", "hash": "hash",
+	"user_id": "user", "agent_id": "agent", "run_id": "session", "category": "category", "categories": "category",
+	"created_at": "created_at", "updated_at": "updated_at", "timestamp": "event_time", "expiration_date": "valid_until",
+}
+
+// appAgent begins the agent that an app_id alone stands for.
+const appAgent = "app:"
+
+// siblings reads names side by side.
+func (r *reader) siblings(object map[string]any, path string, depth int) (Expr, *Error) {
+	all := And{}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		operand := object[name]
+		var e Expr
+		var err *Error
+		switch name {
+		case "AND", "OR", "NOT":
+			e, err = r.connective(name, operand, path, depth+1)
+		case metadataField:
+			e, err = r.keys(operand, path+"."+name, depth+1)
+		default:
+			e, err = r.named(name, operand, path+"."+clip(name), depth+1)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	if len(all) == 1 {
+		return all[0], nil
+	}
+	return all, nil
+}
+
+// keys reads {"metadata": {key: …}}.
+func (r *reader) keys(operand any, path string, depth int) (Expr, *Error) {
+	object, ok := operand.(map[string]any)
+	if !ok {
+		return nil, at(path, refuse("must be an object of keys"))
+	}
+	if err := r.node(depth); err != nil {
+		return nil, at(path, err)
+	}
+	all := And{}
+	for _, key := range slices.Sorted(maps.Keys(object)) {
+		e, err := r.named(metadataField+"."+key, object[key], path+"."+clip(key), depth+1)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// named reads what stands behind a name: a value, an array of them, or operators
+// with their values.
+func (r *reader) named(name string, operand any, path string, depth int) (Expr, *Error) {
+	if err := r.node(depth); err != nil {
+		return nil, at(path, err)
+	}
+	object, ok := operand.(map[string]any)
+	if !ok {
+		op := Eq
+		if _, list := operand.([]any); list {
+			op = In
+		}
+		e, err := r.compare(name, op, operand)
+		return e, at(path, err)
+	}
+	all := And{}
+	for _, text := range slices.Sorted(maps.Keys(object)) {
+		op, err := operator(text)
+		if err == nil {
+			err = r.node(depth + 1)
+		}
+		if err != nil {
+			return nil, at(path+"."+clip(text), err)
+		}
+		e, err := r.compare(name, op, object[text])
+		if err != nil {
+			return nil, at(path+"."+clip(text), err)
+		}
+		all = append(all, e)
+	}
+	if len(all) == 0 {
+		return nil, at(path, refuse("names no operator"))
+	}
+	if len(all) == 1 {
+		return all[0], nil
+	}
+	return all, nil
+}
+
+// compare makes a condition of mem0's names and conventions.
+func (r *reader) compare(name string, op Op, v any) (Expr, *Error) {
+	if name == "app_id" {
+		return r.app(op, v)
+	}
+	real, ok := mem0Fields[name]
+	if !ok {
+		if real = name; len(name) <= len(metadataField) || name[:len(metadataField)+1] != metadataField+"." {
+			real = metadataField + "." + name
+		}
+	}
+	f, failed := r.schema.Field(real)
+	if failed != nil {
+		return nil, asError(failed)
+	}
+	if name == "categories" && op == Contains {
+		op = Eq // it is a list to mem0
+	}
+	switch {
+	case v == "*" && (op == Eq || op == Ne):
+		e, err := r.cond(f, Exists)
+		if op == Ne && err == nil {
+			e = Not{e}
+		}
+		return e, err
+	case op == Exists:
+		return r.cond(f, op)
+	}
+	return r.with(f, op, v)
+}
+
+// app compares the agent that an app_id stands for.
+func (r *reader) app(op Op, v any) (Expr, *Error) {
+	agent, failed := r.schema.Field("agent")
+	if failed != nil {
+		return nil, asError(failed)
+	}
+	within := func() (Expr, *Error) { // by code point, what begins with appAgent
+		from, err := r.cond(agent, Gte, appAgent)
+		if err != nil {
+			return nil, err
+		}
+		to, err := r.cond(agent, Lt, "app;")
+		return And{from, to}, err
+	}
+	switch id := v.(type) {
+	case string:
+		switch {
+		case id == "*" && op == Eq:
+			return within()
+		case id == "*" && op == Ne:
+			e, err := within()
+			return Not{e}, err
+		case op == Eq || op == Ne:
+			return r.cond(agent, op, appAgent+id)
+		}
+	case []any:
+		if !op.takesList() {
+			break
+		}
+		ids := make([]any, len(id))
+		for i := range id {
+			text, ok := id[i].(string)
+			if !ok {
+				return nil, refuse("app_id compares with a string")
+			}
+			ids[i] = appAgent + text
+		}
+		return r.cond(agent, op, ids...)
+	}
+	return nil, refuse("app_id takes eq, ne, in and nin with strings")
+}
