@@ -49,6 +49,9 @@ var layers = []layer{
 	{"palimpsest/internal/embed/local", below("palimpsest/internal/embed", "palimpsest/internal/lex")},
 	{"palimpsest/internal/embed/static", below("palimpsest/internal/embed", "palimpsest/internal/embed/wordpiece", "palimpsest/internal/embed/safetensors")},
 	{"palimpsest/internal/embed/wordpiece", nil},
+	{"palimpsest/internal/llm/openai", below("palimpsest/internal/llm")},
+	{"palimpsest/internal/llm/anthropic", below("palimpsest/internal/llm")},
+	{"palimpsest/internal/llm/gemini", below("palimpsest/internal/llm")},
 	{"palimpsest/internal/embed/safetensors", nil},
 
 	{"palimpsest/internal/retrieval", below("palimpsest/internal/store", "palimpsest/internal/embed", "palimpsest/internal/memory", "palimpsest/internal/lex")},
@@ -59,6 +62,7 @@ var layers = []layer{
 	{"palimpsest/internal/store", below("palimpsest/internal/cursor", "palimpsest/internal/memory")},
 	{"palimpsest/internal/audit", below("palimpsest/internal/cursor", "palimpsest/internal/memory")},
 	{"palimpsest/internal/embed", below()},
+	{"palimpsest/internal/llm", below()},
 	{"palimpsest/internal/httpserver", below()},
 	{"palimpsest/internal/mcp", below("palimpsest/pkg/client")},
 	{"palimpsest/internal/config", nil},
@@ -129,6 +133,9 @@ func TestDriversStayInTheirLayers(t *testing.T) {
 	owners := map[string][]string{
 		"modernc.org/sqlite":             {"palimpsest/internal/store/sqlite", "palimpsest/internal/audit/sqlite", "palimpsest/internal/bench"},
 		"github.com/ClickHouse":          {"palimpsest/internal/audit/clickhouse"},
+		"github.com/openai/openai-go":    {"palimpsest/internal/llm/openai"},
+		"github.com/anthropics":          {"palimpsest/internal/llm/anthropic"},
+		"google.golang.org/genai":        {"palimpsest/internal/llm/gemini"},
 		"github.com/ebitengine/purego":   {"palimpsest/internal/clickhousetest/launch"},
 		"github.com/redis/go-redis":      {"palimpsest/internal/store/redis"},
 		"github.com/alicebob/miniredis":  {}, // tests alone
