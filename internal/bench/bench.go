@@ -109,6 +109,8 @@ var measures = []measure{
 	{"publish", "acknowledged publishing over the same on a bare JetStream server", measurePublish},
 	{"store", "said → stored by ingest alone, over raw batched SQLite inserts of the same rows and indexes", measureStore},
 	{"flow", "said → stored → fact by rule turn over 200 scopes, the whole product running", measureFlow},
+	{"add", "adds over HTTP by 8 clients that wait for each answer, over as many publishing to the same product", measureAdd},
+	{"grown", "added → answered with its fact, of a user with 10,000 rows over one with 1,000 (200 and 20 if quick)", measureGrown},
 	{"lag", "said → found by text, by vector, as a fact, while others publish 200 messages/s (20 if quick)", measureLag},
 	{"search", "a search over the sum of a bare FTS5 query and a bare scan of contiguous vectors", measureSearch},
 	{"idle", "an empty process", measureIdle},
@@ -127,22 +129,24 @@ func Names() []string {
 
 // sizes is how much work one turn is.
 type sizes struct {
-	sync, async int // messages
-	flood       int // episodes, to be consolidated
-	stored      int // episodes, to be stored
-	pace        int // messages a second while lags are measured
-	probes      int // messages whose lag is measured
-	repeats     int // of the mixture of questions
-	messages    int // whose allocations are counted
+	sync, async int    // messages
+	flood       int    // episodes, to be consolidated
+	stored      int    // episodes, to be stored
+	adds        int    // episodes, added one by one by each client
+	grown       [2]int // episodes of a user
+	pace        int    // messages a second while lags are measured
+	probes      int    // messages whose lag is measured
+	repeats     int    // of the mixture of questions
+	messages    int    // whose allocations are counted
 	settle      time.Duration
 	sentences   int // episodes whose footprint is measured
 	rest        time.Duration
 }
 
 var (
-	fullSizes = sizes{sync: 2_000, async: 30_000, flood: 4_000, stored: 40_000, pace: 200, probes: 50, repeats: 3, messages: 4_000, settle: time.Second,
+	fullSizes = sizes{sync: 2_000, async: 30_000, flood: 4_000, stored: 40_000, adds: 4_000, grown: [2]int{1_000, 10_000}, pace: 200, probes: 50, repeats: 3, messages: 4_000, settle: time.Second,
 		sentences: 10_000, rest: time.Minute}
-	quickSizes = sizes{sync: 20, async: 200, flood: 200, stored: 200, pace: 20, probes: 3, repeats: 1, messages: 200, settle: 100 * time.Millisecond,
+	quickSizes = sizes{sync: 20, async: 200, flood: 200, stored: 200, adds: 80, grown: [2]int{20, 200}, pace: 20, probes: 3, repeats: 1, messages: 200, settle: 100 * time.Millisecond,
 		sentences: 200, rest: 100 * time.Millisecond}
 )
 

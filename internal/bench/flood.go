@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -28,6 +29,7 @@ var statements = []string{
 type message struct {
 	subject string
 	body    []byte
+	record  api.Record // the same over HTTP
 }
 
 // flood makes n messages, the same for every run.
@@ -49,5 +51,5 @@ func say(group string, n int, text string) message {
 	if err != nil {
 		panic(err) // two strings
 	}
-	return message{events.EpisodeSubject(who), body}
+	return message{events.EpisodeSubject(who), body, api.Record{Scope: api.ScopeOf(who), Messages: api.Messages{{Content: text}}}}
 }

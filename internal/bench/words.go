@@ -27,9 +27,12 @@ func word(rank int) string {
 	return b.String()
 }
 
+// names is how many different names there are.
+const names = 10_000
+
 // name is a capitalised word of those that are no other word of the texts.
 func name(i int) string {
-	w := word(2*vocabulary + i%10_000)
+	w := word(2*vocabulary + i%names)
 	return strings.ToUpper(w[:1]) + w[1:]
 }
 
