@@ -282,6 +282,10 @@ func (ds *Deltas) UnmarshalJSON(raw []byte) error {
 	if err := json.Unmarshal(raw, &list); err != nil {
 		return err
 	}
+	return ds.from(list)
+}
+
+func (ds *Deltas) from(list []deltaWire) error {
 	if list == nil {
 		*ds = nil
 		return nil

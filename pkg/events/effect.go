@@ -77,6 +77,10 @@ func (a *Applied) UnmarshalJSON(raw []byte) error {
 	if err := json.Unmarshal(raw, &w); err != nil {
 		return err
 	}
+	return a.from(w)
+}
+
+func (a *Applied) from(w appliedWire) error {
 	if w.Delta == nil {
 		return invalid("delta", "is required")
 	}

@@ -22,6 +22,7 @@ const (
 	formList
 	formTable  // an object with any names
 	formObject // an object with known names
+	formIgnored
 )
 
 // shape is what the strict reader must know of a Go type to name the member

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // How deep arrays and objects may nest. What publishers send ends up some
@@ -23,10 +26,25 @@ const (
 // UTF-8 without unpaired surrogates, nests at most [MaxDepth] deep, names no
 // member twice and has nothing behind it. Members are known by their exact
 // names; unknown ones are ignored. The error is a [*FieldError] that names the
-// member which does not fit v as a JSON path.
+// member which does not fit v as a JSON path. What v points to is set to zero first.
 func Unmarshal(data []byte, v any) error { return unmarshal(data, v, MaxDepth) }
 
 func unmarshal(data []byte, v any, depth int) error {
+	if readAtOnce(data, v, depth) {
+		return nil
+	}
+	reflect.ValueOf(v).Elem().SetZero()
+	return readOrExplain(data, v, depth)
+}
+
+// readAtOnce reads what fits in one pass. It accepts nothing that [readOrExplain]
+// refuses.
+func readAtOnce(data []byte, v any, depth int) bool {
+	return shallow(data, depth) && jsonv2.Unmarshal(data, v, unions) == nil
+}
+
+// readOrExplain reads in several passes, and names the member that does not fit.
+func readOrExplain(data []byte, v any, depth int) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return malformed("data", "is empty")
 	}
@@ -62,6 +80,46 @@ func unmarshal(data []byte, v any, depth int) error {
 		return refused
 	}
 	return malformed("data", "%s", clip(err.Error()))
+}
+
+// unions reads the types that have an UnmarshalJSON of their own from the text as it
+// stands, where encoding/json would read that text once more.
+var unions = jsonv2.WithUnmarshalers(jsonv2.JoinUnmarshalers(
+	jsonv2.UnmarshalFromFunc(func(from *jsontext.Decoder, into *Applied) error { return readUnion(from, into.from) }),
+	jsonv2.UnmarshalFromFunc(func(from *jsontext.Decoder, into *Deltas) error { return readUnion(from, into.from) }),
+))
+
+func readUnion[T any](from *jsontext.Decoder, into func(T) error) error {
+	var wire T
+	if err := jsonv2.UnmarshalDecode(from, &wire); err != nil {
+		return err
+	}
+	return into(wire)
+}
+
+// shallow reports whether the text nests at most depth deep. It may say no of text
+// that is no JSON.
+func shallow(data []byte, depth int) bool {
+	if bytes.Count(data, []byte{'{'})+bytes.Count(data, []byte{'['}) <= depth {
+		return true
+	}
+	at, text := 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case text && c == '\\':
+			i++
+		case c == '"':
+			text = !text
+		case text:
+		case c == '{', c == '[':
+			if at++; at > depth {
+				return false
+			}
+		case c == '}', c == ']':
+			at--
+		}
+	}
+	return true
 }
 
 func syntaxOf(data []byte) string {
@@ -255,12 +313,18 @@ func (w *walker) member(s *shape, key []byte, start int) *shape {
 				break
 			}
 		}
+		return ignored
+	case formIgnored:
+		return ignored
 	}
 	return anything
 }
 
-// anything is the shape that every value has.
-var anything = &shape{}
+// anything is the shape that every value has, ignored that of an unknown member.
+var (
+	anything = &shape{}
+	ignored  = &shape{form: formIgnored}
+)
 
 // few is the number of names that are compared one with the other: more than
 // any object of ours has, so that only strangers' objects need a map.
@@ -296,8 +360,11 @@ func (w *walker) list(s *shape) error {
 	}
 	defer w.leave(len(w.keys))
 	elem := anything
-	if s.form == formList {
+	switch s.form {
+	case formList:
 		elem = s.elem
+	case formIgnored:
+		elem = ignored
 	}
 	w.i++
 	w.space()
