@@ -19,7 +19,7 @@ var contracts = []string{
 	"palimpsest/internal/retrieval", "palimpsest/internal/retrieval/timex", "palimpsest/internal/store", "palimpsest/internal/audit",
 	"palimpsest/internal/embed", "palimpsest/internal/memory", "palimpsest/internal/filter", "palimpsest/internal/lex",
 	"palimpsest/internal/telemetry", "palimpsest/internal/httpserver", "palimpsest/internal/failpoint",
-	"palimpsest/internal/mcp",
+	"palimpsest/internal/mcp", "palimpsest/internal/mem0",
 }
 
 var wire = []string{"palimpsest/pkg/api", "palimpsest/pkg/events", "palimpsest/pkg/scope"}
@@ -63,8 +63,9 @@ var layers = []layer{
 	{"palimpsest/internal/audit", below("palimpsest/internal/cursor", "palimpsest/internal/memory")},
 	{"palimpsest/internal/embed", below()},
 	{"palimpsest/internal/llm", below()},
+	{"palimpsest/internal/mcp", below("palimpsest/pkg/client", "palimpsest/internal/httpserver")},
+	{"palimpsest/internal/mem0", below("palimpsest/pkg/client", "palimpsest/internal/httpserver")},
 	{"palimpsest/internal/httpserver", below()},
-	{"palimpsest/internal/mcp", below("palimpsest/pkg/client")},
 	{"palimpsest/internal/config", nil},
 	{"palimpsest/internal/terminal", nil},
 	{"palimpsest/internal/tail", nil},

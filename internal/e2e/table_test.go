@@ -38,6 +38,9 @@ var scenarios = []scenario{
 	{"PublishNamesTheLine", publishNamesTheLine},
 	{"ModelsRemember", modelsRemember},
 	{"WebPagesUseNoTools", webPagesUseNoTools},
+	{"Mem0Clients", mem0Clients},
+	{"Mem0CommandLine", mem0CommandLine},
+	{"Mem0Compat", mem0Compat},
 }
 
 // TestScenarios runs the table in every shape.

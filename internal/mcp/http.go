@@ -1,17 +1,15 @@
 package mcp
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"palimpsest/internal/httpserver"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/client"
 )
@@ -34,7 +32,7 @@ func Handler(native http.Handler, version string, log *slog.Logger) http.Handler
 			refuse(w, err)
 			return
 		}
-		memory, err := client.New("http://localhost", client.Project(project), client.HTTP(&http.Client{Transport: inside{native, r.Context()}}))
+		memory, err := client.New("http://localhost", client.Project(project), client.HTTP(&http.Client{Transport: httpserver.Inside(r.Context(), native)}))
 		if err != nil {
 			refuse(w, err)
 			return
@@ -70,49 +68,3 @@ func defaults(query string) (project string, whose api.Scope, err error) {
 
 // errQuery: the address of the endpoint has a parameter that means nothing.
 var errQuery = errors.New("project, user, agent and session are taken, each once")
-
-// inside is a transport to a handler of the same process. A call ends when the
-// request that it is made for does.
-type inside struct {
-	native http.Handler
-	outer  context.Context //nolint:containedctx // the transport is made for one request
-}
-
-// RoundTrip implements [http.RoundTripper].
-func (t inside) RoundTrip(r *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	defer context.AfterFunc(t.outer, cancel)()
-	r = r.WithContext(ctx)
-	if r.Body == nil {
-		r.Body = http.NoBody
-	}
-	defer r.Body.Close() //nolint:errcheck // the contract of RoundTrip; it was read
-	out := &response{header: http.Header{}, status: http.StatusOK}
-	t.native.ServeHTTP(out, r)
-	return &http.Response{
-		StatusCode: out.status, Status: http.StatusText(out.status), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: out.header, Body: io.NopCloser(&out.body), ContentLength: int64(out.body.Len()), Request: r,
-	}, nil
-}
-
-// response keeps an answer in memory.
-type response struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-	begun  bool
-}
-
-func (r *response) Header() http.Header { return r.header }
-
-func (r *response) WriteHeader(status int) {
-	if !r.begun {
-		r.status, r.begun = status, true
-	}
-}
-
-func (r *response) Write(p []byte) (int, error) {
-	r.begun = true
-	return r.body.Write(p)
-}

@@ -24,6 +24,13 @@ func idempotent(key string) http.Header {
 	return http.Header{"Idempotency-Key": {key}}
 }
 
+// WriteState returns what the write with that read-your-writes token has come to.
+func (c *Client) WriteState(ctx context.Context, at string) (api.Written, error) {
+	at, err := segment(at)
+	var out api.Written
+	return out, c.call(ctx, request{method: http.MethodGet, path: "/v1/writes/" + at, err: err}, &out)
+}
+
 // ListEpisodes narrows a list of episodes.
 type ListEpisodes struct {
 	Limit  int // 1 to 1000; 20 if 0

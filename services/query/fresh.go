@@ -19,15 +19,11 @@ type token struct {
 }
 
 // fresh waits until the write that at names is visible, for Config.Fresh at
-// most, and says whether it is still not. A token of another project is refused.
+// most, and says whether it is still not.
 func (s *Service) fresh(ctx context.Context, project, at string) (stale bool, err error) {
-	t, err := open[token]("at", at)
+	t, owner, err := readToken(project, at)
 	if t == nil || err != nil {
 		return false, err
-	}
-	owner, err := scope.ParseTokens(t.Scope)
-	if err != nil || owner.Project != project {
-		return false, invalid("at", "is not a token of this project")
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.config.Fresh)
 	defer cancel()
@@ -42,6 +38,19 @@ func (s *Service) fresh(ctx context.Context, project, at string) (stale bool, er
 		case <-time.After(pause):
 		}
 	}
+}
+
+// readToken returns nil for an empty token. One of another project is refused.
+func readToken(project, at string) (*token, scope.Scope, error) {
+	t, err := open[token]("at", at)
+	if t == nil || err != nil {
+		return nil, scope.Scope{}, err
+	}
+	owner, err := scope.ParseTokens(t.Scope)
+	if err != nil || owner.Project != project {
+		return nil, owner, invalid("at", "is not a token of this project")
+	}
+	return t, owner, nil
 }
 
 func (s *Service) visible(ctx context.Context, owner scope.Scope, t token) (bool, error) {

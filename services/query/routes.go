@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"palimpsest/internal/mcp"
+	"palimpsest/internal/mem0"
 	"palimpsest/pkg/api"
 )
 
@@ -27,6 +28,7 @@ func (s *Service) routes() (http.Handler, error) {
 	s.searchRoutes(a)
 	s.factRoutes(a)
 	s.commandRoutes(a)
+	s.writeRoutes(a)
 	s.holdRoutes(a)
 	s.operationRoutes(a)
 	s.streamRoutes(a)
@@ -36,6 +38,9 @@ func (s *Service) routes() (http.Handler, error) {
 	}
 	mux.Handle("GET /metrics", s.deps.Metrics)
 	mux.Handle("/mcp", mcp.Handler(mux, s.deps.Version, s.deps.Logger))
+	for _, r := range mem0.Routes(mux, s.deps.Logger) {
+		mux.Handle(r.Pattern, r.Handler)
+	}
 	mux.HandleFunc(anyRoute, func(w http.ResponseWriter, r *http.Request) { unknownRoute(mux, w, r) })
 	return mux, nil
 }

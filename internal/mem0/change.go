@@ -1,0 +1,252 @@
+package mem0
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"palimpsest/pkg/api"
+	"palimpsest/pkg/scope"
+)
+
+// message is the answer of most changes.
+type message struct {
+	Message string `json:"message"`
+}
+
+// updateBody changes what it names. A null expiration_date removes it.
+type updateBody struct {
+	Text           *string         `json:"text"`
+	Metadata       map[string]any  `json:"metadata"`
+	Timestamp      json.RawMessage `json:"timestamp"`
+	ExpirationDate json.RawMessage `json:"expiration_date"`
+}
+
+// update answers with the memory after the change.
+func update(c *call) (any, error) {
+	var b updateBody
+	if err := c.body(&b); err != nil {
+		return nil, err
+	}
+	return c.update(c.PathValue("id"), b)
+}
+
+func (c *call) update(id string, b updateBody) (Memory, error) {
+	old, err := c.Fact(c.Context(), id, 0)
+	if err != nil {
+		return Memory{}, err
+	}
+	correct, err := b.correction(old)
+	if err != nil {
+		return Memory{}, err
+	}
+	w, err := c.Correct(c.Context(), old.ID, 0, correct)
+	if err != nil {
+		return Memory{}, err
+	}
+	if w.Fact != nil {
+		return viewMemory(*w.Fact), nil
+	}
+	// The change is in the stream and will be applied.
+	old.Text = correct.Text
+	if correct.Metadata != nil {
+		old.Metadata = correct.Metadata
+	}
+	return viewMemory(old), nil
+}
+
+func (b updateBody) correction(old api.Fact) (api.Correct, error) {
+	out := api.Correct{Text: old.Text}
+	if b.Text != nil {
+		out.Text = *b.Text
+	}
+	metadata, expires := told(old.Metadata), text(old.Metadata, expiresMember)
+	if b.Metadata != nil {
+		metadata = b.Metadata
+	}
+	if len(b.ExpirationDate) > 0 {
+		var date *string
+		if err := json.Unmarshal(b.ExpirationDate, &date); err != nil {
+			return out, invalid("expiration_date is not a text")
+		}
+		var err error
+		if expires, err = day(date); err != nil {
+			return out, err
+		}
+	}
+	if b.Metadata != nil || len(b.ExpirationDate) > 0 {
+		if out.Metadata = kept(metadata, text(old.Metadata, appMember), expires); out.Metadata == nil {
+			out.Metadata = map[string]any{}
+		}
+	}
+	if raw := timestamp(b.Timestamp); len(raw) > 0 {
+		var v any
+		_ = json.Unmarshal(raw, &v) // it is a part of a body that was decoded
+		at, ok := instant(v)
+		if !ok {
+			return out, invalid("timestamp is neither a date nor unix seconds")
+		}
+		out.EventTime = &at
+	}
+	return out, nil
+}
+
+// remove deletes one memory; its history stays.
+func remove(c *call) (any, error) {
+	_, err := c.Delete(c.Context(), c.PathValue("id"), 0)
+	return message{"Memory deleted successfully!"}, err
+}
+
+// removeAll deletes the memories of entities. Several ids are all required.
+func removeAll(c *call) (any, error) {
+	query := c.URL.Query()
+	who := entitiesOf(query)
+	if who.empty() {
+		who = inFilters(query.Get("filters"))
+	}
+	if err := c.removeAll(who); err != nil {
+		return nil, err
+	}
+	return message{"Memories deleted successfully!"}, nil
+}
+
+// inFilters reads entities from a filter that arrives as JSON, or as Python writes
+// a dictionary.
+func inFilters(written string) (who entityMembers) {
+	if json.Unmarshal([]byte(written), &who) != nil {
+		_ = json.Unmarshal([]byte(dictionary(written)), &who) // what cannot be read names nothing
+	}
+	return who
+}
+
+// dictionary turns Python's spelling of a dictionary of texts into JSON.
+func dictionary(written string) string {
+	out := make([]byte, 0, len(written))
+	var quote byte
+	for i := 0; i < len(written); i++ {
+		b := written[i]
+		switch {
+		case b == '\\' && quote != 0 && i+1 < len(written):
+			i++
+			if written[i] != '\'' {
+				out = append(out, '\\')
+			}
+			out = append(out, written[i])
+		case quote == 0 && (b == '\'' || b == '"'):
+			quote = b
+			out = append(out, '"')
+		case quote != 0 && b == quote:
+			quote = 0
+			out = append(out, '"')
+		case b == '"':
+			out = append(out, '\\', '"')
+		default:
+			out = append(out, b)
+		}
+	}
+	return string(out)
+}
+
+func (c *call) removeAll(who entityMembers) error {
+	if who.empty() {
+		return errNoEntity
+	}
+	wide := who.App != "" || who.User == anyEntity || who.Agent == anyEntity || who.Run == anyEntity
+	if !wide {
+		_, err := c.DeleteScope(c.Context(), scope.Selector{User: some(who.User), Agent: some(who.Agent), Session: some(who.Run)}, "")
+		return err
+	}
+	b := readBody{entityMembers: who, ShowExpired: true}
+	f, err := b.conditions(time.Time{})
+	if err != nil {
+		return err
+	}
+	var ids []string
+	if err := c.each(f, func(m Memory) { ids = append(ids, m.ID) }); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := c.drop(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drop deletes a memory that another request may have deleted.
+func (c *call) drop(id string) error {
+	_, err := c.Delete(c.Context(), id, 0)
+	var p *api.Problem
+	if errors.As(err, &p) && p.Code == api.CodeNotFound {
+		return nil
+	}
+	return err
+}
+
+// batch is the body of a change of several memories.
+type batch struct {
+	Memories []struct {
+		ID string `json:"memory_id"`
+		updateBody
+	} `json:"memories"`
+}
+
+func (c *call) batch() (b batch, err error) {
+	const most = 1000
+	if err := c.body(&b); err != nil {
+		return b, err
+	}
+	if len(b.Memories) == 0 || len(b.Memories) > most {
+		return b, invalid("memories has %d elements, outside 1 to %d", len(b.Memories), most)
+	}
+	for i, m := range b.Memories {
+		if m.ID == "" {
+			return b, invalid("memories[%d].memory_id is empty", i)
+		}
+	}
+	return b, nil
+}
+
+// updateBatch changes several memories, in order. The first failure stops it.
+func updateBatch(c *call) (any, error) {
+	b, err := c.batch()
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range b.Memories {
+		if _, err := c.update(m.ID, m.updateBody); err != nil {
+			return nil, err
+		}
+	}
+	return message{"Successfully updated " + count(len(b.Memories))}, nil
+}
+
+// removeBatch deletes several memories. One that is deleted already is passed
+// over.
+func removeBatch(c *call) (any, error) {
+	b, err := c.batch()
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range b.Memories {
+		if err := c.drop(m.ID); err != nil {
+			return nil, err
+		}
+	}
+	return message{"Successfully deleted " + count(len(b.Memories))}, nil
+}
+
+// removeEntity deletes the memories of one entity.
+func removeEntity(c *call) (any, error) {
+	name := c.PathValue("name")
+	members := map[string]entityMembers{"user": {User: name}, "agent": {Agent: name}, "app": {App: name}, "run": {Run: name}}
+	who, known := members[c.PathValue("type")]
+	if !known {
+		return nil, &failure{http.StatusNotFound, "Entity not found!"}
+	}
+	if err := c.removeAll(who); err != nil {
+		return nil, err
+	}
+	return message{"Entity deleted successfully!"}, nil
+}

@@ -1,0 +1,88 @@
+package mem0
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Entity is a user, an agent, an app or a run that has memories.
+type Entity struct {
+	ID       string         `json:"id"`
+	Name     string         `json:"name"`
+	Type     string         `json:"type"`
+	Created  time.Time      `json:"created_at"`
+	Updated  time.Time      `json:"updated_at"`
+	Total    int            `json:"total_memories"`
+	Owner    *string        `json:"owner"`
+	Metadata map[string]any `json:"metadata"`
+}
+
+// entities lists the entities of all memories, by type and name.
+func entities(c *call) (any, error) {
+	number, size, err := paging(c.URL.Query(), 100)
+	if err != nil {
+		return nil, err
+	}
+	type key struct{ kind, name string }
+	found := map[key]*Entity{}
+	err = c.each(&filter{}, func(m Memory) {
+		for kind, member := range map[string]string{"user": "user_id", "agent": "agent_id", "app": "app_id", "run": "run_id"} {
+			for _, name := range entityIDs(&m, member) {
+				e := found[key{kind, name}]
+				if e == nil {
+					e = &Entity{ID: kind + ":" + name, Name: name, Type: kind, Created: m.CreatedAt}
+					found[key{kind, name}] = e
+				}
+				e.Total++
+				if m.CreatedAt.Before(e.Created) {
+					e.Created = m.CreatedAt
+				}
+				if m.UpdatedAt.After(e.Updated) {
+					e.Updated = m.UpdatedAt
+				}
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*Entity, 0, len(found))
+	for _, e := range found {
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b *Entity) int { return cmp.Or(-cmp.Compare(a.Type, b.Type), cmp.Compare(a.Name, b.Name)) })
+	out := make([]any, len(all))
+	for i, e := range all {
+		out[i] = e
+	}
+	return page(c.Request, out, number, size), nil
+}
+
+// The organization and the project of every answer. A key will name them.
+const (
+	organization = "palimpsest"
+	anyProject   = "default"
+)
+
+// ping tells a client that it is connected.
+func ping(*call) (any, error) {
+	return map[string]any{"status": "ok", "org_id": organization, "project_id": anyProject, "user_email": nil}, nil
+}
+
+// project answers with the settings that were asked for, none of which is set.
+func project(c *call) (any, error) {
+	out := map[string]any{}
+	for _, name := range c.URL.Query()["fields"] {
+		out[name] = nil
+	}
+	return out, nil
+}
+
+func count(n int) string {
+	if n == 1 {
+		return "1 memory"
+	}
+	return strconv.Itoa(n) + " memories"
+}

@@ -1,0 +1,187 @@
+package mem0
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"palimpsest/pkg/api"
+)
+
+// serve returns the routes over a native API.
+func serve(t *testing.T, native http.HandlerFunc) http.Handler {
+	t.Helper()
+	mux := http.NewServeMux()
+	for _, r := range Routes(native, slog.New(slog.DiscardHandler)) {
+		mux.Handle(r.Pattern, r.Handler) // panics on a pattern that is there twice
+	}
+	return mux
+}
+
+func do(h http.Handler, method, path, body string) *httptest.ResponseRecorder {
+	out := httptest.NewRecorder()
+	h.ServeHTTP(out, httptest.NewRequest(method, path, strings.NewReader(body)))
+	return out
+}
+
+// Every route is reached under its mount with and without the last slash, and
+// every answer is JSON.
+func TestRoutesAnswerBothSpellings(t *testing.T) {
+	t.Parallel()
+	h := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") })
+	for mount, table := range map[string]map[string]action{"": hosted, Hosted: hosted, Compat: compat} {
+		for pattern := range table {
+			method, path, _ := strings.Cut(pattern, " ")
+			path = strings.NewReplacer("{id}", "a%2Fb%20c", "{type}", "user", "{name}", "x", "{org}", "o", "{project}", "p").Replace(path)
+			for _, end := range []string{"", "/"} {
+				got := do(h, method, mount+path+end, "")
+				if got.Code == http.StatusMovedPermanently || got.Header().Get("Content-Type") != "application/json" || !json.Valid(got.Body.Bytes()) {
+					t.Errorf("%s %s%s%s: %d %s", method, mount, path, end, got.Code, got.Body)
+				}
+			}
+		}
+	}
+}
+
+func TestAddRecords(t *testing.T) {
+	t.Parallel()
+	var got string
+	h := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got = r.Method + " " + r.URL.RequestURI() + " " + r.Header.Get("Idempotency-Key") + string(body)
+		_, _ = io.WriteString(w, `{"status":"accepted","at":"token"}`)
+	})
+	for _, tc := range []struct{ body, want string }{
+		{`{"messages":"x","user_id":"ada"}`, `{"user":"ada","messages":[{"role":"user","content":"x"}]}`},
+		{`{"messages":{"role":"assistant","content":"x"},"filters":{"agent_id":"a"}}`, `{"agent":"a","messages":[{"role":"assistant","content":"x"}]}`},
+		{
+			`{"messages":[{"role":"developer","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"u"}},{"text":"b"}]}],"run_id":"r","timestamp":7,"infer":false}`,
+			`{"session":"r","messages":[{"role":"system","content":"a\nb","timestamp":7}],"infer":false}`,
+		},
+		{
+			`{"messages":"x","app_id":"app","expiration_date":"2030-01-01","metadata":{"subject":"s","tag":"t","mem0.x":1},"async_mode":true}`,
+			`{"messages":[{"role":"user","content":"x","metadata":{"mem0.app_id":"app","mem0.expiration_date":"2030-01-01","mem0.mem0.x":1,"mem0.subject":"s","tag":"t"}}]}`,
+		},
+	} {
+		answer := do(h, "POST", "/v3/memories/add/?project=p", tc.body)
+		if got != "POST /v1/episodes?project=p "+tc.want {
+			t.Errorf("%s asks %s", tc.body, got)
+		}
+		if answer.Code != http.StatusOK || !strings.Contains(answer.Body.String(), `"event_id":"token"`) {
+			t.Errorf("%s: %d %s", tc.body, answer.Code, answer.Body)
+		}
+	}
+	for _, body := range []string{
+		`{"messages":"x"}`, `{"user_id":"ada"}`, `{"user_id":"ada","messages":[]}`, `{"user_id":"ada","messages":"  "}`,
+		`{"user_id":"ada","messages":[{"role":"user","content":{"type":"image_url"}}]}`, `{"user_id":"ada","messages":[1]}`, `{`,
+		`{"user_id":"ada","messages":"x","expiration_date":"soon"}`, `{"user_id":7,"messages":"x"}`,
+	} {
+		got = ""
+		if answer := do(h, "POST", "/v3/memories/add", body); answer.Code != http.StatusBadRequest || got != "" {
+			t.Errorf("%s: %d %s, asks %s", body, answer.Code, answer.Body, got)
+		}
+	}
+}
+
+// What is kept in the metadata of a fact is told without our members.
+func TestMetadataRoundTrip(t *testing.T) {
+	t.Parallel()
+	given := map[string]any{"subject": "maths", "tag": "x", "mem0.app_id": "mine", "intent": 7.0}
+	in := kept(given, "app", "2030-01-01")
+	if diff := cmp.Diff(given, told(in)); diff != "" {
+		t.Error(diff)
+	}
+	m := viewMemory(api.Fact{Metadata: in})
+	if *m.AppID != "app" || *m.ExpirationDate != "2030-01-01" {
+		t.Errorf("%+v", m)
+	}
+	if kept(nil, "", "") != nil || told(nil) != nil {
+		t.Error("nothing becomes something")
+	}
+}
+
+func TestRefusalsHaveBothMembers(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		problem *api.Problem
+		status  int
+		detail  string
+	}{
+		{api.NewProblem(http.StatusNotFound, api.CodeNotFound, "", "no such fact"), http.StatusNotFound, "Memory not found!"},
+		{api.NewProblem(http.StatusBadRequest, api.CodeInvalidField, "text", "is empty"), http.StatusBadRequest, "text: is empty"},
+		{api.NewProblem(http.StatusTooManyRequests, api.CodeRateLimited, "", "slow down"), http.StatusTooManyRequests, "slow down"},
+	} {
+		h := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(tc.problem.Status)
+			_ = json.NewEncoder(w).Encode(tc.problem)
+		})
+		got := do(h, "GET", "/v1/memories/x/", "")
+		var answer struct{ Detail, Error string }
+		if err := json.Unmarshal(got.Body.Bytes(), &answer); err != nil {
+			t.Fatal(err)
+		}
+		if got.Code != tc.status || answer.Detail != tc.detail || answer.Error != tc.detail {
+			t.Errorf("%d %+v", got.Code, answer)
+		}
+		if late := got.Header().Get("Retry-After"); (late != "") != (tc.status == http.StatusTooManyRequests) {
+			t.Errorf("Retry-After %q of %d", late, tc.status)
+		}
+	}
+}
+
+// A search whose filter leaves too few asks for all that it may.
+func TestSearchAsksAgain(t *testing.T) {
+	t.Parallel()
+	var limits []int
+	h := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		var q api.Search
+		_ = json.NewDecoder(r.Body).Decode(&q)
+		limits = append(limits, q.Limit)
+		var found api.Found
+		for n := range min(q.Limit, 5) {
+			found.Results = append(found.Results, api.Hit{Score: 0.5, Fact: &api.Fact{ID: string(rune('a' + n)), Scope: api.Scope{User: "ada"}, Metadata: map[string]any{"n": n}}})
+		}
+		_ = json.NewEncoder(w).Encode(found)
+	})
+	got := do(h, "POST", "/v3/memories/search/", `{"query":"x","top_k":2,"filters":{"user_id":"ada","metadata":{"n":{"gte":3}}}}`)
+	var answer struct{ Results []Memory }
+	if err := json.Unmarshal(got.Body.Bytes(), &answer); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int{2, maxLimit}, limits); diff != "" {
+		t.Error(diff)
+	}
+	if len(answer.Results) != 2 || answer.Results[0].ID != "d" {
+		t.Errorf("%s", got.Body)
+	}
+	for _, body := range []string{`{"query":"x"}`, `{"query":"x","filters":{"NOT":{"user_id":"a"}}}`, `{"query":"x","filters":{"user_id":"a"},"top_k":-1}`} {
+		if got := do(h, "POST", "/v3/memories/search/", body); got.Code != http.StatusBadRequest {
+			t.Errorf("%s: %d", body, got.Code)
+		}
+	}
+}
+
+func TestDictionaryOfPython(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		written string
+		want    entityMembers
+	}{
+		{`{'user_id': 'ada'}`, entityMembers{User: "ada"}},
+		{`{'user_id': "d'Arc", 'run_id': 'a"b'}`, entityMembers{User: "d'Arc", Run: `a"b`}},
+		{`{'user_id': 'a\'b"c'}`, entityMembers{User: `a'b"c`}},
+		{`{"agent_id":"x"}`, entityMembers{Agent: "x"}},
+		{`nonsense`, entityMembers{}},
+		{``, entityMembers{}},
+	} {
+		if got := inFilters(tc.written); got != tc.want {
+			t.Errorf("%s: %+v", tc.written, got)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package mem0
+
+import (
+	"log/slog"
+	"net/http"
+	"strings"
+)
+
+// Hosted and Compat are the mounts of the two families.
+const (
+	Hosted = "/mem0"
+	Compat = "/compat"
+)
+
+// Route is one pattern of [http.ServeMux] and its handler.
+type Route struct {
+	Pattern string
+	Handler http.Handler
+}
+
+// server translates requests into calls of the native handler.
+type server struct {
+	native http.Handler
+	log    *slog.Logger
+}
+
+// action answers one request. The value becomes the JSON body.
+type action func(*call) (any, error)
+
+// Routes lists the routes of both families under their mounts, and the hosted
+// ones at the root too. Each has the spelling with and without the last slash:
+// mem0's clients follow no redirect. The HTTP server around them must bound
+// bodies, as it does for native.
+func Routes(native http.Handler, log *slog.Logger) []Route {
+	s := &server{native: native, log: log}
+	var out []Route
+	add := func(mount string, table map[string]action) {
+		for pattern, a := range table {
+			method, path, _ := strings.Cut(pattern, " ")
+			h := s.handler(a)
+			out = append(out, Route{method + " " + mount + path, h}, Route{method + " " + mount + path + "/{$}", h})
+		}
+	}
+	add(Hosted, hosted)
+	add("", hosted)
+	add(Compat, compat)
+	return out
+}
+
+// hosted are the routes of the published clients, without the last slash.
+var hosted = map[string]action{
+	"GET /v1/ping":                             ping,
+	"POST /v3/memories/add":                    addLater,
+	"POST /v1/memories":                        addLater, // clients before 3.0
+	"POST /v3/memories":                        list,
+	"POST /v2/memories":                        listAll,
+	"GET /v1/memories":                         listAll,
+	"POST /v3/memories/search":                 search,
+	"POST /v2/memories/search":                 searchBare,
+	"POST /v1/memories/search":                 searchBare,
+	"GET /v1/memories/{id}":                    get,
+	"PUT /v1/memories/{id}":                    update,
+	"DELETE /v1/memories/{id}":                 remove,
+	"GET /v1/memories/{id}/history":            history,
+	"DELETE /v1/memories":                      removeAll,
+	"PUT /v1/batch":                            updateBatch,
+	"DELETE /v1/batch":                         removeBatch,
+	"GET /v1/entities":                         entities,
+	"DELETE /v2/entities/{type}/{name}":        removeEntity,
+	"GET /v1/event/{id}":                       event,
+	"GET " + projectPath:                       project,
+	"POST /v1/feedback":                        absent,
+	"POST /v1/exports":                         absent,
+	"POST /v1/exports/get":                     absent,
+	"POST /v1/summary":                         absent,
+	"GET /v1/events":                           absent,
+	"PATCH " + projectPath:                     absent,
+	"GET /api/v1/webhooks/projects/{project}":  absent,
+	"POST /api/v1/webhooks/projects/{project}": absent,
+	"GET /v2/entities/user/{id}/profile":       absent,
+	"POST /v2/profiles/jobs":                   absent,
+	"GET /v2/profiles/settings":                absent,
+	"POST /v2/profiles/settings":               absent,
+}
+
+const projectPath = "/api/v1/orgs/organizations/{org}/projects/{project}"
+
+// compat are the routes of a self-hosted server, without the last slash.
+var compat = map[string]action{
+	"POST /v1/memories":                 addNow,
+	"GET /v1/memories":                  listLimited,
+	"GET /v1/memories/search":           searchLimited,
+	"POST /v1/memories/search":          searchLimited,
+	"GET /v1/memories/{id}":             get,
+	"PUT /v1/memories/{id}":             update,
+	"DELETE /v1/memories/{id}":          remove,
+	"DELETE /v1/memories":               removeAll,
+	"GET /v1/memories/{id}/history":     history,
+	"POST /v1/reset":                    absent,
+	"POST /v1/entities":                 absent,
+	"GET /v1/entities/{name}/relations": absent,
+}
