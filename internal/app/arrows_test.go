@@ -59,7 +59,7 @@ var layers = []layer{
 	{"palimpsest/internal/pipeline", below("palimpsest/internal/cursor", "palimpsest/internal/tail", "palimpsest/internal/failpoint")},
 	{"palimpsest/internal/extract", below("palimpsest/internal/memory")},
 	{"palimpsest/internal/decide", below("palimpsest/internal/memory", "palimpsest/internal/lex")},
-	{"palimpsest/internal/store", below("palimpsest/internal/cursor", "palimpsest/internal/memory")},
+	{"palimpsest/internal/store", below("palimpsest/internal/cursor", "palimpsest/internal/embed", "palimpsest/internal/memory")},
 	{"palimpsest/internal/audit", below("palimpsest/internal/cursor", "palimpsest/internal/memory")},
 	{"palimpsest/internal/embed", below()},
 	{"palimpsest/internal/llm", below()},

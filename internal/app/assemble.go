@@ -86,6 +86,11 @@ func (h *house) openStores(ctx context.Context) error {
 		return err
 	}
 	h.later("memory store", func(context.Context) error { return h.store.Close() })
+	if h.shape.embeds() {
+		if err := h.store.BuildSpace(ctx, h.embedder.Info()); err != nil {
+			return err
+		}
+	}
 	if !h.shape.auditLog() {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 
 	"palimpsest/internal/bench"
 	"palimpsest/internal/broker"
+	"palimpsest/internal/embed"
 	"palimpsest/internal/embed/local"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/sqlite"
@@ -128,7 +129,7 @@ func benchParts(environ []string) (bench.Parts, error) {
 		},
 		Ingest: func(into store.Store) (func(context.Context, events.Raw) error, error) {
 			service, err := ingest.New(ingest.Config{}, ingest.Deps{
-				Episodes: into, Cursors: into, Shares: into, Vectors: into, Embedder: local.New(),
+				Episodes: into, Cursors: into, Shares: into, Vectors: into, Embedders: embed.Only(local.New()),
 			})
 			if err != nil {
 				return nil, err

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"palimpsest/internal/embed"
 	"palimpsest/internal/embed/local"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
@@ -37,7 +38,7 @@ func TestP8FaultPoisonEpisodeIsTheNewest(t *testing.T) {
 	cfg.Pipeline.MaxDeliveries, cfg.Pipeline.RetryBase, cfg.Pipeline.RetryMax = 3, 1, 1
 	queasily := func(h *house) {
 		s, err := ingest.New(h.cfg.Ingest, ingest.Deps{
-			Episodes: queasy{h.store}, Cursors: h.store, Shares: h.store, Vectors: h.store, Embedder: local.New(),
+			Episodes: queasy{h.store}, Cursors: h.store, Shares: h.store, Vectors: h.store, Embedders: embed.Only(local.New()),
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -28,13 +28,13 @@ func (h *house) export(ctx context.Context) error {
 
 // timed are the backends as services get them: every call counts.
 type timed struct {
-	store    store.Store
-	log      audit.Log // nil where no part works on it
-	embedder embed.Embedder
+	store     store.Store
+	log       audit.Log // nil where no part works on it
+	embedders embed.Set
 }
 
 func (h *house) timeBackends() timed {
-	t := timed{store: h.metrics.Store(h.store), embedder: h.metrics.Embedder(h.embedder)}
+	t := timed{store: h.metrics.Store(h.store), embedders: embedders(h.embedder, h.metrics.Embedder)}
 	if h.auditLog != nil {
 		t.log = h.metrics.Log(h.auditLog)
 	}

@@ -69,9 +69,13 @@ func (h *house) memoryReady(ctx context.Context) (map[string]any, error) {
 		return nil, plain(h.cfg, err)
 	}
 	stats, err := h.store.Stats(ctx)
+	spaces := h.store.Spaces()
 	details := map[string]any{
 		"schema": stats.Schema, "scopes": stats.Scopes, "episodes": stats.Episodes, "facts": stats.Facts,
-		"vectors_pending": stats.VectorsPending,
+		"vectors": spaces.Served.Embedder.String(), "vectors_pending": stats.VectorsPending,
+	}
+	if spaces.Next != nil {
+		details["vectors_building"], details["vectors_building_pending"] = spaces.Next.Embedder.String(), stats.VectorsBuilding
 	}
 	if err == nil && stats.VectorsRefused > 0 {
 		details["vectors_refused"] = stats.VectorsRefused

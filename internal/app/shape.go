@@ -17,12 +17,15 @@ type part struct {
 	auditLog bool
 	// answers: it serves an API to callers, besides its own status.
 	answers bool
-	wire    func(h *house) (pipeline.Service, error)
+	// embeds: it gives texts their vectors, so that its embedder is the one that the
+	// memory store is to have.
+	embeds bool
+	wire   func(h *house) (pipeline.Service, error)
 }
 
 // parts are all services, in the order in which data meets them.
 var parts = []part{
-	{name: "ingest", wire: (*house).wireIngest},
+	{name: "ingest", embeds: true, wire: (*house).wireIngest},
 	{name: "scheduler", wire: (*house).wireScheduler},
 	{name: "extractor", wire: (*house).wireExtractor},
 	{name: "decider", wire: (*house).wireDecider},
@@ -51,6 +54,10 @@ func (s shape) auditLog() bool {
 
 func (s shape) answers() bool {
 	return slices.ContainsFunc(s.parts, func(p part) bool { return p.answers })
+}
+
+func (s shape) embeds() bool {
+	return slices.ContainsFunc(s.parts, func(p part) bool { return p.embeds })
 }
 
 // validate names what the process cannot work with: what belongs to one process

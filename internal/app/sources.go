@@ -15,6 +15,7 @@ import (
 	"palimpsest/internal/audit/journal"
 	auditsqlite "palimpsest/internal/audit/sqlite"
 	"palimpsest/internal/broker"
+	"palimpsest/internal/embed"
 	"palimpsest/internal/embed/local"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/recovery"
@@ -130,7 +131,7 @@ func (s *sources) openStore() error {
 	s.closers = append(s.closers, opened.Close)
 	s.out.Store = opened
 	said, err := ingest.New(s.cfg.Ingest, ingest.Deps{
-		Episodes: opened, Cursors: opened, Shares: opened, Vectors: opened, Embedder: local.New(),
+		Episodes: opened, Cursors: opened, Shares: opened, Vectors: opened, Embedders: embed.Only(local.New()),
 	})
 	if err != nil {
 		return err

@@ -57,7 +57,7 @@ func (h *house) wire(ctx context.Context) error {
 
 func (h *house) wireIngest() (_ pipeline.Service, err error) {
 	h.ingest, err = ingest.New(h.cfg.Ingest, ingest.Deps{
-		Episodes: h.timed.store, Cursors: h.store, Shares: h.store, Vectors: h.timed.store, Embedder: h.timed.embedder, Now: h.now,
+		Episodes: h.timed.store, Cursors: h.store, Shares: h.store, Vectors: h.timed.store, Embedders: h.timed.embedders, Now: h.now,
 		Adopt: h.adoptEpisodes, Logger: h.log,
 	})
 	return h.ingest, err
@@ -102,7 +102,7 @@ func (h *house) wireQuery() (pipeline.Service, error) {
 	rules := memory.Shipped()
 	h.watchShared(rules)
 	q, err := query.New(h.cfg.Query, query.Deps{
-		Store: h.timed.store, Searcher: h.timed.store, Embedder: h.timed.embedder, Journal: journal.New(h.streams.JetStream()), Log: h.timed.log,
+		Store: h.timed.store, Searcher: h.timed.store, Embedders: h.timed.embedders, Journal: journal.New(h.streams.JetStream()), Log: h.timed.log,
 		Publisher: h.runtime.Publisher(), Listener: h.runtime.Listener(), Letters: h.runtime.Letters(),
 		Rules: rules, Ready: h.ready, Metrics: h.metrics.Handler(), Version: version(), Now: h.now, Logger: h.log,
 	})

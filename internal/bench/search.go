@@ -109,7 +109,7 @@ type contest struct {
 }
 
 func (b *bench) newContest(s retrieval.Store, bare *bareSearch) (*contest, error) {
-	engine, err := retrieval.New(retrieval.DefaultConfig(), s, b.Embedder)
+	engine, err := retrieval.New(retrieval.DefaultConfig(), s, embed.Only(b.Embedder))
 	if err != nil {
 		return nil, err
 	}

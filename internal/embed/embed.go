@@ -30,6 +30,28 @@ type Info struct {
 	Semantic bool `json:"semantic"`
 }
 
+// Same reports whether two names are of one space.
+func (i Info) Same(other Info) bool {
+	return i.Name == other.Name && i.Version == other.Version && i.Dimensions == other.Dimensions
+}
+
+// String names the space as logs and reports do.
+func (i Info) String() string { return i.Name + "@" + i.Version }
+
+// Set returns the embedder of a space, nil where there is none.
+type Set func(space Info) Embedder
+
+// Only is the set of one embedder. A space without a name is its own too: there the
+// first vector decides.
+func Only(e Embedder) Set {
+	return func(space Info) Embedder {
+		if space.Name == "" || e.Info().Same(space) {
+			return e
+		}
+		return nil
+	}
+}
+
 // Normalise scales v to unit length; the zero vector stays what it is.
 func Normalise(v []float32) {
 	var sum float64

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"text/tabwriter"
 
+	"palimpsest/internal/embed"
 	"palimpsest/internal/retrieval"
 	"palimpsest/pkg/scope"
 )
@@ -26,7 +27,7 @@ func Examples(ctx context.Context, set Set, s System) ([]Example, error) {
 	if err := s.record(ctx, set.Turns); err != nil {
 		return nil, err
 	}
-	engine, err := retrieval.New(s.Search, s.Store, s.Embedder)
+	engine, err := retrieval.New(s.Search, s.Store, embed.Only(s.Embedder))
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ func Retrieval(ctx context.Context, set Set, s System) (Report, error) {
 	if err := s.record(ctx, set.Turns); err != nil {
 		return r, err
 	}
-	engine, err := retrieval.New(s.Search, s.Store, s.Embedder)
+	engine, err := retrieval.New(s.Search, s.Store, embed.Only(s.Embedder))
 	if err != nil {
 		return r, err
 	}

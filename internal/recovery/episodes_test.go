@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"palimpsest/internal/embed"
 	"palimpsest/internal/embed/local"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
@@ -250,7 +251,7 @@ func TestEmbedAllLeavesNothing(t *testing.T) {
 	const n = 180
 	st := openStore(t)
 	write(t, st, 0, n)
-	said, err := ingest.New(ingest.Config{}, ingest.Deps{Episodes: st, Cursors: st, Shares: st, Vectors: st, Embedder: local.New()})
+	said, err := ingest.New(ingest.Config{}, ingest.Deps{Episodes: st, Cursors: st, Shares: st, Vectors: st, Embedders: embed.Only(local.New())})
 	if err != nil {
 		t.Fatal(err)
 	}

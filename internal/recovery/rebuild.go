@@ -218,7 +218,7 @@ func (r *Rebuild) copy(ctx context.Context, adopting, keep bool) (err error) {
 		return err
 	}
 	r.ingest, err = ingest.New(r.in.Ingest, ingest.Deps{
-		Episodes: r.made, Cursors: r.made, Shares: r.made, Vectors: r.made, Embedder: r.in.Embedder,
+		Episodes: r.made, Cursors: r.made, Shares: r.made, Vectors: r.made, Embedders: embed.Only(r.in.Embedder),
 	})
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"palimpsest/internal/embed"
 	"palimpsest/internal/embed/local"
 	"palimpsest/internal/retrieval"
 	"palimpsest/internal/store"
@@ -25,7 +26,7 @@ func BenchmarkSearch(b *testing.B) {
 	for _, n := range []int{1_000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			s, fact := filled(b, n)
-			engine, err := retrieval.New(retrieval.DefaultConfig(), s, local.New())
+			engine, err := retrieval.New(retrieval.DefaultConfig(), s, embed.Only(local.New()))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -96,7 +97,7 @@ func filled(b *testing.B, n int) (*sqlite.Store, scope.Scope) {
 		if err := s.Apply(b.Context(), e, e.Revision); err != nil {
 			b.Fatal(err)
 		}
-		pending, err := s.PendingVectors(b.Context(), 500)
+		pending, err := s.PendingVectors(b.Context(), 0, 500)
 		if err != nil {
 			b.Fatal(err)
 		}

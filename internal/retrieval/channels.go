@@ -3,6 +3,7 @@ package retrieval
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -87,7 +88,7 @@ func (e *Engine) Leg(ctx context.Context, name string, q Query) ([]store.Hit, er
 func (e *Engine) ask(ctx context.Context, q Query) []leg {
 	ctx, cancel := context.WithTimeout(ctx, e.config.Deadline)
 	defer cancel()
-	if e.config.Text > 0 && e.embedder.Info().Semantic {
+	if e.config.Text > 0 && e.store.Spaces().Served.Embedder.Semantic {
 		q.speakers = make(chan map[string]bool, 1)
 	}
 	channels := e.channels(q)
@@ -171,8 +172,25 @@ func (q Query) unnamed(ctx context.Context) string {
 	return q.Text
 }
 
+// spaceAttempts is how often a question is embedded while the served space changes.
+const spaceAttempts = 3
+
 func (e *Engine) vector(ctx context.Context, q Query) (f found, err error) {
-	vectors, err := e.embedder.Embed(ctx, []string{q.unnamed(ctx)})
+	text := q.unnamed(ctx)
+	for range spaceAttempts {
+		if f, err = e.vectorIn(ctx, q, text, e.store.Spaces().Served); !errors.Is(err, store.ErrEmbedder) {
+			return f, err
+		}
+	}
+	return f, err
+}
+
+func (e *Engine) vectorIn(ctx context.Context, q Query, text string, space store.Space) (f found, err error) {
+	embedder := e.embedders(space.Embedder)
+	if embedder == nil {
+		return f, fmt.Errorf("there is no embedder of the space %s", space.Embedder)
+	}
+	vectors, err := embedder.Embed(ctx, []string{text})
 	if err != nil {
 		return f, fmt.Errorf("embed: %w", err)
 	}
@@ -180,6 +198,7 @@ func (e *Engine) vector(ctx context.Context, q Query) (f found, err error) {
 		return f, fmt.Errorf("embed: %d vectors for one text", len(vectors))
 	}
 	f.hits, err = each(q, func(sel scope.Selector, t store.SearchQuery) ([]store.Hit, error) {
+		t.Space = space.ID
 		return e.store.SearchVector(ctx, sel, vectors[0], t)
 	})
 	// Orthogonal rows share nothing with the question: a rank for them is noise.

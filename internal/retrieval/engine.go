@@ -126,7 +126,7 @@ var ErrUnavailable = errors.New("retrieval: no channel answered")
 type Engine struct {
 	config    Config
 	store     Store
-	embedder  embed.Embedder
+	embedders embed.Set
 	documents *documents
 }
 
@@ -135,14 +135,18 @@ type Store interface {
 	store.Searcher
 	store.OrdinalReader
 	store.Timeline
+	store.SpaceReader
 }
 
 // New returns an engine, or an error for a configuration that cannot rank.
-func New(config Config, searcher Store, embedder embed.Embedder) (*Engine, error) {
+//
+// A question is embedded by the one of embedders whose space the store serves; where
+// there is none, the vector channel fails.
+func New(config Config, searcher Store, embedders embed.Set) (*Engine, error) {
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("retrieval: %w", err)
 	}
-	return &Engine{config: config, store: searcher, embedder: embedder, documents: newDocuments()}, nil
+	return &Engine{config: config, store: searcher, embedders: embedders, documents: newDocuments()}, nil
 }
 
 // Search answers q. It returns [ErrUnavailable] (joined with the causes) only if

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"palimpsest/internal/embed"
 	"palimpsest/internal/embed/local"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/retrieval"
@@ -23,7 +24,7 @@ func BenchmarkSearchEpisodes(b *testing.B) {
 	for _, n := range []int{2_000, 20_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			s, owner := talk(b, n)
-			engine, err := retrieval.New(retrieval.DefaultConfig(), s, local.New())
+			engine, err := retrieval.New(retrieval.DefaultConfig(), s, embed.Only(local.New()))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -71,7 +72,7 @@ func talk(b *testing.B, n int) (*sqlite.Store, scope.Scope) {
 
 func embedPending(b *testing.B, s *sqlite.Store) {
 	b.Helper()
-	pending, err := s.PendingVectors(b.Context(), 500)
+	pending, err := s.PendingVectors(b.Context(), 0, 500)
 	if err != nil {
 		b.Fatal(err)
 	}

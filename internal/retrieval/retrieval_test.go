@@ -47,6 +47,10 @@ func (f fake) SearchVector(ctx context.Context, sel scope.Selector, _ []float32,
 	return f.vector(ctx, sel, q)
 }
 
+func (f fake) Spaces() store.Spaces {
+	return store.Spaces{Served: store.Space{ID: 1, Embedder: f.Info()}}
+}
+
 func (f fake) Info() embed.Info { return embed.Info{Semantic: f.embedded != nil} }
 
 func (f fake) Embed(ctx context.Context, texts []string) ([][]float32, error) {
@@ -92,7 +96,7 @@ func engine(t *testing.T, f fake, change func(*Config)) *Engine {
 	if change != nil {
 		change(&c)
 	}
-	e, err := New(c, f, f)
+	e, err := New(c, f, embed.Only(f))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +288,7 @@ func TestValidate(t *testing.T) {
 	} {
 		c := DefaultConfig()
 		change(&c)
-		if _, err := New(c, fake{}, fake{}); err == nil {
+		if _, err := New(c, fake{}, embed.Only(fake{})); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"palimpsest/internal/embed"
 	"palimpsest/internal/lex"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
@@ -92,7 +93,7 @@ func (s said) store(question string, facts ...store.Fact) fake {
 
 func search(t *testing.T, f fake, q Query) Results {
 	t.Helper()
-	e, err := New(DefaultConfig(), f, f)
+	e, err := New(DefaultConfig(), f, embed.Only(f))
 	if err != nil {
 		t.Fatal(err)
 	}

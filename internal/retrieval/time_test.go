@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"palimpsest/internal/embed"
 	"palimpsest/internal/embed/local"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/retrieval"
@@ -57,7 +58,7 @@ func told(t *testing.T) (*sqlite.Store, *retrieval.Engine) {
 			t.Fatal(err)
 		}
 	}
-	e, err := retrieval.New(retrieval.DefaultConfig(), s, local.New())
+	e, err := retrieval.New(retrieval.DefaultConfig(), s, embed.Only(local.New()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +212,7 @@ func (brokenTimeline) Recent(context.Context, scope.Selector, store.RecentQuery)
 func TestTimelineDown(t *testing.T) {
 	t.Parallel()
 	s, _ := told(t)
-	e, err := retrieval.New(retrieval.DefaultConfig(), brokenTimeline{s}, local.New())
+	e, err := retrieval.New(retrieval.DefaultConfig(), brokenTimeline{s}, embed.Only(local.New()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ var (
 	ErrLocked = errors.New("store: in use by another process")
 	// ErrNewer: the store was written by a newer version.
 	ErrNewer = errors.New("store: written by a newer version")
-	// ErrEmbedder: the index holds vectors of another embedding space.
+	// ErrEmbedder: a vector is of another space than the one that is asked.
 	ErrEmbedder = errors.New("store: vectors are of another embedder")
 	// ErrDamaged: what the store's file holds cannot be read. It can be built
 	// anew from the streams.

@@ -19,7 +19,9 @@ type Searcher interface {
 	SearchText(ctx context.Context, sel scope.Selector, text string, q SearchQuery) ([]Hit, error)
 	// SearchVector returns up to q.Limit hits by cosine similarity, which is
 	// Score, best first. It must be exact up to 100,000 rows in one scope. A
-	// vector of another dimension is [ErrEmbedder].
+	// vector of another dimension, or of a space that is not served any more, is
+	// [ErrEmbedder]: the caller embeds the question in the served space and asks
+	// again. It must never compare vectors of two spaces.
 	SearchVector(ctx context.Context, sel scope.Selector, vector []float32, q SearchQuery) ([]Hit, error)
 }
 
@@ -62,6 +64,8 @@ type SearchQuery struct {
 	After, Before time.Time
 	// Counts, where it is not nil, is set by SearchText.
 	Counts *TextCounts
+	// Space is that of the vector that SearchVector gets; 0 means the served one.
+	Space uint64
 }
 
 // Hit is one row found. Fact is set for facts, Episode for episodes.
@@ -73,21 +77,25 @@ type Hit struct {
 
 // VectorWriter is the embedding loop's role.
 type VectorWriter interface {
-	// PendingVectors returns up to limit texts that lack their vector, of fact
-	// scopes in those partitions (0 to [events.Partitions]-1), or in any if none is
-	// named. A store that belongs to one process may return those of any. Rows of a
-	// project come oldest first. Projects take turns: where not all rows fit, each
-	// project has as many as another, and calls that follow one another leave none
-	// out. Rows that were refused are not returned.
-	PendingVectors(ctx context.Context, limit int, partitions ...int) ([]PendingVector, error)
-	// PutVectors stores vectors for those rows whose text is still the one that
-	// was embedded (by revision for facts), and clears their flag.
+	VectorSpaces
+	// PendingVectors returns up to limit texts that lack their vector in a space (0
+	// means the served one), of fact scopes in those partitions (0 to
+	// [events.Partitions]-1), or in any if none is named. A store that belongs to one
+	// process may return those of any. Rows of a project come oldest first, but for
+	// the rows from before a space was begun, which come in any order. Projects take
+	// turns: where not all rows fit, each project has as many as another, and calls
+	// that follow one another leave none out. Rows that were refused are not
+	// returned. A space that is gone lacks nothing.
+	PendingVectors(ctx context.Context, space uint64, limit int, partitions ...int) ([]PendingVector, error)
+	// PutVectors stores vectors of one space for those rows whose text is still the
+	// one that was embedded (by revision for facts), and clears their flag. A space
+	// that is gone is [ErrEmbedder].
 	PutVectors(ctx context.Context, vectors []Vector) error
-	// RefuseVectors sets rows aside whose text is still the one that was to be
-	// embedded: they are pending again when their text changes, or when the store
-	// is opened for another embedder. They are found by text.
+	// RefuseVectors sets rows of one space aside whose text is still the one that was
+	// to be embedded: they are pending again when their text changes, or in another
+	// space. They are found by text.
 	RefuseVectors(ctx context.Context, refused []RefusedVector) error
-	// RefusedVectors returns up to limit rows that were refused.
+	// RefusedVectors returns up to limit rows that were refused in the served space.
 	RefusedVectors(ctx context.Context, limit int) ([]RefusedVector, error)
 }
 
@@ -97,8 +105,10 @@ type PendingVector struct {
 	Text string
 }
 
-// VectorRef names the row a vector belongs to. It is opaque to callers.
+// VectorRef names the row a vector belongs to, and the space that it is of; 0 means
+// the served one. It is opaque to callers.
 type VectorRef struct {
+	Space    uint64
 	Target   Target
 	Scope    scope.Scope
 	ID       string

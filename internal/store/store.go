@@ -134,6 +134,9 @@ type Stats struct {
 	Entities       uint64 `json:"entities"`
 	VectorsPending uint64 `json:"vectors_pending"`
 	VectorsRefused uint64 `json:"vectors_refused"` // by the embedder; not pending
-	Holds          uint64 `json:"holds"`
-	Bytes          uint64 `json:"bytes"`
+	// VectorsBuilding counts the texts that are pending in the space under
+	// construction, or a few more.
+	VectorsBuilding uint64 `json:"vectors_building"`
+	Holds           uint64 `json:"holds"`
+	Bytes           uint64 `json:"bytes"`
 }

@@ -101,7 +101,8 @@ func (m *Metrics) WatchStore(health store.Health) {
 		out := []prometheus.Metric{size.of(float64(s.Bytes))}
 		for kind, n := range map[string]uint64{
 			"scopes": s.Scopes, "episodes": s.Episodes, "facts": s.Facts, "versions": s.Versions,
-			"entities": s.Entities, "vectors_pending": s.VectorsPending, "vectors_refused": s.VectorsRefused, "holds": s.Holds,
+			"entities": s.Entities, "vectors_pending": s.VectorsPending, "vectors_refused": s.VectorsRefused,
+			"vectors_building": s.VectorsBuilding, "holds": s.Holds,
 		} {
 			out = append(out, rows.of(float64(n), kind))
 		}

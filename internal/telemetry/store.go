@@ -240,9 +240,9 @@ func (t timing) found(q store.SearchQuery, hits []store.Hit) {
 }
 
 // PendingVectors implements [store.VectorWriter].
-func (s *timedStore) PendingVectors(ctx context.Context, limit int, partitions ...int) ([]store.PendingVector, error) {
+func (s *timedStore) PendingVectors(ctx context.Context, space uint64, limit int, partitions ...int) ([]store.PendingVector, error) {
 	ctx, t := s.pendingVectors.begin(ctx)
-	pending, err := s.Store.PendingVectors(ctx, limit, partitions...)
+	pending, err := s.Store.PendingVectors(ctx, space, limit, partitions...)
 	t.end(err)
 	return pending, err
 }

@@ -22,7 +22,7 @@ import (
 const maxRounds = 32
 
 // embed gives vectors to the rows that lack them, in the partitions that this process
-// reads, until none does. While episodes are being stored it makes one round at a time and
+// reads, until none does, and takes a change of the embedder on. While episodes are being stored it makes one round at a time and
 // rests: it shares the processors and the store's writer with them. An error leaves
 // the rest for a later round; rows that lack their vector are found by text. The less
 // there was to do, the later it asks again.
@@ -34,32 +34,58 @@ func (s *Service) embed(ctx context.Context, now time.Time) ([]events.Payload, e
 		s.idle.reset()
 	}
 	mine := s.shares.partitions()
-	if len(mine) == 0 || s.paused.at(now) || s.idle.at(now) || busy && s.resting.at(now) {
+	if len(mine) == 0 || s.idle.at(now) || busy && s.resting.at(now) {
 		return nil, nil
 	}
 	for range maxRounds {
-		pending, err := s.deps.Vectors.PendingVectors(ctx, s.cfg.EmbedBatch*s.cfg.EmbedParallel, mine...)
+		n, err := s.round(ctx, now, s.cfg.EmbedBatch*s.cfg.EmbedParallel, mine...)
 		if err != nil {
-			return nil, fmt.Errorf("list pending vectors: %w", err)
-		}
-		if len(pending) == 0 {
-			s.paused.reset()
-			s.idle.failed(now)
-			return nil, nil
-		}
-		s.idle.reset()
-		if err := s.embedAll(ctx, pending); err != nil {
-			s.paused.failed(now)
 			return nil, err
 		}
-		s.paused.reset()
+		if n == 0 {
+			s.idle.failed(now)
+			_, err := s.deps.Vectors.MoveSpaces(ctx)
+			return nil, err
+		}
+		s.idle.reset()
 		if busy {
-			s.resting.start(now, s.restAfter(len(pending)))
+			s.resting.start(now, s.restAfter(n))
 			return nil, nil
 		}
 	}
 	s.Wake()
 	return nil, nil
+}
+
+// round embeds up to limit texts of one space and returns how many there were: of the
+// served space as long as it lacks any, since searches miss them, then of the one
+// under construction. A space whose embedder fails pauses alone: a served one that is
+// down does not hold up the one that is to take its place.
+func (s *Service) round(ctx context.Context, now time.Time, limit int, partitions ...int) (int, error) {
+	var failed error
+	for i, space := range s.deps.Vectors.Spaces().All() {
+		embedder := s.deps.Embedders(space.Embedder)
+		if embedder == nil || s.paused[i].at(now) {
+			continue
+		}
+		pending, err := s.deps.Vectors.PendingVectors(ctx, space.ID, limit, partitions...)
+		if err != nil {
+			return 0, errors.Join(failed, fmt.Errorf("list pending vectors: %w", err))
+		}
+		if len(pending) > 0 {
+			err = s.embedAll(ctx, embedder, pending)
+		}
+		if err != nil {
+			s.paused[i].failed(now)
+			failed = errors.Join(failed, err)
+			continue
+		}
+		s.paused[i].reset()
+		if len(pending) > 0 {
+			return len(pending), failed
+		}
+	}
+	return 0, failed
 }
 
 // restAfter is the rest after a round of n texts: the interval after a full one,
@@ -76,17 +102,11 @@ func (s *Service) EmbedAll(ctx context.Context, settle func(context.Context) err
 		if err := settle(ctx); err != nil {
 			return fmt.Errorf("settle vectors: %w", err)
 		}
-		pending, err := s.deps.Vectors.PendingVectors(ctx, embedRound)
-		if err != nil {
-			return fmt.Errorf("list pending vectors: %w", err)
-		}
-		if len(pending) == 0 {
-			return nil
-		}
-		if err := s.embedAll(ctx, pending); err != nil {
+		n, err := s.round(ctx, s.deps.Now(), embedRound)
+		if n == 0 || err != nil {
 			return err
 		}
-		done(len(pending))
+		done(n)
 	}
 }
 
@@ -95,11 +115,11 @@ const embedRound = 512
 
 // embedAll embeds in batches, several at a time; one that fails does not stop
 // the others.
-func (s *Service) embedAll(ctx context.Context, pending []store.PendingVector) error {
+func (s *Service) embedAll(ctx context.Context, embedder embed.Embedder, pending []store.PendingVector) error {
 	var g errgroup.Group
 	g.SetLimit(s.cfg.EmbedParallel)
 	for batch := range slices.Chunk(pending, s.cfg.EmbedBatch) {
-		g.Go(func() error { return s.embedBatch(ctx, batch) })
+		g.Go(func() error { return s.embedBatch(ctx, embedder, batch) })
 	}
 	return g.Wait()
 }
@@ -111,15 +131,15 @@ const aloneTries = 4
 // a harmless text, it is cut in halves, so that a text that cannot be embedded keeps
 // only itself from its vector: it is set aside. If the embedder takes nothing, it is
 // down, and cutting would only burden it.
-func (s *Service) embedBatch(ctx context.Context, batch []store.PendingVector) error {
+func (s *Service) embedBatch(ctx context.Context, embedder embed.Embedder, batch []store.PendingVector) error {
 	for tries := 1; ; tries++ {
-		err := s.embedOnce(ctx, batch)
+		err := s.embedOnce(ctx, embedder, batch)
 		refused := errors.Is(err, embed.ErrRefused)
-		if err == nil || !refused && s.passes(ctx, err) {
+		if err == nil || !refused && passes(ctx, embedder, err) {
 			return err
 		}
 		if half := len(batch) / 2; half > 0 {
-			return errors.Join(s.embedBatch(ctx, batch[:half]), s.embedBatch(ctx, batch[half:]))
+			return errors.Join(s.embedBatch(ctx, embedder, batch[:half]), s.embedBatch(ctx, embedder, batch[half:]))
 		}
 		if refused || tries == aloneTries {
 			return s.setAside(ctx, batch[0], err)
@@ -129,11 +149,11 @@ func (s *Service) embedBatch(ctx context.Context, batch []store.PendingVector) e
 
 // passes tells whether err is not one of the texts: the store's, a timeout, or that
 // of an embedder that is down.
-func (s *Service) passes(ctx context.Context, err error) bool {
+func passes(ctx context.Context, embedder embed.Embedder, err error) bool {
 	if !errors.Is(err, errEmbedder) || errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 		return true
 	}
-	_, down := s.deps.Embedder.Embed(ctx, []string{"probe"})
+	_, down := embedder.Embed(ctx, []string{"probe"})
 	return down != nil
 }
 
@@ -155,12 +175,12 @@ func (s *Service) setAside(ctx context.Context, p store.PendingVector, reason er
 // errEmbedder marks what the embedder answered, as against the store.
 var errEmbedder = errors.New("embed")
 
-func (s *Service) embedOnce(ctx context.Context, batch []store.PendingVector) error {
+func (s *Service) embedOnce(ctx context.Context, embedder embed.Embedder, batch []store.PendingVector) error {
 	texts := make([]string, len(batch))
 	for i, p := range batch {
 		texts[i] = p.Text
 	}
-	values, err := s.deps.Embedder.Embed(ctx, texts)
+	values, err := embedder.Embed(ctx, texts)
 	if err == nil {
 		err = checkVectors(values, len(texts))
 	}

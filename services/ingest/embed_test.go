@@ -52,8 +52,8 @@ func TestEmbedderDownCostsFewCallsAndRecovers(t *testing.T) {
 	if _, err := f.embed(t.Context(), now.Add(30*time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	if len(f.vectors.pending) != 0 || f.paused != (backoff{first: firstBackoff, most: 30 * time.Second}) {
-		t.Errorf("%d pending, %+v after recovery", len(f.vectors.pending), f.paused)
+	if len(f.vectors.pending) != 0 || f.paused[0] != (backoff{first: firstBackoff, most: 30 * time.Second}) {
+		t.Errorf("%d pending, %+v after recovery", len(f.vectors.pending), f.paused[0])
 	}
 }
 

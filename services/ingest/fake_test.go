@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"palimpsest/internal/cursor"
+	"palimpsest/internal/embed"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store"
@@ -150,7 +151,7 @@ func newFixture(t *testing.T, cfg Config) fixture {
 	t.Helper()
 	f := fixture{episodes: new(fakeEpisodes), vectors: new(fakeVectors), embedder: new(fakeEmbedder), cursors: cursors{}}
 	s, err := New(cfg, Deps{
-		Episodes: f.episodes, Cursors: f.cursors, Shares: f.cursors, Vectors: f.vectors, Embedder: f.embedder,
+		Episodes: f.episodes, Cursors: f.cursors, Shares: f.cursors, Vectors: f.vectors, Embedders: embed.Only(f.embedder),
 		Now: func() time.Time { return noon },
 	})
 	if err != nil {

@@ -21,8 +21,8 @@ type Deps struct {
 	Cursors  cursor.Store
 	Shares   cursor.Shares
 	Vectors  store.VectorWriter
-	// Embedder's space must be that of the store's index.
-	Embedder embed.Embedder
+	// Embedders are those of the store's spaces. A space without one waits.
+	Embedders embed.Set
 	// Now is the clock; nil means time.Now. It says when an episode was stored,
 	// and nothing else.
 	Now func() time.Time
@@ -43,7 +43,7 @@ type Service struct {
 	// The embedding loop alone uses these: seen is what stored was when it last
 	// looked.
 	seen    uint64
-	paused  backoff
+	paused  [2]backoff // of the served space and of the one under construction
 	idle    backoff
 	resting pause
 }
@@ -56,8 +56,8 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if deps.Episodes == nil || deps.Cursors == nil || deps.Shares == nil || deps.Vectors == nil || deps.Embedder == nil {
-		return nil, errors.New("ingest: needs an episode writer, cursors, shares, a vector writer and an embedder")
+	if deps.Episodes == nil || deps.Cursors == nil || deps.Shares == nil || deps.Vectors == nil || deps.Embedders == nil {
+		return nil, errors.New("ingest: needs an episode writer, cursors, shares, a vector writer and embedders")
 	}
 	if deps.Now == nil {
 		deps.Now = time.Now
@@ -71,7 +71,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		deps:   deps,
 		wake:   make(chan struct{}, 1),
 		shares: &shares{Shares: deps.Shares},
-		paused: backoff{first: firstBackoff, most: cfg.EmbedBackoff},
+		paused: [2]backoff{{first: firstBackoff, most: cfg.EmbedBackoff}, {first: firstBackoff, most: cfg.EmbedBackoff}},
 		idle:   backoff{first: cfg.EmbedInterval, most: max(cfg.EmbedInterval, idleMost)},
 	}, nil
 }

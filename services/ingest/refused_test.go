@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"palimpsest/internal/embed"
 	"palimpsest/internal/store"
 )
 
@@ -44,7 +45,7 @@ func TestRefusedTextsAreSetAsideAndTheRestGoesOn(t *testing.T) {
 			if diff := cmp.Diff(slices.Sorted(maps.Keys(f.embedder.poison)), idsOf(f.vectors.refused)); diff != "" {
 				t.Errorf("set aside (-want +got):\n%s", diff)
 			}
-			if len(f.vectors.pending) != 0 || len(f.vectors.done) != 37 || f.paused.at(noon) {
+			if len(f.vectors.pending) != 0 || len(f.vectors.done) != 37 || f.paused[0].at(noon) {
 				t.Errorf("%d pending, %d done, paused %v", len(f.vectors.pending), len(f.vectors.done), f.paused)
 			}
 			if got := f.vectors.refused[0].Reason; !strings.Contains(got, reason.Error()) {
@@ -73,7 +74,7 @@ func TestARefusedTextIsNotAskedForAgain(t *testing.T) {
 	}
 	asked := before.embedder.asked["bad"]
 	after := newFixture(t, Config{})
-	after.deps.Vectors, after.deps.Embedder = before.vectors, before.embedder
+	after.deps.Vectors, after.deps.Embedders = before.vectors, embed.Only(before.embedder)
 	for _, s := range []*Service{before.Service, after.Service} {
 		if _, err := s.embed(t.Context(), noon.Add(time.Hour)); err != nil {
 			t.Fatal(err)
@@ -89,7 +90,7 @@ func TestATextThatFailsOnceIsEmbedded(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, Config{})
 	f.vectors.add("text")
-	f.deps.Embedder = &failsFirst{fakeEmbedder: f.embedder}
+	f.deps.Embedders = embed.Only(&failsFirst{fakeEmbedder: f.embedder})
 	if _, err := f.embed(t.Context(), noon); err != nil || len(f.vectors.done) != 1 || len(f.vectors.refused) > 0 {
 		t.Errorf("%v; done %v, refused %v", err, f.vectors.done, f.vectors.refused)
 	}
@@ -133,7 +134,7 @@ func TestAVectorThatIsNoDirectionIsThatOfOneText(t *testing.T) {
 	f := newFixture(t, Config{})
 	all := texts(9)
 	f.vectors.add(all...)
-	f.deps.Embedder = &notANumber{fakeEmbedder: f.embedder, of: all[4]}
+	f.deps.Embedders = embed.Only(&notANumber{fakeEmbedder: f.embedder, of: all[4]})
 	if _, err := f.embed(t.Context(), noon); err != nil {
 		t.Fatal(err)
 	}

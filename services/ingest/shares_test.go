@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"palimpsest/internal/embed"
 	"palimpsest/pkg/scope"
 )
 
@@ -29,7 +30,7 @@ func (halves) Share(_ context.Context, _ string, readers []string, process strin
 func TestTwoReplicasEmbedEachTextOnce(t *testing.T) {
 	t.Parallel()
 	a, b := newFixture(t, Config{EmbedBatch: 8}), newFixture(t, Config{EmbedBatch: 8})
-	b.deps.Vectors, b.deps.Embedder = a.vectors, a.embedder
+	b.deps.Vectors, b.deps.Embedders = a.vectors, embed.Only(a.embedder)
 	const users, each = 40, 5
 	for u := range users {
 		for i := range each {

@@ -35,7 +35,7 @@ func (f *fakeVectors) addIn(s scope.Scope, texts ...string) {
 }
 
 // PendingVectors takes one text of each project in turn.
-func (f *fakeVectors) PendingVectors(_ context.Context, limit int, partitions ...int) ([]store.PendingVector, error) {
+func (f *fakeVectors) PendingVectors(_ context.Context, _ uint64, limit int, partitions ...int) ([]store.PendingVector, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls++
@@ -64,6 +64,14 @@ func (f *fakeVectors) PendingVectors(_ context.Context, limit int, partitions ..
 	}
 	return list, f.err
 }
+
+func (f *fakeVectors) Spaces() store.Spaces {
+	return store.Spaces{Served: store.Space{ID: 1, Embedder: (*fakeEmbedder)(nil).Info()}}
+}
+
+func (*fakeVectors) BuildSpace(context.Context, embed.Info) error { return nil }
+
+func (*fakeVectors) MoveSpaces(context.Context) (bool, error) { return true, nil }
 
 func (f *fakeVectors) PutVectors(_ context.Context, vectors []store.Vector) error {
 	f.mu.Lock()

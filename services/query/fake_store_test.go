@@ -373,3 +373,7 @@ func pick(hits []store.Hit, sel scope.Selector, q store.SearchQuery) []store.Hit
 	}
 	return out
 }
+
+func (*fakeStore) Spaces() store.Spaces {
+	return store.Spaces{Served: store.Space{ID: 1, Embedder: (*fakeEmbedder)(nil).Info()}}
+}

@@ -215,7 +215,7 @@ func newRig(t *testing.T, change ...func(*Config, *Deps)) *rig {
 	config.Search.Fusion, config.Search.Vector = retrieval.FusionRRF, 0.5 // its hits need no text
 	config.Wait, config.MaxWait, config.Fresh = 5*time.Second, 10*time.Second, 20*time.Millisecond
 	deps := Deps{
-		Store: r.store, Searcher: r.store, Embedder: r.embedder, Journal: r.journal, Log: r.log, Publisher: r.publisher,
+		Store: r.store, Searcher: r.store, Embedders: embed.Only(r.embedder), Journal: r.journal, Log: r.log, Publisher: r.publisher,
 		Listener: r.listener, Letters: r.letters, Rules: memory.Shipped(), Version: "test", Now: func() time.Time { return noon },
 		Ready:   func(context.Context) api.Readiness { return *r.ready },
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "palimpsest_up 1\n") }),

@@ -20,7 +20,7 @@ import (
 type Deps struct {
 	Store     Store
 	Searcher  retrieval.Store
-	Embedder  embed.Embedder
+	Embedders embed.Set
 	Journal   audit.Stream
 	Log       AuditLog
 	Publisher pipeline.Publisher
@@ -69,7 +69,7 @@ func New(config Config, deps Deps) (*Service, error) {
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("query: %w", err)
 	}
-	engine, err := retrieval.New(config.Search, deps.Searcher, deps.Embedder)
+	engine, err := retrieval.New(config.Search, deps.Searcher, deps.Embedders)
 	if err != nil {
 		return nil, fmt.Errorf("query: %w", err)
 	}

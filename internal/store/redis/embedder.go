@@ -49,7 +49,8 @@ func (s *Store) adoptEmbedder(ctx context.Context) error {
 	}
 	want := s.cfg.Embedder
 	s.tenure().dimensions.Store(int64(m.Embedder.Dimensions))
-	if known && (want.Dimensions == 0 || sameSpace(m.Embedder, want)) {
+	s.tenure().embedder.Store(&m.Embedder)
+	if known && (want.Dimensions == 0 || m.Embedder.Same(want)) {
 		return nil
 	}
 	if known && m.Embedder.Dimensions != 0 {
@@ -58,11 +59,8 @@ func (s *Store) adoptEmbedder(ctx context.Context) error {
 		}
 	}
 	s.tenure().dimensions.Store(int64(want.Dimensions))
+	s.tenure().embedder.Store(&want)
 	return s.writeMeta(ctx, meta{Schema: schemaVersion, Embedder: want})
-}
-
-func sameSpace(a, b embed.Info) bool {
-	return a.Name == b.Name && a.Version == b.Version && a.Dimensions == b.Dimensions
 }
 
 // leaveSpace flags every row that has a vector or was refused one, and drops the
@@ -123,5 +121,6 @@ func (s *Store) setDimensions(ctx context.Context, n int) error {
 		return err
 	}
 	s.tenure().dimensions.Store(int64(n))
+	s.tenure().embedder.Store(&info)
 	return s.awaitIndex(ctx)
 }

@@ -76,6 +76,7 @@ func TestStore(t *testing.T) {
 		return openNew(t, testConfig(t))
 	}, storetest.Options{
 		Dimensions: testEmbedder.Dimensions,
+		Skip:       map[string]string{"VectorSpaces": "the embedder of an index does not change yet"},
 		Reopen: func(t *testing.T, s store.Store) store.Store {
 			t.Helper()
 			if err := s.Close(); err != nil {

@@ -53,6 +53,7 @@ func TestStoreOnACluster(t *testing.T) {
 		return openNew(t, config(t))
 	}, storetest.Options{
 		Dimensions: testEmbedder.Dimensions,
+		Skip:       map[string]string{"VectorSpaces": "the embedder of an index does not change yet"},
 		Reopen: func(t *testing.T, s store.Store) store.Store {
 			t.Helper()
 			if err := s.Close(); err != nil {

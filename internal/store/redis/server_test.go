@@ -38,7 +38,7 @@ func selAna() scope.Selector { return scope.Under(ana) }
 
 func embedPending(t testing.TB, s *Store, dimensions int) int {
 	t.Helper()
-	list, err := s.PendingVectors(t.Context(), 1000)
+	list, err := s.PendingVectors(t.Context(), 0, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"palimpsest/internal/embed"
 	"palimpsest/pkg/scope"
 )
 
@@ -17,6 +18,8 @@ type tenure struct {
 	pass string
 	// dimensions of the vectors; 0 while the first one is to come.
 	dimensions atomic.Int64
+	// embedder is that of the vectors.
+	embedder atomic.Pointer[embed.Info]
 	// failures is how many rows the index was last seen to have left out.
 	failures atomic.Uint64
 	watched  watchList
@@ -40,6 +43,7 @@ func (s *Store) take(ctx context.Context, generation uint64, pass string) error 
 	m, _, err := s.readMeta(ctx, t.layout)
 	if err == nil {
 		t.dimensions.Store(int64(m.Embedder.Dimensions))
+		t.embedder.Store(&m.Embedder)
 		err = s.loadWatched(ctx, t)
 	}
 	if err != nil {

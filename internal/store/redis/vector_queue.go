@@ -62,7 +62,7 @@ const searchEvery = 5 * time.Minute
 const maxTakes = 8
 
 // PendingVectors implements [store.VectorWriter].
-func (s *Store) PendingVectors(ctx context.Context, limit int, partitions ...int) ([]store.PendingVector, error) {
+func (s *Store) PendingVectors(ctx context.Context, _ uint64, limit int, partitions ...int) ([]store.PendingVector, error) {
 	if limit < 1 {
 		return nil, fmt.Errorf("redis: limit %d is not positive", limit)
 	}

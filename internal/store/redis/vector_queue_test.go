@@ -47,7 +47,7 @@ func (c *counts) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.P
 
 func pendingIDs(t testing.TB, s *Store, limit int) (ids []string) {
 	t.Helper()
-	list, err := s.PendingVectors(t.Context(), limit)
+	list, err := s.PendingVectors(t.Context(), 0, limit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestAnotherEmbedderIsAskedForRefusedTexts(t *testing.T) {
 	cfg := testConfig(t)
 	s := openNew(t, cfg)
 	tell(t, s, "1", "hello")
-	list, err := s.PendingVectors(t.Context(), 9)
+	list, err := s.PendingVectors(t.Context(), 0, 9)
 	if err != nil || len(list) != 1 {
 		t.Fatal(list, err)
 	}

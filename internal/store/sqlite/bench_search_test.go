@@ -111,7 +111,7 @@ func (c *contest) embed(b *testing.B) {
 	b.Helper()
 	r := rand.New(rand.NewPCG(3, 4))
 	for {
-		pending, err := c.store.PendingVectors(b.Context(), 1000)
+		pending, err := c.store.PendingVectors(b.Context(), 0, 1000)
 		if err != nil {
 			b.Fatal(err)
 		}

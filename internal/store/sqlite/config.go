@@ -25,12 +25,9 @@ type Config struct {
 	// Synchronous is normal (default: survives the death of the process; a
 	// power cut may lose the newest commits) or full (each commit is synced).
 	Synchronous string
-	// Embedder names the space of the vectors. With zero Dimensions the first
-	// vector stored decides.
+	// Embedder names the vector space of a store that has none so far. With zero
+	// Dimensions the first vector stored decides. [Store.BuildSpace] changes it.
 	Embedder embed.Info
-	// Reembed drops vectors of another embedder and flags their rows as pending,
-	// in place of refusing to open with store.ErrEmbedder.
-	Reembed bool
 	// Building says that the file is one that nobody uses yet, and that is begun
 	// anew where its making does not end: writes return before they are
 	// committed, thousands at a time, and nothing is synced to the disk before

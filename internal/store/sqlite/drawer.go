@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"palimpsest/internal/store"
 )
@@ -15,8 +14,7 @@ import (
 // drawer keeps the vectors of the scopes that are searched in memory, the least
 // recently used leaving first when the budget is spent.
 type drawer struct {
-	budget     int64
-	dimensions atomic.Int64 // 0 until the first vector is stored
+	budget int64
 
 	mu     sync.Mutex
 	slabs  map[slabKey]*list.Element // of *slab
@@ -50,10 +48,8 @@ type change struct {
 	values []float32
 }
 
-func newDrawer(budget int64, dimensions int) *drawer {
-	d := &drawer{budget: budget, slabs: map[slabKey]*list.Element{}, recent: list.New()}
-	d.dimensions.Store(int64(dimensions))
-	return d
+func newDrawer(budget int64) *drawer {
+	return &drawer{budget: budget, slabs: map[slabKey]*list.Element{}, recent: list.New()}
 }
 
 // open returns the slab of a scope, loading it on first use. The slab is known

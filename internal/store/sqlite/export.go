@@ -159,15 +159,21 @@ func (s *Store) Ping(ctx context.Context) error {
 // Stats implements [store.Health].
 func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 	var st store.Stats
+	sp := s.spaces.Load()
 	_, err := s.reads.one(ctx, `SELECT
 	  (SELECT user_version FROM pragma_user_version),
 	  (SELECT count(*) FROM scopes WHERE last_ordinal > 0 OR revision > 0),
 	  (SELECT coalesce(sum(last_ordinal), 0) FROM scopes),
 	  (SELECT coalesce(sum(fact_docs), 0) FROM scopes),
 	  (SELECT count(*) FROM versions), (SELECT count(*) FROM entities),
-	  (SELECT count(*) FROM vector_queue WHERE refused IS NULL), (SELECT count(*) FROM vector_queue WHERE refused IS NOT NULL),
+	  (SELECT count(*) FROM `+sp.Served.queue()+` WHERE refused IS NULL), (SELECT count(*) FROM `+sp.Served.queue()+` WHERE refused IS NOT NULL),
 	  (SELECT count(*) FROM holds),
 	  (SELECT page_count * page_size FROM pragma_page_count, pragma_page_size)`, nil,
 		&st.Schema, &st.Scopes, &st.Episodes, &st.Facts, &st.Versions, &st.Entities, &st.VectorsPending, &st.VectorsRefused, &st.Holds, &st.Bytes)
+	if err != nil || sp.Next == nil {
+		return st, err
+	}
+	_, err = s.reads.one(ctx, `SELECT count(*) FROM `+sp.Next.queue()+` WHERE refused IS NULL`, nil, &st.VectorsBuilding)
+	st.VectorsBuilding += uint64(sp.Next.Facts.left() + sp.Next.Episodes.left())
 	return st, err
 }

@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"palimpsest/internal/embed"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
@@ -97,23 +99,81 @@ func TestAnotherEmbedder(t *testing.T) {
 	}
 	s, err := reopen(s, func(c *Config) { c.Embedder.Version = "2" })
 	if err != nil {
-		t.Fatalf("without vectors any embedder will do: %v", err)
+		t.Fatal(err)
+	}
+	if got := s.Spaces().Served.Embedder; got != testEmbedder {
+		t.Errorf("the store is of %s, want that of its first opening", got)
 	}
 	vector := store.Vector{Ref: store.VectorRef{Target: store.Episodes, Scope: e.Scope, Source: "app", ID: "1"}, Values: make([]float32, 16)}
 	if err := s.PutVectors(t.Context(), []store.Vector{vector}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = reopen(s, func(c *Config) { c.Embedder.Dimensions = 8 }); !errors.Is(err, store.ErrEmbedder) {
-		t.Fatalf("open: %v, want ErrEmbedder", err)
+	if s, err = reopen(s, func(c *Config) { c.Embedder.Dimensions = 8 }); err != nil {
+		t.Fatal(err)
 	}
-	cfg.Reembed = true
-	s = openAt(t, cfg)
-	if list, err := s.PendingVectors(t.Context(), 9); err != nil || len(list) != 1 {
-		t.Errorf("pending = %v, %v, want the one that lost its vector", list, err)
-	}
-	vector.Values = make([]float32, 8)
+	defer s.Close()
 	if err := s.PutVectors(t.Context(), []store.Vector{vector}); err != nil {
-		t.Error(err)
+		t.Errorf("put into the space that is served: %v", err)
+	}
+}
+
+// TestSpaceOfMany: the queue of a space under construction is filled step by step,
+// with each row once.
+func TestSpaceOfMany(t *testing.T) {
+	t.Parallel()
+	const rows = 2*fillRows + 10
+	cfg := Config{Path: filepath.Join(t.TempDir(), "memory.db"), Embedder: testEmbedder}
+	s := openAt(t, cfg)
+	list := make([]memory.Episode, rows)
+	for i := range list {
+		list[i] = testEpisode("ana", strconv.Itoa(i))
+	}
+	if _, err := s.PutEpisodes(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	pending, err := s.PendingVectors(t.Context(), 0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.PutVectors(t.Context(), []store.Vector{{Ref: pending[0].Ref, Values: make([]float32, 16)}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.BuildSpace(t.Context(), embed.Info{Name: "other", Version: "1", Dimensions: 4}); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for round := 0; ; round++ {
+		stats, err := s.Stats(t.Context())
+		if err != nil || stats.VectorsBuilding != uint64(rows-len(seen)) {
+			t.Fatalf("%d are pending after %d, %v", stats.VectorsBuilding, len(seen), err)
+		}
+		pending, err := s.PendingVectors(t.Context(), s.Spaces().Next.ID, 3000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(pending) == 0 {
+			break
+		}
+		vectors := make([]store.Vector, len(pending))
+		for i, p := range pending {
+			if seen[p.Ref.ID] {
+				t.Fatalf("%s is pending again", p.Ref.ID)
+			}
+			seen[p.Ref.ID] = true
+			vectors[i] = store.Vector{Ref: p.Ref, Values: make([]float32, 4)}
+		}
+		if err := s.PutVectors(t.Context(), vectors); err != nil {
+			t.Fatal(err)
+		}
+		if round == 1 {
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s = openAt(t, cfg)
+		}
+	}
+	if len(seen) != rows {
+		t.Errorf("%d rows were pending, want %d", len(seen), rows)
 	}
 }
 
@@ -264,7 +324,8 @@ func TestOpenQueueOfSchema8(t *testing.T) {
 	err := s.write(t.Context(), func(w *writer) error {
 		for _, change := range []string{
 			"DROP INDEX vector_queue_turns", "DROP INDEX vector_queue_refused", "ALTER TABLE vector_queue DROP COLUMN refused",
-			"ALTER TABLE vector_queue DROP COLUMN project", "PRAGMA user_version = 8",
+			"ALTER TABLE vector_queue DROP COLUMN project", "DROP TABLE episode_vectors_2", "DROP TABLE fact_vectors_2",
+			"DROP TABLE vector_queue_2", "PRAGMA user_version = 8",
 		} {
 			if err := w.exec(change); err != nil {
 				return err
@@ -279,7 +340,7 @@ func TestOpenQueueOfSchema8(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = openAt(t, cfg)
-	if list, err := s.PendingVectors(t.Context(), 9); err != nil || len(list) != 1 || list[0].Text != "hello 1" {
+	if list, err := s.PendingVectors(t.Context(), 0, 9); err != nil || len(list) != 1 || list[0].Text != "hello 1" {
 		t.Errorf("pending = %v, %v", list, err)
 	}
 }

@@ -20,6 +20,7 @@ var wholeScope = []string{
 	`SELECT DISTINCT project FROM scopes`,
 	`SELECT row, vector FROM `,
 	`SELECT (SELECT user_version`,
+	`SELECT count(*) FROM vector_queue`,                               // of those two, a part
 	`SELECT q.target`,                                                 // pages of the queue
 	`SELECT s.project, s.user, s.agent, p.session, (SELECT min(e.ts)`, // the sessions of a user
 }

@@ -18,6 +18,9 @@ func (s *Store) PutVectors(ctx context.Context, vectors []store.Vector) error {
 		if err := v.Ref.Scope.Validate(); err != nil {
 			return err
 		}
+		if v.Ref.Space != vectors[0].Ref.Space {
+			return fmt.Errorf("sqlite: put vectors of spaces %d and %d: %w", vectors[0].Ref.Space, v.Ref.Space, store.ErrEmbedder)
+		}
 		if len(v.Values) != dimensions || dimensions == 0 {
 			return fmt.Errorf("sqlite: put vectors of %d and %d dimensions: %w", len(v.Values), dimensions, store.ErrEmbedder)
 		}
@@ -30,9 +33,15 @@ func (s *Store) PutVectors(ctx context.Context, vectors []store.Vector) error {
 	var verdict error
 	err := s.write(ctx, func(w *writer) error {
 		verdict = nil
-		switch known := int(s.drawer.dimensions.Load()); {
+		sp, ok := w.spaces().find(vectors[0].Ref.Space)
+		switch known := sp.Embedder.Dimensions; {
+		case !ok:
+			verdict = fmt.Errorf("sqlite: put vectors of space %d, which is gone: %w", vectors[0].Ref.Space, store.ErrEmbedder)
+			return nil
 		case known == 0:
-			if err := w.setDimensions(dimensions); err != nil {
+			decided := *w.spaces()
+			decided.Served.Embedder.Dimensions = dimensions
+			if err := w.setSpaces(decided); err != nil {
 				return err
 			}
 		case known != dimensions:
@@ -40,7 +49,7 @@ func (s *Store) PutVectors(ctx context.Context, vectors []store.Vector) error {
 			return nil
 		}
 		for _, v := range vectors {
-			if err := w.putVector(v); err != nil {
+			if err := w.putVector(sp, v); err != nil {
 				return fmt.Errorf("put vector of %s: %w", v.Ref.ID, err)
 			}
 		}
@@ -53,30 +62,36 @@ func (s *Store) PutVectors(ctx context.Context, vectors []store.Vector) error {
 }
 
 // putVector stores a vector unless its row is gone or its text another by now.
-func (w *writer) putVector(v store.Vector) error {
+func (w *writer) putVector(sp space, v store.Vector) error {
 	r, found, err := w.embedded(v.Ref)
 	if err != nil || !found {
 		return err
 	}
-	if err := w.exec(`INSERT OR REPLACE INTO `+r.vectors+` (scope_id, row, vector) VALUES (?, ?, ?)`,
+	if err := w.exec(`INSERT OR REPLACE INTO `+sp.vectors(r.table)+` (scope_id, row, vector) VALUES (?, ?, ?)`,
 		r.scope.id, r.row, encodeVector(v.Values)); err != nil {
 		return err
 	}
-	if err := w.exec(`DELETE FROM vector_queue WHERE target = ? AND row = ?`, r.target, r.row); err != nil {
+	if err := w.exec(`DELETE FROM `+sp.queue()+` WHERE target = ? AND row = ?`, r.target, r.row); err != nil {
 		return err
 	}
 	if r.target == store.Facts {
 		w.unshelve(store.Facts, r.row)
 	}
 	key, values := slabKey{r.target, r.scope.id}, append([]float32(nil), v.Values...)
-	w.then(func() { w.store.drawer.apply(key, change{r.row, values}) })
+	w.then(func() {
+		if now := w.store.serving.Load(); now.ID == sp.ID {
+			now.drawer.apply(key, change{r.row, values})
+		}
+	})
 	return nil
 }
 
 func (w *writer) dropVector(t table, scopeID, row int64) error {
-	if err := w.exec(`DELETE FROM `+t.vectors+` WHERE scope_id = ? AND row = ?`, scopeID, row); err != nil {
-		return fmt.Errorf("drop vector: %w", err)
+	for _, sp := range w.spaces().all() {
+		if err := w.exec(`DELETE FROM `+sp.vectors(t)+` WHERE scope_id = ? AND row = ?`, scopeID, row); err != nil {
+			return fmt.Errorf("drop vector: %w", err)
+		}
 	}
-	w.then(func() { w.store.drawer.apply(slabKey{t.target, scopeID}, change{row: row}) })
+	w.then(func() { w.store.serving.Load().drawer.apply(slabKey{t.target, scopeID}, change{row: row}) })
 	return nil
 }

@@ -37,6 +37,11 @@ func OpenReading(ctx context.Context, path string) (_ *Store, err error) {
 	if err := schema.Current(ctx, db, migrations, store.ErrNewer); err != nil {
 		return nil, fmt.Errorf("sqlite: open %s: %w", path, err)
 	}
+	sp, err := readSpaces(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	s.serve(sp)
 	s.reads = newReads(db)
 	s.reads.noted = s.noted
 	return s, nil

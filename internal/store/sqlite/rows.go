@@ -23,8 +23,9 @@ type rowCache struct {
 	places map[scope.Scope]*placeRow
 	dirty  []*scopeRow
 	moved  []*placeRow
-	// watched is nil until it was read.
+	// watched is nil until it was read, spaces until a write looks at them.
 	watched []string
+	spaces  *spaces
 }
 
 func newRowCache() *rowCache {

@@ -18,7 +18,10 @@ func (s *Store) SearchVector(ctx context.Context, sel scope.Selector, vector []f
 	if err != nil {
 		return nil, err
 	}
-	switch dimensions := int(s.drawer.dimensions.Load()); {
+	serving := s.serving.Load()
+	switch dimensions := serving.Embedder.Dimensions; {
+	case q.Space != 0 && q.Space != serving.ID:
+		return nil, fmt.Errorf("sqlite: search space %d, space %d is served: %w", q.Space, serving.ID, store.ErrEmbedder)
 	case dimensions == 0:
 		return nil, nil // nothing is embedded so far
 	case len(vector) != dimensions:
@@ -33,11 +36,15 @@ func (s *Store) SearchVector(ctx context.Context, sel scope.Selector, vector []f
 		if docs == 0 {
 			continue
 		}
-		sl, err := s.drawer.open(ctx, slabKey{f.target, p.scopeID}, s.loadSlab(f.table, docs))
+		sl, err := serving.drawer.open(ctx, slabKey{f.target, p.scopeID}, s.loadSlab(serving, f.table, docs))
 		if err != nil {
 			return nil, err
 		}
 		sl.scan(found, query)
+	}
+	// The vectors may have been dropped while they were loaded.
+	if now := s.serving.Load(); now != serving {
+		return nil, fmt.Errorf("sqlite: space %d is not served any more: %w", serving.ID, store.ErrEmbedder)
 	}
 	return s.takeHits(ctx, f, found.rank)
 }
@@ -83,12 +90,12 @@ func unit(v []float32) []float32 {
 
 // loadSlab reads the vectors of a scope, of which there are at most as many as
 // it has documents.
-func (s *Store) loadSlab(t table, docs int64) func(context.Context, *slab) error {
+func (s *Store) loadSlab(from *serving, t table, docs int64) func(context.Context, *slab) error {
 	return func(ctx context.Context, sl *slab) error {
-		dimensions := int(s.drawer.dimensions.Load())
+		dimensions := from.Embedder.Dimensions
 		sl.rows = make([]int64, 0, docs)
 		sl.values = make([]float32, 0, docs*int64(dimensions))
-		err := s.reads.each(ctx, `SELECT row, vector FROM `+t.vectors+` WHERE scope_id = ?`, []any{sl.key.scopeID}, func(row scanner) error {
+		err := s.reads.each(ctx, `SELECT row, vector FROM `+from.vectors(t)+` WHERE scope_id = ?`, []any{sl.key.scopeID}, func(row scanner) error {
 			var id int64
 			var raw sql.RawBytes
 			if err := row.Scan(&id, &raw); err != nil {

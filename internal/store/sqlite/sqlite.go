@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gofrs/flock"
 	_ "modernc.org/sqlite" // the driver
@@ -25,16 +26,19 @@ type Store struct {
 	reads  *reads
 	writes *sql.DB
 	queue  chan *job
-	drawer *drawer
 	lists  *shelf[listKey, postingList]
 	rows   *shelf[rowKey, store.Hit]
+	// spaces are those of the last commit, and serving what searches go through.
+	spaces  atomic.Pointer[spaces]
+	serving atomic.Pointer[serving]
 	// placesOf is read before all else: a search of few rows costs little more
 	// than to ask where they are.
 	placesOf *shelf[placesKey, foundPlaces]
-	// turn is that of the projects whose texts are to be embedded.
+	// turn is that of the projects whose texts are to be embedded, by the tables of
+	// the space.
 	turn struct {
 		sync.Mutex
-		last string
+		last [2]string
 	}
 	// following is held from a commit until what is kept in memory has followed.
 	following sync.RWMutex
@@ -54,9 +58,8 @@ var _ store.Store = (*Store)(nil)
 
 // Open opens the store, creating and migrating it where needed. It returns
 // [store.ErrLocked] while another process (or Store) holds the file,
-// [store.ErrNewer] for a schema of a later version, [store.ErrEmbedder] for
-// vectors of another embedding space, and [store.ErrDamaged] for a file that
-// cannot be read.
+// [store.ErrNewer] for a schema of a later version, and [store.ErrDamaged] for a
+// file that cannot be read.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -101,14 +104,10 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if err := schema.Migrate(ctx, conn, migrations, store.ErrNewer); err != nil {
 		return fmt.Errorf("sqlite: migrate %s: %w", s.cfg.Path, err)
 	}
-	if err := adoptEmbedder(ctx, conn, s.cfg); err != nil {
+	if err := s.openSpaces(ctx, conn); err != nil {
 		return err
 	}
 	if s.earlier, err = readEarlier(ctx, conn); err != nil {
-		return err
-	}
-	dimensions, err := readDimensions(ctx, conn)
-	if err != nil {
 		return err
 	}
 	readDB, err := sql.Open("sqlite", dsn(s.cfg, true))
@@ -117,7 +116,6 @@ func (s *Store) open(ctx context.Context) (err error) {
 	}
 	s.reads = newReads(readDB)
 	s.reads.noted = s.noted
-	s.drawer = newDrawer(s.cfg.VectorMemory, dimensions)
 	s.placesOf = newShelf[placesKey, foundPlaces](placesMemory)
 	s.lists = newShelf[listKey, postingList](s.cfg.TextMemory)
 	s.rows = newShelf[rowKey, store.Hit](s.cfg.TextMemory / 2)

@@ -12,8 +12,8 @@ import (
 const vectorRow = `SELECT q.target, s.project, s.user, s.agent, coalesce(p.session, s.session),
   coalesce(e.id, f.id), coalesce(e.source, ''), coalesce(f.revision, 0), `
 
-// vectorRows joins the rows of the queue with their episodes and facts.
-const vectorRows = ` FROM vector_queue q
+// vectorRows joins the rows of a queue q with their episodes and facts.
+const vectorRows = ` q
   LEFT JOIN episodes e ON q.target = 2 AND e.row = q.row
   LEFT JOIN sessions p ON p.id = e.place_id
   LEFT JOIN facts f ON q.target = 1 AND f.row = q.row
@@ -26,19 +26,35 @@ func scanVectorRow(row scanner, ref *store.VectorRef, last *string) error {
 
 // PendingVectors implements [store.VectorWriter]. The file belongs to one process,
 // so it has all partitions.
-func (s *Store) PendingVectors(ctx context.Context, limit int, _ ...int) ([]store.PendingVector, error) {
+func (s *Store) PendingVectors(ctx context.Context, id uint64, limit int, _ ...int) ([]store.PendingVector, error) {
 	if limit < 1 {
 		return nil, fmt.Errorf("sqlite: limit %d is not positive", limit)
 	}
-	projects, err := s.vectorTurns(ctx, limit)
+	for {
+		sp, ok := s.spaces.Load().find(id)
+		if !ok {
+			return nil, nil
+		}
+		list, err := s.pendingIn(ctx, sp, limit)
+		if len(list) > 0 || err != nil {
+			return list, err
+		}
+		if more, err := s.fill(ctx, sp.ID); !more || err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (s *Store) pendingIn(ctx context.Context, sp space, limit int) ([]store.PendingVector, error) {
+	projects, err := s.vectorTurns(ctx, sp, limit)
 	if err != nil {
 		return nil, fmt.Errorf("take turns: %w", err)
 	}
 	var list []store.PendingVector
 	for _, project := range projects {
-		err := s.reads.each(ctx, vectorRow+`coalesce(e.content, f.body ->> '$.text')`+vectorRows+
+		err := s.reads.each(ctx, vectorRow+`coalesce(e.content, f.body ->> '$.text') FROM `+sp.queue()+vectorRows+
 			`WHERE q.project = ? AND q.refused IS NULL ORDER BY q.seq`+atMost, []any{project, limit / len(projects)}, func(row scanner) error {
-			var v store.PendingVector
+			v := store.PendingVector{Ref: store.VectorRef{Space: sp.ID}}
 			err := scanVectorRow(row, &v.Ref, &v.Text)
 			list = append(list, v)
 			return err
@@ -52,25 +68,26 @@ func (s *Store) PendingVectors(ctx context.Context, limit int, _ ...int) ([]stor
 
 // vectorTurns are projects with pending texts, at most limit. Where there are more,
 // the next call goes on behind the last of them.
-func (s *Store) vectorTurns(ctx context.Context, limit int) ([]string, error) {
+func (s *Store) vectorTurns(ctx context.Context, sp space, limit int) ([]string, error) {
 	s.turn.Lock()
 	defer s.turn.Unlock()
-	projects, err := s.projectsBehind(ctx, s.turn.last, limit)
-	if err == nil && len(projects) == 0 && s.turn.last != "" {
-		projects, err = s.projectsBehind(ctx, "", limit)
+	last := &s.turn.last[sp.Tables]
+	projects, err := s.projectsBehind(ctx, sp, *last, limit)
+	if err == nil && len(projects) == 0 && *last != "" {
+		projects, err = s.projectsBehind(ctx, sp, "", limit)
 	}
-	s.turn.last = ""
+	*last = ""
 	if len(projects) == limit {
-		s.turn.last = projects[limit-1]
+		*last = projects[limit-1]
 	}
 	return projects, err
 }
 
 // projectsBehind lists projects with pending texts by one seek in the index each.
-func (s *Store) projectsBehind(ctx context.Context, last string, limit int) (projects []string, err error) {
+func (s *Store) projectsBehind(ctx context.Context, sp space, last string, limit int) (projects []string, err error) {
 	for len(projects) < limit {
 		var next sql.NullString
-		_, err := s.reads.one(ctx, `SELECT min(project) FROM vector_queue WHERE refused IS NULL AND project > ?`, []any{last}, &next)
+		_, err := s.reads.one(ctx, `SELECT min(project) FROM `+sp.queue()+` WHERE refused IS NULL AND project > ?`, []any{last}, &next)
 		if err != nil || !next.Valid {
 			return projects, err
 		}
@@ -96,16 +113,20 @@ func (w *writer) refuseVector(v store.RefusedVector) error {
 	if err := v.Ref.Scope.Validate(); err != nil {
 		return err
 	}
+	sp, ok := w.spaces().find(v.Ref.Space)
+	if !ok {
+		return nil
+	}
 	r, found, err := w.embedded(v.Ref)
 	if err != nil || !found {
 		return err
 	}
-	return w.exec(`UPDATE vector_queue SET refused = ? WHERE target = ? AND row = ?`, v.Reason, r.target, r.row)
+	return w.exec(`UPDATE `+sp.queue()+` SET refused = ? WHERE target = ? AND row = ?`, v.Reason, r.target, r.row)
 }
 
 // RefusedVectors implements [store.VectorWriter].
 func (s *Store) RefusedVectors(ctx context.Context, limit int) (list []store.RefusedVector, err error) {
-	err = s.reads.each(ctx, vectorRow+`q.refused`+vectorRows+`WHERE q.refused IS NOT NULL ORDER BY q.seq`+atMost, []any{limit},
+	err = s.reads.each(ctx, vectorRow+`q.refused FROM `+s.spaces.Load().Served.queue()+vectorRows+`WHERE q.refused IS NOT NULL ORDER BY q.seq`+atMost, []any{limit},
 		func(row scanner) error {
 			var v store.RefusedVector
 			err := scanVectorRow(row, &v.Ref, &v.Reason)
@@ -142,11 +163,13 @@ func (w *writer) embedded(ref store.VectorRef) (r textRow, found bool, err error
 	return r, found, err
 }
 
-// queueVector flags a row of a project as lacking its vector.
+// queueVector flags a row of a project as lacking its vector in every space.
 func (w *writer) queueVector(target store.Target, row int64, project string) error {
-	if err := w.exec(`INSERT INTO vector_queue (target, row, project) VALUES (?, ?, ?)
-	  ON CONFLICT DO UPDATE SET refused = NULL`, target, row, project); err != nil {
-		return fmt.Errorf("queue vector: %w", err)
+	for _, sp := range w.spaces().all() {
+		if err := w.exec(`INSERT INTO `+sp.queue()+` (target, row, project) VALUES (?, ?, ?)
+		  ON CONFLICT DO UPDATE SET refused = NULL`, target, row, project); err != nil {
+			return fmt.Errorf("queue vector: %w", err)
+		}
 	}
 	return nil
 }

@@ -257,7 +257,7 @@ func axis(n, i int) []float32 {
 func embedAll(t *testing.T, st store.Store, of func(text string) []float32) {
 	t.Helper()
 	for {
-		list := must(st.PendingVectors(t.Context(), 100))(t)
+		list := must(st.PendingVectors(t.Context(), 0, 100))(t)
 		if len(list) == 0 {
 			return
 		}

@@ -57,6 +57,7 @@ func RunAll(t *testing.T, open func(t *testing.T) store.Store, opts Options) {
 		{"Vectors", testVectors},
 		{"VectorTurns", testTurns},
 		{"VectorsRefused", testRefused},
+		{"VectorSpaces", testSpaces},
 		{"Requests", testRequests},
 		{"Cache", testCache},
 		{"Outcomes", testOutcomes},

@@ -22,7 +22,7 @@ func testTurns(t *testing.T, s suite) {
 		say(t, st, of("a", 1), 60)
 		say(t, st, of("b", 1), 1)
 		count := map[string]int{}
-		for _, p := range must(st.PendingVectors(t.Context(), 10))(t) {
+		for _, p := range must(st.PendingVectors(t.Context(), 0, 10))(t) {
 			count[p.Ref.Scope.Project]++
 		}
 		if count["b"] != 1 || count["a"] < 5 || count["a"] > 9 {
@@ -38,7 +38,7 @@ func testTurns(t *testing.T, s suite) {
 		}
 		seen := map[string]bool{}
 		for range (projects + limit - 1) / limit {
-			list := must(st.PendingVectors(t.Context(), limit))(t)
+			list := must(st.PendingVectors(t.Context(), 0, limit))(t)
 			if len(list) > limit {
 				t.Fatalf("%d texts, want at most %d", len(list), limit)
 			}
@@ -62,7 +62,7 @@ func testTurns(t *testing.T, s suite) {
 		for _, limit := range []int{1000, 3} { // all fits, and not
 			seen := map[scope.Scope]bool{}
 			for p := range events.Partitions {
-				for _, v := range must(st.PendingVectors(t.Context(), limit, p))(t) {
+				for _, v := range must(st.PendingVectors(t.Context(), 0, limit, p))(t) {
 					if got := v.Ref.Scope.Partition(events.Partitions); got != p {
 						t.Errorf("asked for partition %d, got a row of %d", p, got)
 					}
@@ -73,7 +73,7 @@ func testTurns(t *testing.T, s suite) {
 				t.Errorf("rows of %d users, want %d", len(seen), users)
 			}
 		}
-		equal(t, "of two partitions", 2*countIn(users, of, 3, 7), len(must(st.PendingVectors(t.Context(), 1000, 3, 7))(t)))
+		equal(t, "of two partitions", 2*countIn(users, of, 3, 7), len(must(st.PendingVectors(t.Context(), 0, 1000, 3, 7))(t)))
 	})
 }
 
@@ -99,7 +99,7 @@ func testRefused(t *testing.T, s suite) {
 	}
 	expect := func(t *testing.T, st store.Store, pending int, refused ...store.RefusedVector) {
 		t.Helper()
-		equal(t, "pending", pending, len(must(st.PendingVectors(t.Context(), 100))(t)))
+		equal(t, "pending", pending, len(must(st.PendingVectors(t.Context(), 0, 100))(t)))
 		equal(t, "refused", refused, must(st.RefusedVectors(t.Context(), 100))(t))
 		stats := must(st.Stats(t.Context()))(t)
 		equal(t, "counts", []uint64{uint64(pending), uint64(len(refused))}, []uint64{stats.VectorsPending, stats.VectorsRefused})
@@ -122,7 +122,7 @@ func testRefused(t *testing.T, s suite) {
 		t.Parallel()
 		st := s.open(t)
 		aside(t, st)
-		equal(t, "pending", 1, len(must(st.PendingVectors(t.Context(), 100))(t)))
+		equal(t, "pending", 1, len(must(st.PendingVectors(t.Context(), 0, 100))(t)))
 		hits := must(st.SearchText(t.Context(), scope.Under(ana), "tea", store.SearchQuery{Target: store.Facts, Limit: 9}))(t)
 		equal(t, "by text", []string{"f1"}, hitIDs(hits))
 	})
@@ -134,7 +134,7 @@ func testRefused(t *testing.T, s suite) {
 		st := s.open(t)
 		aside(t, st)
 		st = s.opts.Reopen(t, st)
-		equal(t, "pending", 1, len(must(st.PendingVectors(t.Context(), 100))(t)))
+		equal(t, "pending", 1, len(must(st.PendingVectors(t.Context(), 0, 100))(t)))
 		equal(t, "refused", 2, len(must(st.RefusedVectors(t.Context(), 100))(t)))
 	})
 	t.Run("a new text is pending", func(t *testing.T) {

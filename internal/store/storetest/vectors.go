@@ -15,7 +15,7 @@ func testVectors(t *testing.T, s suite) {
 	ana := user("ana", "")
 	queue := func(t *testing.T, st store.Store) (ids []string) {
 		t.Helper()
-		for _, p := range must(st.PendingVectors(t.Context(), 100))(t) {
+		for _, p := range must(st.PendingVectors(t.Context(), 0, 100))(t) {
 			ids = append(ids, p.Ref.ID)
 		}
 		return ids
@@ -37,9 +37,9 @@ func testVectors(t *testing.T, s suite) {
 		put(t, st, old)
 		put(t, st, episode(user("ana", "s"), "e1", 0, "one"))
 		equal(t, "oldest first", []string{"e1", "f1", "e3"}, queue(t, st))
-		equal(t, "limit", 1, len(must(st.PendingVectors(t.Context(), 1))(t)))
+		equal(t, "limit", 1, len(must(st.PendingVectors(t.Context(), 0, 1))(t)))
 		var texts []string
-		for _, p := range must(st.PendingVectors(t.Context(), 9))(t) {
+		for _, p := range must(st.PendingVectors(t.Context(), 0, 9))(t) {
 			texts = append(texts, p.Text)
 		}
 		equal(t, "texts", []string{"one", "three", "four"}, texts)
@@ -55,7 +55,7 @@ func testVectors(t *testing.T, s suite) {
 		st := s.open(t)
 		f := fact("f1", 0, "tea")
 		apply(t, st, effect(ana, 1, withFacts(f)))
-		held := must(st.PendingVectors(t.Context(), 9))(t)
+		held := must(st.PendingVectors(t.Context(), 0, 9))(t)
 		apply(t, st, effect(ana, 2, withFacts(next(f, "coffee"))))
 		if err := st.PutVectors(t.Context(), []store.Vector{{Ref: held[0].Ref, Values: axis(n, 1)}}); err != nil {
 			t.Fatal(err)
