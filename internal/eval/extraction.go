@@ -87,7 +87,9 @@ func (r *ExtractionReport) facts(u Utterance, found []events.Candidate, out *Out
 		} else {
 			out.Missed = append(out.Missed, label)
 		}
-		r.date(label, found, at)
+		if !r.date(label, found, at) {
+			out.Misdated = append(out.Misdated, label)
+		}
 		r.add(category, s)
 	}
 	for i, c := range found {
@@ -104,21 +106,25 @@ func implied(c events.Candidate) bool {
 	return strings.HasPrefix(c.RuleID, "relation.") && !strings.Contains(c.Object, "named") && c.Entities == nil
 }
 
-func (r *ExtractionReport) date(label Label, found []events.Candidate, at int) {
+// date counts a label with a date, and reports whether the candidate at an index,
+// or -1, has it.
+func (r *ExtractionReport) date(label Label, found []events.Candidate, at int) bool {
 	if label.Date == "" {
-		return
+		return true
 	}
 	r.Dates++
 	if at < 0 {
-		return
+		return false
 	}
 	when := found[at].EventTime
 	if from := found[at].ValidFrom; from != nil {
 		when = *from
 	}
-	if when.Format(time.DateOnly) == label.Date {
-		r.DatesRight++
+	if when.Format(time.DateOnly) != label.Date {
+		return false
 	}
+	r.DatesRight++
+	return true
 }
 
 // covers reports whether a candidate can be the labelled fact, object apart.

@@ -39,6 +39,7 @@ type Outcome struct {
 	Facts    []FoundFact `json:"facts"`
 	Missed   []Label     `json:"missed,omitempty"`
 	Surplus  []FoundFact `json:"surplus,omitempty"`
+	Misdated []Label     `json:"misdated,omitempty"`
 	Entities []NameLabel `json:"entities,omitempty"`
 }
 

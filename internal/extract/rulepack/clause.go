@@ -149,20 +149,24 @@ func (lx *lexicon) boundary(ts []token, from, i int) (at int, ok bool) {
 	}
 	joint := lx.is(prev, isJoint) || !prev.word && prev.low != "'s" && prev.low != "-" && !lx.is(prev, isBe)
 	switch {
-	case t.low == "(" || t.low == ")" || (t.low == "—" || t.low == "–") && !lx.is(t, isBe) || t.low == ":" && i+1 < len(ts):
+	case t.low == "(" || t.low == ")" || (t.low == "—" || t.low == "–") && !lx.is(t, isBe) || t.low == ":" && i+1 < len(ts) && !lx.namesOnly(ts[i+1:]):
 		return i, true
 	case !lx.is(prev, isSpeaker) && lx.opensQuestion(ts, i) && (joint || !lx.is(ts[i+1], isOwn|isSpeaker)):
 		asks := lx.is(ts[from], isAsking) && i-from <= 3 // "how old are you"
 		return i, !asks && !lx.is(prev, isBinder) || joint
 	case lx.is(t, isUnreal):
 		return i, true
+	case lx.is(t, isRelative) && (prev.low == "," || prev.capital()) && i+1 < len(ts) && (lx.is(ts[i+1], isBe) || lx.third[ts[i+1].low] != ""):
+		return i, true
+	case lx.is(t, isTheirs) && i-from >= 2 && !lx.is(prev, isBinder|isPreposition|isVerb|isBe|isJoint) && lx.owns(ts, i):
+		return i, true // "a puppy his name is Bruno"
 	case joint:
 		j := i
 		for j < len(ts)-1 && (lx.is(ts[j], isFiller|isHedge|isLead|isNegator) || lx.is(ts[j], isJoint)) {
 			j++
 		}
 		starts := lx.is(ts[j], isSpeaker|isOther|isTheirs) || lx.is(ts[j], isVerb) && !ts[j].capital() || lx.is(ts[j], isOwn) && !lx.listed(ts, i, j) ||
-			lx.third[ts[j].low] != "" || ts[j].capital() && j+1 < len(ts) && lx.is(ts[j+1], isBe)
+			lx.third[ts[j].low] != "" || j > i && lx.fillers.at(ts, i) > 0 && strings.HasSuffix(ts[j].low, "ing") || ts[j].capital() && j+1 < len(ts) && lx.is(ts[j+1], isBe)
 		if lx.is(ts[j], isVerb|isSpeaker) && !prev.word && lx.leading(ts[from:i-1]) && lx.is(ts[from], isPreposition|isBinder) {
 			return 0, false // "from now on, use…", "when I'm sad, I…"
 		}
@@ -174,6 +178,17 @@ func (lx *lexicon) boundary(ts []token, from, i int) (at int, ok bool) {
 		return i, !lx.is(prev, isBinder|isPreposition|isVerb|isBe) && !strings.HasSuffix(prev.low, "ing") && lx.owns(ts, i)
 	}
 	return 0, false
+}
+
+// namesOnly reports whether tokens are names and what joins them: "three boys:
+// Amos, Ben and Caleb".
+func (lx *lexicon) namesOnly(ts []token) bool {
+	for _, t := range ts {
+		if t.low != "," && !lx.is(t, isAnd) && (!t.capital() || lx.is(t, isStop|isSpeaker|isOther)) {
+			return false
+		}
+	}
+	return ts[0].capital()
 }
 
 // listed reports whether "my …" at j continues a list ("my cat and my dog").
@@ -197,7 +212,7 @@ func (lx *lexicon) owns(ts []token, i int) bool {
 // leading reports whether the tokens are an adverbial in front of a subject
 // ("for plotting", "last year").
 func (lx *lexicon) leading(ts []token) bool {
-	return len(ts) > 0 && len(ts) <= 5 && (lx.is(ts[0], isPreposition|isBinder) || lx.leads.at(ts, 0) > 0 || lx.fillers.at(ts, 0) > 0)
+	return len(ts) > 0 && len(ts) <= 5 && (lx.is(ts[0], isPreposition|isBinder) || lx.leads.at(ts, 0) > 0 || lx.fillers.at(ts, 0) > 0 || lx.dated(ts))
 }
 
 // opensQuestion reports whether a question begins at i: "do you", "what is".
@@ -223,10 +238,14 @@ func (lx *lexicon) judge(cs []clause, asks bool) {
 		if len(ts) == 0 {
 			continue
 		}
-		if lx.opensQuestion(ts, 0) || (asks || len(ts) > 2) && lx.is(ts[0], isAsking) && !lx.is(ts[0], isBinder) {
+		if i > 0 && !asks && lx.is(ts[0], isRelative) {
+			c.reported, c.hedged = reported, hedged
+			continue // "Mateo, who is four"
+		}
+		if lx.opensQuestion(ts, 0) && (asks || !lx.is(ts[1], isOwn) || lx.leadOf(ts) == nil) || (asks || len(ts) > 2) && lx.is(ts[0], isAsking) && !lx.is(ts[0], isBinder) {
 			question = true
 		}
-		if lx.is(ts[0], isUnreal) || lx.unrealLeads.at(ts, 0) > 0 {
+		if lx.is(ts[0], isUnreal) || lx.unrealLeads.at(ts, 0) > 0 || lx.unrealLeads.at(c.tokens, 0) > 0 {
 			unreal = true
 		}
 		c.question = question || asks && i == len(cs)-1
@@ -235,6 +254,7 @@ func (lx *lexicon) judge(cs []clause, asks bool) {
 		if lx.reports(ts) {
 			reported, c.reported = true, true
 		}
+		reported = reported || lx.reportedBy(ts)
 	}
 	for i := range cs {
 		cs[i].unreal = unreal
@@ -258,6 +278,15 @@ func (lx *lexicon) reports(ts []token) bool {
 		}
 	}
 	return false
+}
+
+// reportedBy reports whether a clause ends in the speaker of the rest: "…, the wolf said".
+func (lx *lexicon) reportedBy(ts []token) bool {
+	for len(ts) > 0 && !ts[len(ts)-1].word {
+		ts = ts[:len(ts)-1]
+	}
+	n := len(ts)
+	return n > 2 && lx.is(ts[n-1], isReporting) && !lx.is(ts[n-2], isSpeaker|isHearer|isNegator|isAuxiliary)
 }
 
 // strip cuts what may stand before a clause: marks, conjunctions, greetings.

@@ -39,6 +39,9 @@ func TestCorpus(t *testing.T) {
 			}
 			all := r.All()
 			t.Logf("precision %.1f, recall %.1f, %d of %d negatives, %d of %d dates", all.Precision(), all.Recall(), r.Fired, r.Silent, r.DatesRight, r.Dates)
+			if r.DatesRight*10 < r.Dates*9 {
+				t.Errorf("%d of %d dates are right, want 9 of 10", r.DatesRight, r.Dates)
+			}
 			if all.Precision() < c.precision || all.Recall() < c.recall || r.Fired > c.negatives {
 				t.Errorf("precision %.1f, recall %.1f, %d negatives; want %.0f, %.0f, at most %d",
 					all.Precision(), all.Recall(), r.Fired, c.precision, c.recall, c.negatives)

@@ -18,28 +18,59 @@ type heard struct {
 // sets reports whether a sentence sets a task whose material follows a colon:
 // "translate this: i live in Rome".
 func (lx *lexicon) sets(ts []token) bool {
-	ts = lx.strip(ts)
-	return len(ts) > 0 && lx.tasks.at(ts, 0) > 0 && slices.ContainsFunc(ts, func(t token) bool { return t.low == ":" })
-}
-
-// denied reads "No, Leipzig." after "You live in Berlin?".
-func (r *reading) denied(s sentence) bool {
-	const longest = 8
-	ts := s.tokens
-	if s.asks || len(ts) < 2 || len(ts) > longest || !r.l.no[ts[0].low] {
+	colon := slices.IndexFunc(ts, func(t token) bool { return t.low == ":" })
+	if colon < 0 {
 		return false
 	}
-	ts, _ = r.l.enter(ts)
-	for len(ts) > 0 && r.l.lx.is(ts[0], isPreposition) {
+	if slices.ContainsFunc(ts[:colon], func(t token) bool { return lx.is(t, isDocument) }) {
+		return true
+	}
+	ts = lx.strip(ts)
+	return len(ts) > 0 && lx.tasks.at(ts, 0) > 0
+}
+
+// denied reads "No, Leipzig." after "You live in Berlin?", and "Wait, no, Bath." after
+// what the text itself says. done means that the sentence says nothing else.
+func (r *reading) denied(s sentence) (done bool) {
+	const longest = 8
+	lx := r.l.lx
+	ts := s.tokens
+	if s.asks || len(ts) < 2 || !r.l.no[ts[0].low] && lx.retracts.at(ts, 0) == 0 {
+		return false
+	}
+	ts, _ = r.l.enter(ts[lx.retracts.at(ts, 0):])
+	whole := true
+	if i := slices.IndexFunc(ts, func(t token) bool { return t.low == "," }); i > 0 && i+1 < len(ts) && lx.is(ts[i+1], isSpeaker) {
+		ts, whole = ts[:i], false
+	}
+	for len(ts) > 0 && lx.is(ts[0], isPreposition) {
 		ts = ts[1:]
 	}
-	value, old := r.l.lx.contrast(ts)
-	if len(value) == 0 || slices.ContainsFunc(value, func(t token) bool {
-		return r.l.lx.is(t, isSpeaker|isOwn|isOther|isVerb|isBe|isEmpty|isHearer|isAuxiliary|isNegator)
+	value, old := lx.contrast(ts)
+	if len(value) == 0 || len(ts) > longest || slices.ContainsFunc(value, func(t token) bool {
+		return lx.is(t, isSpeaker|isOwn|isOther|isVerb|isBe|isEmpty|isHearer|isAuxiliary|isNegator)
 	}) {
 		return false
 	}
-	return r.revise(value, old, s.tokens)
+	if r.last.m != nil {
+		return r.amended(value, old, s.tokens) && whole
+	}
+	return r.revise(value, old, s.tokens) && whole
+}
+
+// amended reads the last match again with another value.
+func (r *reading) amended(value, old, full []token) bool {
+	last := r.last
+	if last.m == nil || last.drafts >= len(r.drafts) {
+		return false
+	}
+	said := substituted(last.m, value, old)
+	if said == nil {
+		return false
+	}
+	maps.DeleteFunc(r.seen, func(_ events.Triple, i int) bool { return i >= last.drafts })
+	r.drafts = r.drafts[:last.drafts]
+	return r.match(&clause{about: last.about}, full, said, 0, 0)
 }
 
 // corrects reads "i meant Malaga[, not Madrid]".
@@ -56,14 +87,7 @@ func (r *reading) corrects(ts, full []token) bool {
 	if len(value) == 0 || len(old) == 0 && lx.is(ts[0], isOther) || lx.is(value[0], isArticle) && value[0].low == "to" {
 		return false
 	}
-	if last := r.last; last.m != nil && last.drafts < len(r.drafts) {
-		if said := substituted(last.m, value, old); said != nil {
-			maps.DeleteFunc(r.seen, func(_ events.Triple, i int) bool { return i >= last.drafts })
-			r.drafts = r.drafts[:last.drafts]
-			return r.match(&clause{about: last.about}, full, said, 0, 0)
-		}
-	}
-	return r.revise(value, old, full)
+	return r.amended(value, old, full) || r.revise(value, old, full)
 }
 
 // contrast splits "Malaga, not Madrid".

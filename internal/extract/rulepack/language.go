@@ -133,7 +133,7 @@ func (l *language) find(ts []token, mo *memo, at int, f flags, accept func(*Rule
 		if !accept(p.rule) {
 			continue
 		}
-		if m := l.lx.run(p.program, ts, mo, at, f); m != nil && (!p.rule.Anchored || l.lx.anchored(m)) {
+		if m := l.lx.run(p.program, ts, mo, at, f); m != nil && (!p.rule.Anchored || l.lx.anchored(m)) && (!p.rule.Dated || l.lx.dated(m.ts)) {
 			return p.rule, m
 		}
 	}

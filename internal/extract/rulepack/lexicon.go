@@ -23,14 +23,30 @@ type Lexicon struct {
 	Hearer map[string]string `yaml:"hearer"`
 	// It are pronouns that stand for the last thing spoken of.
 	It []string `yaml:"it"`
+	// Only opens what contrasts with a list: "no coffee, only tea".
+	Only []string `yaml:"only"`
+	// Possess is the speaker's verb of having: "have".
+	Possess string `yaml:"possess"`
 	// Theirs are the possessives of the third person: "his".
 	Theirs []string `yaml:"theirs"`
 	// Tasks open a request whose material follows a colon: "translate: …".
 	Tasks []string `yaml:"tasks"`
+	// Scenes open a role play, a supposition or a joke: nothing behind them in the text
+	// is the speaker's own. Documents name what a colon introduces as somebody's words.
+	Scenes    []string `yaml:"scenes"`
+	Documents []string `yaml:"documents"`
+	// Relative pronouns go on about the person before them: "Mateo, who is four".
+	Relative []string `yaml:"relative"`
+	// KinNames are relations that stand without a possessive: "Dad".
+	KinNames []string `yaml:"kin_names"`
+	// Figures mark a figure of speech: "basically a vampire".
+	Figures []string `yaml:"figures"`
 	// Corrects open a correction ("i meant"); NotThis stand before the value that
 	// the correction replaces ("not").
 	Corrects []string `yaml:"corrects"`
 	NotThis  []string `yaml:"not_this"`
+	// Retracts open a sentence that corrects the one before ("wait, no").
+	Retracts []string `yaml:"retracts"`
 	// Technical words make a sentence talk about a task rather than a life.
 	Technical []string `yaml:"technical"`
 	// Sensitive words mark every fact of a clause that has one. A leading "*" matches
@@ -48,10 +64,11 @@ type Lexicon struct {
 	Be []string `yaml:"be"`
 	// Third maps verb forms of the third person to those of the first.
 	Third map[string]string `yaml:"third"`
-	// Verbs may stand without a subject after a conjunction; Dropped also at
-	// the start of a sentence ("moved to Bergen").
-	Verbs   []string `yaml:"verbs"`
-	Dropped []string `yaml:"dropped"`
+	// Verbs may stand without a subject after a conjunction.
+	Verbs []string `yaml:"verbs"`
+	// Elided are what a sentence begins with whose subject is left out ("moved to
+	// Bergen", "been vegan for years").
+	Elided []Elision `yaml:"elided"`
 	// Leads may stand before a clause and mean nothing ("well", "by the way").
 	Leads []string `yaml:"leads"`
 	// Fillers may stand anywhere between the words of a pattern.
@@ -123,7 +140,6 @@ func (l Lexicon) overlay(over Lexicon) Lexicon {
 		{&out.Own, &over.Own},
 		{&out.Others, &over.Others},
 		{&out.Verbs, &over.Verbs},
-		{&out.Dropped, &over.Dropped},
 		{&out.Leads, &over.Leads},
 		{&out.Fillers, &over.Fillers},
 		{&out.Stops, &over.Stops},
@@ -134,12 +150,26 @@ func (l Lexicon) overlay(over Lexicon) Lexicon {
 	} {
 		*f.to = append(slices.Clone(*f.to), *f.from...)
 	}
+	out.Elided = append(slices.Clone(l.Elided), over.Elided...)
 	out.Contractions = maps.Clone(l.Contractions)
 	if out.Contractions == nil {
 		out.Contractions = map[string]string{}
 	}
 	maps.Copy(out.Contractions, over.Contractions)
 	return out
+}
+
+// Elision is what is left out before some words. A leading "*" in Words matches
+// any beginning of a word, with the rest of the clause free of finite verbs.
+type Elision struct {
+	Lead  string   `yaml:"lead"`
+	Words []string `yaml:"words"`
+}
+
+// elision is a compiled [Elision].
+type elision struct {
+	lead  []string
+	words phrases
 }
 
 // class is a set of the closed classes a word may be in.
@@ -153,7 +183,6 @@ const (
 	isShe
 	isBe
 	isVerb
-	isDropped
 	isLead
 	isFiller
 	isNegator
@@ -177,6 +206,10 @@ const (
 	isHearer
 	isShared
 	isIt
+	isDocument
+	isRelative
+	isKinName
+	isFigure
 )
 
 // lexicon is a compiled [Lexicon].
@@ -192,6 +225,9 @@ type lexicon struct {
 	tasks        phrases
 	corrects     phrases
 	notThis      phrases
+	only         map[string]bool
+	scenes       phrases
+	retracts     phrases
 	sensitive    phrases
 	technical    phrases
 	leads        phrases
@@ -202,14 +238,15 @@ type lexicon struct {
 	ended        phrases
 	compared     phrases
 	tails        phrases
+	elided       []elision
 	fillers      phrases
 	negators     phrases
 
-	subject, possessive, otherOwn, noLonger string
-	calendar                                Calendar
-	shifts                                  phrases
-	endings                                 map[string]events.EntityType
-	followers                               map[string]events.EntityType
+	subject, possessive, otherOwn, noLonger, possess string
+	calendar                                         Calendar
+	shifts                                           phrases
+	endings                                          map[string]events.EntityType
+	followers                                        map[string]events.EntityType
 }
 
 func (l Lexicon) compile() *lexicon {
@@ -217,7 +254,7 @@ func (l Lexicon) compile() *lexicon {
 		words:        make(map[string]class),
 		contractions: make(map[string][]string, len(l.Contractions)),
 		rewrite:      l.Rewrite, third: l.Third, echo: l.Echo, rephrase: l.Rephrase, hearer: l.Hearer,
-		subject: l.Subject, possessive: l.Possessive, otherOwn: l.OtherOwn, calendar: l.Calendar, endings: make(map[string]events.EntityType), followers: l.NameFollowers, noLonger: l.NoLonger,
+		subject: l.Subject, possessive: l.Possessive, otherOwn: l.OtherOwn, calendar: l.Calendar, endings: make(map[string]events.EntityType), followers: l.NameFollowers, noLonger: l.NoLonger, possess: l.Possess,
 		shifts: newPhrases(slices.Collect(maps.Keys(l.Calendar.Shifts))),
 	}
 	for typ, words := range l.NameEndings {
@@ -233,13 +270,14 @@ func (l Lexicon) compile() *lexicon {
 		words []string
 	}{
 		{isSpeaker, l.Speaker}, {isOwn, l.Own}, {isOther, l.Others}, {isHe, l.He}, {isShe, l.She}, {isBe, l.Be},
-		{isVerb, l.Verbs}, {isDropped, l.Dropped}, {isLead, l.Leads}, {isFiller, l.Fillers},
+		{isVerb, l.Verbs}, {isLead, l.Leads}, {isFiller, l.Fillers},
 		{isNegator, l.Negators}, {isHedge, l.Hedges}, {isUnreal, l.Unreal}, {isReporting, l.Reporting},
 		{isAsking, l.Asking}, {isAuxiliary, l.Auxiliaries}, {isAsked, l.Asked}, {isJoint, l.Joints},
 		{isBinder, l.Binders}, {isStop, l.Stops}, {isPreposition, l.Prepositions}, {isEmpty, l.Empty},
 		{isArticle, l.Articles}, {isTail, l.Tails}, {isNotName, l.NotNames},
 		{isAbbreviation, l.Abbreviations}, {isAnd, l.And}, {isTheirs, l.Theirs},
 		{isShared, l.Shared}, {isIt, l.It}, {isHearer, slices.Collect(maps.Keys(l.Hearer))},
+		{isDocument, l.Documents}, {isRelative, l.Relative}, {isKinName, l.KinNames}, {isFigure, l.Figures},
 	} {
 		for _, w := range c.words {
 			lx.words[w] |= c.bit
@@ -247,9 +285,13 @@ func (l Lexicon) compile() *lexicon {
 	}
 	lx.leads, lx.hedgeLeads, lx.unrealLeads = newPhrases(l.Leads), newPhrases(l.HedgeLeads), newPhrases(l.UnrealLeads)
 	lx.hedges, lx.past, lx.ended, lx.tails = newPhrases(l.Hedges), newPhrases(l.Past), newPhrases(l.Ended), newPhrases(l.Tails)
-	lx.compared = newPhrases(l.Compared)
+	lx.compared, lx.retracts, lx.scenes = newPhrases(l.Compared), newPhrases(l.Retracts), newPhrases(l.Scenes)
+	for _, e := range l.Elided {
+		lx.elided = append(lx.elided, elision{strings.Fields(e.Lead), newPhrases(e.Words)})
+	}
 	lx.rephrased, lx.tasks = newPhrases(slices.Collect(maps.Keys(l.Rephrase))), newPhrases(l.Tasks)
 	lx.technical = newPhrases(l.Technical)
+	lx.only = toSet(l.Only)
 	lx.corrects, lx.notThis, lx.sensitive = newPhrases(l.Corrects), newPhrases(l.NotThis), newPhrases(l.Sensitive)
 	lx.fillers, lx.negators = newPhrases(l.Fillers), newPhrases(l.Negators)
 	return lx
@@ -283,6 +325,24 @@ func (p phrases) at(ts []token, i int) int {
 		}
 	}
 	return 0
+}
+
+// leadOf is what was left out before a sentence, nil for nothing.
+func (lx *lexicon) leadOf(ts []token) []string {
+	for _, e := range lx.elided {
+		if e.words.at(ts, 0) > 0 {
+			return e.lead
+		}
+	}
+	if lx.is(ts[0], isEmpty|isPreposition|isStop|isSpeaker|isOther) || ts[0].quoted {
+		return nil
+	}
+	for _, e := range lx.elided {
+		if endsIn(e.words, ts[0].low) && !slices.ContainsFunc(ts[1:], func(t token) bool { return lx.is(t, isBe|isAuxiliary) || lx.third[t.low] != "" }) {
+			return e.lead
+		}
+	}
+	return nil
 }
 
 // endedAt is the length of what ends something at i, 0 for none.

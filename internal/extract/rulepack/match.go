@@ -56,8 +56,9 @@ type machine struct {
 // asks for it.
 type memo struct {
 	skips []skipped
-	// dated is the index of the first date plus one; 0 until it is searched for.
-	dated int
+	// dated is where the first date stands, searched the first time it is asked for.
+	dated    span
+	searched bool
 }
 
 // skipped is the answer of [machine.skip] at a token.
@@ -157,6 +158,9 @@ func (m *machine) filler(at int) (n int, f flags) {
 	if n := lx.fillers.at(m.ts, at); n > 0 {
 		return n, 0
 	}
+	if at > 0 && m.date() == at && m.memo.dated.to < len(m.ts) {
+		return m.memo.dated.to - at, 0 // "i moved last week to Bergen"
+	}
 	return 0, 0
 }
 
@@ -184,6 +188,8 @@ func (m *machine) stops(at int, typ captureType) bool {
 		return false
 	case !t.word:
 		return t.low != "'" && t.low != "%"
+	case at > 0 && strings.HasSuffix(t.low, "ing") && m.ts[at-1].capital() && !t.capital():
+		return true // "from Naples living in Berlin"
 	case t.low == "'s":
 		return false
 	case lx.is(t, isPreposition):
@@ -194,13 +200,13 @@ func (m *machine) stops(at int, typ captureType) bool {
 
 // date is where the first date begins, or the end.
 func (m *machine) date() int {
-	if m.memo.dated == 0 {
-		m.memo.dated = len(m.ts) + 1
+	if !m.memo.searched {
+		m.memo.searched, m.memo.dated = true, span{len(m.ts), len(m.ts)}
 		if w, ok := m.lx.when(m.ts, time.Unix(0, 0).UTC(), "past"); ok {
-			m.memo.dated = w.span.from + 1
+			m.memo.dated = w.span
 		}
 	}
-	return m.memo.dated - 1
+	return m.memo.dated.from
 }
 
 // tail looks for "any more" behind a match.
@@ -257,7 +263,7 @@ func (m *machine) capture(in *instruction, pc, at int, f flags) bool {
 		}
 		return false
 	}
-	if in.typ == capGerund && (at == len(m.ts) || len(m.ts[at].low) < 6 || !strings.HasSuffix(m.ts[at].low, "ing")) {
+	if in.typ == capGerund && (at == len(m.ts) || len(m.ts[at].low) < 5 || !strings.HasSuffix(m.ts[at].low, "ing")) {
 		return false
 	}
 	if in.typ == capNoun && m.date() == at {

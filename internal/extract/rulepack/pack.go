@@ -86,6 +86,8 @@ type Rule struct {
 	Unsafe bool `yaml:"unsafe"`
 	// Anchored rules match only what has a date, a name or a number.
 	Anchored bool `yaml:"anchored"`
+	// Dated rules match only what has a date.
+	Dated bool `yaml:"dated"`
 	// Silent rules match and say nothing: they keep a phrase from later rules.
 	Silent bool `yaml:"silent"`
 	// Unreal lets the rule match in conditional clauses (instructions).

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"palimpsest/internal/eval"
 	"palimpsest/internal/memory"
 	"palimpsest/pkg/events"
 )
@@ -181,5 +182,17 @@ func TestCorrections(t *testing.T) {
 		if len(got) != 1 || (events.Triple{Subject: got[0].Subject, Predicate: got[0].Predicate, Object: got[0].Object}) != c.want || len(got[0].Retracts) != c.ends {
 			t.Errorf("%q gives %+v, want %v that ends %d", c.said, got, c.want, c.ends)
 		}
+	}
+}
+
+// BenchmarkCorpus reads the English corpus; one operation is one utterance.
+func BenchmarkCorpus(b *testing.B) {
+	x := shippedExtractor(b)
+	set, err := eval.LoadUtterances("testdata/corpus_en.jsonl")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := 0; b.Loop(); i++ {
+		extracted(b, x, userSays("1", set[i%len(set)].Text))
 	}
 }

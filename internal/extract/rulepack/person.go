@@ -11,6 +11,7 @@ type person struct {
 	name     string // as typed; empty where only the relation is known
 	rel      string // the relation's word
 	relation *Relation
+	also     []string // the names that follow: "my cats, Pip and Squeak"
 }
 
 // people are those whom the turns at hand named.
@@ -33,7 +34,7 @@ func (p *person) subject(lx *lexicon) string {
 	switch {
 	case p == nil:
 		return subjectUser
-	case p.name != "":
+	case p.name != "" && p.also == nil:
 		return p.name
 	}
 	return strings.TrimPrefix(strings.ToLower(lx.possessive), "the ") + " " + p.rel
@@ -46,7 +47,7 @@ func (p *person) nominative(lx *lexicon) string {
 	switch {
 	case p == nil:
 		return lx.subject
-	case p.name != "":
+	case p.name != "" && p.also == nil:
 		return p.name
 	}
 	return lx.possessive + " " + p.rel
@@ -63,6 +64,18 @@ func (p *person) possessive(lx *lexicon) string {
 // relation, and a name with or without "named". n is the number of tokens.
 func (l *language) mentioned(ts []token, i int) (who *person, n int) {
 	lx := l.lx
+	if i == 0 && lx.is(ts[0], isArticle) && len(ts) > 2 {
+		if w := l.relations.at(ts, 1); w > 0 {
+			if who, n := l.named(ts, 0, 1, w); who.name != "" && who.relation.Category == "pet" {
+				return who, n // "the dog, Rufus"
+			}
+		}
+	}
+	if i == 0 && lx.is(ts[0], isKinName) && len(ts) > 2 && ts[0].capital() && (lx.is(ts[1], isBe) || lx.third[ts[1].low] != "" || ts[1].low == "'s") {
+		if rel := l.relationOf[ts[0].low]; rel != nil {
+			return &person{rel: ts[0].low, relation: rel}, 1 // "Dad passed away"
+		}
+	}
 	if !lx.is(ts[i], isOwn) {
 		return nil, 0
 	}
@@ -90,7 +103,7 @@ func (l *language) named(ts []token, i, j, w int) (*person, int) {
 	}
 	at := end
 	marked := false
-	if at < len(ts) && l.naming[ts[at].low] {
+	if at < len(ts) && (l.naming[ts[at].low] || ts[at].low == ":") {
 		at, marked = at+1, true
 	} else if at+1 < len(ts) && ts[at].low == "," && ts[at+1].capital() {
 		at++
@@ -100,12 +113,24 @@ func (l *language) named(ts []token, i, j, w int) (*person, int) {
 		if k := m.nameLen(at, marked); k > 0 && (marked || !l.lx.is(ts[at], isVerb|isBe|isStop)) {
 			who.name = title(source(ts[at : at+k]))
 			end = at + k
+			for name := l.joined(ts, end); name != "" && strings.HasSuffix(who.rel, "s"); name = l.joined(ts, end) {
+				who.also = append(who.also, name)
+				end += 2
+			}
 			if end < len(ts) && ts[end].low == "," && at > j+w {
 				end++
 			}
 		}
 	}
 	return who, end - i
+}
+
+// joined is the name behind a comma or "and" at i.
+func (l *language) joined(ts []token, i int) string {
+	if i+1 >= len(ts) || ts[i].low != "," && !l.lx.is(ts[i], isAnd) || !ts[i+1].capital() || l.lx.is(ts[i+1], isStop|isSpeaker|isOwn|isNotName) {
+		return ""
+	}
+	return ts[i+1].text
 }
 
 // relationIn finds the relation that a phrase ends in, and its word.
@@ -133,6 +158,8 @@ func (l *language) resolve(ts []token, known *people) (who *person, rest []token
 			who = prior
 		}
 		known.meet(who)
+	case lx.is(ts[0], isRelative) && known.recent != nil:
+		who, n = known.recent, 1
 	case lx.is(ts[0], isHe|isShe) && known.recent != nil:
 		p := known.recent.relation.Pronoun
 		if p == "she" && !lx.is(ts[0], isShe) || p == "he" && !lx.is(ts[0], isHe) {
@@ -150,12 +177,25 @@ func (l *language) resolve(ts []token, known *people) (who *person, rest []token
 		return nil, nil, false
 	}
 	if ts[n].low == "'s" && n+1 < len(ts) {
-		// A possessive, unless it stands for "is".
-		if ts[0].capital() || !lx.is(ts[n+1], isArticle|isPreposition) {
+		if !lx.isCopula(ts, n) {
 			return who, append(virtual(l.ownWord), ts[n+1:]...), true
 		}
 	}
 	return who, append(virtual(l.speakerWord), l.firstPerson(ts[n:])...), true
+}
+
+// isCopula reports whether the "'s" at i stands for "is" ("my wife's a lawyer",
+// "my sister's getting married") rather than for a possessive.
+func (lx *lexicon) isCopula(ts []token, i int) bool {
+	next := ts[i+1]
+	switch {
+	case lx.is(next, isArticle|isPreposition|isNegator):
+		return true
+	case strings.HasSuffix(next.low, "ing") && !next.capital():
+		finite := i+2 < len(ts) && (lx.is(ts[i+2], isBe) || lx.third[ts[i+2].low] != "" && strings.HasSuffix(ts[i+2].low, "s"))
+		return !finite
+	}
+	return false
 }
 
 // sameRelation finds the one person whom a mention without a name means.

@@ -20,10 +20,13 @@ type reading struct {
 	asked  *question
 	// technical: the text is about a task.
 	technical bool
-	last      heard // what the last match was
-	drafts    []events.Candidate
-	seen      map[events.Triple]int
-	lone      map[events.Triple]bool // drafts of [Rule.Lone]
+	// scene: a role play or a joke has begun.
+	scene  bool
+	last   heard   // what the last match was
+	topic  []token // what a question of a few words names: "olives?"
+	drafts []events.Candidate
+	seen   map[events.Triple]int
+	lone   map[events.Triple]bool // drafts of [Rule.Lone]
 }
 
 // read appends what the clauses of a text say.
@@ -43,16 +46,19 @@ func (r *reading) read(previous *question) {
 		if lx.sets(s.tokens) {
 			break // the rest is material for the agent to work on
 		}
-		if r.denied(s) {
+		r.scene = r.scene || lx.opensScene(s.tokens)
+		if r.denied(s) || r.raised(s) {
 			continue
 		}
 		var before *clause
 		cs := lx.split(s)
 		for i := range cs {
 			c := &cs[i]
+			c.unreal = c.unreal || r.scene
 			r.clause(c, before)
 			before = c
 		}
+		r.topic = nil
 	}
 	r.fold()
 }
@@ -71,17 +77,20 @@ func (r *reading) clause(c, before *clause) {
 	if len(ts) == 0 || c.question || c.reported || r.corrects(ts, full) {
 		return
 	}
-	ts = r.antecedent(ts)
 	verb := 0
-	for verb < len(ts)-1 && before != nil && lx.is(ts[verb], isFiller) {
+	for verb < len(ts)-1 && lx.is(ts[verb], isFiller) && (before != nil || !lx.is(ts[verb], isLead)) {
 		verb++
 	}
-	if before == nil && lx.is(ts[0], isDropped) ||
-		before != nil && !before.question && !before.reported && lx.is(ts[verb], isVerb) && r.l.carries(before) {
+	elided := false
+	if lead := lx.leadOf(ts[verb:]); lead != nil && (r.l.opens(before) || verb > 0 && r.l.carries(before)) {
+		ts, elided = append(virtual(lead...), ts...), true
+	}
+	ts = r.antecedent(ts)
+	if elided {
+		c.about = nil
+	} else if before != nil && !before.question && !before.reported && len(ts) > verb && lx.is(ts[verb], isVerb) && r.l.carries(before) {
 		ts = append(virtual(r.l.speakerWord), ts...)
-		if before != nil {
-			c.about = before.about
-		}
+		c.about = before.about
 	} else if before != nil && before.about != nil && lx.third[ts[0].low] != "" {
 		c.about = before.about
 		ts = append(virtual(r.l.speakerWord), r.l.firstPerson(ts)...)
@@ -115,39 +124,21 @@ func (r *reading) clause(c, before *clause) {
 	}
 }
 
-// antecedent puts what was spoken of last for "it" at the end of a clause: "i
-// used to love running, but now i hate it".
-func (r *reading) antecedent(ts []token) []token {
-	lx := r.l.lx
-	end := len(ts)
-	for end > 0 && (!ts[end-1].word || lx.is(ts[end-1], isTail)) {
-		end--
-	}
-	if end < 3 || !lx.is(ts[end-1], isIt) || !lx.is(ts[0], isSpeaker) && !lx.is(ts[end-3], isSpeaker) {
-		return ts
-	}
-	var said []token
-	if m := r.last.m; m != nil {
-		said = m.get("o")
-	} else if r.asked != nil {
-		said = r.asked.m.get("o")
-	}
-	if len(said) == 0 {
-		return ts
-	}
-	out := slices.Clone(ts[:end-1])
-	for _, t := range said {
-		out = append(out, token{low: t.low, text: t.text, word: t.word})
-	}
-	return append(out, ts[end:]...)
-}
-
 // virtualMark keeps the subject that was supplied visible to the next clause.
 func virtualMark(ts []token) []token {
 	if len(ts) > 0 && ts[0].virtual() {
 		return ts[:1]
 	}
 	return nil
+}
+
+// opens reports whether nothing of weight stands before a clause.
+func (l *language) opens(before *clause) bool {
+	if before == nil {
+		return true
+	}
+	rest, _ := l.enter(before.tokens)
+	return len(rest) == 0
 }
 
 // carries reports whether a clause has a subject that the next may go on with.
@@ -175,6 +166,8 @@ func (l *language) enter(ts []token) ([]token, flags) {
 	var f flags
 	for len(ts) > 0 {
 		switch n := lx.leads.at(ts, 0); {
+		case n == 1 && l.no[ts[0].low] && len(ts) > 1 && ts[1].word && !lx.is(ts[1], isSpeaker|isOwn|isOther|isLead|isVerb|isNegator|isJoint|isFiller):
+			return ts, f // "no dairy for me"
 		case n > 0:
 			f |= flagGreeted
 			ts = ts[n:]
@@ -195,8 +188,9 @@ func (l *language) enter(ts []token) ([]token, flags) {
 // match finds the first rule at a token, and drafts what it means. Fillers and
 // hedges in front of the first word are passed over.
 func (r *reading) match(c *clause, full, ts []token, at int, f flags) bool {
+	loose := !elided(ts) && !slices.ContainsFunc(ts, func(t token) bool { return r.l.lx.is(t, isFigure) })
 	accept := func(rule *Rule) bool {
-		return (!c.unreal || rule.Unreal) && (c.about == nil || !rule.Self)
+		return (!c.unreal || rule.Unreal) && (c.about == nil || !rule.Self) && (loose || rule.Confidence > looseConfidence && rule.Predicate != "name")
 	}
 	mo := newMemo(ts)
 	for at < len(ts) {
@@ -206,7 +200,9 @@ func (r *reading) match(c *clause, full, ts []token, at int, f flags) bool {
 			}
 			r.last = heard{m: m, about: c.about, drafts: len(r.drafts)}
 			r.draft(rule, m, c.about, full)
-			r.more(c, full, m, at)
+			if len(rule.Retracts) == 0 {
+				r.more(c, full, m, at)
+			}
 			return true
 		}
 		m := machine{lx: r.l.lx, ts: ts, memo: mo}
@@ -219,6 +215,9 @@ func (r *reading) match(c *clause, full, ts []token, at int, f flags) bool {
 	}
 	return false
 }
+
+// elided reports whether the subject of a clause was supplied with its verb.
+func elided(ts []token) bool { return len(ts) > 1 && ts[0].virtual() && ts[1].virtual() }
 
 // more reads what else the same verb governs: "i am 6 and allergic to peanuts",
 // "i am Katarzyna, 34, from Gdynia".
@@ -243,10 +242,15 @@ func (r *reading) more(c *clause, full []token, m *match, at int) {
 	if from == 0 || from >= len(m.ts) || lx.is(m.ts[from], isSpeaker|isOwn|isOther) {
 		return
 	}
-	said := append(virtual(m.ts[at].low, m.ts[at+1].low), m.ts[from:]...)
-	rule, next := r.l.find(said, newMemo(said), 0, 0, func(rule *Rule) bool {
+	accept := func(rule *Rule) bool {
 		return rule.Predicate != "name" && rule.Confidence > looseConfidence && (!c.unreal || rule.Unreal) && (c.about == nil || !rule.Self)
-	})
+	}
+	said := append(virtual(m.ts[at].low, m.ts[at+1].low), m.ts[from:]...)
+	rule, next := r.l.find(said, newMemo(said), 0, 0, accept)
+	if next == nil && lx.isNumber(m.ts[from].low) && lx.possess != "" {
+		said[1].low = lx.possess // "i am 52, divorced, two kids"
+		rule, next = r.l.find(said, newMemo(said), 0, 0, accept)
+	}
 	if next != nil {
 		r.draft(rule, next, c.about, full)
 		r.more(c, full, next, 0)
@@ -271,6 +275,9 @@ func (r *reading) matchKin(c *clause, full, ts []token, f flags) bool {
 
 // relation drafts that the speaker has somebody.
 func (r *reading) relation(full []token, who *person) {
+	for _, name := range who.also {
+		r.relation(full, &person{name: name, rel: who.rel, relation: who.relation})
+	}
 	if who.relation == nil || r.seenPerson(who) {
 		return
 	}

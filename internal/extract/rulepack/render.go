@@ -186,6 +186,9 @@ func (l *language) items(ts []token) [][]token {
 		}
 		item := ts[from:i]
 		from = i + 1
+		if len(out) > 0 && len(item) > 1 && (l.lx.is(item[0], isNegator) || l.lx.only[item[0].low]) {
+			break // "coffee, only tea"
+		}
 		if bare := l.trim(item); len(bare) == 0 || len(bare) == 1 && l.lx.is(bare[0], isEmpty|isLead) {
 			continue
 		}
