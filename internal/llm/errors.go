@@ -12,11 +12,11 @@ var (
 	// ErrRateLimited: too many requests or tokens; the provider may say for how long
 	// (see [RetryAfter]).
 	ErrRateLimited = errors.New("llm: rate limited")
-	// ErrQuota: the credit or the quota is used up. It lasts until somebody pays, or
-	// the period of the quota ends.
+	// ErrQuota: the credit or the quota is used up. It lasts until it is paid
+	// for, or the period of the quota ends.
 	ErrQuota = errors.New("llm: quota exhausted")
-	// ErrDenied: the key is wrong, or the model is not there. It lasts until somebody
-	// changes the configuration.
+	// ErrDenied: the key is wrong, or the model is not there. It lasts until the
+	// configuration changes.
 	ErrDenied = errors.New("llm: key or model not accepted")
 	// ErrUnavailable: the endpoint does not answer, answers too late, or fails.
 	ErrUnavailable = errors.New("llm: provider unavailable")

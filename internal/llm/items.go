@@ -71,8 +71,8 @@ func itemsAt(text, key string) (Reading, bool) {
 	return Reading{}, false
 }
 
-// list reads the rest of a list whose bracket was read. What is no object is left
-// out.
+// list reads the rest of a list whose bracket was read. It leaves out elements that
+// are no objects.
 func list(dec *json.Decoder) Reading {
 	var r Reading
 	for dec.More() {

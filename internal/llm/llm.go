@@ -3,6 +3,8 @@ package llm
 import (
 	"context"
 	"encoding/json"
+
+	"palimpsest/pkg/scope"
 )
 
 // Model answers requests.
@@ -23,8 +25,11 @@ type Info struct {
 
 // Request is one question.
 type Request struct {
-	// Project is the tenant that pays.
-	Project string
+	// Scope is the fact scope that the question is about. Its project pays.
+	Scope scope.Scope
+	// Identity says what is asked, where not all of User does: two requests of one
+	// identity get one reply from a cache. Empty stands for User.
+	Identity string
 	// System is the instruction. It comes first and is the same from call to call,
 	// so that providers can cache it.
 	System string
@@ -36,6 +41,9 @@ type Request struct {
 	Name   string
 	// MaxTokens bounds the reply; 0 means [DefaultMaxTokens].
 	MaxTokens int
+	// Accept, where it is not nil, reads a reply; its error makes it malformed. Only
+	// a [Governor] calls it.
+	Accept func(Reply) error
 }
 
 // DefaultMaxTokens bounds a reply where a request does not.
@@ -46,6 +54,8 @@ type Reply struct {
 	// Text is the reply: JSON where the request has a schema and the model kept to
 	// it, which [Items] does not take for granted.
 	Text string `json:"text"`
+	// Calls is how many calls the tokens were spent on; [Cached] counts them.
+	Calls int `json:"calls,omitempty"`
 	// InputTokens include the CachedTokens.
 	InputTokens  int    `json:"input_tokens"`
 	CachedTokens int    `json:"cached_tokens,omitempty"`

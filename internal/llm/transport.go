@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// The bounds of what is read of an answer, and shown of an error.
+// The bounds of an answer and of an error message, in bytes.
 const (
 	maxAnswer  = 8 << 20
 	maxMessage = 300

@@ -108,7 +108,7 @@ func read(message *anthropic.Message) (llm.Reply, error) {
 		switch block.Type {
 		case "text":
 			text.WriteString(block.Text)
-		case "tool_use": // the arguments are the reply, whatever is said before them
+		case "tool_use": // the arguments are the reply; text before them is not
 			reply.Text = string(block.Input)
 			return reply, nil
 		}

@@ -29,7 +29,7 @@ type Provider struct {
 }
 
 var question = llm.Request{
-	Project: "p", System: "List the birds.", User: "A heron and a wren.", Name: "birds", MaxTokens: 300,
+	System: "List the birds.", User: "A heron and a wren.", Name: "birds", MaxTokens: 300,
 	Schema: json.RawMessage(`{"type":"object","properties":{"birds":{"type":"array","items":{"type":"object"}}},"required":["birds"],"additionalProperties":false}`),
 }
 
@@ -202,13 +202,13 @@ func (p Provider) broken(t *testing.T) {
 		t.Errorf("an answer that breaks off: %v, want %v", err, llm.ErrUnavailable)
 	}
 	s := Serve(t, p.Wire, func(Asked) Answer { return Answer{} })
-	m := p.model(t, strings.Replace(s.URL, "127.0.0.1", "127.0.0.2", 1), patience) // nobody listens there
+	m := p.model(t, strings.Replace(s.URL, "127.0.0.1", "127.0.0.2", 1), patience) // no server listens there
 	if _, err := m.Complete(t.Context(), question); !errors.Is(err, llm.ErrUnavailable) {
 		t.Errorf("no endpoint: %v, want %v", err, llm.ErrUnavailable)
 	}
 }
 
-// once: a provider does not retry, which is for whoever counts what is spent.
+// once: a provider does not retry. The governor does, and counts the calls.
 func (p Provider) once(t *testing.T) {
 	for _, status := range []int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusRequestTimeout, http.StatusConflict} {
 		s := Serve(t, p.Wire, func(Asked) Answer { return Answer{Status: status, Body: `{}`} })

@@ -50,7 +50,7 @@ func (openAI) Read(req *http.Request, body []byte) Asked {
 		MaxTokens           int `json:"max_tokens"`
 		MaxCompletionTokens int `json:"max_completion_tokens"`
 	}
-	_ = json.Unmarshal(body, &in) // what cannot be read stays empty, and a test sees it
+	_ = json.Unmarshal(body, &in) // an unreadable request stays empty, and the test fails
 	out := Asked{
 		Key: cmp.Or(bearer(req), req.Header.Get("Api-Key")), Model: in.Model, Mode: llm.ModePlain,
 		MaxTokens: in.MaxTokens + in.MaxCompletionTokens,

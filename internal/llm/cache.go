@@ -1,0 +1,111 @@
+package llm
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	// keepReplies is how long a reply is kept.
+	keepReplies = 7 * 24 * time.Hour
+	// maxTries is how many unreadable replies a request may get before that counts
+	// as its own fault, though no other request gets a better one.
+	maxTries = 8
+)
+
+// Cached returns g with the replies it gave: a request that was answered is answered
+// again from kept, so that a message that is delivered again costs no second call.
+// A reply is kept before it is returned.
+//
+// A reply that cannot be read is asked for again, with what was wrong with it, after
+// a pause. The error is final, and no [PausedError], once the model has answered
+// other requests since, or after some tries.
+func Cached(g *Governor, kept Replies, now func() time.Time) Model {
+	return &cached{g, kept, now}
+}
+
+type cached struct {
+	*Governor
+	kept Replies
+	now  func() time.Time
+}
+
+// row is what is kept of a request.
+type row struct {
+	// Reply is set once there is one; before, its counts are those of replies that
+	// could not be read.
+	Reply    Reply     `json:"reply"`
+	Answered bool      `json:"answered"`
+	Since    time.Time `json:"since,omitzero"` // when the first of those came
+	Wrong    string    `json:"wrong,omitempty"`
+}
+
+// Complete implements [Model].
+func (c *cached) Complete(ctx context.Context, req Request) (Reply, error) {
+	key := c.key(req)
+	raw, err := c.kept.Cached(ctx, req.Scope, key)
+	if err != nil {
+		return Reply{}, fmt.Errorf("llm: read a kept reply: %w", err)
+	}
+	var known row
+	if raw != nil && json.Unmarshal(raw, &known) == nil && known.Answered {
+		return known.Reply, nil
+	}
+	if known.Wrong != "" {
+		req.User += "\n\nYour last reply to this could not be read: " + known.Wrong + ". Reply again, with the JSON alone."
+	}
+	reply, err := c.Governor.Complete(ctx, req)
+	if err != nil && !errors.Is(err, ErrMalformed) {
+		return reply, err
+	}
+	before := known.Reply
+	reply.Calls, reply.InputTokens = before.Calls+1, before.InputTokens+reply.InputTokens
+	reply.CachedTokens, reply.OutputTokens = before.CachedTokens+reply.CachedTokens, before.OutputTokens+reply.OutputTokens
+	known.Reply, known.Answered = reply, err == nil
+	if err != nil {
+		err = known.wrong(err, c.Replied(), c.now())
+	}
+	if raw, lost := json.Marshal(known); lost != nil {
+		return reply, fmt.Errorf("llm: keep a reply: %w", lost)
+	} else if lost := c.kept.PutCached(context.WithoutCancel(ctx), req.Scope, key, raw, c.now().Add(keepReplies)); lost != nil {
+		return reply, fmt.Errorf("llm: keep a reply: %w", lost)
+	}
+	return reply, err
+}
+
+// wrong takes note of a reply that cannot be read. It returns the error of the
+// request: that of the pause, or what is behind it where the fault is the request's.
+func (r *row) wrong(err error, replied, now time.Time) error {
+	r.Wrong = clip(err.Error())
+	if paused := (*PausedError)(nil); errors.As(err, &paused) {
+		r.Wrong = clip(paused.Err.Error())
+		if !r.Since.IsZero() && replied.After(r.Since) || r.Reply.Calls >= maxTries {
+			err = paused.Err
+		}
+	}
+	if r.Since.IsZero() {
+		r.Since = now
+	}
+	return err
+}
+
+// key identifies a request to a model: by its own identity, or by all of it.
+func (c *cached) key(req Request) string {
+	info := c.Info()
+	parts := []string{info.Provider, info.Model, req.Name, req.System, string(req.Schema)}
+	if req.Identity != "" {
+		parts = append(parts, "identity", req.Identity)
+	} else {
+		parts = append(parts, "user", req.User)
+	}
+	sum := sha256.New()
+	for _, p := range parts {
+		_, _ = fmt.Fprintf(sum, "%d:%s", len(p), p) // a hash does not fail
+	}
+	return "llm " + hex.EncodeToString(sum.Sum(nil))
+}
