@@ -21,12 +21,8 @@ type Tokenizer struct {
 
 // file is the part of tokenizer.json that is read.
 type file struct {
-	AddedTokens []struct {
-		ID      int32
-		Content string
-		Special bool
-	} `json:"added_tokens"`
-	Normalizer struct {
+	AddedTokens []addedToken `json:"added_tokens"`
+	Normalizer  struct {
 		Type               string
 		CleanText          bool  `json:"clean_text"`
 		HandleChineseChars bool  `json:"handle_chinese_chars"`
@@ -43,6 +39,12 @@ type file struct {
 	}
 }
 
+type addedToken struct {
+	ID      int32
+	Content string
+	Special bool
+}
+
 // Parse reads a tokenizer.json. Another model than WordPiece, or other steps
 // before it than BERT's, is an error.
 func Parse(data []byte) (*Tokenizer, error) {
@@ -50,6 +52,10 @@ func Parse(data []byte) (*Tokenizer, error) {
 	if err := json.Unmarshal(data, &f); err != nil {
 		return nil, fmt.Errorf("tokenizer: %w", err)
 	}
+	return f.tokenizer()
+}
+
+func (f *file) tokenizer() (*Tokenizer, error) {
 	// Older files leave the type of the model out.
 	if f.Model.Type != "WordPiece" && (f.Model.Type != "" || f.Model.ContinuingSubwordPrefix == "") {
 		return nil, fmt.Errorf("tokenizer: model %q is not WordPiece", f.Model.Type)
@@ -94,6 +100,16 @@ func (t *Tokenizer) fill(vocab map[string]int32, prefix string) error {
 		t.longest = max(t.longest, len(token))
 	}
 	return nil
+}
+
+// Largest is the largest id of a token.
+func (t *Tokenizer) Largest() (id int32) {
+	for _, ids := range []map[string]int32{t.first, t.rest, t.special} {
+		for _, i := range ids {
+			id = max(id, i)
+		}
+	}
+	return max(id, t.unknown)
 }
 
 // Unknown is the id that stands for a word without pieces.

@@ -116,3 +116,54 @@ func FuzzAppend(f *testing.F) {
 		}
 	})
 }
+
+// TestVocabulary: the lines of a vocab.txt are the tokens of a tokenizer.json.
+func TestVocabulary(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile(bert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Model struct{ Vocab map[string]int }
+	}
+	if err := json.Unmarshal(data, &file); err != nil {
+		t.Fatal(err)
+	}
+	lines := make([]string, len(file.Model.Vocab))
+	for token, id := range file.Model.Vocab {
+		lines[id] = token
+	}
+	const text = "Crème brûlée in 東京, unbelievably [CLS] ##s"
+	want := open(t).Append(nil, text)
+	for _, end := range []string{"\n", "\r\n"} {
+		tokenizer, err := wordpiece.ParseVocabulary([]byte(strings.Join(lines, end)+end), []byte(`{"strip_accents":null}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, tokenizer.Append(nil, text)); diff != "" {
+			t.Error(diff)
+		}
+		if id, ok := tokenizer.Special("[SEP]"); !ok || id != 102 || tokenizer.Largest() != int32(len(lines)-1) {
+			t.Errorf("[SEP] is %d, %v, the largest token %d", id, ok, tokenizer.Largest())
+		}
+	}
+}
+
+// TestVocabularyCased: the configuration turns the normalizer's steps off.
+func TestVocabularyCased(t *testing.T) {
+	t.Parallel()
+	vocabulary := []byte("[UNK]\nThe\nthe\ncafé\n京\n京都")
+	tokenizer, err := wordpiece.ParseVocabulary(vocabulary, []byte(`{"do_lower_case":false,"tokenize_chinese_chars":false}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]int32{1, 2, 3, 5}, tokenizer.Append(nil, "The the café 京都")); diff != "" {
+		t.Error(diff)
+	}
+	for name, bad := range map[string][2]string{"no unknown": {"a\nb", ""}, "config": {"[UNK]", "{"}} {
+		if _, err := wordpiece.ParseVocabulary([]byte(bad[0]), []byte(bad[1])); err == nil {
+			t.Errorf("%s: parsed", name)
+		}
+	}
+}
