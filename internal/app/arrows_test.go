@@ -48,6 +48,7 @@ var layers = []layer{
 	{"palimpsest/internal/decide/deterministic", below("palimpsest/internal/decide", "palimpsest/internal/memory", "palimpsest/internal/lex")},
 	{"palimpsest/internal/embed/local", below("palimpsest/internal/embed", "palimpsest/internal/lex")},
 	{"palimpsest/internal/embed/static", below("palimpsest/internal/embed", "palimpsest/internal/embed/wordpiece", "palimpsest/internal/embed/safetensors")},
+	{"palimpsest/internal/embed/transformer", below("palimpsest/internal/embed", "palimpsest/internal/embed/kernel", "palimpsest/internal/embed/wordpiece", "palimpsest/internal/embed/safetensors")},
 	{"palimpsest/internal/embed/kernel", nil},
 	{"palimpsest/internal/embed/wordpiece", nil},
 	{"palimpsest/internal/llm/openai", below("palimpsest/internal/llm")},
