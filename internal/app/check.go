@@ -33,6 +33,9 @@ func (c *configCheckCommand) Run(inv *invocation) error {
 	if err := writable(cfg.Data); err != nil {
 		return err
 	}
+	if _, err := cfg.Embedder.open(); err != nil {
+		return err
+	}
 	if !c.Offline {
 		if err := reachAll(inv.ctx, *cfg); err != nil {
 			return err

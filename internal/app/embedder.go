@@ -4,17 +4,20 @@ import (
 	"fmt"
 	"net/url"
 
+	"github.com/dustin/go-humanize"
+
 	"palimpsest/internal/embed"
 	"palimpsest/internal/embed/local"
 	"palimpsest/internal/embed/static"
+	"palimpsest/internal/embed/transformer"
 )
 
 // Embedder says what turns texts into vectors. All processes on one memory
 // store need the same.
 type Embedder struct {
 	// Model is hashed (words and their parts), static (meaning, in English, from
-	// a table in this program), or file:///… (a directory in the layout of
-	// model2vec).
+	// a table in this program), or file:///… (a directory with a BERT model in the
+	// layout of sentence-transformers, or a table in that of model2vec).
 	Model string
 }
 
@@ -54,9 +57,36 @@ func (c Embedder) open() (embed.Embedder, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := static.Open(dir)
+	e, err := openDirectory(dir)
 	if err != nil {
 		return nil, fmt.Errorf("embedder.model: %w", err)
 	}
 	return e, nil
+}
+
+// openDirectory opens what the configuration of a model says that it is. A table
+// of model2vec may have none.
+func openDirectory(dir string) (embed.Embedder, error) {
+	kind, err := transformer.Type(dir)
+	if err != nil {
+		return nil, err
+	}
+	if kind == "" || kind == "model2vec" {
+		return static.Open(dir)
+	}
+	return transformer.Open(dir)
+}
+
+// describe returns the space of the embedder, and its memory.
+func (c Embedder) describe() (string, error) {
+	e, err := c.open()
+	if err != nil {
+		return "", err
+	}
+	info := e.Info()
+	text := fmt.Sprintf("%s, version %s, %d dimensions", info.Name, info.Version, info.Dimensions)
+	if t, ok := e.(*transformer.Embedder); ok {
+		text += fmt.Sprintf(", %s of weights, %s kernels", humanize.IBytes(uint64(t.Memory())), t.Kernels())
+	}
+	return text, nil
 }

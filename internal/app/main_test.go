@@ -52,6 +52,7 @@ func TestRefusals(t *testing.T) {
 		"unknown variable":   {args: []string{"config", "check"}, environ: []string{"PALIMPSEST_FOO=1"}, code: exitError, want: "PALIMPSEST_FOO"},
 		"bad variable":       {args: []string{"config", "check"}, environ: []string{"PALIMPSEST_QUERY_WAIT=soon"}, code: exitError, want: "query.wait"},
 		"bad level":          {args: []string{"config", "check"}, environ: []string{"PALIMPSEST_LOG_LEVEL=loud"}, code: exitError, want: "log.level"},
+		"no model there":     {args: []string{"config", "check"}, environ: []string{"PALIMPSEST_EMBEDDER_MODEL=file://" + t.TempDir()}, code: exitError, want: "model.safetensors"},
 		"no such model":      {args: []string{"config", "check"}, environ: []string{"PALIMPSEST_EMBEDDER_MODEL=magic"}, code: exitError, want: "embedder.model"},
 		"backend of another": {args: []string{"up"}, environ: []string{"PALIMPSEST_MEMORY=postgres://u:hunter2@x"}, code: exitError, want: "xxxxx@x\" is neither sqlite nor"},
 		"two credentials":    {args: []string{"up", "--data", t.TempDir()}, environ: []string{"NATS_URL=nats://127.0.0.1:1", "PALIMPSEST_NATS_CREDS=a", "PALIMPSEST_NATS_NKEY_SEED=b"}, code: exitError, want: "nats: credentials"},
