@@ -181,7 +181,7 @@ func (r *rows) insertEpisodes(ctx context.Context, db *sql.DB) error {
 	for i, query := range []string{
 		insertion("episodes", r.columns),
 		`INSERT INTO episode_text (rowid, terms) VALUES (?, ?)`,
-		`INSERT INTO vector_queue (target, row) VALUES (2, ?)`,
+		`INSERT INTO vector_queue (target, row, project) VALUES (2, ?, 'default')`,
 	} {
 		var err error
 		if st[i], err = db.PrepareContext(ctx, query); err != nil {

@@ -93,7 +93,10 @@ const (
 	logHeld = 2048
 	// logFlush is how often a cursor is written while messages come. A process that
 	// dies repeats what it did since.
-	logFlush = 250 * time.Millisecond
+	logFlush = time.Second
+	// logFirst is how soon the first cursor of a start is written: readiness waits
+	// for it.
+	logFirst = 250 * time.Millisecond
 	// logIdle is how long a reader waits for messages.
 	logIdle = 2 * time.Second
 	// shareBeat is how often a process asks for its share of the partitions, and

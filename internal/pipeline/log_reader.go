@@ -160,7 +160,7 @@ func (r *logReader) follow() error {
 			}
 		}
 		r.handle(r.entries(messages))
-		if r.stop.Err() == nil && (len(messages) == 0 || r.marked() || time.Since(r.flushed) >= logFlush) {
+		if r.stop.Err() == nil && (len(messages) == 0 || r.marked() || time.Since(r.flushed) >= r.interval()) {
 			if err := r.flush(r.stop, false); err != nil {
 				r.log.Warn("write the cursor", "reader", r.part.Reader, "error", err) // with the next batch
 			}
@@ -201,9 +201,17 @@ func (r *logReader) patience() time.Duration {
 	case len(r.held) > 0:
 		return max(time.Until(r.retryAt), time.Millisecond)
 	case r.low() > r.at.Sequence || r.at.Starts > 0:
-		return logFlush
+		return r.interval()
 	}
 	return logIdle
+}
+
+// interval is how often the cursor is written.
+func (r *logReader) interval() time.Duration {
+	if r.at.Starts > 0 {
+		return logFirst
+	}
+	return logFlush
 }
 
 // end lets go of the stream. A reader that ends by itself has killed nothing.

@@ -88,10 +88,12 @@ func (s *Service) round(ctx context.Context, now time.Time, limit int, partition
 	return 0, failed
 }
 
-// restAfter is the rest after a round of n texts: the interval after a full one,
-// hardly any after the few that somebody just said.
+// restAfter is the rest after a round of n texts: the interval after a full one, up to
+// twice as long after a few, so that texts gather. A round costs the store about as
+// much as a text.
 func (s *Service) restAfter(n int) time.Duration {
-	return s.cfg.EmbedInterval * time.Duration(n) / time.Duration(s.cfg.EmbedBatch*s.cfg.EmbedParallel)
+	full := s.cfg.EmbedBatch * s.cfg.EmbedParallel
+	return s.cfg.EmbedInterval * time.Duration(2*full-min(n, full)) / time.Duration(full)
 }
 
 // EmbedAll gives vectors to all that lacks them, in a store that nobody else

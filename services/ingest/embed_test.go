@@ -70,10 +70,11 @@ func TestEmbeddingRestsWhileEpisodesAreStored(t *testing.T) {
 		{10 * time.Millisecond, true, 10},
 		{50 * time.Millisecond, true, 20},
 		{100 * time.Millisecond, true, 30},
-		{150 * time.Millisecond, true, 36}, // hardly a rest after six
-		{180 * time.Millisecond, true, 37},
-		{181 * time.Millisecond, true, 37},
-		{182 * time.Millisecond, false, 57}, // nobody is in the way
+		{150 * time.Millisecond, true, 36},
+		{219 * time.Millisecond, true, 36}, // texts gather after six
+		{220 * time.Millisecond, true, 37},
+		{221 * time.Millisecond, true, 37},
+		{222 * time.Millisecond, false, 57}, // no episode is being stored
 	} {
 		switch step.done {
 		case 37:

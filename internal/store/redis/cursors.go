@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
 
 	"palimpsest/internal/cursor"
 )
@@ -38,45 +37,19 @@ func (s *Store) ReadCursors(ctx context.Context, readers ...string) ([]cursor.Cu
 	return out, nil
 }
 
-// setCursors are the sequences of the cursors that were set in a tenure. They are
-// still stored while its pass is accepted, except in a cluster, where a script
-// shows none.
-type setCursors struct {
-	mu  sync.Mutex
-	set map[string]uint64
-}
-
-func (c *setCursors) of(reader string) uint64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.set[reader]
-}
-
-func (c *setCursors) note(reader string, sequence uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.set == nil {
-		c.set = map[string]uint64{}
-	}
-	c.set[reader] = sequence
-}
-
-// SetCursor implements [cursor.Store]. It reads what stands only where the pass does
-// not vouch for it.
+// SetCursor implements [cursor.Store].
 func (s *Store) SetCursor(ctx context.Context, reader string, least uint64, c cursor.Cursor) error {
 	body, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("set cursor of %s: %w", reader, err)
 	}
 	t := s.tenure()
-	if s.cluster() || t.pass == "" || t.cursors.of(reader) < least {
-		if err := cursor.Check(ctx, s, reader, least); err != nil {
-			return err
-		}
+	set, err := s.guarded(ctx, t, cursorScript, []string{t.shared(keyCursors)}, reader, least, body)
+	if err == nil && set == int64(0) {
+		err = cursor.ErrWentBack
 	}
-	if _, err := s.guarded(ctx, t, cursorScript, []string{t.shared(keyCursors)}, reader, body); err != nil {
+	if err != nil {
 		return fmt.Errorf("set cursor of %s: %w", reader, err)
 	}
-	t.cursors.note(reader, c.Sequence)
 	return nil
 }

@@ -45,11 +45,10 @@ func foundBy(by, value string) entries { return startingWith(by + value + " ") }
 // everyHit is more rows than any part of a lookup lists.
 const everyHit = -1
 
-// rowsBy reads fields of the rows that parts of a scope's lookup name, at most limit
-// of each part, in one view: each row once, in the order of the lookup or against it.
-// Rows without the first field are left out.
-func (s *Store) rowsBy(ctx context.Context, p place, fields []string, reverse bool, limit int, parts ...entries) ([]listedRow, error) {
-	args := []any{p.base, flag(reverse), limit, len(fields)}
+// rowsBy reads fields of the rows that parts of a scope's lookup name, in one view:
+// each row once, in the order of the lookup. Rows without the first field are left out.
+func (s *Store) rowsBy(ctx context.Context, p place, fields []string, parts ...entries) ([]listedRow, error) {
+	args := []any{p.base, len(fields)}
 	for _, f := range fields {
 		args = append(args, f)
 	}
@@ -141,7 +140,7 @@ func lookups(by string, values []string) []entries {
 
 // bodiesBy decodes the bodies of rows that a scope's lookup names.
 func bodiesBy[T any](ctx context.Context, s *Store, fact scope.Scope, parts ...entries) ([]T, error) {
-	rows, err := s.rowsBy(ctx, s.place(fact), []string{"b"}, false, everyHit, parts...)
+	rows, err := s.rowsBy(ctx, s.place(fact), []string{"b"}, parts...)
 	if err != nil {
 		return nil, err
 	}

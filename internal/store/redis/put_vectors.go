@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -59,7 +60,7 @@ func (s *Store) putVectors(ctx context.Context, vectors []store.Vector) error {
 	rows := make([]vectorRow, len(vectors))
 	for i, v := range vectors {
 		rows[i] = t.vectorRow(v.Ref)
-		rows[i].args = append(rows[i].args, encodeVector(v.Values))
+		rows[i].args = append(rows[i].args, encodeVector(v.Values), "")
 	}
 	if err := s.settleVectors(ctx, t, rows); err != nil {
 		return fmt.Errorf("put vectors: %w", err)
@@ -68,7 +69,7 @@ func (s *Store) putVectors(ctx context.Context, vectors []store.Vector) error {
 }
 
 // RefuseVectors implements [store.VectorWriter]. The reason counts while the flag is
-// -1.
+// -1. A row that has its vector keeps it.
 func (s *Store) RefuseVectors(ctx context.Context, refused []store.RefusedVector) error {
 	t := s.tenure()
 	rows := make([]vectorRow, len(refused))
@@ -77,7 +78,7 @@ func (s *Store) RefuseVectors(ctx context.Context, refused []store.RefusedVector
 			return err
 		}
 		rows[i] = t.vectorRow(v.Ref)
-		rows[i].args = append(rows[i].args, "", v.Reason)
+		rows[i].args = append(rows[i].args, "", ":"+v.Reason)
 	}
 	if err := s.settleVectors(ctx, t, rows); err != nil {
 		return fmt.Errorf("refuse vectors: %w", err)
@@ -100,18 +101,31 @@ func (t *tenure) vectorRow(ref store.VectorRef) vectorRow {
 	return vectorRow{p, strings.TrimPrefix(p.episode(ref.Scope.Session, ref.Source, ref.ID), p.base), []any{""}}
 }
 
-// settleVectors runs one short script a row, all in one round trip, so that the
-// server answers others between them, and takes the rows out of the queue.
+// rowsAtOnce bounds the rows of one script, so that the server answers others
+// between two of them.
+const rowsAtOnce = 16
+
+// settleVectors writes rows in one round trip and takes them out of the queue.
 func (s *Store) settleVectors(ctx context.Context, t *tenure, rows []vectorRow) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
 	defer s.end()
-	flags := make([]*goredis.Cmd, len(rows))
+	together := rowsAtOnce
+	if s.cluster() {
+		together = 1 // each may be of another slot
+	}
+	calls := slices.Collect(slices.Chunk(rows, together))
+	flags := make([]*goredis.Cmd, len(calls))
 	err := s.loaded(ctx, putVectorScript, func() error {
 		p := s.client.Pipeline()
-		for i, r := range rows {
-			flags[i] = putVectorScript.EvalSha(ctx, p, []string{r.place.base + r.member}, r.args...)
+		for i, call := range calls {
+			var keys []string
+			var args []any
+			for _, r := range call {
+				keys, args = append(keys, r.place.base+r.member), append(args, r.args...)
+			}
+			flags[i] = putVectorScript.EvalSha(ctx, p, keys, args...)
 		}
 		_, err := p.Exec(ctx) // the first error of any
 		return err
@@ -120,9 +134,11 @@ func (s *Store) settleVectors(ctx context.Context, t *tenure, rows []vectorRow) 
 		return err
 	}
 	var settled []string
-	for i, r := range rows {
-		if flag := toInt(text(flags[i].Val())); flag > 0 {
-			settled = append(settled, r.place.queued(flag, r.member))
+	for i, call := range calls {
+		for j, flag := range texts(flags[i].Val()) {
+			if n := toInt(flag); n > 0 {
+				settled = append(settled, call[j].place.queued(n, call[j].member))
+			}
 		}
 	}
 	return s.dequeue(ctx, t, settled)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
@@ -29,17 +30,40 @@ func parseEpisodes(rows []found) ([]memory.Episode, error) {
 	return list, nil
 }
 
-// episodesBy reads the episodes that parts of a scope's lookup name.
+// episodesBy reads the episodes that parts of a scope's lookup name, at most limit of
+// each part. Their rows never change, so it takes no script to read them in one view.
 func (s *Store) episodesBy(ctx context.Context, p place, reverse bool, limit int, parts ...entries) ([]memory.Episode, error) {
-	rows, err := s.rowsBy(ctx, p, episodeFields, reverse, limit, parts...)
+	asks := make([][]any, len(parts))
+	for i, part := range parts {
+		asks[i] = []any{"ZRANGE", p.lookup(), part.min, part.max, "BYLEX", "LIMIT", 0, limit}
+		if reverse {
+			asks[i] = []any{"ZRANGE", p.lookup(), part.max, part.min, "BYLEX", "REV", "LIMIT", 0, limit}
+		}
+	}
+	replies, err := s.pipe(ctx, asks)
 	if err != nil {
 		return nil, err
 	}
-	list := make([]memory.Episode, len(rows))
-	for i, row := range rows {
-		if list[i], err = parseEpisode(row); err != nil {
+	var reads [][]any
+	for _, reply := range replies {
+		for _, e := range texts(reply) {
+			reads = append(reads, []any{"HMGET", p.base + e[strings.LastIndexByte(e, ' ')+1:], "b", "c", "ord"})
+		}
+	}
+	if replies, err = s.pipe(ctx, reads); err != nil {
+		return nil, err
+	}
+	list := make([]memory.Episode, 0, len(replies))
+	for _, reply := range replies {
+		f := pick(episodeFields, reply)
+		if f["b"] == "" {
+			continue
+		}
+		e, err := parseEpisode(f)
+		if err != nil {
 			return nil, err
 		}
+		list = append(list, e)
 	}
 	return list, nil
 }
@@ -78,6 +102,7 @@ func (s *Store) EpisodesByID(ctx context.Context, fact scope.Scope, ids []string
 	if err := fact.Validate(); err != nil || len(ids) == 0 {
 		return nil, err
 	}
+	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	list, err := s.episodesBy(ctx, s.place(fact), false, everyHit, lookups(byID, tokens(ids))...)
 	slices.SortFunc(list, func(a, b memory.Episode) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
 	return list, err
@@ -99,9 +124,9 @@ func (s *Store) EpisodesAt(ctx context.Context, fact scope.Scope, ordinals []uin
 	if err := fact.Validate(); err != nil || len(ordinals) == 0 {
 		return nil, err
 	}
-	parts := make([]entries, len(ordinals))
-	for i, n := range slices.Sorted(slices.Values(ordinals)) {
-		parts[i] = foundBy(byOrdinal, ordinalText(n))
+	var parts []entries
+	for _, n := range slices.Compact(slices.Sorted(slices.Values(ordinals))) {
+		parts = append(parts, foundBy(byOrdinal, ordinalText(n)))
 	}
 	return s.episodesBy(ctx, s.place(fact), false, everyHit, parts...)
 }

@@ -293,7 +293,7 @@ func (s *Store) allVersions(ctx context.Context, fact scope.Scope, by string, va
 		return nil, err
 	}
 	values = slices.Compact(slices.Sorted(slices.Values(values)))
-	rows, err := s.rowsBy(ctx, s.place(fact), factFields, false, everyHit, lookups(by, values)...)
+	rows, err := s.rowsBy(ctx, s.place(fact), factFields, lookups(by, values)...)
 	if err != nil {
 		return nil, err
 	}

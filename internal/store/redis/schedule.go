@@ -27,7 +27,7 @@ func (s *Store) Claim(ctx context.Context, fact scope.Scope, rule string, expect
 		if won || formatClaim(stands) != formatClaim(expect) {
 			return nil
 		}
-		sent = true
+		sent, b.hint = true, true
 		b.set(f, claimField+rule, formatClaim(next))
 		b.setUnderWay(f)
 		stands, won = next, true

@@ -26,7 +26,6 @@ type tenure struct {
 	spans    spans
 	opened   opened
 	read     readStates
-	cursors  setCursors
 	turns    takingTurns
 	fresh    freshTexts
 }

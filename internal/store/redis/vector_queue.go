@@ -45,21 +45,18 @@ func (l layout) parseQueued(entry string) (r queuedRow, ok bool) {
 	return queuedRow{entry, part[0], toInt(part[2]), l.root() + part[1] + ":{" + part[3] + "}:" + part[4]}, true
 }
 
-// takingTurns is where the next call that takes from the queue goes on, and when rows
-// without an entry were last searched for.
+// takingTurns is where the next call that takes from the queue goes on.
 type takingTurns struct {
-	mu       sync.Mutex
-	last     string
+	mu   sync.Mutex
+	last string
+	// searched is when all rows without an entry were last searched for, and from the
+	// flag from which the search goes on.
 	searched time.Time
+	from     int64
 }
 
-// searchEvery is how often rows without an entry are searched for while the queue is
-// empty.
+// searchEvery is how often rows without an entry are searched for.
 const searchEvery = 5 * time.Minute
-
-// maxTakes bounds how often one call looks into the queue, which may hold nothing but
-// stale entries.
-const maxTakes = 8
 
 // PendingVectors implements [store.VectorWriter].
 func (s *Store) PendingVectors(ctx context.Context, _ uint64, limit int, partitions ...int) ([]store.PendingVector, error) {
@@ -70,23 +67,20 @@ func (s *Store) PendingVectors(ctx context.Context, _ uint64, limit int, partiti
 	t.fresh.begin()
 	t.turns.mu.Lock()
 	defer t.turns.mu.Unlock()
-	for range maxTakes {
-		taken, all, err := s.takeVectors(ctx, t, limit, partitionNames(partitions))
+	for {
+		more, err := s.requeue(ctx, t)
+		if err != nil {
+			return nil, fmt.Errorf("search for texts to embed: %w", err)
+		}
+		taken, stale, err := s.takeVectors(ctx, t, limit, partitionNames(partitions))
 		if err != nil {
 			return nil, fmt.Errorf("take texts to embed: %w", err)
 		}
-		if all == 0 {
-			if found, err := s.requeue(ctx, t); found == 0 || err != nil {
-				return nil, err
-			}
-			continue
-		}
-		list, err := s.readPending(ctx, t, taken)
-		if len(list) > 0 || len(taken) == 0 || err != nil {
+		list, err := s.readPending(ctx, t, taken, stale)
+		if len(list) > 0 || len(taken)+len(stale) == 0 && !more || err != nil {
 			return list, err
 		}
 	}
-	return nil, nil
 }
 
 func partitionNames(partitions []int) []any {
@@ -102,29 +96,31 @@ func partitionNames(partitions []int) []any {
 	return names
 }
 
-// takeVectors lists entries of partitions, and says how many of any it has seen. A
-// queue that is shorter than the limit is read as a whole.
-func (s *Store) takeVectors(ctx context.Context, t *tenure, limit int, partitions []any) (rows []queuedRow, all int, err error) {
+// takeVectors lists entries of partitions, and entries that say nothing. A queue that
+// is shorter than the limit is read as a whole.
+func (s *Store) takeVectors(ctx context.Context, t *tenure, limit int, partitions []any) (rows []queuedRow, stale []string, err error) {
 	reply, err := s.call(ctx, "ZRANGE", t.vectorQueue(), "-", "+", "BYLEX", "LIMIT", 0, limit)
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	entries := texts(reply)
-	all = len(entries)
-	if all == limit {
+	if len(entries) == limit {
 		reply, err := s.run(ctx, takeVectorsScript, []string{t.vectorQueue()}, append([]any{limit, t.turns.last}, partitions...)...)
 		if err != nil {
-			return nil, 0, err
+			return nil, nil, err
 		}
 		entries = texts(reply)
 		t.turns.last, entries = entries[0], entries[1:]
 	}
 	for _, entry := range entries {
-		if r, ok := t.parseQueued(entry); ok && slices.Contains(partitions, any(r.partition)) {
+		switch r, ok := t.parseQueued(entry); {
+		case !ok:
+			stale = append(stale, entry)
+		case slices.Contains(partitions, any(r.partition)):
 			rows = append(rows, r)
 		}
 	}
-	return rows, all, nil
+	return rows, stale, nil
 }
 
 // pendingFields are what a pending text is read from.
@@ -140,7 +136,7 @@ func (r queuedRow) read() []any {
 
 // readPending reads what entries name, but for what this process has written itself,
 // and takes stale ones out of the queue.
-func (s *Store) readPending(ctx context.Context, t *tenure, rows []queuedRow) (list []store.PendingVector, err error) {
+func (s *Store) readPending(ctx context.Context, t *tenure, rows []queuedRow, stale []string) (list []store.PendingVector, err error) {
 	fresh := t.fresh.take(rows)
 	var commands [][]any
 	for _, r := range rows {
@@ -152,7 +148,6 @@ func (s *Store) readPending(ctx context.Context, t *tenure, rows []queuedRow) (l
 	if err != nil {
 		return nil, err
 	}
-	var stale []string
 	known := owners{}
 	for _, r := range rows {
 		v, ok := fresh[r.entry]
@@ -222,31 +217,41 @@ func (s *Store) dequeue(ctx context.Context, t *tenure, entries []string) error 
 	return nil
 }
 
-// requeue searches for rows that are flagged and have no entry, gives them one, and
-// returns how many there were. It does so at the begin of a tenure and now and then.
-func (s *Store) requeue(ctx context.Context, t *tenure) (int, error) {
+// requeue searches for rows that are flagged, a page of them in each call, and gives
+// each an entry that has none. It does so at the begin of a tenure and now and then.
+// more says that it has not seen all.
+func (s *Store) requeue(ctx context.Context, t *tenure) (more bool, err error) {
 	now := s.cfg.Now()
-	if since := now.Sub(t.turns.searched); since >= 0 && since < searchEvery {
-		return 0, nil
+	if since := now.Sub(t.turns.searched); t.turns.from == 0 && since >= 0 && since < searchEvery {
+		return false, nil
 	}
-	q := of(kindFact, kindEpisode).atLeast("q", 1)
+	q := of(kindFact, kindEpisode).atLeast("q", max(1, t.turns.from))
 	a, err := s.search(ctx, s.searchArgs(q, pageSize, append([]any{"SORTBY", "q", "ASC"}, returning("q", "okey")...)...))
 	if err != nil {
-		return 0, err
+		return false, err
 	}
-	entries, known := make([]string, len(a.rows)), owners{}
+	entries, known, last := make([]string, len(a.rows)), owners{}, int64(0)
 	for i, row := range a.rows {
 		fact, err := known.of(row.get("okey"))
 		if err != nil {
-			return 0, err
+			return false, err
 		}
 		p := t.place(fact)
-		entries[i] = p.queued(toInt(row.get("q")), strings.TrimPrefix(string(row.key), p.base))
+		last = toInt(row.get("q"))
+		entries[i] = p.queued(last, strings.TrimPrefix(string(row.key), p.base))
 	}
-	if len(entries) < pageSize {
-		t.turns.searched = now
+	if err := s.enqueue(ctx, t, entries); err != nil {
+		return false, err
 	}
-	return len(entries), s.enqueue(ctx, t, entries)
+	if more = len(entries) == pageSize; !more {
+		t.turns.searched, t.turns.from = now, 0
+		return false, nil
+	}
+	if last == t.turns.from {
+		last++ // a page of one flag
+	}
+	t.turns.from = last
+	return true, nil
 }
 
 // RefusedVectors implements [store.VectorWriter].

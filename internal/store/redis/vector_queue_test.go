@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -57,9 +58,9 @@ func pendingIDs(t testing.TB, s *Store, limit int) (ids []string) {
 	return ids
 }
 
-func queueOf(t testing.TB, s *Store) []string {
+func queueOf(t testing.TB, s *Store, limit int) []string {
 	t.Helper()
-	reply, err := s.call(t.Context(), "ZRANGE", s.layout().vectorQueue(), "-", "+", "BYLEX", "LIMIT", 0, 100)
+	reply, err := s.call(t.Context(), "ZRANGE", s.layout().vectorQueue(), "-", "+", "BYLEX", "LIMIT", 0, limit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,19 +144,64 @@ func TestStaleEntriesLeaveTheQueue(t *testing.T) {
 	if err := s.enqueue(t.Context(), s.tenure(), []string{p.queued(1, "e:none"), p.queued(2, "f:gone")}); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(queueOf(t, s)); n != 4 {
-		t.Fatalf("%d entries, want 4: %q", n, queueOf(t, s))
+	if n := len(queueOf(t, s, 9)); n != 4 {
+		t.Fatalf("%d entries, want 4: %q", n, queueOf(t, s, 9))
 	}
 	for limit := range 3 { // the stale entries are the first
 		if ids := pendingIDs(t, s, limit+1); len(ids) != 1 || ids[0] != f.ID {
 			t.Errorf("at most %d: %v", limit+1, ids)
 		}
 	}
-	if left := queueOf(t, s); len(left) != 1 {
+	if left := queueOf(t, s, 9); len(left) != 1 {
 		t.Errorf("left in the queue: %q", left)
 	}
-	if embedPending(t, s, 16) != 1 || len(queueOf(t, s)) != 0 {
-		t.Errorf("left in the queue once all is embedded: %q", queueOf(t, s))
+	if embedPending(t, s, 16) != 1 || len(queueOf(t, s, 9)) != 0 {
+		t.Errorf("left in the queue once all is embedded: %q", queueOf(t, s, 9))
+	}
+}
+
+// TestALostEntryIsMadeAnewBesideOthers, a page of rows at a time.
+func TestALostEntryIsMadeAnewBesideOthers(t *testing.T) {
+	t.Parallel()
+	cfg, now := testConfig(t), said0
+	cfg.Now = func() time.Time { return now }
+	s := openNew(t, cfg)
+	pendingIDs(t, s, 9) // searches once
+	for i := range pageSize + 2 {
+		now = now.Add(time.Microsecond)
+		tell(t, s, fmt.Sprint(i), "hello")
+	}
+	queue := queueOf(t, s, 2*pageSize)
+	lost := queue[len(queue)-1]
+	if err := s.dequeue(t.Context(), s.tenure(), []string{lost}); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(searchEvery)
+	for range 2 {
+		pendingIDs(t, s, 9)
+	}
+	if diff := cmp.Diff(queue, queueOf(t, s, 2*pageSize)); diff != "" {
+		t.Errorf("queue before and after the search (-want +got):\n%s", diff)
+	}
+}
+
+// TestEntriesThatSayNothingLeaveTheQueue, however many there are.
+func TestEntriesThatSayNothingLeaveTheQueue(t *testing.T) {
+	t.Parallel()
+	s := openNew(t, testConfig(t))
+	tell(t, s, "1", "hello")
+	unknown := make([]string, 100)
+	for i := range unknown {
+		unknown[i] = fmt.Sprint("!", i)
+	}
+	if err := s.enqueue(t.Context(), s.tenure(), unknown); err != nil {
+		t.Fatal(err)
+	}
+	if ids := pendingIDs(t, s, 3); len(ids) != 1 {
+		t.Errorf("pending: %v", ids)
+	}
+	if left := queueOf(t, s, 200); len(left) != 1 {
+		t.Errorf("left in the queue: %q", left)
 	}
 }
 
@@ -172,7 +218,7 @@ func TestAnotherEmbedderIsAskedForRefusedTexts(t *testing.T) {
 	if err := s.RefuseVectors(t.Context(), []store.RefusedVector{{Ref: list[0].Ref, Reason: "too long"}}); err != nil {
 		t.Fatal(err)
 	}
-	if left := queueOf(t, s); len(left) > 0 {
+	if left := queueOf(t, s, 9); len(left) > 0 {
 		t.Errorf("left in the queue: %q", left)
 	}
 	cfg.Embedder, cfg.Reembed = embed.Info{Name: "other", Version: "1", Dimensions: 8}, true

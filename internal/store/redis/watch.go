@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
 
@@ -117,28 +118,32 @@ func (s *Store) Pending(ctx context.Context, rule string, yield func(store.Pendi
 	}
 }
 
-// pendingOf reads what a rule's cadence asks of scopes, in one round trip. A second
-// one asks for the ends of those whose state has no bound on them.
+// pendingOf reads what a rule's cadence asks of scopes, in one round trip. It asks for
+// the newest end of each: an older version that writes beside keeps no bound in the
+// state.
 func (s *Store) pendingOf(ctx context.Context, rule string, facts []scope.Scope) ([]store.Pending, error) {
-	states, err := s.states(ctx, facts)
+	commands := make([][]any, 0, 2*len(facts))
+	for _, fact := range facts {
+		p := s.place(fact)
+		commands = append(commands, []any{"HGETALL", p.state()}, []any{"ZRANGE", p.row(kindEnds), 0, 0, "REV"})
+	}
+	replies, err := s.pipe(ctx, commands)
 	if err != nil {
 		return nil, err
 	}
 	list := make([]store.Pending, len(facts))
-	var commands [][]any
-	var asked []int
 	for i, fact := range facts {
-		list[i] = parseStanding(fact, states[i]).Pending(rule)
-		if states[i][fieldLastEnd] == "" {
-			asked = append(asked, i)
-			commands = append(commands, []any{"ZCOUNT", s.place(fact).row(kindEnds), "(" + number(clampOrdinal(list[i].Watermarks[rule])), "+inf"})
+		list[i] = parseStanding(fact, hashOf(replies[2*i])).Pending(rule)
+		list[i].Ended = false
+		for _, member := range texts(replies[2*i+1]) {
+			var end events.SessionEnd
+			if err := decode("session end", []byte(member), &end); err != nil {
+				return nil, err
+			}
+			list[i].Ended = end.LastOrdinal > list[i].Watermarks[rule]
 		}
 	}
-	replies, err := s.pipe(ctx, commands)
-	for i, n := range replies {
-		list[asked[i]].Ended = n != int64(0)
-	}
-	return list, err
+	return list, nil
 }
 
 // pageSize is how many rows an iteration reads before it yields them.

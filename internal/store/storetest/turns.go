@@ -118,6 +118,20 @@ func testRefused(t *testing.T, s suite) {
 		refuse(t, st, refused[1].Ref, refused[1].Reason)
 		return f, refused
 	}
+	t.Run("has its vector already", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		apply(t, st, effect(ana, 1, withFacts(fact("f1", 0, "tea"))))
+		put(t, st, episode(user("ana", "s"), "e1", 2, "coffee"))
+		held := must(st.PendingVectors(t.Context(), 0, 9))(t)
+		embedAll(t, st, func(string) []float32 { return axis(s.opts.dimensions(), 1) })
+		for _, p := range held {
+			refuse(t, st, p.Ref, "too late")
+		}
+		expect(t, st, 0)
+		hits := must(st.SearchVector(t.Context(), scope.Under(ana), axis(s.opts.dimensions(), 1), store.SearchQuery{Target: store.Facts, Limit: 9}))(t)
+		equal(t, "found", []string{"f1"}, hitIDs(hits))
+	})
 	t.Run("is pending no more, and found by text", func(t *testing.T) {
 		t.Parallel()
 		st := s.open(t)

@@ -1,17 +1,27 @@
--- Stores a row's vector and clears its flag, or keeps why the row has none, if the
--- row is still of the revision that was to be embedded. An empty revision means that
--- the row has none; an empty vector has no direction and is not indexed. One write,
--- for each indexes anew. It returns what the flag was.
-local key, revision, vector, refused = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
-local row = redis.call('HMGET', key, 'k', 'rev', 'q')
-if not row[1] then return '' end
-if revision ~= '' and row[2] ~= revision then return '' end
-if refused then
-  redis.call('HSET', key, 'q', '-1', 'why', refused)
-elseif vector == '' then
-  redis.call('HDEL', key, 'v')
-  redis.call('HSET', key, 'q', '0')
-else
-  redis.call('HSET', key, 'v', vector, 'q', '0')
+-- Stores the vectors of rows and clears their flags, or keeps why a row has none.
+-- KEYS are the rows; ARGV are, for each, the revision that was embedded (empty for a
+-- row without revisions), the vector (empty for one without direction, which is not
+-- indexed) and the reason behind a colon (empty where there is a vector). A row of
+-- another revision stays as it is, and one that is not pending is not refused. Each
+-- row is written once, since each write indexes it anew. It returns what the flags
+-- were of the rows that changed.
+local flags = {}
+for i, key in ipairs(KEYS) do
+  local revision, vector, reason = ARGV[3 * i - 2], ARGV[3 * i - 1], ARGV[3 * i]
+  local row = redis.call('HMGET', key, 'k', 'rev', 'q')
+  local flag = tonumber(row[3] or '0')
+  if not row[1] or (revision ~= '' and row[2] ~= revision) or (reason ~= '' and flag <= 0) then
+    flags[i] = ''
+  else
+    flags[i] = row[3] or ''
+    if reason ~= '' then
+      redis.call('HSET', key, 'q', '-1', 'why', string.sub(reason, 2))
+    elseif vector == '' then
+      redis.call('HDEL', key, 'v')
+      redis.call('HSET', key, 'q', '0')
+    else
+      redis.call('HSET', key, 'v', vector, 'q', '0')
+    end
+  end
 end
-return row[3] or ''
+return flags

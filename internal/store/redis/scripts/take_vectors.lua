@@ -2,8 +2,8 @@
 -- with its group: its partition and its project. ARGV are how many to list, the
 -- group behind which to begin, and the partitions whose entries count. Each project
 -- has as many as another. The first of the list is the group behind which the next
--- call is to begin.
-local limit, last, mine = tonumber(ARGV[1]), ARGV[2], {}
+-- call is to begin. Entries of another form are listed too.
+local limit, last, mine, unknown = tonumber(ARGV[1]), ARGV[2], {}, {}
 for i = 3, #ARGV do mine[ARGV[i]] = true end
 
 local function entries(from, to, most)
@@ -17,7 +17,11 @@ local function groups(behind)
     local first = entries(from, '+', 1)[1]
     if not first then break end
     local partition, project = string.match(first, '^(%S+) (%S+) ')
-    if mine[partition] then
+    if not partition then
+      unknown[#unknown + 1] = first
+      from = '(' .. first
+      if #unknown == limit then break end
+    elseif mine[partition] then
       list[#list + 1] = { of = partition .. ' ' .. project .. ' ', project = project }
       from = '(' .. list[#list].of .. '\255'
     else
@@ -36,6 +40,7 @@ for _, group in ipairs(turns) do
   partitions[group.project] = (known or 0) + 1
 end
 local out = { #turns == limit and turns[limit].of or '' }
+if #unknown > 0 then return { last, unpack(unknown) } end
 for _, group in ipairs(turns) do
   local most = math.max(1, math.floor(limit / projects / partitions[group.project]))
   for _, entry in ipairs(entries('[' .. group.of, '(' .. group.of .. '\255', most)) do
