@@ -24,7 +24,7 @@ type reached struct {
 	settled uint64
 }
 
-// now is what is known without asking anybody.
+// now returns the progress that the publishers know, without a request.
 func (c *course) now(p *publishers) reached {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,7 +15,7 @@ type crew struct {
 	program string
 	plan    Plan
 	log     io.Writer
-	// failed receives why a process ended that nobody killed.
+	// failed receives the error of a process that ended without a kill.
 	failed chan error
 
 	mu    sync.Mutex

@@ -1,11 +1,10 @@
-// Package chaos says known things to a real Palimpsest, kills it (-9) again and
-// again while it listens, and then holds what is kept against what was
-// acknowledged.
+// Package chaos publishes a known workload to a running Palimpsest, kills its
+// processes (-9) many times meanwhile, and then compares the stored data with the
+// acknowledged messages.
 //
-// A [Plan] says of which processes that Palimpsest consists: one that has
-// everything, or several on a broker and engines of others. A [Workload] is drawn
-// from a seed, with the answers that must come of it. [Run] publishes it as
-// ordinary NATS clients do and leaves a [Record] of what was acknowledged. [Judge]
-// reads what the stopped processes left, and what it answers is a function of that
-// [Evidence] and the record alone.
+// A [Plan] lists the processes: one with everything, or several that share a broker
+// and engines. A [Workload] is drawn from a seed, together with the facts that it
+// must lead to. [Run] publishes it as ordinary NATS clients do and writes a [Record]
+// of the acknowledgements. [Judge] reads the data of the stopped processes. Its
+// verdict is a function of that [Evidence] and the record alone.
 package chaos

@@ -11,8 +11,8 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// stream checks that EPISODES still holds each message, repetitions included,
-// where its publisher was told that it stands.
+// stream checks that EPISODES still holds each message, repetitions included, at
+// its acknowledged sequence.
 func (j *judge) stream(ctx context.Context) error {
 	held := map[uint64]string{}
 	_, err := j.evidence.Episodes.Read(ctx, 0, func(batch []*pipeline.Entry) error {
@@ -69,8 +69,8 @@ func (j *judge) users(ctx context.Context) error {
 	return nil
 }
 
-// foreign checks that nothing is stored under a scope that nobody spoke in:
-// what strayed there is missing nowhere, where it is a copy.
+// foreign checks that nothing is stored under a scope without a publisher. A copy
+// that strayed there is missing nowhere else.
 func (j *judge) foreign(ctx context.Context) error {
 	own := map[scope.Scope]bool{}
 	for _, user := range j.workload.Users {
@@ -97,8 +97,8 @@ func (j *judge) foreign(ctx context.Context) error {
 // page is how many rows are read at once.
 const page = 1000
 
-// episodes checks that what was acknowledged to a user's voices is stored once,
-// as it was said, in the order of each voice.
+// episodes checks that each acknowledged message of a user is stored once and
+// unchanged, in the order of its publisher.
 func (j *judge) episodes(ctx context.Context, user User, voices []int) error {
 	state, err := j.evidence.Store.State(ctx, user.scope())
 	if err != nil {

@@ -33,8 +33,8 @@ func (s scopes) Scopes(_ context.Context, sel scope.Selector, yield func(scope.S
 	return nil
 }
 
-// TestForeignScopesAreWrong: what is stored where nobody spoke is counted, in
-// any project and at any level.
+// TestForeignScopesAreWrong: rows under a scope without a publisher are counted,
+// in any project and at any level.
 func TestForeignScopesAreWrong(t *testing.T) {
 	t.Parallel()
 	w := drawn(t, Size{Seed: 1, Episodes: 20, Users: 2, Kills: 1})

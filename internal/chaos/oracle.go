@@ -15,8 +15,8 @@ type Known struct {
 	Sources []string
 }
 
-// known is what a story comes to: told in the order in which it happened, the
-// last word holds, and what was taken back is gone.
+// known returns the facts that a story leaves: of several values the last, and no
+// retracted ones.
 func (s *story) known() []Known {
 	var order []string
 	facts := map[string]*Known{}

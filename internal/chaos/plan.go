@@ -6,8 +6,8 @@ import (
 	"palimpsest/internal/broker"
 )
 
-// Plan says what is run: processes of the program, and who has the broker that
-// they share.
+// Plan lists the processes of the program to run, and names the one with the
+// broker that they share.
 type Plan struct {
 	// Processes are all of them; a kill names one by its place.
 	Processes []Process

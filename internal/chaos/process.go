@@ -36,7 +36,7 @@ type process struct {
 	took       time.Duration
 }
 
-// launch starts a process of the plan. What it says goes to log.
+// launch starts a process of the plan. Its output goes to log.
 func (p Plan) launch(program string, of Process, log io.Writer) (*process, error) {
 	l := &process{
 		of:    of,
@@ -104,7 +104,7 @@ func (l *process) await(ctx context.Context) error {
 	}
 }
 
-// kill ends the process as a power cut would: it is told nothing.
+// kill ends the process without a signal that it can handle, as a power cut would.
 func (l *process) kill() {
 	l.doomed.Store(true)
 	_ = l.cmd.Process.Kill()

@@ -14,7 +14,7 @@ type publishers struct {
 	wire     *wire
 	left     []atomic.Int64 // per user: voices that still speak
 	begun    time.Time
-	turns    atomic.Int64 // what was said for the first time, or is about to be
+	turns    atomic.Int64 // count of first publications, started ones included
 
 	said    atomic.Int64 // episodes acknowledged for the first time
 	swept   atomic.Int64 // repetitions that the broker knew
@@ -87,9 +87,9 @@ func (p *publishers) speak(ctx context.Context, n int) error {
 	return nil
 }
 
-// when is the earliest moment of a step: what is said first has its turn in the
-// time that all of it is to take, and what is said past the broker's memory waits
-// for its end. last is when the same was said before.
+// when returns the earliest time of a step. First publications are spread over the
+// time of the run. A repetition beyond the broker's deduplication window waits for
+// the end of that window; last is the time of the earlier publication.
 func (p *publishers) when(step Step, last time.Time) time.Time {
 	switch step.Again {
 	case First:

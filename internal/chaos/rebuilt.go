@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Digests are of the memory store as it is, and as it is built anew from what
-// was said and what was committed.
+// Digests are those of the memory store and of a store that was rebuilt from
+// EPISODES and AUDIT.
 type Digests struct {
 	Live    string `json:"live"`
 	Rebuilt string `json:"rebuilt"`

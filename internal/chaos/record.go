@@ -12,8 +12,8 @@ import (
 // The parts of a run's directory.
 const (
 	dataDir    = "data"           // of whatever processes keep themselves
-	logFile    = "palimpsest.log" // what they said, over all their lives
-	recordFile = "chaos.json"     // what was acknowledged
+	logFile    = "palimpsest.log" // output of all processes, over all their lives
+	recordFile = "chaos.json"     // the record
 )
 
 // Data is the data directory of the processes, in the directory of a run.
@@ -23,9 +23,9 @@ func Data(dir string) string { return filepath.Join(dir, dataDir) }
 // workload, which follows from the size, all that the verdict needs.
 type Record struct {
 	Size
-	// Workload is the digest of what was drawn.
+	// Workload is the digest of the drawn workload.
 	Workload string `json:"workload"`
-	// Acks holds, per voice, what it was acknowledged.
+	// Acks holds the acknowledgements of each publisher.
 	Acks []Acks `json:"acks"`
 	// Rules are those that must have consolidated everything.
 	Rules []string `json:"rules"`

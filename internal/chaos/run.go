@@ -29,7 +29,7 @@ type Config struct {
 	// means 3 min. A tick that was lost is overdue after a minute and found by a
 	// sweep that comes each minute.
 	Patience time.Duration
-	// Progress is told now and then how far the run is; nil tells nobody.
+	// Progress receives the state of the run now and then, unless it is nil.
 	Progress func(Progress)
 }
 

@@ -8,8 +8,8 @@ import (
 	"palimpsest/internal/store"
 )
 
-// Shapes are digests of what is known, without wall-clock fields: in the
-// processes that were killed, and in one that was told the same and was not.
+// Shapes are digests of all facts, without wall-clock fields: those of the killed
+// processes, and those of one process that received the same workload undisturbed.
 type Shapes struct {
 	Several string `json:"several"`
 	One     string `json:"one"`
@@ -17,13 +17,13 @@ type Shapes struct {
 	Lines int `json:"lines"`
 }
 
-// CompareShapes compares the canonical exports of two memories that were told the
-// same workload in the same order, and adds what came of it to the verdict.
+// CompareShapes compares the canonical exports of two memories that received the
+// same workload in the same order, and adds the result to the verdict.
 //
-// Equality is due where each user speaks with one voice: then ordinals, ranges'
-// order and with them every decision follow from what was said, however the ranges
-// are cut. Of two voices of one user each keeps its own order only, and chance says
-// how they meet.
+// They must be equal where each user has one publisher: then ordinals, the order of
+// ranges and every decision follow from the messages, however the ranges are cut.
+// Two publishers of one user each keep their own order only, and interleave at
+// random.
 func (v *Verdict) CompareShapes(ctx context.Context, w *Workload, several, one store.Exporter) error {
 	out := &Shapes{}
 	for _, side := range []struct {

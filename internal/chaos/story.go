@@ -37,8 +37,8 @@ type story struct {
 	random   *rand.Rand
 	names    *names
 	episodes []Episode
-	devices  [][]int        // per device, what it tells, in the order in which it happened
-	liked    [][]int        // per device, what it said is liked and did not take back
+	devices  [][]int        // per device, its steps in the order in which they happened
+	liked    [][]int        // per device, the likes that it stated and did not retract
 	bound    []bool         // per episode: others speak of the same thing, so that order matters
 	changed  map[string]int // per predicate of which the last word holds: how often
 }
@@ -184,8 +184,8 @@ func (s *story) disturbed(device int) []int {
 	return order
 }
 
-// names draws invented names, each once, so that what is said of one is said of
-// nothing else.
+// names draws invented names, each once, so that a statement about one concerns
+// no other.
 type names struct {
 	random *rand.Rand
 	used   map[string]bool

@@ -45,8 +45,8 @@ type Verdict struct {
 	// OutOfOrder are episodes before which one stands that its publisher said
 	// later, and facts whose value is not the last that was said.
 	OutOfOrder int `json:"out_of_order"`
-	// Wrong are facts and episodes that are there and should not be, or with
-	// another content or other sources, and scopes that are nobody's.
+	// Wrong counts unexpected facts and episodes, those with another content or
+	// other sources, and scopes without a publisher.
 	Wrong int `json:"wrong"`
 	// Unbalanced are accounts of the ledger that do not add up.
 	Unbalanced int `json:"unbalanced"`
@@ -96,9 +96,8 @@ type judge struct {
 	waiting map[scope.Scope]uint64
 }
 
-// Judge holds the evidence against the record. An error says that the evidence
-// could not be read; what is wrong with it is the verdict. The digests are yet
-// to be added by [Verdict.Compare].
+// Judge compares the evidence with the record. It returns an error if the evidence
+// cannot be read. [Verdict.Compare] adds the digests.
 func Judge(ctx context.Context, r Record, w *Workload, e Evidence) (Verdict, error) {
 	j := &judge{record: r, workload: w, evidence: e, gone: map[string]bool{}, waiting: map[scope.Scope]uint64{}}
 	j.verdict.Findings = []Finding{}
@@ -140,7 +139,7 @@ func (j *judge) acknowledged(voice int) (episodes []int) {
 	return episodes
 }
 
-// ledger checks the accounts, and that they account for what was acknowledged.
+// ledger checks that the accounts balance and cover all acknowledged messages.
 func (j *judge) ledger(ctx context.Context) error {
 	accounts, err := j.evidence.Store.Accounts(ctx, scope.Selector{Project: scope.DefaultProject}, j.record.Rules)
 	if err != nil {

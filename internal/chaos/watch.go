@@ -27,7 +27,7 @@ type watch struct {
 	js   jetstream.JetStream
 
 	mu      sync.Mutex
-	waiting string // what is yet to be done, when last asked
+	waiting string // pending work at the last look
 }
 
 func newWatch(ctx context.Context, to broker.ConnectConfig) (*watch, error) {

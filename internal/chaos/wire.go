@@ -18,7 +18,7 @@ const connections = 8
 
 // life is the broker as publishers reach it, for as long as it lives.
 type life struct {
-	ctx   context.Context //nolint:containedctx // it ends with the broker, whoever publishes
+	ctx   context.Context //nolint:containedctx // it ends with the broker, not with a publisher
 	end   context.CancelFunc
 	conns []*nats.Conn
 	js    []jetstream.JetStream

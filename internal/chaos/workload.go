@@ -17,7 +17,7 @@ import (
 // draws the same workload.
 type Size struct {
 	Seed uint64 `json:"seed"`
-	// Episodes are different ones: what is published again is not counted.
+	// Episodes counts different episodes. Repetitions are not counted.
 	Episodes int `json:"episodes"`
 	Users    int `json:"users"`
 	Kills    int `json:"kills"`
@@ -27,13 +27,12 @@ type Size struct {
 	// episodes be said over the time that all kills take; 0 kills at counts, and
 	// says the episodes as fast as they are taken. 1 ms at least.
 	Every time.Duration `json:"every,omitempty"`
-	// OneVoice lets each user speak through one publisher. Of several each keeps
-	// its own order, and how they meet is left to chance, as is then the order of
-	// what comes of it.
+	// OneVoice gives each user one publisher. Several publishers each keep their own
+	// order and interleave at random, and so do the facts that follow.
 	OneVoice bool `json:"one_voice,omitempty"`
 }
 
-// span is how long the episodes are to be said; 0 where nobody waits.
+// span is the time over which the episodes are published; 0 is no pause.
 func (s Size) span() time.Duration { return s.Every * time.Duration(s.Kills) }
 
 // Validate names the first figure that cannot be used.
@@ -62,7 +61,7 @@ type Workload struct {
 	Kills  []Kill
 }
 
-// User is one person: all they say, and what must be known of them in the end.
+// User is one person: all messages, and the facts that must be known in the end.
 type User struct {
 	Name     string
 	Episodes []Episode
@@ -122,7 +121,7 @@ func Draw(size Size) (*Workload, error) {
 		if n < size.Episodes%size.Users {
 			episodes++
 		}
-		// A source of one's own: what one says does not rest on how many others there are.
+		// A random source per user: the messages do not depend on the number of users.
 		random := rand.New(rand.NewPCG(size.Seed, uint64(n)+1))
 		devices := 1
 		if n%2 == 1 && episodes >= 4 && !size.OneVoice {
