@@ -27,10 +27,10 @@ func (s *Service) letters(
 	return payloads, nil
 }
 
-// sides is what a letter about a conflict shows: what was said, and what is
-// known. The former is a batch of the one candidate, so that the letter can be
-// retried; its range is empty, because the rest of the range is settled without
-// it.
+// sides are the two sides of a conflict in a dead letter: the candidate and the
+// known facts. The candidate is a batch of its own, so that the letter can be
+// retried. The range of that batch is empty, because the rest of the range is
+// settled without it.
 type sides struct {
 	events.Batch
 	Candidates []events.Candidate `json:"candidates"`

@@ -104,7 +104,7 @@ func latest(in events.Event[events.CandidatesExtracted]) time.Time {
 	return at
 }
 
-// judge applies the write policy: what it holds or drops becomes a NOOP, the
+// judge applies the write policy: a held or dropped candidate becomes a NOOP, the
 // rest passes. Candidates that are left to another rule are not among taken.
 func (s *Service) judge(
 	in events.Event[events.CandidatesExtracted], rule memory.Rule, decidedBy string,

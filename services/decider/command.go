@@ -16,9 +16,9 @@ import (
 // ruleAPI is the rule id of deltas that no candidate stands behind.
 const ruleAPI = "api"
 
-// command handles what an API caller asks for. It always leads to a batch, so
-// that the caller has an outcome: what cannot be done is a NOOP changed_since,
-// which the outcome tells as a conflict.
+// command handles a command of an API caller. It always leads to a batch, so that
+// the caller has an outcome. A command that cannot be carried out is a NOOP
+// changed_since, which the outcome reports as a conflict.
 func (s *Service) command(ctx context.Context, in events.Event[events.CommandRequested]) ([]events.Payload, error) {
 	state, err := s.deps.State.State(ctx, in.Data.Scope)
 	if err != nil {
@@ -55,7 +55,7 @@ type order struct {
 	at    time.Time
 	look  *trail
 	out   events.DeltasDecided
-	// moot: there is nothing to do, and nobody waits to be told.
+	// moot: there is nothing to do and no caller waits.
 	moot bool
 }
 
@@ -94,9 +94,9 @@ func (o *order) carryOut(ctx context.Context) error {
 	return pipeline.Rejectf(events.CodeInvalidField, "op", "%q is not decided here", o.in.Data.Op)
 }
 
-// remember decides on what the caller states as on any candidate; only safety
-// and the breaker can stand against it: an agent that remembers in a loop is
-// what the breaker is for. Whoever means one fact corrects it.
+// remember decides on a caller's statement as on any candidate. Of the write
+// policy only safety applies. The breaker applies too, because an agent may
+// remember in a loop. A caller that means one fact corrects it.
 func (o *order) remember(ctx context.Context) error {
 	c := o.candidate()
 	if v := o.s.policy.Judge(c, memory.Rule{}); v.Reason == events.ReasonSafety {
@@ -107,9 +107,9 @@ func (o *order) remember(ctx context.Context) error {
 	return o.reconcile(ctx, c, o.s.breaker())
 }
 
-// restOnScope says that the decision follows from what is known at large: two
-// callers who state the same at the same time must not both be told that it is
-// new. What only follows from the facts that it names says so by their revisions.
+// restOnScope marks a decision that depends on all facts of the scope: of two
+// callers that state the same at the same time, only one may get ADD. A decision
+// that depends on named facts alone carries their revisions.
 func (o *order) restOnScope() {
 	o.out.Asked, o.out.Basis, o.out.BasisSequence = &o.in.Data, o.state.Revision, o.state.AuditSeq
 }
@@ -164,8 +164,8 @@ func (o *order) reconcile(ctx context.Context, c events.Candidate, breaker decid
 	return nil
 }
 
-// expect names the revision that a delta was made from, unless the caller named
-// one: what has changed since must not be overwritten.
+// expect sets the revision that a delta was made from, unless the caller named
+// one. A later change must not be overwritten.
 func (o *order) expect(id string, revision uint64) {
 	if o.out.Command.IfMatch == nil {
 		o.out.Command.IfMatch = map[string]uint64{}

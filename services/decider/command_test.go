@@ -237,8 +237,8 @@ func TestOtherCommandsAreRefused(t *testing.T) {
 	}
 }
 
-// What is decided on all that is known carries what it takes to be decided
-// again; what names its facts by their revisions does not.
+// A decision on all known facts carries the command, so that it can be repeated. A
+// decision that names its facts by their revisions does not.
 func TestCommandsThatRestOnTheScope(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t).knowing(says("e1", "lives in", "Oslo", 1))

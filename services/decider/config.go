@@ -27,9 +27,9 @@ type Config struct {
 	Churn Churn
 }
 
-// Churn bounds how often one fact changes. What candidates would change beyond
-// that is held until the window has room, or somebody releases it; correct,
-// confirm, restore and delete, which name the fact, are not bounded.
+// Churn bounds how often one fact changes. A candidate beyond that is held until
+// the window has room or a caller releases it. Commands that name the fact (correct,
+// confirm, restore, delete) are not bounded.
 type Churn struct {
 	// Limit is how many changes of one fact within Window are let through, 1 to
 	// 1,000,000. Default: 20.

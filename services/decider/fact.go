@@ -42,10 +42,10 @@ func (o *order) remove(_ context.Context, f events.Fact) error {
 	return o.dropHeld(func(h events.Hold) bool { return h.FactID == f.ID })
 }
 
-// restore brings a closed or archived fact back. Where one value holds at a
-// time, what has taken its place since is closed. The fact counts as said when
-// it was restored, so that the words that ended it do not end it again; what
-// happened at a time of its own keeps that time.
+// restore reopens a closed or archived fact. Where one value holds at a time, it
+// closes the facts that replaced it since. The fact counts as stated at the time of
+// the restore, so that the statement that ended it does not end it again. An event
+// with a time of its own keeps that time.
 func (o *order) restore(ctx context.Context, f events.Fact) error {
 	if f.ValidUntil == nil && f.ArchivedAt == nil {
 		return o.noop(events.ReasonRestored, f.ID)

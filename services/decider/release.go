@@ -8,9 +8,9 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// release decides on a held candidate anew, on what is known by now: what was
-// said later wins. Once its time has come the breaker has a say again; whoever
-// asks for the release himself is not bounded by it.
+// release decides again on a held candidate, on the facts of now: a later
+// statement wins. The breaker bounds a release that is due. It does not bound one
+// that a caller asked for.
 func (o *order) release(ctx context.Context) error {
 	due := o.in.Data.Op == events.OpReleaseDue
 	at := slices.IndexFunc(o.held, func(h events.Hold) bool { return h.ID == o.in.Data.HoldID })
@@ -38,7 +38,7 @@ func (o *order) release(ctx context.Context) error {
 	decider := o.s.decider(o.s.rule(h.Rule))
 	decision, err := decider.Decide(ctx, o.out.Candidates, known)
 	if _, refused := refusedCandidate(err); refused {
-		return o.drop(h, events.ReasonFactConflict) // what it names cannot be changed any more
+		return o.drop(h, events.ReasonFactConflict) // the fact can no longer be changed
 	}
 	if err != nil {
 		return err

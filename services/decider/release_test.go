@@ -35,7 +35,7 @@ func ofHold(id string) func(*events.CommandRequested) {
 	return func(c *events.CommandRequested) { c.HoldID = id }
 }
 
-// carryOut runs a command whose deltas come of what was said, and commits it.
+// carryOut runs a command on a held candidate, and commits it.
 func (d *desk) carryOut(op events.CommandOp, hold string, at time.Time) events.DeltasDecided {
 	d.t.Helper()
 	payloads, err := d.s.command(context.Background(), events.Event[events.CommandRequested]{
