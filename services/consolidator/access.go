@@ -17,9 +17,8 @@ type visit struct {
 	at     time.Time
 }
 
-// access coalesces accesses: each fact of a scope counts once a batch, at the
-// last time it was returned. A redelivered batch counts again; statistics are
-// no part of what is known.
+// access coalesces accesses: each fact of a scope counts once a batch, at its last
+// return. A redelivered batch counts again: statistics are no promise.
 func (s *Service) access(ctx context.Context, in []events.Event[events.FactReturned]) error {
 	for _, v := range coalesce(in) {
 		state, err := s.deps.Applier.State(ctx, v.header.Scope)

@@ -19,8 +19,8 @@ func (s *Service) RollForward(ctx context.Context, fact scope.Scope) error {
 	return err
 }
 
-// rollForward also returns the outcomes of what it applied: whoever committed
-// them may have died before it could announce them.
+// rollForward also returns the outcomes of the effects that it applied. The process
+// that committed them may have died before it announced them.
 func (s *Service) rollForward(ctx context.Context, fact scope.Scope) ([]events.Payload, error) {
 	state, err := s.deps.Applier.State(ctx, fact)
 	if err != nil {

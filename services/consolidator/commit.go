@@ -75,10 +75,10 @@ func (s *Service) commit(ctx context.Context, in events.Event[events.DeltasDecid
 	return nil, pipeline.Later(pause(1), errBusy)
 }
 
-// beyond settles a batch that is ahead of all that AUDIT holds. Of overlapping
-// ticks only the one whose range begins at the watermark is applied, so one
-// that begins above it is dropped; what names a revision or an incarnation that
-// the row must yet reach waits.
+// beyond settles a batch that is ahead of AUDIT. Of overlapping ticks only the one
+// whose range begins at the watermark is applied, so one that begins above it is
+// dropped. A batch with a revision or an incarnation that the row has not reached
+// waits.
 func (s *Service) beyond(state memory.State, b events.DeltasDecided, rolled []events.Payload) ([]events.Payload, error) {
 	if b.Incarnation == state.Incarnation && memory.MovesWatermark(b) && b.Range.From > state.Watermarks[b.Rule] {
 		return rolled, nil
@@ -220,7 +220,7 @@ func (s *Service) load(ctx context.Context, in events.Event[events.DeltasDecided
 func (s *Service) known(ctx context.Context, in events.Event[events.DeltasDecided]) ([]events.Payload, error) {
 	return s.recall(ctx, in, in.CorrelationID, func(o events.Outcome) bool {
 		if o.Rule != memory.RuleCommand || in.Data.Skipped != "" {
-			return o.Rule == memory.RuleCommand // what was buried may have been committed before
+			return o.Rule == memory.RuleCommand // it may have been committed before it was buried
 		}
 		ids := make([]string, 0, len(in.Data.Deltas))
 		for _, d := range in.Data.Deltas {

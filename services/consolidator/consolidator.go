@@ -34,8 +34,8 @@ type Deps struct {
 	// at its beginning.
 	Adopt  func(ctx context.Context, p pipeline.Partition) (after uint64, err error)
 	Logger *slog.Logger // nil discards
-	// Observe is told of each effect that this process committed, once it is
-	// applied; nil ignores it.
+	// Observe receives each effect that this process committed, once it is
+	// applied, unless it is nil.
 	Observe func(events.EffectCommitted)
 }
 

@@ -61,7 +61,7 @@ func judge(state memory.State, b events.DeltasDecided) standing {
 		}
 	}
 	if b.Cause == events.CauseLate && b.Range.To > state.Watermarks[b.Rule] {
-		return ahead // what was buried has not been skipped yet
+		return ahead // the range of a dead letter is not skipped yet
 	}
 	if len(b.Deltas) > 0 && b.Basis > state.Revision {
 		return ahead

@@ -84,7 +84,7 @@ func TestLateBatchOfAConsolidatedRangeIsDropped(t *testing.T) {
 	}
 }
 
-// Whoever retries a letter at once may be faster than what stands in for it.
+// A letter that is retried at once may arrive before the skip of its range.
 func TestLateBatchWaitsForItsRangeToBeSkipped(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -8,9 +8,9 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// own remembers what this process commits and applies itself, so that its
-// projector need not look. It saves work and proves nothing: what it does not
-// know is looked up in the store. What the store may have lost, it must forget.
+// own is a cache of the effects that this process committed and applied, so that
+// its projector need not read the store for them. A miss is looked up in the store.
+// Effects that the store may have lost must be removed from it.
 type own struct {
 	mu      sync.Mutex
 	writing map[scope.Scope]*writing

@@ -23,8 +23,8 @@ func stuck(fact scope.Scope, sequence uint64) error {
 	return fmt.Errorf("%w: scope %s: nothing stands at or behind sequence %d", ErrAhead, fact, sequence)
 }
 
-// GapError says that effects of a scope stand neither in AUDIT nor in the audit
-// log, so that what follows them cannot be applied.
+// GapError reports that effects of a scope are neither in AUDIT nor in the audit
+// log, so that later ones cannot be applied.
 type GapError struct {
 	Scope scope.Scope
 	// Missing is the first revision that is gone, Next the first that is there

@@ -6,9 +6,9 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// report tells operators of an effect that was committed: all of it to whoever
-// observes, and in the log the first candidate on each fact that changes too
-// often. What follows it until it is released is only counted.
+// report passes a committed effect to the observer, and logs the first held
+// candidate of each fact that changes too often. Later ones are only counted until
+// it is released.
 func (s *Service) report(e events.EffectCommitted) {
 	s.deps.Observe(e)
 	for _, h := range e.Holds {
@@ -20,8 +20,8 @@ func (s *Service) report(e events.EffectCommitted) {
 	}
 }
 
-// gone reports whether a batch is that of a release, of a candidate that is not
-// held any more: somebody else was faster.
+// gone reports whether a batch is the release of a candidate that another release
+// has taken.
 func gone(b events.DeltasDecided, held []events.Hold) bool {
 	if b.Asked == nil || b.Asked.HoldID == "" {
 		return false
