@@ -30,7 +30,7 @@ func TestInstant(t *testing.T) {
 			t.Errorf("%s is read as %v", text, i)
 		}
 	}
-	// What is written is read again.
+	// The output is read again.
 	at := api.Instant{Time: time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("", 3600))}
 	raw, err := json.Marshal(at)
 	var back api.Instant

@@ -2,7 +2,7 @@ package api
 
 import "time"
 
-// Fact is one version of what is known.
+// Fact is one version of a fact.
 type Fact struct {
 	ID       string `json:"id"`
 	Revision uint64 `json:"revision"`
@@ -59,7 +59,7 @@ type Remember struct {
 	ValidUntil *time.Time     `json:"valid_until,omitempty"`
 }
 
-// Correct gives a fact a new version; what is left out stays.
+// Correct gives a fact a new version. Omitted members stay as they are.
 type Correct struct {
 	Text      string         `json:"text" minLength:"1"`
 	Category  string         `json:"category,omitempty"`
@@ -110,7 +110,7 @@ type Explanation struct {
 	Entities  []Entity `json:"entities"`
 }
 
-// Entity is somebody or something that facts mention.
+// Entity is a person or a thing that facts mention.
 type Entity struct {
 	ID           string    `json:"id"`
 	Name         string    `json:"name"`

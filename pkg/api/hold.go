@@ -21,7 +21,7 @@ type Hold struct {
 	Due       *time.Time `json:"due,omitempty" doc:"When it is decided on by itself."`
 }
 
-// HoldPage is a page of what is held, oldest first.
+// HoldPage is a page of held candidates, oldest first.
 type HoldPage struct {
 	Holds []Hold `json:"holds"`
 	Next  string `json:"next,omitempty" doc:"Cursor of the next page; absent on the last."`

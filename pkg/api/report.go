@@ -2,7 +2,7 @@ package api
 
 import "time"
 
-// Report is a table of what was counted.
+// Report is a table of counts.
 type Report struct {
 	Name string `json:"name"`
 	// From and To are the range that was asked for.
@@ -13,7 +13,7 @@ type Report struct {
 	Rows    []map[string]any `json:"rows" doc:"Strings and numbers by column; null for the ratio of nothing to nothing."`
 }
 
-// ReportName is a report and what it shows.
+// ReportName names a report and its content.
 type ReportName struct {
 	Name  string `json:"name"`
 	About string `json:"about"`

@@ -24,7 +24,7 @@ var ErrEnded = errors.New("the server ended the stream")
 // a heartbeat four times as often.
 const silence = time.Minute
 
-// ReplayAudit narrows a replay; what is empty narrows nothing.
+// ReplayAudit narrows a replay. An empty member narrows nothing.
 type ReplayAudit struct {
 	After uint64 // exclusive
 	Until uint64 // inclusive
@@ -34,11 +34,11 @@ type ReplayAudit struct {
 	// noop.
 	Kinds []string
 	Limit int
-	// Follow goes on with what is committed later, unless Until or To bounds it.
+	// Follow continues with later effects, unless Until or To bounds it.
 	Follow bool
 }
 
-// Audit replays effects behind a sequence, up to what is committed now.
+// Audit replays the effects after a sequence, up to the newest one of now.
 func (c *Client) Audit(ctx context.Context, sel scope.Selector, after uint64) iter.Seq2[api.AuditLine, error] {
 	return c.Replay(ctx, sel, ReplayAudit{After: after})
 }

@@ -15,10 +15,9 @@ type sent struct {
 	data []byte // valid until the next
 }
 
-// readEvents takes a stream of server-sent events apart, as the HTML standard
-// has it (but for lines that end in a bare CR, which nobody sends); ids and retry
-// times are left to who wants to resume. The end of the stream is [ErrEnded]; an
-// event that is cut off by it is dropped.
+// readEvents parses a stream of server-sent events as the HTML standard defines it,
+// except for lines that end in a bare CR. It ignores ids and retry times. The end of
+// the stream is [ErrEnded]; an incomplete last event is dropped.
 func readEvents(from io.Reader) iter.Seq2[sent, error] {
 	return func(yield func(sent, error) bool) {
 		lines := bufio.NewScanner(from)

@@ -77,8 +77,8 @@ func (r repeated) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// However the stream is cut into reads, it holds the same events, and none holds
-// what would end it.
+// The events do not depend on how reads cut the stream, and no event holds its own
+// terminator.
 func FuzzEvents(f *testing.F) {
 	for _, s := range []string{"data: a\n\n", ":\n\ndata: a\ndata: b\r\n\r\n", "event: end\ndata: {}\n\n", "\ufeffdata", "data:\n\n\n", "data: a\r\r\n"} {
 		f.Add(s)

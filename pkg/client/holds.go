@@ -14,7 +14,7 @@ func (c *Client) Holds(ctx context.Context, sel scope.Selector, limit int, curso
 	return out, c.call(ctx, request{method: http.MethodGet, path: "/v1/holds", query: page(selector(sel), limit, cursor)}, &out)
 }
 
-// Release decides on what is held now, whatever it waits for.
+// Release decides on a held candidate at once.
 func (c *Client) Release(ctx context.Context, id string) (api.Written, error) {
 	id, err := segment(id)
 	var out api.Written

@@ -87,7 +87,7 @@ func (c *Client) stream(ctx context.Context, path string, query url.Values) iter
 	}
 }
 
-// ListLetters narrows a list of dead letters; what is empty matches all.
+// ListLetters narrows a list of dead letters. An empty member matches all.
 type ListLetters struct {
 	Service, Code, User string
 	After               uint64 // continue behind this sequence

@@ -11,7 +11,7 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// ReportRange narrows a report; what is empty narrows nothing.
+// ReportRange narrows a report. An empty member narrows nothing.
 type ReportRange struct {
 	From, To time.Time // inclusive, exclusive
 	Limit    int       // rows, 1 to 10000; 1000 unless given

@@ -67,7 +67,7 @@ func (a *attributes) set(name, value string) {
 	}
 }
 
-// check refuses what is no CloudEvent, and what is none of ours.
+// check refuses attributes that are no CloudEvent, or none of Palimpsest's.
 func (a *attributes) check(noun string) error {
 	if a.specversion != event.CloudEventsVersionV1 {
 		return malformed("specversion", "%q is not %s", clip(a.specversion), event.CloudEventsVersionV1)

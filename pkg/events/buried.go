@@ -9,7 +9,7 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// MessageBuried is a dead letter: what was refused, by whom and why.
+// MessageBuried is a dead letter: the refused message, its reader and the reason.
 type MessageBuried struct {
 	// Scope is that of the refused message's subject; a subject that names no
 	// scope leaves it as far as it could be read.

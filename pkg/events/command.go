@@ -19,8 +19,8 @@ const (
 	// Session, what only that session contributed to.
 	OpDeleteScope CommandOp = "delete_scope"
 	// OpRelease takes a candidate out of the held buffer and decides on it at
-	// once; OpReleaseDue does so because its time has come, and no sooner than
-	// whatever held it allows.
+	// once. OpReleaseDue does so when it is due, and only if the rule that held
+	// it lets it pass.
 	OpRelease    CommandOp = "release"
 	OpReleaseDue CommandOp = "release_due"
 	OpUndo       CommandOp = "undo"
@@ -55,7 +55,7 @@ type CommandRequested struct {
 	Header
 	CommandRef
 	// Actor is api:{key name}, api:anonymous where no key is needed, or
-	// palimpsest:{service} for what nobody asked for.
+	// palimpsest:{service} for a command without a caller.
 	Actor string `json:"actor"`
 	// FactID is the fact that correct, confirm, restore and delete concern.
 	FactID string `json:"fact_id,omitempty"`

@@ -350,9 +350,8 @@ type DeltasDecided struct {
 	// Command is set on the deltas of a command; such a batch has no range, and
 	// no basis but where Asked is set.
 	Command *CommandRef `json:"command,omitempty"`
-	// Asked is the whole command, where it was decided on what is known and not
-	// only on the facts that it names: it is decided again if its footprint
-	// changed since the basis.
+	// Asked is the whole command, if the decision used more than the facts that it
+	// names. It is decided again if its footprint changed since the basis.
 	Asked *CommandRequested `json:"asked,omitempty"`
 	// Basis is the scope revision the batch was decided on; BasisSequence is where
 	// that revision stands in AUDIT.

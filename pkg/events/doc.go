@@ -6,14 +6,13 @@
 //	                                         ▼                 │
 //	                     command.requested ─▶ deltas.decided ──┘─▶ effect.committed
 //
-// Publishers speak through [Encode], readers through [Decode] (the envelope, in
-// any of its forms) and [DecodeData] (the data, of a known kind). The scope of a
-// message is that of its subject, whatever the message says.
+// Publishers use [Encode]. Readers use [Decode] for the envelope, in any of its
+// forms, and [DecodeData] for the data of a known kind. The scope of a message
+// follows from its subject alone.
 //
-// An episode is identified by (project, scope, source, id): a publisher that
-// repeats an id says the same thing again. Ids of what follows from a message
-// are hashes of their cause ([HashID], [Identified]), so that a redelivery names
-// what it made before.
+// An episode is identified by (project, scope, source, id): the same id twice is
+// one episode. The ids of messages that follow from a message are hashes of their
+// cause ([HashID], [Identified]), so that a redelivery publishes the same ids.
 //
 // Each kind has one payload struct with Validate, a JSON schema and a golden
 // file. Envelopes are CloudEvents 1.0. Decoders ignore unknown fields, and

@@ -163,7 +163,7 @@ const (
 	ChangeNone   Change = "NONE"
 )
 
-// Result is one delta as its caller is told of it.
+// Result is one delta in the form in which its caller receives it.
 type Result struct {
 	Event     Change `json:"event"`
 	DeltaID   string `json:"delta_id"`

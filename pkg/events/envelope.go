@@ -26,8 +26,8 @@ type Raw struct {
 	Delivery int
 }
 
-// Decode reads the envelope of a message, in any of three forms, and returns
-// what it says and the data for [DecodeData]:
+// Decode reads the envelope of a message, in any of three forms, and returns its
+// attributes and the data for [DecodeData]:
 //
 //   - CloudEvents binary mode: ce-* headers, the body is the data;
 //   - CloudEvents structured mode: Content-Type application/cloudevents+json;
@@ -35,10 +35,9 @@ type Raw struct {
 //     Nats-Msg-Id, else hash(stream identity, sequence); its source is
 //     [PlainSource]; its role is "user" where it names none.
 //
-// The scope comes from the subject alone; a ce-subject or project that says
-// otherwise is refused. Errors are a [*FieldError]; one that is
-// [ErrUnknownKind] may pass with time. Together with an error, Meta holds what
-// could be read.
+// The scope comes from the subject alone; a ce-subject or project that differs is
+// refused. Errors are a [*FieldError]; one that is [ErrUnknownKind] may pass with
+// time. With an error, Meta holds the attributes that could be read.
 func Decode(raw Raw) (Meta, []byte, error) {
 	meta := Meta{Time: raw.Time, Arrived: raw.Time, Sequence: raw.Sequence, Delivery: raw.Delivery}
 	noun, s, err := ParseSubject(raw.Subject)

@@ -169,7 +169,7 @@ func clip(s string) string {
 // EndCause says why a session ended.
 type EndCause string
 
-// The causes of a session's end; the first three may be told by a publisher.
+// The causes of a session's end. A publisher may name the first three.
 const (
 	EndExplicit   EndCause = "explicit"
 	EndDisconnect EndCause = "disconnect"
@@ -178,7 +178,7 @@ const (
 	EndSwitched   EndCause = "switched"
 )
 
-// SessionEnded ends the session of its scope, in order after what was said.
+// SessionEnded ends the session of its scope, in order after its episodes.
 type SessionEnded struct {
 	Scope     scope.Scope `json:"-"`
 	Cause     EndCause    `json:"cause"`
@@ -189,8 +189,8 @@ type SessionEnded struct {
 	LastOrdinal uint64 `json:"last_ordinal,omitempty"`
 }
 
-// Identity implements [Identified]: whoever finds that a session ended after
-// its LastOrdinal says so under the same id.
+// Identity implements [Identified]: all processes that end a session after the same
+// LastOrdinal publish the same id.
 func (s SessionEnded) Identity() []string {
 	parts := []string{s.Scope.Project, s.Scope.Key(), strconv.FormatUint(s.LastOrdinal, 10)}
 	if s.LastOrdinal == 0 {
@@ -218,8 +218,8 @@ func (s SessionEnded) Validate() error {
 	return nil
 }
 
-// EpisodeStored wakes whoever waits for news of a scope; it is safe to lose,
-// repeat and reorder.
+// EpisodeStored wakes the readers that wait for a scope. It is safe to lose, repeat
+// and reorder.
 type EpisodeStored struct {
 	Header
 	EpisodeID string `json:"episode_id,omitempty"`

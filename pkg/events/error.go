@@ -15,7 +15,7 @@ const (
 	CodeTooLarge     = "body_too_large" // content or metadata over its limit
 	CodeIDConflict   = "id_conflict"    // a known id with other content
 	CodeFactConflict = "fact_conflict"  // replaces that cannot be resolved
-	CodeUnknownKind  = "unknown_kind"   // a type or major version nobody knows
+	CodeUnknownKind  = "unknown_kind"   // an unknown type or major version
 	CodePoison       = "poison"         // delivered too often without an answer
 )
 
@@ -29,10 +29,10 @@ type FieldError struct {
 
 func (e *FieldError) Error() string { return fmt.Sprintf("%s: %s", e.Field, e.Reason) }
 
-// ErrUnknownKind is what [errors.Is] finds in the [*FieldError] of a message
-// whose type or major version nobody here knows. Consumers are deployed before
-// producers, so it may pass with time: unlike any other FieldError it is no
-// verdict while the message is young.
+// ErrUnknownKind matches the [*FieldError] of a message with an unknown type or
+// major version. Producers may be newer than their consumers during a deployment,
+// so the error may pass with time: unlike other FieldErrors it is not permanent
+// while the message is young.
 var ErrUnknownKind = errors.New("events: unknown kind")
 
 // Is makes errors.Is(err, [ErrUnknownKind]) work.

@@ -17,9 +17,9 @@ const (
 // RoleOperator is the source role of a fact that an API caller wrote.
 const RoleOperator Role = "operator"
 
-// Fact is one version of what is known; the newest is the fact itself. Its
-// scope is that of the message it travels in. Vectors and access statistics
-// are columns of the store, never on the wire.
+// Fact is one version of a fact; the newest is the fact itself. Its scope is that
+// of its message. Vectors and access statistics are columns of the store and never
+// on the wire.
 type Fact struct {
 	ID          string         `json:"id"`
 	Revision    uint64         `json:"revision"` // from 1; {id}@{revision} addresses a version
@@ -70,7 +70,7 @@ const (
 	EntityProduct      EntityType = "product"
 )
 
-// Entity is somebody or something that facts of one fact scope mention.
+// Entity is a person or a thing that facts of one fact scope mention.
 type Entity struct {
 	ID            string         `json:"id"`
 	CanonicalName string         `json:"canonical_name"`

@@ -66,7 +66,7 @@ func again(t *testing.T, e Event[EpisodeRecorded]) {
 	}
 }
 
-// Every kind: what is accepted is written and read as the same again.
+// Every kind: accepted data round-trips.
 func FuzzDecodeData(f *testing.F) {
 	kinds := samples()
 	for i, s := range kinds {
@@ -151,7 +151,7 @@ func FuzzDeltas(f *testing.F) {
 	})
 }
 
-// FuzzUnmarshal: what is no JSON is told to be none, whatever else is wrong.
+// FuzzUnmarshal: text that is not JSON is refused as such, whatever else is wrong.
 func FuzzUnmarshal(f *testing.F) {
 	for _, text := range []string{
 		`{"role":"user","content":"a","metadata":{"k":[1,true,null]}}`, `{"content":"\u00`, `{"content":"\`, `{"content":tru`,

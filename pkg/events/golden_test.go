@@ -22,7 +22,7 @@ type goldenFile struct {
 	Body    json.RawMessage     `json:"body"`
 }
 
-// same compares a file with what it should hold, or writes it anew.
+// same compares a file with its expected content, or writes it with -update.
 func same(t *testing.T, path string, want []byte) {
 	t.Helper()
 	if *update {

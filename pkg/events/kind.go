@@ -39,8 +39,8 @@ type Identified interface {
 	Identity() []string
 }
 
-// Continued is implemented by payloads that go on with the trace of what they
-// are about, and not with that of the message they follow.
+// Continued is implemented by payloads that continue the trace of their subject
+// matter, not that of the message before them.
 type Continued interface {
 	// Continues returns a W3C trace context; empty for that of the message.
 	Continues() string

@@ -37,8 +37,8 @@ func withRole(body []byte) []byte {
 	return append([]byte(role), rest...)
 }
 
-// names reports whether an object has a member of that very name. Of what will be
-// refused it may say that it has.
+// names reports whether an object has a member of exactly that name. For an object
+// that will be refused it may report true.
 func names(object []byte, name string) bool {
 	w := newWalker(object, MaxDepth)
 	defer w.free()

@@ -16,7 +16,7 @@ type sample struct {
 	meta    Meta
 	payload Payload
 	decoded func(t *testing.T, have goldenFile)
-	// reread reads data of this kind, and what it writes of it again.
+	// reread decodes data of this kind, encodes the result and decodes it again.
 	reread func(t *testing.T, data []byte)
 }
 

@@ -134,7 +134,7 @@ func plainName(key []byte) bool {
 	return 0 < len(key) && len(key) <= 64
 }
 
-// join appends a path to the path of what it is relative to.
+// join appends a relative path to a path.
 func join(path, rest string) string {
 	if path == "" || path == "data" || rest == "" || rest[0] == '[' {
 		if path == "data" && rest != "" {

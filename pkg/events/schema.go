@@ -7,8 +7,8 @@ import "embed"
 //go:embed schemas/*.json
 var schemas embed.FS
 
-// Schema returns the JSON schema (draft 2020-12) of a kind's data. It describes
-// what is written; readers ignore members that it does not name.
+// Schema returns the JSON schema (draft 2020-12) of a kind's data. It describes the
+// data as it is written. Readers ignore members that it does not name.
 func Schema(k Kind) ([]byte, bool) {
 	if k.Noun() == "" {
 		return nil, false

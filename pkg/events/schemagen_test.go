@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// generator writes the schema of a payload from its Go type. What the types do
-// not say (closed sets of values, the tagged union of deltas) it is told here.
+// generator writes the schema of a payload from its Go type. Its fields hold what
+// the types do not express: closed sets of values, and the tagged union of deltas.
 type generator struct {
 	docs map[string]string // "Type" or "Type.Field" → its comment
 	defs map[string]any
@@ -195,7 +195,7 @@ func (g generator) ref(t reflect.Type, name string) object {
 	return object{"$ref": "#/$defs/" + name}
 }
 
-// delta is the tagged union: what each kind requires, and what it must not have.
+// delta is the tagged union: the required and the forbidden members of each kind.
 func (g generator) delta() object {
 	if _, ok := g.defs["Delta"]; ok {
 		return object{"$ref": "#/$defs/Delta"}

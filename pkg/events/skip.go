@@ -1,8 +1,8 @@
 package events
 
-// Skippable is work that something else waits for. When a message of it is
-// buried, what Skip returns is published in its place, so that nothing behind a
-// range stalls and nobody waits for a command in vain.
+// Skippable is work that other work waits for. When a message of it becomes a dead
+// letter, the payloads that Skip returns are published in its place, so that no
+// range behind it stalls and the caller of a command is answered.
 type Skippable interface {
 	Payload
 	// Skip returns the batch, without candidates and deltas, that carries the

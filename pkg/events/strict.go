@@ -132,8 +132,8 @@ func syntaxOf(data []byte) string {
 	return "unreadable"
 }
 
-// errSyntax: the text is no JSON. The walker does not look for all that could be
-// wrong with it, only never leaves it: what reads the values does the rest.
+// errSyntax: the text is not JSON. The walker finds only errors that would lead it
+// out of the text. The decoder of the values finds the others.
 var errSyntax = errors.New("is not JSON")
 
 // walker passes over text.

@@ -22,8 +22,7 @@ func TestSamplesAreReadAtOnce(t *testing.T) {
 	}
 }
 
-// both reads data in both ways and expects that what is read at once is read as the
-// same in several passes.
+// both reads data in one pass and in several passes, and expects equal results.
 func both(t *testing.T, data []byte, kind reflect.Type) {
 	t.Helper()
 	quick, slow := reflect.New(kind), reflect.New(kind)

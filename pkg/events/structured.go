@@ -26,7 +26,7 @@ type structured struct {
 }
 
 // EncodeStructured writes an event in CloudEvents structured mode, on one line,
-// for who reads it outside a broker. The data is JSON, of the kind that meta
+// for readers outside a broker. The data is JSON, of the kind that meta
 // names. Its sequence is that of the CloudEvents sequence extension.
 func EncodeStructured(meta Meta, data []byte) ([]byte, error) {
 	if err := meta.Scope.Validate(); err != nil {

@@ -37,8 +37,7 @@ func TestMarshalEffect(t *testing.T) {
 	}
 }
 
-// What is written in structured mode is read back as it was sent, by us and by
-// the SDK of the standard.
+// Events in structured mode round-trip, here and through the CloudEvents SDK.
 func TestEncodeStructured(t *testing.T) {
 	t.Parallel()
 	for _, s := range samples() {

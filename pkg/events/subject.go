@@ -89,8 +89,8 @@ func DeadLetterSubject(service string, s scope.Scope) string {
 	return subjectRoot + NounDeadLetter + "." + subjectToken(service) + "." + s.Fact().Tokens()
 }
 
-// subjectToken makes one token of any text; what is too long for a token is
-// named by its hash.
+// subjectToken makes one token of any text. A text that is too long for a token is
+// replaced by its hash.
 func subjectToken(text string) string {
 	switch {
 	case text == "":

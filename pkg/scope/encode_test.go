@@ -72,8 +72,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestKeysKeepApart: keys and tokens round-trip, name one scope only (also to
-// whoever ignores case), and no key begins another but an ancestor's.
+// TestKeysKeepApart: keys and tokens round-trip and name one scope only, also
+// without regard to case. A key is a prefix of another only if it is an ancestor's.
 func TestKeysKeepApart(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
