@@ -72,7 +72,7 @@ func TestAnonymousPublishesEpisodes(t *testing.T) {
 	if string(msg.Data) != "through JetStream" || !strings.HasSuffix(msg.Subject, ".default.alice._._") {
 		t.Errorf("stored %q under %s", msg.Data, msg.Subject)
 	}
-	// A subject with another number of tokens is nobody's.
+	// A subject with another number of tokens has no stream.
 	if _, err := conn.RequestWithContext(bounded(t), "palimpsest.episodes.default", nil); !errors.Is(err, nats.ErrNoResponders) {
 		t.Errorf("incomplete subject: %v", err)
 	}
@@ -123,7 +123,7 @@ func TestAnonymousReplyStaysOutside(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// What follows on the same connection is handled after all of it.
+	// A later message of the same connection is handled after all of them.
 	if _, err := conn.RequestWithContext(bounded(t), episodes, []byte("last")); err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func TestWrongCredentialIsRefused(t *testing.T) {
 	}
 }
 
-// Off the loopback, nobody gets in without a credential.
+// Beyond the loopback no client connects without a credential.
 func TestNoAnonymousOverTheNetwork(t *testing.T) {
 	t.Parallel()
 	env := brokertest.StartWith(t, broker.EmbeddedConfig{Host: "0.0.0.0"})

@@ -56,9 +56,9 @@ func cluster(t *testing.T) (urls string, servers []*server.Server) {
 	return strings.Join(all, ","), servers
 }
 
-// TestClusterOfThree: processes that start together over servers that start too make the
-// topology, on every server; what they read lacks nothing; and readiness follows
-// the servers that go.
+// TestClusterOfThree: processes that start together with the servers create the
+// topology on every server, their reads are complete, and readiness follows the
+// servers that stop.
 func TestClusterOfThree(t *testing.T) {
 	t.Parallel()
 	urls, servers := cluster(t)

@@ -60,8 +60,7 @@ func (c ConnectConfig) Validate() error {
 // Connect returns a connection that, once made, reconnects without end. It
 // tries until ctx ends, for a broker that is not there yet.
 //
-// While there is no connection, publishing is an error: what is not
-// acknowledged is not kept here either.
+// While there is no connection, publishing is an error: nothing is buffered.
 func Connect(ctx context.Context, cfg ConnectConfig) (*nats.Conn, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure connection: %w", err)

@@ -80,8 +80,8 @@ func publicKeyOf(path string) (string, error) {
 	return public, err
 }
 
-// writePrivate replaces a file in one step; nobody else can read it at any
-// moment.
+// writePrivate replaces a file in one step. Other users cannot read it at any
+// time.
 func writePrivate(path, content string) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".broker-*")
 	if err != nil {

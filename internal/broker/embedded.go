@@ -48,8 +48,8 @@ type EmbeddedConfig struct {
 	Host string
 	// Port to listen on; 0 takes a free one.
 	Port int
-	// Private lets nobody in but this process: nothing listens, whatever Host
-	// and Port say.
+	// Private serves this process alone: the server does not listen, and Host and
+	// Port are ignored.
 	Private bool
 	// Sync is SyncInterval by default, with SyncInterval every 5 s.
 	Sync         Sync
@@ -170,8 +170,8 @@ func (e *Embedded) ClientURL() string {
 	return "nats://" + net.JoinHostPort(e.cfg.Host, strconv.FormatInt(e.port.Load(), 10))
 }
 
-// Ready returns nil while clients are let in, JetStream runs and takes new
-// messages; else why not. It asks nobody, and so never waits.
+// Ready returns nil while the server accepts clients and JetStream accepts
+// messages, and an error otherwise. It sends no request and never waits.
 func (e *Embedded) Ready(context.Context) error {
 	r := e.current.Load()
 	switch {
@@ -183,7 +183,7 @@ func (e *Embedded) Ready(context.Context) error {
 	return e.space.Load().Check()
 }
 
-// Away is nobody: there is one server.
+// Away returns no server: there is only one.
 func (e *Embedded) Away() []string { return nil }
 
 // InProcessConn implements nats.InProcessConnProvider on the server of the

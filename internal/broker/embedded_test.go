@@ -194,7 +194,7 @@ func TestReadableCredentialIsReplaced(t *testing.T) {
 	}
 }
 
-// A private broker serves this process and nobody else.
+// A private broker serves this process alone.
 func TestPrivateListensNowhere(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")

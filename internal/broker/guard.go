@@ -11,10 +11,10 @@ import (
 // guardSpace looks at the disk until the function that it returns is called.
 //
 // New messages are refused, with the stream's error, while no more than the
-// reserve is free: the limit on what the streams may occupy follows the free
-// space, whoever takes it. If the disk ran full all the same, a stream may have
-// met a failed write, after which it takes nothing; once there is room again,
-// the server is restarted in place.
+// reserve is free: the size limit of the streams follows the free space, also where
+// other programs use it. If the disk runs full all the same, a stream may have met a
+// failed write, after which it accepts nothing; once there is room again, the server
+// is restarted in place.
 func (e *Embedded) guardSpace() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -41,7 +41,7 @@ func (e *Embedded) guardSpace() (stop func()) {
 // that has not been possible yet.
 func (e *Embedded) guardOnce(ctx context.Context, broken bool) bool {
 	if !e.life.TryLock() {
-		return broken // somebody is starting or stopping the server
+		return broken // another goroutine starts or stops the server
 	}
 	defer e.life.Unlock()
 	was := *e.space.Load()

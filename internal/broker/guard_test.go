@@ -148,7 +148,7 @@ func TestOwnDiskIsMeasured(t *testing.T) {
 	}
 }
 
-// The guard must not take a restart that somebody else does for a failure.
+// The guard must not take another caller's restart for a failure.
 func TestRestartIsNotRepeatedByTheGuard(t *testing.T) {
 	t.Parallel()
 	_, env := startOnDisk(t)

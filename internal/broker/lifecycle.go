@@ -59,7 +59,7 @@ func (e *Embedded) probePort() error {
 	return l.Close()
 }
 
-// boot recovers the streams without letting anybody in.
+// boot recovers the streams before it accepts clients.
 func (e *Embedded) boot() (*running, error) {
 	public, err := credential(e.cfg.Dir)
 	if err != nil {
@@ -82,7 +82,7 @@ func (e *Embedded) boot() (*running, error) {
 	}
 	r.own, err = srv.LookupAccount(ownAccount)
 	if err == nil {
-		// Recovery must find room for what is there; the limit comes after it.
+		// Recovery needs room for the stored messages; the limit comes after it.
 		err = r.own.EnableJetStream(limits(-1), nil)
 	}
 	if err == nil {

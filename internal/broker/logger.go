@@ -11,9 +11,9 @@ import (
 // levelServerDebug is where the server's own debugging goes, below ours.
 const levelServerDebug = slog.LevelDebug - 4
 
-// serverLog passes the server's log on. What it calls notices are the details
-// of its start, so they are debugging here. It also keeps the first fatal
-// message, because that is how the server reports that it cannot start.
+// serverLog passes on the server's log. The server's notices are details of its
+// start, so their level here is debug. It also keeps the first fatal message,
+// because the server reports in it that it cannot start.
 type serverLog struct {
 	to *slog.Logger
 

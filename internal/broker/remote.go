@@ -22,12 +22,12 @@ const (
 	// ensureAgain is how long after the topology could not be made it is tried
 	// again: a cluster elects its leaders, and others make it at the same time.
 	ensureAgain = 500 * time.Millisecond
-	// ensureWait bounds the first try, and each further one twice as long: a cluster
-	// that has elected nobody yet drops what it is asked. What a try has made is
-	// there for the next.
+	// ensureWait bounds the first try; each further one may take twice as long. A
+	// cluster without a leader drops requests. The next try finds the streams that a
+	// try has created.
 	ensureWait = time.Second
-	// ensureTries is how often a topology that cannot be used is looked at: in a
-	// cluster, what was just made is not seen everywhere at once.
+	// ensureTries is how often a topology that cannot be used is checked: in a
+	// cluster a new stream is not visible everywhere at once.
 	ensureTries = 4
 )
 

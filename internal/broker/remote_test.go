@@ -77,8 +77,8 @@ func TestManyMakeTheTopologyAtOnce(t *testing.T) {
 	}
 }
 
-// TestStartChangesNoTopology: what an operator chose stays, what nobody can work
-// with is refused, and what is missing is made.
+// TestStartChangesNoTopology: a start keeps the operator's settings, refuses
+// settings that cannot work, and creates what is missing.
 func TestStartChangesNoTopology(t *testing.T) {
 	t.Parallel()
 	srv := others(t)
@@ -115,7 +115,7 @@ func TestRemoteSaysThatItsServerIsGone(t *testing.T) {
 	if err := srv.DisableJetStream(); err != nil {
 		t.Fatal(err)
 	}
-	within, cancel := context.WithTimeout(t.Context(), time.Second) // nobody answers
+	within, cancel := context.WithTimeout(t.Context(), time.Second) // no server answers
 	defer cancel()
 	if err := r.Ready(within); err == nil {
 		t.Error("ready without JetStream")

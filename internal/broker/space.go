@@ -29,8 +29,8 @@ func (s Space) limit(used int64) int64 {
 	return max(1, min(s.Total, used+s.Free-s.reserve()))
 }
 
-// Space is the disk as it was last seen: what is free, and how much of it is kept
-// in reserve, in bytes.
+// Space returns the free bytes of the disk at the last look, and how many of them
+// are kept in reserve.
 func (e *Embedded) Space() (free, reserve int64) {
 	s := *e.space.Load()
 	return s.Free, s.reserve()
