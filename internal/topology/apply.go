@@ -46,8 +46,8 @@ func Ensure(ctx context.Context, js jetstream.JetStream, decl Declaration) error
 	return Check(ctx, js, decl)
 }
 
-// ensureStream creates what is missing. Whoever else creates it at the same time
-// is as good: Check says whether it is what was wanted.
+// ensureStream creates a missing stream. Another process may create it at the same
+// time; Check compares the result with the wanted configuration.
 func ensureStream(ctx context.Context, js jetstream.JetStream, want Stream) error {
 	name := want.Config.Name
 	have, err := inspect(ctx, js, name)

@@ -20,7 +20,7 @@ type Difference struct {
 	Field string `json:"field,omitempty"`
 	Want  string `json:"want"`
 	Have  string `json:"have"`
-	// Incompatible: services refuse to start. What is not is an operator's
+	// Incompatible: services refuse to start. Other differences are an operator's
 	// choice, such as the number of replicas.
 	Incompatible bool `json:"incompatible"`
 }

@@ -22,7 +22,7 @@ type Permissions struct {
 // arrow lists what a service does beside reading its own consumers, sending failing
 // messages back to their streams, and burying messages that it refuses.
 type arrow struct {
-	makes  []string // nouns that it publishes, those of stand-ins for what it buries too
+	makes  []string // nouns that it publishes, also in place of messages that it buries
 	looks  []string // streams that it reads single messages of
 	reads  []string // streams that it reads from a place of its choice on
 	clears []string // streams that it deletes single messages of

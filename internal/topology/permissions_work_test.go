@@ -85,7 +85,7 @@ func consumesAs(t *testing.T, u, operator *user) {
 	}
 }
 
-// TestReadersCanRead: who reads more than it was handed may do so.
+// TestReadersCanRead: services that read a stream besides their consumer may do so.
 func TestReadersCanRead(t *testing.T) { //nolint:paralleltest // the server reads the environment
 	g := startGuarded(t)
 	consolidator, query := g.as(t, "consolidator"), g.as(t, "query")

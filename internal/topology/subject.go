@@ -47,8 +47,8 @@ var (
 const maxPartitions = 4096
 
 // storedSubjects are the patterns of the subjects under which a stream's
-// messages are stored: those it listens on, or what its transform makes of
-// them, one for each partition.
+// messages are stored: those that it listens on or, with a transform, the
+// transformed ones, one for each partition.
 func storedSubjects(cfg jetstream.StreamConfig) []string {
 	if cfg.SubjectTransform == nil || cfg.SubjectTransform.Destination == "" {
 		return cfg.Subjects

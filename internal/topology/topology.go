@@ -50,8 +50,8 @@ type Config struct {
 	// EpisodesMaxAge and EpisodesMaxBytes trim EPISODES, oldest first; 0 keeps.
 	EpisodesMaxAge   time.Duration
 	EpisodesMaxBytes int64
-	// AuditMaxAge and AuditMaxBytes trim AUDIT, oldest first; 0 keeps. What was
-	// trimmed can be rebuilt only from the audit log.
+	// AuditMaxAge and AuditMaxBytes trim AUDIT, oldest first; 0 keeps. A rebuild
+	// reads trimmed effects from the audit log.
 	AuditMaxAge   time.Duration
 	AuditMaxBytes int64
 	// DeadLetterMaxAge is how long dead letters are kept; 0 means 30 days.
