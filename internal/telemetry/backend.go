@@ -74,8 +74,8 @@ func (t timing) set(attributes ...attribute.KeyValue) {
 
 func (t timing) recording() bool { return t.span != nil }
 
-// end stops the clock. The span names the kind of an error alone: its text may
-// tell of what was said.
+// end stops the clock. The span has the kind of an error and not its text, which
+// may hold content.
 func (t timing) end(err error) {
 	t.operation.seconds.Observe(time.Since(t.began).Seconds())
 	bad := err != nil && !isAnswer(err)
@@ -91,8 +91,8 @@ func (t timing) end(err error) {
 	t.span.End()
 }
 
-// isAnswer reports whether an error is what the contracts promise to answer, or
-// says that nobody waits any more.
+// isAnswer reports whether an error is an answer of the contracts, or the end of
+// the caller's context.
 func isAnswer(err error) bool {
 	for _, answer := range []error{
 		store.ErrNotFound, store.ErrBehind, store.ErrIncarnation, store.ErrMismatch, store.ErrClosed,

@@ -160,7 +160,7 @@ func TestWhatIsLeftIsSentAtTheStop(t *testing.T) {
 	}
 }
 
-// TestCollectorThatIsAway delays nothing, and is told of once.
+// TestCollectorThatIsAway: a missing collector delays nothing and is logged once.
 func TestCollectorThatIsAway(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -218,7 +218,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestLogNamesTheTrace of what is traced, and nothing elsewhere.
+// TestLogNamesTheTrace: log records of a trace name it, others do not.
 func TestLogNamesTheTrace(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -12,8 +12,8 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// Journal returns j with its commits timed. In a trace that is recorded a commit
-// is a span, and what reads the effect goes on from there.
+// Journal returns j with its commits timed. In a recorded trace a commit is a
+// span, and the readers of the effect continue it.
 func (m *Metrics) Journal(j audit.Journal) audit.Journal {
 	t := &timedJournal{Journal: j, append: m.backends.operation(backendJournal, "append")}
 	t.append.span, t.append.kind = "commit", trace.SpanKindProducer

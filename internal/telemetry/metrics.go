@@ -36,9 +36,9 @@ type Metrics struct {
 	failed   *prometheus.CounterVec // exports
 }
 
-// The bounds of histograms in seconds: 0.1 ms to 26 s for what a backend does,
-// 0.5 ms to 16 s for a handler or a request, 1 ms to 18 h for what may wait for
-// an outage to end.
+// The bounds of histograms in seconds: 0.1 ms to 26 s for calls of a backend,
+// 0.5 ms to 16 s for a handler or a request, 1 ms to 18 h for work that may wait
+// for the end of an outage.
 var (
 	backendBuckets = prometheus.ExponentialBuckets(0.0001, 4, 10)
 	handlerBuckets = prometheus.ExponentialBuckets(0.0005, 2, 16)

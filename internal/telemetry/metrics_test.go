@@ -35,8 +35,7 @@ func scrape(m *telemetry.Metrics) string {
 	return rec.Body.String()
 }
 
-// TestScrapesShareAnAnswer: whoever scrapes often asks the store no more often
-// for it.
+// TestScrapesShareAnAnswer: frequent scrapes do not query the store more often.
 func TestScrapesShareAnAnswer(t *testing.T) {
 	t.Parallel()
 	m, c := telemetry.New(), &counting{}

@@ -191,8 +191,7 @@ func (s *timedStore) Apply(ctx context.Context, effect events.EffectCommitted, a
 	return err
 }
 
-// describe tells which effect it is and how large, and nothing of whom it is
-// about.
+// describe returns the identity and the size of an effect, without its scope.
 func describe(effect events.EffectCommitted) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		attribute.String("palimpsest.rule", effect.Rule),
