@@ -135,8 +135,8 @@ func Plan(in PlanInput) ([]events.EffectCommitted, error) {
 	return p.settle(effects)
 }
 
-// undivided plans the whole batch as one effect, what it settles included, which
-// nearly every batch fits into: that is encoded only once to be measured.
+// undivided plans the whole batch as one effect, settled ranges included. Nearly
+// every batch fits into one, which is then encoded only once to be measured.
 func (p *planner) undivided(deltas events.Deltas) (whole events.EffectCommitted, fits bool, err error) {
 	trial := p.clone()
 	for _, d := range deltas {

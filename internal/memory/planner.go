@@ -19,7 +19,7 @@ type planner struct {
 	buffered   map[string]events.Hold // and as it was before the batch
 	revision   uint64                 // of the scope, as of the last effect cut
 
-	// The working view: newest versions, what they were linked to when they
+	// The working view: newest versions, the links that they had when they were
 	// closed, and entities.
 	facts    map[string]events.Fact
 	links    map[string][]string

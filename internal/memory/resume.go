@@ -2,9 +2,9 @@ package memory
 
 import "palimpsest/pkg/events"
 
-// resume leaves out what earlier effects of the same command applied: a command
-// too large for one effect may have been stopped between two. Its facts count
-// as unchanged since if nobody else changed them, and its outcome tells of all.
+// resume omits the deltas that earlier effects of the same command applied: a
+// command too large for one effect may have been stopped between two. Its facts
+// count as unchanged if no other command changed them. Its outcome covers all.
 func (p *planner) resume(deltas events.Deltas) (events.Deltas, error) {
 	if len(p.in.Done) == 0 {
 		return deltas, nil

@@ -6,7 +6,7 @@ import "strings"
 // absent. Role keeps its article ("a hydrologist").
 type Work struct {
 	Role, Employer, Field string
-	// russian markers compose it; told by what was parsed.
+	// russian markers compose it, as in the parsed text.
 	russian bool
 }
 
@@ -40,10 +40,10 @@ func (w Work) String() string {
 	return strings.Join(parts, " ")
 }
 
-// MergeWork composes what is known with what is said of it later: parts that
-// newer names replace, the others stay. A new role without an employer keeps the
-// employer only if it shares a word with the old role ("engineer", "senior
-// engineer"): another trade is rarely followed at the same desk.
+// MergeWork merges a known job with a later statement: the parts that newer names
+// are replaced, the others stay. A new role without an employer keeps the employer
+// only if it shares a word with the old role ("engineer", "senior engineer"):
+// another trade usually means another employer.
 func MergeWork(known, newer Work) Work {
 	out := known
 	out.russian = newer.russian
@@ -61,9 +61,9 @@ func MergeWork(known, newer Work) Work {
 	return out
 }
 
-// WithoutWork takes the parts that ended names away from what is known; an
-// empty ended takes all. Names may be cut short ("Fenwick" for "Fenwick Labs").
-// changed is false where nothing known is named.
+// WithoutWork removes the parts that ended names from a known job; an empty ended
+// removes all. Names may be shortened ("Fenwick" for "Fenwick Labs"). changed is
+// false if ended names no known part.
 func WithoutWork(known, ended Work) (rest Work, changed bool) {
 	if ended == (Work{}) {
 		return Work{}, known != (Work{})
