@@ -1,4 +1,4 @@
-// Package watch notices that a file in use was removed or replaced, by its
-// device and inode. Whoever has it open goes on writing to the orphan without an
-// error.
+// Package watch detects that a file in use was removed or replaced, by its device
+// and inode. A process that has the file open would write to the removed one
+// without an error.
 package watch
