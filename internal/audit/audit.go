@@ -16,7 +16,7 @@ var (
 	// ErrConflict: the scope has effects after the sequence that was expected.
 	ErrConflict = errors.New("audit: the scope has newer effects")
 	// ErrOvertaken: AUDIT dropped effects before they were read. The audit log may
-	// have them; what is read goes on behind the last effect that was yielded.
+	// have them. A reader continues after the last effect that was yielded.
 	ErrOvertaken = errors.New("audit: effects were dropped before they were read")
 )
 
@@ -113,9 +113,9 @@ type Archive interface {
 // Writer is the audit sink's role.
 type Writer interface {
 	// Write stores effects, whole and as one record per delta (see [Records]).
-	// It is idempotent by (project, scope, revision, index): what is known
-	// changes nothing. Nil only after they are durable. Where another effect than
-	// the one that is known has its revision, it must write nothing and return
+	// It is idempotent by (project, scope, revision, index): a stored effect
+	// changes nothing. Nil only after they are durable. If the log has another
+	// effect with the same revision, it must write nothing and return
 	// [ErrOtherHistory].
 	Write(ctx context.Context, effects []events.Event[events.EffectCommitted]) error
 }

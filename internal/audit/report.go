@@ -91,7 +91,7 @@ type Latency struct {
 	P50, P95, P99 time.Duration // whole milliseconds
 }
 
-// Cost is what a model was asked for a rule, and what is kept of it.
+// Cost counts a rule's requests to a model, and the facts that followed.
 type Cost struct {
 	Rule string
 	// Model is empty where no language model decided.
@@ -110,8 +110,8 @@ var (
 	latest   = time.Date(2261, 12, 31, 23, 59, 59, 0, time.UTC)
 )
 
-// Known is how many milliseconds a fact took from said to known; ok is false
-// where that cannot be told (see [Latency]).
+// Known returns the milliseconds from the arrival of an episode to its fact. ok is
+// false where they are not measurable (see [Latency]).
 func (r Record) Known() (ms int64, ok bool) {
 	if r.After == nil || r.EventTime.Before(earliest) || r.EventTime.After(latest) || r.EventTime.After(r.AppliedAt) {
 		return 0, false

@@ -88,8 +88,7 @@ func reportsNothing(t *testing.T, log audit.Log) {
 	}
 }
 
-// change is a delta of a story: what it does to a fact, and the text that the
-// fact has after it.
+// change is a delta of a story: its operation, and the text of the fact after it.
 type change struct {
 	kind   events.DeltaKind
 	fact   string
@@ -150,7 +149,7 @@ func deltaOf(c change, f events.Fact, id string) events.Delta {
 	return d
 }
 
-// reportsKnown is a story whose reports can be told by looking at it.
+// reportsKnown is a story whose reports follow by inspection.
 func reportsKnown(t *testing.T, log audit.Log) {
 	s := logScope("alice")
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

@@ -106,7 +106,7 @@ func TestServerAway(t *testing.T) {
 	})
 }
 
-// What was acknowledged survives the death of the server.
+// Acknowledged effects survive the death of the server.
 func TestServerKilled(t *testing.T) {
 	t.Parallel()
 	server := clickhousetest.Own(t)

@@ -99,7 +99,7 @@ var _ audit.Log = (*Log)(nil)
 
 // Open connects to the log, creating and migrating it where needed. It returns
 // [audit.ErrNewer] for a schema of a later version, and [audit.ErrLocked] if
-// somebody else does not come to an end with migrating it.
+// another process does not finish its migration.
 func Open(ctx context.Context, cfg Config) (*Log, error) {
 	opt, err := cfg.options()
 	if err != nil {
@@ -142,9 +142,9 @@ func Reach(ctx context.Context, cfg Config) (err error) {
 	return plain(conn.Ping(ctx))
 }
 
-// ensureDatabase looks first: who may not create databases may use one that is
-// there. The connection names no database, because a server refuses one that
-// names a database it lacks.
+// ensureDatabase creates the database unless it exists: an account without the
+// right to create databases may use an existing one. The connection names no
+// database, because a server refuses the name of a missing one.
 func ensureDatabase(ctx context.Context, opt clickhouse.Options, to place) (err error) {
 	name := opt.Auth.Database
 	opt.Auth.Database = ""

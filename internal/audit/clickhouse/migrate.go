@@ -153,8 +153,7 @@ func retain(ctx context.Context, conn driver.Conn, to place, keep time.Duration)
 		}
 		return to.exec(ctx, conn, "ALTER TABLE audit{everywhere} REMOVE TTL")
 	}
-	// The server writes what it was told in its own words: 10 seconds become
-	// toIntervalSecond(10).
+	// The server normalises the expression: 10 seconds become toIntervalSecond(10).
 	ttl := fmt.Sprintf("toDateTime(applied_at) + toIntervalSecond(%d)", int64(keep/time.Second))
 	if strings.Contains(engine, " TTL "+ttl+" ") || strings.HasSuffix(engine, " TTL "+ttl) {
 		return nil

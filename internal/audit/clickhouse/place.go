@@ -22,9 +22,9 @@ type place struct {
 // table.
 const replicas = "('/clickhouse/tables/{shard}/{database}/{table}', '{replica}')"
 
-// statement fits one to the place: {everywhere} stands behind the name of what is
-// made, changed or dropped, and braces around the engine of a table that is to
-// have copies.
+// statement adapts a statement to the place: {everywhere} follows the name of the
+// object that is created, changed or dropped, and braces surround the engine of a
+// replicated table.
 func (p place) statement(text string) string {
 	if p.cluster == "" {
 		return strings.NewReplacer("{everywhere}", "", "{MergeTree}", "MergeTree",

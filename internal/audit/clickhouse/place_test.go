@@ -34,8 +34,8 @@ var (
 	engine  = regexp.MustCompile(`ENGINE = (\w+)(\('/clickhouse/tables/\{shard\}/\{database\}/\{table\}', '\{replica\}'\))?`)
 )
 
-// TestOnAClusterEverythingIsReplicated reads what would be sent to a cluster, and
-// has the engine parse it: libchdb has no Keeper, without which nobody can run it.
+// TestOnAClusterEverythingIsReplicated has the engine parse the statements for a
+// cluster. It cannot run them: libchdb has no Keeper.
 func TestOnAClusterEverythingIsReplicated(t *testing.T) {
 	t.Parallel()
 	conn := connect(t, clickhousetest.DSN(t))
@@ -68,8 +68,8 @@ func quoted(text string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text) + "'"
 }
 
-// TestClusterIsLookedAtFirst: what would not keep a whole copy on each server is
-// refused, and where a server is away nothing is made on the others.
+// TestClusterIsLookedAtFirst: a cluster that would not keep a whole copy on each
+// server is refused, and while a server is away nothing is created on the others.
 func TestClusterIsLookedAtFirst(t *testing.T) {
 	t.Parallel()
 	server := clickhousetest.Own(t) // whose clusters are known

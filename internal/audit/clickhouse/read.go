@@ -21,8 +21,8 @@ const (
 	headPage   = 1000
 )
 
-// key of a row of audit. Rows of one key are equal, so that LIMIT 1 BY it counts
-// what was delivered twice once, and sees no difference between them.
+// key is the key of a row of audit. Rows of one key are equal, so that LIMIT 1 BY
+// counts an effect that was delivered twice once.
 const key = "project, scope, revision, idx"
 
 // recordColumns are in the order in which [scanRecord] takes them.
@@ -36,7 +36,7 @@ func (l *Log) History(ctx context.Context, project, factID string) ([]audit.Reco
 	}
 	defer l.leave()
 	if factID == "" {
-		return nil, nil // what concerns no fact is nobody's history
+		return nil, nil // a record without a fact is in no history
 	}
 	return l.records(ctx, "SELECT "+recordColumns+` FROM audit
 		WHERE project = {project:String} AND fact_id = {fact:String}
@@ -61,8 +61,8 @@ func (l *Log) Records(ctx context.Context, sel scope.Selector, q audit.Query) ([
 		ORDER BY sequence, idx LIMIT 1 BY `+key, append(args, clickhouse.Named("limit", q.Limit))...)
 }
 
-// conditions are those of a query, with what is bound to them; applied is what
-// says when something was.
+// conditions returns the conditions of a query and their arguments; applied is the
+// column of the time.
 func conditions(sel scope.Selector, q audit.Query, applied string) (where string, args []any) {
 	var all []string
 	and := func(condition, name string, value any) {

@@ -31,8 +31,8 @@ func write(t *testing.T, log *Log, effects ...events.Event[events.EffectCommitte
 	}
 }
 
-// What is delivered twice, in batches that are cut differently, counts once: in
-// what is merged, and in the daily counts, which merges do not help.
+// An effect that is delivered twice, in batches that are cut differently, counts
+// once: in merged parts, and in the daily counts, which do not merge.
 func TestTwiceIsOnce(t *testing.T) {
 	t.Parallel()
 	dsn := clickhousetest.DSN(t)
@@ -156,7 +156,7 @@ func TestRetention(t *testing.T) {
 	conn := connect(t, dsn)
 	log := begin(t, Config{DSN: dsn, Retention: time.Hour})
 	write(t, log, story...)
-	// A time to live that is set already costs no work on what is stored.
+	// A time to live that is set already rewrites no stored part.
 	const mutations = "SELECT count() FROM system.mutations WHERE database = currentDatabase()"
 	before := one[uint64](t, conn, mutations)
 	begin(t, Config{DSN: dsn, Retention: time.Hour})

@@ -66,7 +66,7 @@ func (l *Log) Write(ctx context.Context, effects []events.Event[events.EffectCom
 	return nil
 }
 
-// token names a batch by what is in it.
+// token names a batch by its content.
 func token(effects []events.Event[events.EffectCommitted]) string {
 	parts := make([]string, 0, 2*len(effects))
 	for _, e := range effects {

@@ -13,7 +13,7 @@ import (
 )
 
 // prefetch is how many messages the journal's reader asks for before it takes the
-// first: what comes behind them can be taken away unseen.
+// first: later messages can be removed without its notice.
 const prefetch = 8 + 64
 
 // TestJournalReadsWhatGotLostOnTheWay: nothing that comes later tells a reader that

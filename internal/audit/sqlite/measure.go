@@ -29,7 +29,7 @@ func tally(ctx context.Context, insert *sql.Stmt, e events.EffectCommitted) erro
 	return err
 }
 
-// knownMS is NULL where it cannot be told.
+// knownMS is NULL where it is not measurable.
 func knownMS(r audit.Record) sql.NullInt64 {
 	ms, ok := r.Known()
 	return sql.NullInt64{Int64: ms, Valid: ok}

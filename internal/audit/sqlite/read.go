@@ -22,7 +22,7 @@ type place struct {
 // History implements [audit.Log].
 func (l *Log) History(ctx context.Context, project, factID string) ([]audit.Record, error) {
 	if factID == "" {
-		return nil, nil // what concerns no fact is nobody's history
+		return nil, nil // a record without a fact is in no history
 	}
 	return l.find(ctx, `SELECT project, scope, revision, idx FROM records
 		WHERE project = ? AND fact_id = ? AND fact_id <> '' ORDER BY applied_at, scope, revision, idx`, project, factID)
