@@ -62,7 +62,7 @@ var categories = map[string]string{
 	"allergic_to": "health", "condition": "health", "medication": "health", "blood_type": "health", "treatment": "health",
 	"skill": "skill", "speaks": "skill", "plays": "skill", "learning": "skill", "uses": "tool",
 	"works_on": "project", "deadline": "project", "wants_to": "plan", "plans_to": "plan", "upcoming": "event",
-	"did": "event", "visited": "event", "owns": "possession", "instruction": "instruction", "thinks": "opinion",
+	"did": "event", "visited": "event", "owns": "possession", "drives": "possession", "instruction": "instruction", "thinks": "opinion",
 	"is": "trait", "has_trait": "trait", "fears": "trait",
 }
 

@@ -19,6 +19,64 @@ func (r *reading) raised(s sentence) bool {
 	return true
 }
 
+// owned puts what the clause before has of the speaker's for "it" as a subject: "i
+// changed my number, it's 555 now".
+func (l *language) owned(ts []token, before *clause) []token {
+	lx := l.lx
+	if before == nil || len(ts) < 3 || !lx.is(ts[0], isIt) || !lx.is(ts[1], isBe) {
+		return ts
+	}
+	const most = 4
+	for i, t := range before.tokens {
+		if !lx.is(t, isOwn) {
+			continue
+		}
+		to := i + 1
+		for to < len(before.tokens) && to-i <= most && before.tokens[to].word && !lx.is(before.tokens[to], isStop|isPreposition|isBe|isVerb|isNegator|isTail) {
+			to++
+		}
+		if to == i+1 {
+			return ts
+		}
+		said := make([]token, 0, len(ts)+most)
+		for _, t := range before.tokens[i:to] {
+			said = append(said, token{low: t.low, text: t.text, word: t.word})
+		}
+		return append(said, ts[1:]...)
+	}
+	return ts
+}
+
+// apposed reads a clause that only says whose a name before it is: "meet Otto, my new
+// beagle".
+func (r *reading) apposed(c, before *clause) bool {
+	if before == nil || len(before.tokens) == 0 {
+		return false
+	}
+	ts := c.tokens
+	for len(ts) > 0 && !ts[0].word {
+		ts = ts[1:]
+	}
+	for len(ts) > 0 && !ts[len(ts)-1].word {
+		ts = ts[:len(ts)-1]
+	}
+	name := before.tokens[len(before.tokens)-1]
+	if !name.word && len(before.tokens) > 1 {
+		name = before.tokens[len(before.tokens)-2]
+	}
+	if len(ts) == 0 || !name.capital() || r.l.lx.is(name, isNotName|isSpeaker) {
+		return false
+	}
+	who, n := r.l.mentioned(ts, 0)
+	if who == nil || who.name != "" || n != len(ts) {
+		return false
+	}
+	who.name = name.text
+	r.known.meet(who)
+	r.relation(c.tokens, who)
+	return true
+}
+
 // antecedent puts what was spoken of last for "it" at the end of a clause: "i
 // used to love running, but now i hate it".
 func (r *reading) antecedent(ts []token) []token {

@@ -105,6 +105,26 @@ func (lx *lexicon) contrast(ts []token) (value, old []token) {
 	return ts, old
 }
 
+// replaced are the names or numbers that a sentence contrasts with what it states:
+// "instead of Corsica", "no more Corsica", ", not Corsica".
+func (lx *lexicon) replaced(ts []token) []token {
+	for i := range ts {
+		n := lx.notThis.at(ts, i)
+		from := i + n
+		for n > 0 && from < len(ts) && (lx.is(ts[from], isArticle|isPreposition) || lx.is(ts[from], isOwn)) {
+			from++
+		}
+		to := from
+		for n > 0 && to < len(ts) && (ts[to].capital() || digit(ts[to].low)) && !lx.is(ts[to], isSpeaker|isStop) {
+			to++
+		}
+		if to > from {
+			return ts[from:to]
+		}
+	}
+	return nil
+}
+
 // revise finds the newest clause of the earlier turns that has the old value, and
 // reads it again with the new one. Without an old value, it takes the last clause
 // of the turn before.
@@ -163,8 +183,9 @@ func (r *reading) again(e memory.Episode, c clause, value, old, full []token) bo
 	}
 	r.draft(rule, m, nil, full)
 	for i := from; i < len(r.drafts); i++ {
-		if d := &r.drafts[i]; d.Cardinality == events.Many && len(old) > 0 {
-			d.Retracts = append(d.Retracts, events.Triple{Subject: d.Subject, Predicate: d.Predicate, Object: source(old)})
+		ends := events.Triple{Subject: r.drafts[i].Subject, Predicate: r.drafts[i].Predicate, Object: source(old)}
+		if d := &r.drafts[i]; d.Cardinality == events.Many && len(old) > 0 && !slices.Contains(d.Retracts, ends) {
+			d.Retracts = append(d.Retracts, ends)
 		}
 	}
 	return len(r.drafts) > from

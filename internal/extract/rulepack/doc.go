@@ -17,7 +17,7 @@
 // pronouns, gender, lives_in, from, born_in, work, employment_status,
 // marital_status, religion, attends, phone, email, address, contact_channel,
 // response_style, favorite_{topic}, has_wife, has_husband, has_partner,
-// has_mother, has_father (and the like), has_boss, blood_type.
+// has_mother, has_father (and the like), has_boss, blood_type, drives.
 //
 // Many: lived_in, studies, degree, has_{relation}, has_pet, likes, dislikes,
 // prefers (object "Julia over Matlab"), hobby, habit, diet, allergic_to,

@@ -1,6 +1,7 @@
 package rulepack
 
 import (
+	"slices"
 	"strings"
 
 	"palimpsest/pkg/events"
@@ -11,7 +12,7 @@ func (r *reading) draft(rule *Rule, m *match, who *person, full []token) {
 	if rule.Silent {
 		return
 	}
-	v := &view{l: r.l, who: who, m: m}
+	v := &view{l: r.l, who: who, m: m, old: source(r.old)}
 	c := events.Candidate{
 		Kind: rule.Kind, Category: rule.Category, Subject: who.subject(r.l.lx), Cardinality: rule.Cardinality,
 		EvidenceQuote: r.l.evidence(r.text, full), Confidence: rule.Confidence, Explicit: !rule.Implicit,
@@ -101,8 +102,8 @@ func (r *reading) date(rule *Rule, m *match, c *events.Candidate, v *view) {
 	}
 	v.when = w.at
 	at := w.at.UTC()
-	if rule.Tense == "present" {
-		c.ValidFrom = &at
+	if rule.Tense == "present" || rule.Tense == "past" && (len(rule.Retracts) > 0 || rule.Lone != nil) {
+		c.ValidFrom = &at // what ends with it was said before it, and may be said after the date
 	} else {
 		c.EventTime = at
 	}
@@ -164,15 +165,7 @@ func (r *reading) emit(rule *Rule, m *match, c events.Candidate, v *view, full [
 		return
 	}
 	c.Text = capitalize(c.Text)
-	for _, ret := range rule.Retracts {
-		if c.Negated || len(c.Retracts) > 0 {
-			break
-		}
-		object, ok := v.render(ret.Object)
-		if ok || ret.Object == "" {
-			c.Retracts = append(c.Retracts, events.Triple{Subject: c.Subject, Predicate: ret.Predicate, Object: object})
-		}
-	}
+	r.retract(rule, &c, v)
 	c.Entities = r.entities(rule, m, v)
 	if rule.Lone != nil {
 		r.lone[events.Triple{Subject: c.Subject, Predicate: c.Predicate, Object: c.Object}] = true
@@ -186,6 +179,28 @@ func (r *reading) emit(rule *Rule, m *match, c events.Candidate, v *view, full [
 	}
 	r.add(c)
 	r.meet(c)
+}
+
+// retract adds what ends with a candidate: what its rule names, and a value that
+// the sentence contrasts with its own ("to Malta, not Crete").
+func (r *reading) retract(rule *Rule, c *events.Candidate, v *view) {
+	if c.Negated {
+		return
+	}
+	end := func(predicate, object string) {
+		t := events.Triple{Subject: c.Subject, Predicate: predicate, Object: object}
+		if !slices.Contains(c.Retracts, t) {
+			c.Retracts = append(c.Retracts, t)
+		}
+	}
+	for _, ret := range rule.Retracts {
+		if object, ok := v.render(ret.Object); ok || ret.Object == "" {
+			end(ret.Predicate, object)
+		}
+	}
+	if len(r.old) > 0 && c.Cardinality == events.Many && !strings.Contains(c.Object, source(r.old)) {
+		end(c.Predicate, source(r.old))
+	}
 }
 
 // meet remembers whom a fact introduces: "i have a dog", so that "he" is the dog.

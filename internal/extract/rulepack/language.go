@@ -197,7 +197,7 @@ func templateNames(tpl string) []string {
 		}
 		name, tail, _ := strings.Cut(after, "}")
 		name, _, _ = strings.Cut(name, "|")
-		if name != "S" && name != "S's" && name != "O" && name != "when" {
+		if name != "S" && name != "S's" && name != "O" && name != "when" && name != "old" {
 			out = append(out, name)
 		}
 		rest = tail

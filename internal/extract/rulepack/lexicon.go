@@ -242,11 +242,11 @@ type lexicon struct {
 	fillers      phrases
 	negators     phrases
 
-	subject, possessive, otherOwn, noLonger, possess string
-	calendar                                         Calendar
-	shifts                                           phrases
-	endings                                          map[string]events.EntityType
-	followers                                        map[string]events.EntityType
+	subject, possessive, otherOwn, noLonger, possess, shared string
+	calendar                                                 Calendar
+	shifts                                                   phrases
+	endings                                                  map[string]events.EntityType
+	followers                                                map[string]events.EntityType
 }
 
 func (l Lexicon) compile() *lexicon {
@@ -254,7 +254,7 @@ func (l Lexicon) compile() *lexicon {
 		words:        make(map[string]class),
 		contractions: make(map[string][]string, len(l.Contractions)),
 		rewrite:      l.Rewrite, third: l.Third, echo: l.Echo, rephrase: l.Rephrase, hearer: l.Hearer,
-		subject: l.Subject, possessive: l.Possessive, otherOwn: l.OtherOwn, calendar: l.Calendar, endings: make(map[string]events.EntityType), followers: l.NameFollowers, noLonger: l.NoLonger, possess: l.Possess,
+		subject: l.Subject, possessive: l.Possessive, otherOwn: l.OtherOwn, calendar: l.Calendar, endings: make(map[string]events.EntityType), followers: l.NameFollowers, noLonger: l.NoLonger, possess: l.Possess, shared: first(l.Shared),
 		shifts: newPhrases(slices.Collect(maps.Keys(l.Calendar.Shifts))),
 	}
 	for typ, words := range l.NameEndings {
@@ -325,6 +325,13 @@ func (p phrases) at(ts []token, i int) int {
 		}
 	}
 	return 0
+}
+
+func first(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[0]
 }
 
 // leadOf is what was left out before a sentence, nil for nothing.

@@ -211,7 +211,7 @@ func (m *machine) date() int {
 
 // tail looks for "any more" behind a match.
 func (m *machine) tail(at int) (f flags) {
-	for i := at; i < len(m.ts) && i < at+4; i++ {
+	for i := at; i < len(m.ts) && i < at+4 && m.ts[i].low != ","; i++ {
 		if m.lx.endedAt(m.ts, i) > 0 {
 			f |= flagEnded
 		}

@@ -23,6 +23,7 @@ type reading struct {
 	// scene: a role play or a joke has begun.
 	scene  bool
 	last   heard   // what the last match was
+	old    []token // what the sentence contrasts with what it states
 	topic  []token // what a question of a few words names: "olives?"
 	drafts []events.Candidate
 	seen   map[events.Triple]int
@@ -47,6 +48,7 @@ func (r *reading) read(previous *question) {
 			break // the rest is material for the agent to work on
 		}
 		r.scene = r.scene || lx.opensScene(s.tokens)
+		r.old = lx.replaced(s.tokens)
 		if r.denied(s) || r.raised(s) {
 			continue
 		}
@@ -85,12 +87,14 @@ func (r *reading) clause(c, before *clause) {
 	if lead := lx.leadOf(ts[verb:]); lead != nil && (r.l.opens(before) || verb > 0 && r.l.carries(before)) {
 		ts, elided = append(virtual(lead...), ts...), true
 	}
-	ts = r.antecedent(ts)
+	ts = r.l.owned(r.antecedent(ts), before)
 	if elided {
 		c.about = nil
 	} else if before != nil && !before.question && !before.reported && len(ts) > verb && lx.is(ts[verb], isVerb) && r.l.carries(before) {
 		ts = append(virtual(r.l.speakerWord), ts...)
 		c.about = before.about
+	} else if before != nil && len(ts) > verb+1 && lx.is(ts[verb], isBe) && lx.is(full[0], isAnd) && before.about == nil && r.l.carries(before) && lx.third[ts[verb].low] == lx.shared {
+		ts = append(virtual(r.l.speakerWord, lx.shared), ts[verb+1:]...) // "we changed our minds and are going to…"
 	} else if before != nil && before.about != nil && lx.third[ts[0].low] != "" {
 		c.about = before.about
 		ts = append(virtual(r.l.speakerWord), r.l.firstPerson(ts)...)
@@ -104,7 +108,7 @@ func (r *reading) clause(c, before *clause) {
 		ts = rest
 	}
 	c.tokens = append(c.tokens[:len(c.tokens):len(c.tokens)], virtualMark(ts)...)
-	if !c.unreal && c.about == nil {
+	if !c.unreal && c.about == nil && !r.apposed(c, before) {
 		r.others(full)
 	}
 	if r.match(c, full, ts, 0, f) || len(ts) < 2 {
@@ -113,6 +117,9 @@ func (r *reading) clause(c, before *clause) {
 	// A leading adverbial: "For plotting I'd take…", "Last week I moved…".
 	for i := 1; i < len(ts) && i <= 6; i++ {
 		if lx.is(ts[i], isSpeaker|isOwn|isOther) {
+			if lx.is(ts[i], isOther) && i+1 < len(ts) && lx.dated(ts[i:i+2]) {
+				continue // "from this week on i…"
+			}
 			if lx.is(ts[0], isPreposition|isBinder) || lx.hedges.at(ts, 0) > 0 || lx.dated(ts[:i]) {
 				if lx.hedges.at(ts, 0) > 0 {
 					f |= flagHedged

@@ -15,6 +15,7 @@ type view struct {
 	raw  []token
 	obj  string // the rendered object, for {O}
 	when time.Time
+	old  string // what the sentence contrasts with {o}
 }
 
 // render fills in a template. Parts in brackets vanish where a name in them has
@@ -74,6 +75,8 @@ func (v *view) value(name string) string {
 		if !v.when.IsZero() {
 			s = v.when.Format(time.DateOnly)
 		}
+	case "old":
+		s = v.old
 	case "o":
 		if s = v.item; s == "" {
 			s = v.l.object(v.m.get("o"))
