@@ -79,6 +79,7 @@ func system(t app.Temporary) eval.System {
 type evalFitCommand struct {
 	Data     []string `required:"" help:"Directories with turns.jsonl, questions.jsonl and gold.jsonl." placeholder:"DIR" sep:"none" type:"existingdir"`
 	Embedder []string `help:"Fit one set of weights to all of these values of embedder.model." placeholder:"MODEL"`
+	Features string   `help:"Write the features to a file instead, one question a line, as JSON." placeholder:"FILE" type:"path"`
 }
 
 // Run implements the command.
@@ -105,6 +106,9 @@ func (c *evalFitCommand) Run(inv *app.Invocation) error {
 				return err
 			}
 		}
+	}
+	if c.Features != "" {
+		return eval.WriteExamples(c.Features, all)
 	}
 	fitted := eval.Fit(all)
 	var failed error

@@ -67,3 +67,29 @@ func TestEvalCompares(t *testing.T) {
 		t.Errorf("fit: exit code %d", code)
 	}
 }
+
+// TestEvalEveryday asks what people ask of their own memory: two speak English, one
+// Russian.
+func TestEvalEveryday(t *testing.T) {
+	t.Setenv("PALIMPSEST_LOG_LEVEL", "error")
+	out := filepath.Join(t.TempDir(), "figures.json")
+	if code := Main(t.Context(), []string{"eval", "retrieval", "--data", "../eval/testdata/everyday", "--embedder", "static", "--out", out}); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	report, err := eval.LoadReport(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range report.Runs {
+		if run.Name != "together" {
+			continue
+		}
+		for user, want := range map[string][2]float64{"dana": {0.79, 0.91}, "marcus": {0.79, 0.91}, "oleg": {0.79, 0.83}} {
+			if got := run.Categories[user]; got.First < want[0] || got.Three < want[1] {
+				t.Errorf("%s: %.3f first, %.3f among the first three, want %v", user, got.First, got.Three, want)
+			}
+		}
+		return
+	}
+	t.Error("not run")
+}

@@ -66,11 +66,11 @@ func TestMeasure(t *testing.T) {
 		evidence, ranked []string
 		want             Figures
 	}{
-		"first":      {[]string{"a"}, []string{"a", "b"}, Figures{1, 1, 1, 1, 1, 1}},
+		"first":      {[]string{"a"}, []string{"a", "b"}, Figures{Questions: 1, First: 1, Three: 1, Recall5: 1, Recall10: 1, Recall25: 1, MRR: 1, RecallGold: 1}},
 		"nothing":    {[]string{"a"}, nil, Figures{Questions: 1}},
-		"half":       {[]string{"a", "c"}, []string{"b", "a"}, Figures{1, 0.5, 0.5, 0.5, 0.5, 0.5}},
-		"repeated":   {[]string{"a"}, []string{"b", "b", "a"}, Figures{1, 1, 1, 1, 0.5, 0}},
-		"far behind": {[]string{"a"}, append(long[:25:25], "a"), Figures{1, 0, 0, 0, 1.0 / 26, 0}},
+		"half":       {[]string{"a", "c"}, []string{"b", "a"}, Figures{Questions: 1, Three: 1, Recall5: 0.5, Recall10: 0.5, Recall25: 0.5, MRR: 0.5, RecallGold: 0.5}},
+		"repeated":   {[]string{"a"}, []string{"b", "b", "a"}, Figures{Questions: 1, Three: 1, Recall5: 1, Recall10: 1, Recall25: 1, MRR: 0.5}},
+		"far behind": {[]string{"a"}, append(long[:25:25], "a"), Figures{Questions: 1, MRR: 1.0 / 26}},
 	} {
 		if diff := cmp.Diff(tc.want, measure(tc.evidence, tc.ranked)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

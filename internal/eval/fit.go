@@ -2,10 +2,13 @@ package eval
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math"
+	"os"
 	"slices"
 	"text/tabwriter"
 
@@ -16,9 +19,26 @@ import (
 
 // Example is a question with what a search would rank for it.
 type Example struct {
-	Set, Conversation string
-	Evidence          []string
-	Candidates        []retrieval.Candidate
+	Set          string                `json:"set"`
+	Conversation string                `json:"conv"`
+	Evidence     []string              `json:"evidence"`
+	Candidates   []retrieval.Candidate `json:"candidates"`
+}
+
+// WriteExamples writes one example a line.
+func WriteExamples(path string, examples []Example) (err error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return fmt.Errorf("write features: %w", err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	out := json.NewEncoder(file)
+	for _, e := range examples {
+		if err := out.Encode(e); err != nil {
+			return fmt.Errorf("write features: %w", err)
+		}
+	}
+	return nil
 }
 
 // Examples records the turns of a set and returns its questions with their

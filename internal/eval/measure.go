@@ -3,6 +3,10 @@ package eval
 // Figures are means over questions, each from 0 to 1.
 type Figures struct {
 	Questions int `json:"questions"`
+	// First and Three are the shares of the questions with evidence at the first
+	// place, and among the first three.
+	First float64 `json:"first"`
+	Three float64 `json:"first3"`
 	// Recall5, Recall10 and Recall25 are the shares of the evidence among the
 	// first 5, 10 and 25.
 	Recall5  float64 `json:"recall@5"`
@@ -35,7 +39,7 @@ func measure(evidence, ranked []string) Figures {
 		rank := len(seen)
 		if relevant[id] {
 			if found++; found == 1 && rank <= depth {
-				f.MRR = 1 / float64(rank)
+				f.MRR, f.First, f.Three = 1/float64(rank), one(rank == 1), one(rank <= 3)
 			}
 		}
 		for _, at := range []struct {
@@ -50,8 +54,17 @@ func measure(evidence, ranked []string) Figures {
 	return f
 }
 
+func one(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
 func (f *Figures) add(g Figures) {
 	f.Questions += g.Questions
+	f.First += g.First
+	f.Three += g.Three
 	f.Recall5 += g.Recall5
 	f.Recall10 += g.Recall10
 	f.Recall25 += g.Recall25
@@ -61,6 +74,8 @@ func (f *Figures) add(g Figures) {
 
 func (f Figures) mean() Figures {
 	n := float64(max(1, f.Questions))
+	f.First /= n
+	f.Three /= n
 	f.Recall5 /= n
 	f.Recall10 /= n
 	f.Recall25 /= n

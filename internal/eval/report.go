@@ -47,7 +47,7 @@ func LoadReport(path string) (Report, error) {
 func (r Report) Write(out io.Writer, baseline *Report) error {
 	_, _ = fmt.Fprintf(out, "%s: %d turns\n", r.Set, r.Turns)
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprint(t, "embedder\trun\tcategory\tn\tR@5\tR@10\tR@25\tMRR\tR@G\tp50 ms\tp95 ms\t")
+	_, _ = fmt.Fprint(t, "embedder\trun\tcategory\tn\tfirst\tfirst 3\tR@5\tR@10\tR@25\tMRR\tR@G\tp50 ms\tp95 ms\t")
 	if baseline != nil {
 		_, _ = fmt.Fprint(t, "R@10 before\t±\t")
 	}
@@ -60,8 +60,8 @@ func (r Report) Write(out io.Writer, baseline *Report) error {
 
 func (r Run) write(t io.Writer, baseline *Report) {
 	line := func(category string, f Figures, times string) {
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%s\t", r.Embedder, r.Name, category, f.Questions,
-			100*f.Recall5, 100*f.Recall10, 100*f.Recall25, 100*f.MRR, 100*f.RecallGold, times)
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%s\t", r.Embedder, r.Name, category, f.Questions,
+			100*f.First, 100*f.Three, 100*f.Recall5, 100*f.Recall10, 100*f.Recall25, 100*f.MRR, 100*f.RecallGold, times)
 		if baseline != nil {
 			before, known := baseline.figures(r, category)
 			if known {

@@ -8,9 +8,9 @@ import (
 // Candidate is a possible answer before it is ranked.
 type Candidate struct {
 	// Episodes are the ids of the episode, or of those that a fact comes from.
-	Episodes []string
+	Episodes []string `json:"episodes"`
 	// Values are its features, in the order of [FeatureNames].
-	Values []float64
+	Values []float64 `json:"values"`
 }
 
 // FeatureNames names the features of a candidate.

@@ -128,12 +128,16 @@ func (e *Engine) text(ctx context.Context, q Query) (f found, err error) {
 	if q.speakers != nil {
 		defer func() { q.speakers <- speakers(f.hits) }()
 	}
+	text := q.Text
+	if e.config.Fusion == FusionScores { // which weighs a synonym below the word itself
+		text = withSynonyms(text)
+	}
 	f.hits, err = each(q, func(sel scope.Selector, t store.SearchQuery) ([]store.Hit, error) {
 		t.Counts = &f.counts.episodes
 		if t.Target == store.Facts {
 			t.Counts = &f.counts.facts
 		}
-		return e.store.SearchText(ctx, sel, q.Text, t)
+		return e.store.SearchText(ctx, sel, text, t)
 	})
 	return f, err
 }

@@ -2,6 +2,7 @@ package retrieval
 
 import (
 	"hash/maphash"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -32,7 +33,8 @@ type document struct {
 	speaker   string   // name of who speaks; empty where the episode has only a role
 	assistant bool     // an assistant without a name speaks
 	asks      bool     // it ends in a question
-	number    bool     // it holds a digit
+	number    bool     // it holds a digit or a word of time
+	relation  bool     // it begins with somebody near to the user who says it
 }
 
 // The metadata that name who speaks.
@@ -45,6 +47,10 @@ func analyse(e *memory.Episode) *document {
 	d := &document{
 		id: e.ID, session: e.Scope.Session, at: e.Timestamp, terms: termsOf(e.Content), speaker: speakerOf(e),
 		asks: asks(e.Content), number: strings.ContainsAny(e.Content, "0123456789"),
+	}
+	d.number = d.number || slices.ContainsFunc(d.terms, func(id termID) bool { return timeWords()[id] })
+	if d.speaker == "" && e.Role == events.RoleUser {
+		d.relation = aboutRelation(e.Content)
 	}
 	d.assistant = d.speaker == "" && e.Role == events.RoleAssistant
 	return d

@@ -28,23 +28,24 @@ const (
 	dated                         // a date named in the question is its own
 	numbered                      // it holds a number and the question asks when
 	subject                       // the asker is whom a fact is about, as the question is; negative where it is another
+	ownCoverage                   // share of the question's weight that it holds itself
 	features
 )
 
 // featureNames are those of an explanation.
 var featureNames = [features]string{
 	"text", "previous", "next", "second_before", "second_after", "session", "coverage", "rarity", "adjacent", "answering",
-	"vector", "previous_vector", "session_vector", "speaker", "other_speaker", "assistant", "question", "length", "date", "number", "subject",
+	"vector", "previous_vector", "session_vector", "speaker", "other_speaker", "assistant", "question", "length", "date", "number", "subject", "own_coverage",
 }
 
 // weights were fitted to labelled conversations (palimpsest eval fit). They are
 // those of the kinds of evidence above alone; no word has a weight.
 var weights = [features]float64{
-	ownText: 1.75, previousText: -0.61, nextText: 0.51, secondBefore: 0.78, secondAfter: -0.10, sessionText: 1.01,
-	coverage: 3.90, rarity: 1.08, adjacent: 0.41, answering: 2.04,
-	ownVector: 0.79, previousVector: 0.92, sessionVector: 1.12,
-	speaks: 0.58, othersSpeak: -0.58, isAssistant: -4.20, isQuestion: -0.58, length: 0.60,
-	dated: 3.97, numbered: 0.80, subject: 1.5,
+	ownText: 1.05, previousText: -0.10, nextText: 0.71, secondBefore: 0.96, secondAfter: 0.03, sessionText: 1.29,
+	coverage: 3.03, ownCoverage: 0.98, rarity: 1.21, adjacent: 0.36, answering: 1.93,
+	ownVector: 1.07, previousVector: 0.48, sessionVector: 0.98,
+	speaks: 0.54, othersSpeak: -0.54, isAssistant: -3.37, isQuestion: -0.66, length: -0.63,
+	dated: 4.19, numbered: 2.13, subject: 2,
 }
 
 // values are the features of one hit.
@@ -64,7 +65,7 @@ func (v *values) score(c Config) float64 {
 func (v *values) share(f feature, c Config) float64 {
 	share := v[f] * weights[f]
 	switch f {
-	case ownText, previousText, nextText, secondBefore, secondAfter, sessionText, coverage, rarity, adjacent, answering:
+	case ownText, previousText, nextText, secondBefore, secondAfter, sessionText, coverage, ownCoverage, rarity, adjacent, answering:
 		return share * c.Text
 	case ownVector, previousVector, sessionVector:
 		return share * c.Vector

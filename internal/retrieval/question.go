@@ -14,13 +14,13 @@ import (
 // question is a text as scoring reads it.
 type question struct {
 	terms []string // distinct, in order, without the names of speakers
-	ids   []termID
+	forms []form   // what stands for the terms, those of one together
 	// weights are the terms' inverse document frequencies, of which total is the sum
 	// over those that any text holds.
 	weights []float64
 	total   float64
 	named   map[string]bool
-	when    bool
+	when    bool       // it asks for a time or a number
 	month   time.Month // 0 where none is named
 	own     bool       // it is about the asker
 }
@@ -40,21 +40,13 @@ func ask(text string, counts store.TextCounts, speakers map[string]bool) *questi
 			}
 		}
 	}
-	for _, w := range words {
-		q.when = q.when || slices.Contains(whenWords, w)
-		q.own = q.own || slices.Contains(ownWords, w)
-	}
+	q.when = asksNumber(words)
 	for _, term := range lex.Terms(text) {
-		if names[term] || slices.Contains(q.terms, term) || len(q.terms) == maxQuestionTerms {
-			continue
-		}
-		n := float64(counts.Holding[term])
-		weight := math.Log1p((max(0, float64(counts.Documents)-n) + 0.5) / (n + 0.5))
-		q.terms, q.ids, q.weights = append(q.terms, term), append(q.ids, idOf(term)), append(q.weights, weight)
-		if n > 0 {
-			q.total += weight
+		if !names[term] && !slices.Contains(q.terms, term) && len(q.terms) < maxQuestionTerms {
+			q.add(term, counts)
 		}
 	}
+	q.own = asksOfAsker(words, q.terms)
 	if q.total == 0 { // nothing is known of the terms
 		for _, weight := range q.weights {
 			q.total += weight
@@ -63,13 +55,69 @@ func ask(text string, counts store.TextCounts, speakers map[string]bool) *questi
 	return q
 }
 
+// form is a term of the question, or a synonym of one.
+type form struct {
+	id    termID
+	of    int // index of the term
+	share float64
+	// weight is the inverse document frequency, no more than that of the term, by
+	// share.
+	weight float64
+}
+
+// add appends a term with its synonyms. One that no text holds weighs as much as the
+// most frequent synonym.
+func (q *question) add(term string, counts store.TextCounts) {
+	of, most := len(q.terms), counts.Holding[term]
+	synonyms := lex.Synonyms(term)
+	if most == 0 {
+		for _, s := range synonyms {
+			most = max(most, counts.Holding[s.Term])
+		}
+	}
+	weight := rarityOf(most, counts.Documents)
+	if lex.SaysLittle(term) {
+		weight *= littleShare
+	}
+	q.terms, q.weights = append(q.terms, term), append(q.weights, weight)
+	q.forms = append(q.forms, form{id: idOf(term), of: of, share: 1, weight: weight})
+	for _, s := range synonyms {
+		if n := counts.Holding[s.Term]; n > 0 && len(q.forms) < maxForms {
+			q.forms = append(q.forms, form{idOf(s.Term), of, s.Weight, s.Weight * min(weight, rarityOf(n, counts.Documents))})
+		}
+	}
+	if most > 0 {
+		q.total += weight
+	}
+}
+
+// littleShare is what a word that says little weighs.
+const littleShare = 0.4
+
+// rarityOf is the inverse document frequency of a term that n texts hold.
+func rarityOf(n, documents uint64) float64 {
+	held := float64(n)
+	return math.Log1p((max(0, float64(documents)-held) + 0.5) / (held + 0.5))
+}
+
+// maxForms bounds the synonyms of a question.
+const maxForms = 2 * maxQuestionTerms
+
+// withSynonyms is a text with the synonyms of its words behind it.
+func withSynonyms(text string) string {
+	var all strings.Builder
+	all.WriteString(text)
+	for _, term := range lex.Terms(text) {
+		for _, s := range lex.Synonyms(term) {
+			all.WriteByte(' ')
+			all.WriteString(s.Word)
+		}
+	}
+	return all.String()
+}
+
 // maxQuestionTerms bounds the work of a question that is a whole document.
 const maxQuestionTerms = 64
-
-var (
-	whenWords = []string{"when", "когда"}
-	ownWords  = []string{"i", "my", "me", "mine", "myself", "i'm", "i've", "я", "мой", "моя", "мое", "мои", "моего", "моей", "моих", "меня", "мне", "мной"}
-)
 
 // questionWords are folded, without a possessive ending.
 func questionWords(text string) []string {

@@ -101,6 +101,7 @@ func (p *pool) lend() {
 			}
 			e.text = lendable * f.text
 			e.match.mask |= f.match.mask
+			e.match.akin |= f.match.akin
 			e.lent = append(e.lent, f.hit.Fact.ID)
 		}
 	}
@@ -132,11 +133,12 @@ var sides = []struct {
 func (p *pool) measureEpisode(c *candidate, text, vector float64) {
 	v, d := &c.values, c.doc
 	p.measureText(c)
-	mask := c.match.mask
+	mask, akin := c.match.mask, c.match.akin
 	for _, side := range sides {
 		if n := p.around(c, side.distance); n != nil {
 			v[side.feature] = n.text
 			mask |= n.match.mask
+			akin |= n.match.akin
 		}
 	}
 	if before := p.around(c, -1); before != nil {
@@ -145,19 +147,23 @@ func (p *pool) measureEpisode(c *candidate, text, vector float64) {
 			v[answering] = before.text
 		}
 	}
-	v[coverage], v[sessionText], v[sessionVector] = p.asked.covered(mask), text, vector
+	v[coverage], v[sessionText], v[sessionVector] = p.asked.covered(mask, akin), text, vector
 	v[speaks] = one(p.asked.named[d.speaker])
 	v[othersSpeak] = one(len(p.asked.named) > 0 && !p.asked.named[d.speaker])
 	v[isAssistant], v[isQuestion] = one(d.assistant), one(d.asks)
 	// A month without a year may be one of any year.
 	v[dated] = one(p.query.named.fits(d.session, d.at) || p.asked.month != 0 && d.at.Month() == p.asked.month)
 	v[numbered] = one(p.asked.when && d.number)
+	if p.asked.own {
+		v[subject] = -one(d.relation)
+	}
 }
 
 func (p *pool) measureText(c *candidate) {
 	v := &c.values
 	v[ownText], v[ownVector] = c.text, c.vector
 	v[rarity] = c.match.rarest / 8
+	v[ownCoverage] = p.asked.covered(c.match.mask, c.match.akin)
 	v[adjacent] = float64(min(c.match.adjacent, 3))
 	v[length] = math.Log1p(float64(c.match.terms)) / 4
 }
@@ -166,7 +172,6 @@ func (p *pool) measureText(c *candidate) {
 // that it comes from. The turn is about the subject of its fact that matches best.
 func (p *pool) measureFact(c *candidate) {
 	f := c.hit.Fact
-	mask := c.match.mask
 	var from *candidate
 	for _, id := range f.SourceEpisodeIDs {
 		if e := p.byID[sourceID{f.Scope, id}]; e != nil && (from == nil || e.text > from.text) {
@@ -178,17 +183,14 @@ func (p *pool) measureFact(c *candidate) {
 		c.values[isQuestion], c.values[subject] = 0, 0
 	}
 	p.measureText(c)
-	c.values[coverage] = max(c.values[coverage], p.asked.covered(mask))
+	c.values[coverage] = max(c.values[coverage], p.asked.covered(c.match.mask, c.match.akin))
 	if p.asked.own && f.Subject != "" {
-		c.values[subject] = 2*one(f.Subject == asker) - 1
+		c.values[subject] = p.asked.aboutAsker(f)
 		if from != nil && c.text > from.subjectText {
 			from.subjectText, from.values[subject] = c.text, c.values[subject]
 		}
 	}
 }
-
-// asker is the subject of facts about the user.
-const asker = "user"
 
 func one(is bool) float64 {
 	if is {

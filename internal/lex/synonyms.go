@@ -1,0 +1,92 @@
+package lex
+
+import (
+	_ "embed"
+	"strings"
+	"sync"
+)
+
+//go:embed synonyms.txt
+var synonymsFile string
+
+// Synonym is another word that an answer may use for a word of a question.
+type Synonym struct {
+	Word string // as [Terms] reads it
+	Term string // its only term
+	// Weight is how much it counts beside the word itself, which counts 1.
+	Weight float64
+}
+
+// The weights of synonyms.
+const (
+	formWeight = 1.0
+	sameWeight = 0.7
+	kindWeight = 0.5
+)
+
+// Synonyms returns the synonyms of an index term, from a table of everyday words in
+// English and Russian.
+func Synonyms(term string) []Synonym { return everyday().synonyms[term] }
+
+// SaysLittle reports whether an index term is of a word that goes with anything: go,
+// use, kind.
+func SaysLittle(term string) bool { return everyday().little[term] }
+
+// thesaurus is what is known of words.
+type thesaurus struct {
+	synonyms map[string][]Synonym
+	little   map[string]bool
+}
+
+var everyday = sync.OnceValue(func() thesaurus { return readThesaurus(synonymsFile) })
+
+func readThesaurus(table string) thesaurus {
+	all, little := map[string][]Synonym{}, map[string]bool{}
+	for line := range strings.Lines(table) {
+		line, _, _ = strings.Cut(line, "#")
+		if kinds, of, found := strings.Cut(line, ">"); found {
+			pair(all, strings.Fields(kinds), strings.Fields(of), kindWeight)
+		} else if words, found := strings.CutPrefix(line, "-"); found {
+			for _, term := range Terms(words) {
+				little[term] = true
+			}
+		} else if forms, found := strings.CutPrefix(line, "="); found {
+			pair(all, strings.Fields(forms), strings.Fields(forms), formWeight)
+		} else {
+			pair(all, strings.Fields(line), strings.Fields(line), sameWeight)
+		}
+	}
+	for of, list := range all {
+		for _, s := range list {
+			for _, f := range all[s.Term] {
+				if s.Weight < formWeight && f.Weight == formWeight && f.Term != of && !hasTerm(all[of], f.Term) {
+					all[of] = append(all[of], Synonym{f.Word, f.Term, s.Weight})
+				}
+			}
+		}
+	}
+	return thesaurus{all, little}
+}
+
+// pair lets each word of from find each of to. The first line that pairs two words
+// counts; so forms stand before meanings in the table.
+func pair(all map[string][]Synonym, from, to []string, weight float64) {
+	for _, a := range from {
+		for _, b := range to {
+			of, terms := Terms(a), Terms(b)
+			if len(of) != 1 || len(terms) != 1 || of[0] == terms[0] || hasTerm(all[of[0]], terms[0]) {
+				continue
+			}
+			all[of[0]] = append(all[of[0]], Synonym{b, terms[0], weight})
+		}
+	}
+}
+
+func hasTerm(list []Synonym, term string) bool {
+	for _, s := range list {
+		if s.Term == term {
+			return true
+		}
+	}
+	return false
+}
