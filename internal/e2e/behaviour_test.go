@@ -9,8 +9,8 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// row is one line of the behaviour table: what is known, what is said then, and
-// what must hold afterwards.
+// row is one line of the behaviour table: earlier messages, a message, and the
+// facts that must hold afterwards.
 type row struct {
 	name  string
 	known []turn

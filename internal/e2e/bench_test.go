@@ -47,8 +47,8 @@ func TestBenchmarksRun(t *testing.T) {
 	}
 }
 
-// TestBenchmarksFailOnRegression: a figure that was far better before is told by
-// the exit code, if that is asked for.
+// TestBenchmarksFailOnRegression: with the flag for it, a much worse figure than
+// before makes the exit code 1.
 func TestBenchmarksFailOnRegression(t *testing.T) {
 	t.Parallel()
 	before := filepath.Join(t.TempDir(), "before.json")

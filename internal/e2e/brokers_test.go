@@ -35,7 +35,7 @@ func startBrokers(t testing.TB, count int) []*natsServer {
 	return brokers
 }
 
-// freeAddresses are on loopback, and nobody's when it returns.
+// freeAddresses returns loopback addresses that are free when it returns.
 func freeAddresses(t testing.TB, count int) []string {
 	t.Helper()
 	addresses := make([]string, count)
@@ -59,12 +59,12 @@ func urls(brokers []*natsServer) string {
 }
 
 // TestP1BrokersOfAClusterAreKilled kills the NATS servers of a cluster of three
-// while six processes work on it and are spoken to, one at a time, that which
-// leads the episodes: the others go on with what was acknowledged, and the one
-// that comes back catches up. Two that are away at once are an outage: readiness
-// tells, publishers get errors, and all goes on once one of them is back.
+// while six processes work on it under load, one at a time, always the leader of
+// EPISODES: the others keep all acknowledged messages, and the restarted one
+// catches up. Two stopped servers are an outage: /readyz is red, publishers get
+// errors, and all goes on once one of them is back.
 //
-// A kill costs the seconds that the servers take to elect anew, so that without
+// A kill costs the seconds of an election, so that without
 // E2E_FULL there is one.
 func TestP1BrokersOfAClusterAreKilled(t *testing.T) {
 	t.Parallel()

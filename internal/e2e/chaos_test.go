@@ -154,7 +154,7 @@ func fromStream(name string, which func(t *testing.T, data string, last uint64) 
 	}
 }
 
-// TestChaosInterrupted: whoever stops it finds nothing left of it.
+// TestChaosInterrupted: an interrupted run leaves no process and no file.
 func TestChaosInterrupted(t *testing.T) {
 	t.Parallel()
 	tmp := t.TempDir()
@@ -198,8 +198,8 @@ func TestChaosInterrupted(t *testing.T) {
 	}
 }
 
-// TestChaos kills a small run, which keeps every promise, and then takes things
-// away from what it left: each time the verdict says so.
+// TestChaos runs a small workload under kills, which keeps every promise. It then
+// removes some of the stored data, and each time the verdict reports the loss.
 func TestChaos(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
@@ -238,10 +238,9 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// TestP1TwelveProcessesAreKilled runs two replicas of each service, kills one of
-// the twelve each second while they are spoken to, and holds what is kept
-// against what was acknowledged, and against what one process knows that was told
-// the same and that nobody killed.
+// TestP1TwelveProcessesAreKilled runs two replicas of each service under load and
+// kills one of the twelve each second. It compares the stored data with the
+// acknowledgements, and the facts with those of one undisturbed process.
 func TestP1TwelveProcessesAreKilled(t *testing.T) {
 	t.Parallel()
 	redis, namespace := redisNamespace(t)

@@ -22,8 +22,7 @@ func town(n int) string {
 	return first[n/8%8] + last[n%8]
 }
 
-// runawayUpdates lets somebody move forty times in a row, as a client in a loop
-// would.
+// runawayUpdates states forty moves in a row, as a client in a loop would.
 func runawayUpdates(t *testing.T, i *instance) {
 	const moves, limit = 40, 20
 	who := i.person("ann")
@@ -73,8 +72,8 @@ func runawayUpdates(t *testing.T, i *instance) {
 	wantReplayed(t, i, sel)
 }
 
-// TestFaultRunawayUpdatesOutliveADeath: what is held is counted, its operator is
-// told of it once, and it is held after a kill.
+// TestFaultRunawayUpdatesOutliveADeath: held candidates are counted, logged once,
+// and still held after a kill.
 func TestFaultRunawayUpdatesOutliveADeath(t *testing.T) {
 	t.Parallel()
 	const moves, limit = 24, 20
@@ -95,8 +94,8 @@ func TestFaultRunawayUpdatesOutliveADeath(t *testing.T) {
 	}
 }
 
-// TestFaultRunawayUpdatesHealThemselves waits for what is held instead, over a
-// kill.
+// TestFaultRunawayUpdatesHealThemselves waits for the release of the held
+// candidates, over a kill.
 func TestFaultRunawayUpdatesHealThemselves(t *testing.T) {
 	t.Parallel()
 	const moves = 12
@@ -143,7 +142,7 @@ func (i *instance) held(sel scope.Selector) []api.Hold {
 	return page.Holds
 }
 
-// wantHeld checks the objects of what is held, and returns the first.
+// wantHeld checks the objects of the held candidates, and returns the first.
 func wantHeld(t *testing.T, i *instance, sel scope.Selector, objects ...string) (first api.Hold) {
 	t.Helper()
 	held := i.held(sel)
@@ -186,7 +185,7 @@ func wantChurnTold(t *testing.T, i *instance, id string, n int) {
 			}
 		}
 	}
-	// One more for each batch that took the place of what was held before it.
+	// One more for each batch that replaced an earlier held one.
 	if churn < n {
 		t.Errorf("%d changes of reason churn, want %d", churn, n)
 	}

@@ -23,7 +23,7 @@ var services = []string{"ingest", "scheduler", "extractor", "decider", "consolid
 // cluster is Palimpsest as processes of one service each, on a NATS server, a
 // Redis and a ClickHouse.
 type cluster struct {
-	*instance // through which it is spoken to; no process of its own
+	*instance // the address of its users; no process of its own
 
 	nats       *natsServer   // the first of them
 	brokers    []*natsServer // more than one where the streams are replicated
@@ -149,8 +149,8 @@ func (c *cluster) set(line, into string) {
 	}
 }
 
-// wantAsOne holds what is kept against what one process keeps that is told the
-// same and that nobody disturbs.
+// wantAsOne compares the stored data with that of one undisturbed process that
+// received the same messages.
 func (c *cluster) wantAsOne(disturbed, calm []*script, said int) {
 	c.t.Helper()
 	quiet := start(c.t, c.t.TempDir())
@@ -168,7 +168,7 @@ func (c *cluster) wantAsOne(disturbed, calm []*script, said int) {
 	}
 }
 
-// through speaks to another replica of query.
+// through selects another replica of query.
 func (c *cluster) through(m *member) {
 	c.t.Helper()
 	c.conn.Close()

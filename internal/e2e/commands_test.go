@@ -119,7 +119,7 @@ func (i *instance) mends() {
 	if out := i.cli("", "deadletter", "retry", first); out != "retried "+first+"\n" {
 		t.Errorf("retry says %q", out)
 	}
-	// What is still wrong with it comes back as a letter of its own.
+	// Its remaining error makes a dead letter of its own.
 	eventually(t, "the retried letter is refused again", func() error {
 		page, err := i.api.DeadLetters(t.Context(), client.ListLetters{Limit: 10})
 		if err != nil {

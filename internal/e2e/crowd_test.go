@@ -24,7 +24,7 @@ type crowd struct {
 	mu           sync.Mutex
 	acknowledged int
 	refused      int           // errors that publishers got
-	slowest      time.Duration // of what they were answered
+	slowest      time.Duration // acknowledgement
 }
 
 // gather makes a crowd that says so many episodes a second.

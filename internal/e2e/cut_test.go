@@ -30,8 +30,8 @@ import (
 	"palimpsest/services/extractor"
 )
 
-// remarks are what a conversation is drawn from: additions, repetitions,
-// refinements, contradictions, negations, what is held, and what is nothing.
+// remarks are the lines that a conversation is drawn from: additions, repetitions,
+// refinements, contradictions, negations, held statements, and small talk.
 var remarks = []turn{
 	"I live in Oslo.", "I moved to Bergen.", "I moved to Lisbon last week.", "I no longer live in Bergen.", "I live in Oslo.",
 	"I like Python.", "I like Python.", "I don't like Python any more.", "I love hiking and climbing.", "I prefer tea over coffee.",
@@ -43,8 +43,8 @@ var remarks = []turn{
 	"In Perth.", "As a hydrologist.",
 }
 
-// TestCuttingLaw: what is known in the end does not depend on how the episodes
-// were cut into ticks.
+// TestCuttingLaw: the facts at the end do not depend on how the episodes were cut
+// into ticks.
 func TestCuttingLaw(t *testing.T) {
 	t.Parallel()
 	packs, err := rulepack.New()
@@ -90,7 +90,7 @@ func drawCuts(t *rapid.T, n int) (cuts []int) {
 	return cuts
 }
 
-// stages are the services between a tick and what is known.
+// stages are the services between a tick and its facts.
 type stages struct {
 	extract, decide, commit pipeline.Stage
 }

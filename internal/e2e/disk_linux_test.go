@@ -64,7 +64,7 @@ func onSmallDisk(t *testing.T) (dir string, ok bool) {
 	return "", false
 }
 
-// fill leaves the given number of bytes free, in a file that nobody needs.
+// fill writes a file that leaves the given number of bytes free.
 func fill(t *testing.T, dir string, leave int64) (free func()) {
 	t.Helper()
 	path := filepath.Join(dir, "filler")
@@ -172,9 +172,9 @@ func TestP7FaultDiskFull(t *testing.T) {
 	}
 }
 
-// TestP7FaultNoSpaceLeft takes the last byte from under a stream of publishes,
-// faster than the reserve can be minded, so that the engines themselves meet
-// ENOSPC: what was acknowledged is there once space is back, and after a kill.
+// TestP7FaultNoSpaceLeft fills the disk during a stream of publishes, faster than
+// the guard of the reserve looks, so that the engines themselves meet ENOSPC: all
+// acknowledged messages are there once space is back, and after a kill.
 func TestP7FaultNoSpaceLeft(t *testing.T) {
 	t.Parallel()
 	dir, ok := onSmallDisk(t)

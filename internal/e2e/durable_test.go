@@ -6,9 +6,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestP1AcknowledgedIsDurable kills the program again and again while it is
-// spoken to: what was acknowledged is there, once, and what is known in the end
-// is what an undisturbed run knows.
+// TestP1AcknowledgedIsDurable kills the program many times under load: each
+// acknowledged message is stored once, and the facts at the end equal those of an
+// undisturbed run.
 func TestP1AcknowledgedIsDurable(t *testing.T) {
 	t.Parallel()
 	const users, turns = 3, 48
@@ -39,8 +39,8 @@ func TestP1AcknowledgedIsDurable(t *testing.T) {
 	wantReplayed(t, i.instance, everything("default"))
 }
 
-// TestStopDrains asks the program to end while it is spoken to: it ends well,
-// and everything acknowledged is there when it is back.
+// TestStopDrains stops the program under load: it exits with 0, and all
+// acknowledged messages are there after the next start.
 func TestStopDrains(t *testing.T) {
 	t.Parallel()
 	i := start(t, t.TempDir())

@@ -35,13 +35,13 @@ type natsServer struct {
 	dir     string
 	port    string
 	guards  string // a file of accounts, if it has any, and its variables
-	cluster string // what makes it one of several, if it is
+	cluster string // settings of a cluster; empty for a single one
 	environ []string
 	process *exec.Cmd
 	said    *tail
 
 	mu      sync.Mutex
-	refused []string // what it says of those who may not do something, since it runs
+	refused []string // its log lines about refused permissions
 }
 
 func startNATS(t testing.TB) *natsServer {

@@ -103,10 +103,9 @@ func (i *process) dieSweeping(more func() []*story) {
 	i.t.Errorf("%s is not reached", sweeping)
 }
 
-// TestP2KilledAtEachStep kills the program at every step of the pipeline in
-// turn, each time while somebody lives a story of their own, and goes on. In the
-// end every story has left what it leaves in an undisturbed run: what was under
-// way in all those deaths is not taken for their cause.
+// TestP2KilledAtEachStep kills the program at every step of the pipeline in turn,
+// each time during a story of another user. In the end every story has the result
+// of an undisturbed run: the messages in hand at those deaths are not buried.
 func TestP2KilledAtEachStep(t *testing.T) {
 	t.Parallel()
 	file, err := armed()
@@ -146,9 +145,9 @@ func TestP2KilledAtEachStep(t *testing.T) {
 	wantAuditLog(t, i)
 }
 
-// mortal is a process of that binary which is yet to be launched. It makes no
-// batch wait for more, so that a death among them comes soon, and refuses nobody
-// because of what has been waiting for as long as it keeps dying.
+// mortal is a process of that binary before its launch. Its batches do not wait for
+// more messages, so that a death comes soon, and it refuses no publisher because of
+// the backlog of its deaths.
 func mortal(t *testing.T, file string) *process {
 	t.Helper()
 	settings := filepath.Join(t.TempDir(), "palimpsest.yaml")
@@ -182,7 +181,7 @@ func (i *process) diesAt(d death, stories []*story, within time.Duration) bool {
 			break
 		}
 		wait.Go(func() {
-			_ = s.live(ctx, i) // what is not acknowledged is tried again
+			_ = s.live(ctx, i) // an unacknowledged message is published again
 			for n == len(stories)-1 && ctx.Err() == nil {
 				s.read(ctx, i)
 				select {

@@ -15,8 +15,7 @@ import (
 )
 
 // hold takes the write lock of one of the program's SQLite files, as another
-// process might that somebody pointed at it: no write of the program's gets
-// through until let is called.
+// process might: no write of the program succeeds until let is called.
 func (i *process) hold(name string) (let func()) {
 	i.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(i.data, name)+"?_pragma=busy_timeout(30000)")
@@ -58,7 +57,7 @@ func (i *instance) readyAgain() {
 
 // TestP7FaultMemoryStoreTakesNoWrite locks the store under the program: episodes
 // are acknowledged and wait in the stream, reads go on, a request that must write
-// is told to come again, and all is made up for without a hand.
+// is answered with 503, and the backlog is processed without an operator.
 func TestP7FaultMemoryStoreTakesNoWrite(t *testing.T) {
 	t.Parallel()
 	i := start(t, t.TempDir())

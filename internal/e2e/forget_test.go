@@ -11,19 +11,19 @@ import (
 	"palimpsest/internal/redisservertest"
 )
 
-// TestP1RedisForgetsUnderTwelveProcesses brings an older copy of the memory store
-// back while twelve processes work on it and are spoken to, and then empties it:
-// what was acknowledged has its place again, what is known is what one process
-// knows that nobody disturbs, and the digest is that of a memory built anew.
+// TestP1RedisForgetsUnderTwelveProcesses restores an older copy of the memory store
+// while twelve processes work on it under load, and then empties it: all
+// acknowledged episodes are there again, the facts equal those of one undisturbed
+// process, and the digest is that of a rebuilt memory.
 //
-// With E2E_FULL the copy is 10 s old, while 200 episodes a second are said.
+// With E2E_FULL the copy is 10 s old, at 200 episodes a second.
 func TestP1RedisForgetsUnderTwelveProcesses(t *testing.T) {
 	t.Parallel()
 	age, load := time.Second, 20
 	if full() {
 		age, load = 10*time.Second, 200
 	}
-	server := redisservertest.Launch(t, "--auto-aof-rewrite-percentage", "0") // what is copied stays where it is
+	server := redisservertest.Launch(t, "--auto-aof-rewrite-percentage", "0") // the copied file stays in place
 	c := startClusterOn(t, engines{server.URL(), "pal", clickhousetest.DSN(t)}, 2, soon...)
 	people := gather(c, load)
 	for _, loss := range []struct {

@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// startGuarded runs so many replicas of each service as they are deployed: on a
-// NATS server that has the accounts of deploy/nats, where each logs in as itself
-// and may do no more than its permissions say, and those who speak to them may
-// publish only. In the end nobody may have been refused anything.
+// startGuarded runs that many replicas of each service as in a deployment: on a
+// NATS server with the accounts of deploy/nats, where each service has its own
+// account and permissions, and publishers may publish only. At the end the server
+// must have refused nothing.
 func startGuarded(t *testing.T, replicas int) *cluster {
 	t.Helper()
 	on := ownEngines(t)

@@ -96,7 +96,7 @@ func TestP1TheStoreIsHealedAtStart(t *testing.T) {
 			if !strings.Contains(i.stderr.String(), words) {
 				t.Errorf("it does not say %q: %s", words, i.stderr)
 			}
-			// What comes takes its place behind the rest.
+			// New episodes follow the earlier ones.
 			i.say(person("user 0"), "I moved to Hobart.")
 			i.settled(everything("default"), users*turns+1)
 			i.kill()

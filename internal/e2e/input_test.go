@@ -26,7 +26,7 @@ func wantProblem(t *testing.T, what string, err error, status int, code string) 
 	}
 }
 
-// bad is an event that nobody can accept, and how it must be answered.
+// bad is an invalid event and its required answer.
 type bad struct {
 	subject     string
 	header      nats.Header
@@ -202,8 +202,8 @@ func unknownVersion(t *testing.T, i *instance) {
 	}
 }
 
-// refusedCandidate: a statement that names facts nobody has is a letter
-// of its own, which can be retried by itself without being counted again.
+// refusedCandidate: a statement that names unknown facts is a dead letter of its
+// own. It can be retried by itself and is not counted again.
 func refusedCandidate(t *testing.T, i *instance) {
 	ann := i.person("ann")
 	i.publish(ann, "", map[string]any{"content": "I live in Oslo.", "metadata": map[string]any{"intent": "update", "replaces": []string{"nobody-knows"}}})

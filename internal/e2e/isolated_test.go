@@ -69,7 +69,7 @@ func (i *instance) tell(x told, overNATS bool) {
 	}
 }
 
-// alone checks that x reads what x said, and nobody else's.
+// alone checks that x reads all messages of x and no others.
 func (i *instance) alone(x told) {
 	i.t.Helper()
 	only := func(read string, got ...string) {
@@ -120,7 +120,7 @@ func (i *instance) alone(x told) {
 	}
 }
 
-// anotherProjectsIDIsUnknown asks for what exists, as somebody else.
+// anotherProjectsIDIsUnknown asks for an existing id from another project.
 func anotherProjectsIDIsUnknown(t *testing.T, i *instance) {
 	ann := i.person("ann")
 	i.say(ann, "I like Python")

@@ -54,6 +54,6 @@ func buildAndRun(m *testing.M) int {
 }
 
 func build() (said []byte, err error) {
-	args := append([]string{"build", "-ldflags=-w", "-o", program}, buildFlags...) // nobody debugs it
+	args := append([]string{"build", "-ldflags=-w", "-o", program}, buildFlags...) // without debug information
 	return exec.Command("go", append(args, "palimpsest/cmd/palimpsest")...).CombinedOutput()
 }

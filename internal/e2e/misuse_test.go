@@ -130,7 +130,7 @@ func newer(t *testing.T, path string) (undo func()) {
 	return func() { set(old) }
 }
 
-// TestMisuseOfPublish speaks to nobody, or as nobody.
+// TestMisuseOfPublish publishes to no server, or without a user.
 func TestMisuseOfPublish(t *testing.T) {
 	t.Parallel()
 	nobody := "127.0.0.1:1" // a port that needs privileges and has no service
@@ -140,7 +140,7 @@ func TestMisuseOfPublish(t *testing.T) {
 	refused(t, 2, "text", "", "search")
 }
 
-// publishNamesTheLine that nobody can take, behind those that were acknowledged.
+// publishNamesTheLine: an error names the refused line, after acknowledged ones.
 func publishNamesTheLine(t *testing.T, i *instance) {
 	for words, stdin := range map[string]string{
 		"line 1: scope":     "hello\n",

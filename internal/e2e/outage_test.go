@@ -23,11 +23,11 @@ type outage struct {
 }
 
 // TestP7EnginesAreRestarted stops the memory store of six processes, then their
-// audit log, then their streams, while people speak: publishers get their
-// acknowledgement or an error, readiness tells, nothing is lost, and nobody has to
-// do anything once the engines are back.
+// audit log, then their streams, under load: publishers get an acknowledgement or
+// an error, /readyz reports the outage, nothing is lost, and the processes recover
+// without an operator once the engines are back.
 //
-// With E2E_FULL each is away for 30 s, while 200 episodes a second are said.
+// With E2E_FULL each is away for 30 s, at 200 episodes a second.
 func TestP7EnginesAreRestarted(t *testing.T) {
 	t.Parallel()
 	away, load := time.Second, 20

@@ -131,7 +131,7 @@ func await(out io.Reader, said map[string]string, names ...string) error {
 	return nil
 }
 
-// kill ends the process as a power cut would: it is told nothing.
+// kill ends the process without a signal that it can handle, as a power cut would.
 func (i *process) kill() {
 	if i.cmd == nil {
 		return
@@ -149,7 +149,7 @@ func (i *process) stop() error {
 	return i.terminate()
 }
 
-// terminate is stop under the eyes of whoever is still connected.
+// terminate is stop with clients still connected.
 func (i *process) terminate() error {
 	i.t.Helper()
 	defer i.conn.Close()
@@ -167,7 +167,7 @@ func (i *process) terminate() error {
 }
 
 // ended waits until the process has ended by itself, and returns its exit code
-// and what it said last.
+// and the end of its output.
 func (i *process) ended() (code int, said string) {
 	i.t.Helper()
 	select {

@@ -21,8 +21,8 @@ import (
 	"palimpsest/services/consolidator"
 )
 
-// TestP5RebuildLaw: what a conversation left is what its effects make of an empty
-// store; of what they made they make nothing else.
+// TestP5RebuildLaw: the effects of a conversation, applied to an empty store, give
+// the same store. Applied again, they change nothing.
 func TestP5RebuildLaw(t *testing.T) {
 	t.Parallel()
 	packs, err := rulepack.New()

@@ -44,10 +44,9 @@ func rebuild(t testing.TB, data string, code int, args ...string) (out rebuilt) 
 	return out
 }
 
-// lives says and does a bit of everything that leaves a trace in what is known:
-// additions, changes, ends of facts and of sessions, commands, refused messages,
-// in several scopes and two projects. It returns how much was said in the
-// project default.
+// lives runs some of everything that changes facts: additions, changes, ends of
+// facts and of sessions, commands, refused messages, in several scopes and two
+// projects. It returns the number of episodes in the project default.
 func (i *instance) lives() (episodes int) {
 	t := i.t
 	t.Helper()
@@ -83,8 +82,8 @@ func (i *instance) lives() (episodes int) {
 	return episodes
 }
 
-// remains is what of an instance must survive a rebuild: what is known and what
-// was said, by ordinal.
+// remains returns the data of an instance that must survive a rebuild: facts, and
+// episodes by ordinal.
 func (i *instance) remains() string {
 	i.t.Helper()
 	var out strings.Builder

@@ -24,8 +24,8 @@ func onRedis(t *testing.T) (*process, *redisservertest.Server) {
 }
 
 // TestP7RedisComesBackWithLess: a Redis that was restored from an older copy, or
-// emptied, while Palimpsest runs is healed without a hand: everything that was
-// said and known is there, and what comes takes its place behind it.
+// emptied, while Palimpsest runs is repaired without an operator: all episodes and
+// facts are there, and new ones follow them.
 func TestP7RedisComesBackWithLess(t *testing.T) {
 	t.Parallel()
 	for name, forget := range map[string]func(server *redisservertest.Server, restore func()){
@@ -61,7 +61,7 @@ func TestP7RedisComesBackWithLess(t *testing.T) {
 	}
 }
 
-// TestP7RedisForgetsWhileItIsSpokenTo: what is said meanwhile is lost neither.
+// TestP7RedisForgetsWhileItIsSpokenTo: messages of that time are not lost either.
 func TestP7RedisForgetsWhileItIsSpokenTo(t *testing.T) {
 	t.Parallel()
 	const users, turns = 12, 24
@@ -106,8 +106,8 @@ func (i *process) rebuildRedis(code int, args ...string) (out rebuilt) {
 	return out
 }
 
-// TestP5RebuildRedis: the memory in Redis, built anew from the streams, is what it
-// was, and what is in use then.
+// TestP5RebuildRedis: the memory in Redis that is rebuilt from the streams equals
+// the earlier one, and is in use afterwards.
 func TestP5RebuildRedis(t *testing.T) {
 	t.Parallel()
 	i, server := onRedis(t)
@@ -143,8 +143,8 @@ func TestP5RebuildRedis(t *testing.T) {
 	}
 }
 
-// TestP5RebuildBesideServices: over a broker of others the memory is built anew
-// while the services run, and they go on in what was built.
+// TestP5RebuildBesideServices: on a remote broker the memory is rebuilt while the
+// services run, and they continue on the new one.
 func TestP5RebuildBesideServices(t *testing.T) {
 	t.Parallel()
 	const users, turns = 4, 24

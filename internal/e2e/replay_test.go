@@ -14,8 +14,8 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// replayFollowsAndReportsCount follows the effects of what is said meanwhile,
-// replays them, and holds the reports against them.
+// replayFollowsAndReportsCount follows effects while messages arrive, replays them,
+// and compares the reports with them.
 func replayFollowsAndReportsCount(t *testing.T, i *instance) {
 	who := i.person("followed")
 	sel := of(who)

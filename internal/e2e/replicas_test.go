@@ -21,9 +21,8 @@ import (
 var soon = []string{"scheduler:", "  sweep: 2s", "  overdue: 5s"}
 
 // TestP1TwelveProcessesAreRestarted runs two replicas of each service and restarts
-// all of them in turn, as an upgrade does, while they are spoken to. What was said
-// is there, once and in order, and what is known is what one process that nobody
-// disturbs knows, byte by byte.
+// all of them in turn under load, as an upgrade does. All episodes are there, once
+// and in order, and the facts equal those of one undisturbed process, byte by byte.
 func TestP1TwelveProcessesAreRestarted(t *testing.T) {
 	t.Parallel()
 	const users, each = 4, 4 // episodes of a user while one process ends
@@ -88,9 +87,9 @@ func exported(t testing.TB, i *instance) string {
 	return out
 }
 
-// TestP7DrainAnswersWhoWaits asks query to end while a caller waits for what
-// nobody works on: it lets nobody else in, answers the caller, and ends well; a
-// second signal ends another at once.
+// TestP7DrainAnswersWhoWaits stops query while a caller waits for an outcome that
+// does not come: query accepts no further connection, answers the caller, and exits
+// with 0. A second signal ends a process at once.
 func TestP7DrainAnswersWhoWaits(t *testing.T) {
 	t.Parallel()
 	c := startCluster(t, 1, "  drain: 1s", "query:", "  wait: 60s") // the first of http

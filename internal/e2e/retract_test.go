@@ -9,8 +9,8 @@ import (
 	"palimpsest/pkg/api"
 )
 
-// retractions: what somebody says they like no more is known no more, in
-// whatever words; what only sounds so changes nothing.
+// retractions: a retracted like is closed, in many wordings. Similar sentences
+// change nothing.
 func retractions(t *testing.T, i *instance) {
 	for n, r := range []struct {
 		known, said string

@@ -77,8 +77,8 @@ func (s *script) tell(ctx context.Context, i *instance, acknowledged chan<- stru
 	return nil
 }
 
-// tellAll tells every script at once, until after acknowledgements (0: to the
-// end) cut is called, at a moment that nobody chose.
+// tellAll publishes every script at once. It calls cut after that many
+// acknowledgements, at a random moment; 0 is the end.
 func (i *instance) tellAll(all []*script, after int, cut func()) {
 	i.t.Helper()
 	ctx, cancel := context.WithCancel(i.t.Context())

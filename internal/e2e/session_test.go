@@ -11,8 +11,8 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// sessionEnd ends sessions in both ways there are: what was said in them is
-// then consolidated by the rule that sleeps until the end.
+// sessionEnd ends sessions in both ways. The rule for the end of a session then
+// consolidates their episodes.
 func sessionEnd(t *testing.T, i *instance) {
 	for name, end := range map[string]func(i *instance, who scope.Scope){
 		"http": func(i *instance, who scope.Scope) {
@@ -49,7 +49,7 @@ func sessionEnd(t *testing.T, i *instance) {
 			if ends != 1 {
 				t.Errorf("%d ends", ends)
 			}
-			// A session goes on where somebody goes on in it.
+			// A new message reopens a session.
 			i.say(who, "I like Python.")
 			i.settled(of(who), 3)
 			if a := i.account("sleep", of(who)); a.Pending != 1 {

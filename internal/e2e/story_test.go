@@ -76,7 +76,7 @@ func (s *story) say(ctx context.Context, i *process, n int) error {
 	return err
 }
 
-// poison publishes what nobody can take.
+// poison publishes a message that every reader refuses.
 func (s *story) poison(ctx context.Context, i *process, n int) error {
 	msg := nats.NewMsg(events.EpisodeSubject(s.who))
 	msg.Data = []byte(`{"content": "hi", "role": "boss"}`)
@@ -118,7 +118,7 @@ func (s *story) remember(ctx context.Context, i *process, n int) error {
 	return err
 }
 
-// strangeTick asks for a rule that nobody knows, as a scheduler of another
+// strangeTick asks for an unknown rule, as a scheduler of another
 // version might: the tick is buried, and its range skipped.
 func (s *story) strangeTick(ctx context.Context, i *process, n int) error {
 	if err := s.stored(ctx, i); err != nil {

@@ -2,9 +2,8 @@ package e2e
 
 import "testing"
 
-// scenario is what Palimpsest must show in every shape. It is told an instance
-// and the tenant it is there, among others who speak at the same time; it cannot
-// ask for more.
+// scenario is a test that runs in every shape. It receives an instance and its
+// tenant there, among others that run at the same time.
 type scenario struct {
 	name string
 	run  func(t *testing.T, i *instance)
