@@ -169,7 +169,7 @@ func operator(v any) (Op, *Error) {
 	return "", refuse("unknown operator %q; the nearest known one is %q", clip(name), lex.Nearest(name, opNames()))
 }
 
-// with compares a field with what stands behind "value".
+// with compares a field with the member "value".
 func (r *reader) with(f Field, op Op, v any) (Expr, *Error) {
 	list, isList := v.([]any)
 	switch {

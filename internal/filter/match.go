@@ -11,8 +11,8 @@ import (
 )
 
 // Row gives the values of a row by the canonical names of fields: string, float64,
-// bool, time.Time, []string, or for metadata a decoded JSON object. Nil, and what is
-// empty or zero but a number and false, is missing.
+// bool, time.Time, []string, or for metadata a decoded JSON object. A field is missing
+// whose value is nil, an empty string or list, or the zero time.
 type Row func(field string) any
 
 // Match reports whether a row matches e. It defines what filters mean.

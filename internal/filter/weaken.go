@@ -6,14 +6,13 @@ type Backend[T any] struct {
 	// negated, every row that does not; ok is false where the backend has none. The
 	// operators ne and nin come as eq and in, negated.
 	Cond    func(c Cond, negated bool) (condition T, ok bool)
-	And, Or func([]T) T
+	And, Or func([]T) T // Or is nil where the backend has no disjunction
 	// None is fulfilled by no row.
 	None T
 }
 
-// Weaken translates e into a condition that every row that matches e fulfils; rows
-// that do not match may fulfil it as well, so that what it finds is to be checked by
-// [Match]. ok is false where every row may match.
+// Weaken translates e into a condition that every row fulfils that matches e. Other
+// rows may fulfil it, too: check with [Match] what it finds. ok is false where every row may match.
 func Weaken[T any](e Expr, b Backend[T]) (condition T, ok bool) { return weaken(e, false, b) }
 
 func weaken[T any](e Expr, negated bool, b Backend[T]) (T, bool) {
@@ -53,6 +52,8 @@ func join[T any](es []Expr, or, negated bool, b Backend[T]) (condition T, ok boo
 		return condition, false
 	case len(list) == 1:
 		return list[0], true
+	case or && b.Or == nil:
+		return condition, false
 	case or:
 		return b.Or(list), true
 	}

@@ -86,7 +86,7 @@ func sum(script string) string {
 var shapes = sync.OnceValue(func() (list []func(string) string) {
 	for _, r := range [][2]string{
 		{`@\w+`, `@f`}, {`\$\w+`, `$`}, {`'[^']*'`, `''`}, {`-?\b\d+\b`, `0`}, {`(\$\|)+\$`, `$`}, {`@f:\{(0|\w)\}`, `@f:{$}`},
-		{`(@f:\{\$\} )+@f:\{\$\}`, `@f:{$}`},
+		{`(@f:\{\$\} )+@f:\{\$\}`, `@f:{$}`}, {`(@f:\[0 0\] )+@f:\[0 0\]`, `@f:[0 0]`},
 	} {
 		list = append(list, func(s string) string { return regexp.MustCompile(r[0]).ReplaceAllString(s, r[1]) })
 	}

@@ -235,7 +235,7 @@ func each(q Query, search func(scope.Selector, store.SearchQuery) ([]store.Hit, 
 func narrow(q Query, target store.Target) (scope.Selector, store.SearchQuery) {
 	sel, t := q.Scope, store.SearchQuery{
 		Target: target, Limit: min(q.Limit+depth, 1000),
-		ValidAt: q.ValidAt, After: q.After, Before: q.Before,
+		ValidAt: q.ValidAt, After: q.After, Before: q.Before, Filter: q.Filter,
 	}
 	if target == store.Facts {
 		t.Kinds, t.Session, sel.Session = q.Kinds, sel.Session, nil

@@ -67,6 +67,8 @@ type Query struct {
 	Facts    bool
 	Episodes bool
 	Kinds    []events.FactKind
+	// Filter keeps the facts and episodes that match; nil keeps all.
+	Filter *store.Filter
 	// After and Before bound Timestamp and EventTime, exclusive.
 	After, Before time.Time
 	// ValidAt keeps the facts true then.

@@ -59,10 +59,13 @@ func (e *Engine) measured(ctx context.Context, q Query, legs []leg) (*pool, erro
 }
 
 // eligible reports whether a neighbour is within what was asked for; what a leg
-// found is.
+// found is. With a filter no neighbour is: its episode is not read before the ranking.
 func (p *pool) eligible(c *candidate) bool {
 	if c.key != "" {
 		return true
+	}
+	if p.query.Filter != nil {
+		return false
 	}
 	at := c.doc.at
 	return (p.query.After.IsZero() || at.After(p.query.After)) && (p.query.Before.IsZero() || at.Before(p.query.Before))

@@ -133,7 +133,7 @@ func (e *Engine) told(ctx context.Context, q Query, n *named) (Results, error) {
 		first, cursor = max(0, q.Page.Session), &q.Page.Cursor
 	}
 	for i := first; i < len(n.within); i++ {
-		asked := store.RecentQuery{Limit: min(limit+1-len(out.Hits), 1000), Oldest: true, After: n.after, Before: n.before, Cursor: cursor}
+		asked := store.RecentQuery{Limit: min(limit+1-len(out.Hits), 1000), Oldest: true, After: n.after, Before: n.before, Filter: q.Filter, Cursor: cursor}
 		episodes, err := e.store.Recent(ctx, n.within[i], asked)
 		if err != nil {
 			return out, fmt.Errorf("episodes of a time: %w", err)
@@ -186,7 +186,7 @@ func (e *Engine) namedHits(ctx context.Context, q Query) ([]store.Hit, error) {
 		known[keyOf(h)] = true
 	}
 	for _, sel := range q.named.within {
-		said, err := e.store.Recent(ctx, sel, store.RecentQuery{Limit: depth, Oldest: true, After: then.After, Before: then.Before})
+		said, err := e.store.Recent(ctx, sel, store.RecentQuery{Limit: depth, Oldest: true, After: then.After, Before: then.Before, Filter: q.Filter})
 		if err != nil {
 			return nil, err
 		}

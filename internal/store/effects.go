@@ -125,6 +125,7 @@ type FactQuery struct {
 	// ValidAt.
 	Earlier         bool
 	IncludeArchived bool
+	Filter          *Filter
 	Limit           int // 1 to 1000
 	Cursor          *FactCursor
 }

@@ -90,6 +90,7 @@ type RecentQuery struct {
 	// After is exclusive, Before exclusive; zero means unbounded. Both compare
 	// with Timestamp.
 	After, Before time.Time
+	Filter        *Filter
 	// Cursor continues behind the last episode of the page before.
 	Cursor *EpisodeCursor
 }

@@ -62,6 +62,7 @@ type SearchQuery struct {
 	// After and Before bound an episode's Timestamp or a fact's EventTime, both
 	// exclusive; zero means unbounded.
 	After, Before time.Time
+	Filter        *Filter
 	// Counts, where it is not nil, is set by SearchText.
 	Counts *TextCounts
 	// Space is that of the vector that SearchVector gets; 0 means the served one.

@@ -141,9 +141,7 @@ func (s *Store) Facts(ctx context.Context, sel scope.Selector, q store.FactQuery
 	var list []store.Fact
 	var err error
 	if !q.Earlier {
-		find := of(kindFact).within(s.layout(), sel)
-		narrowFacts(find, q.Session, q.Kinds, q.ValidAt.IsZero(), micros(q.ValidAt), q.IncludeArchived)
-		if list, err = s.factPage(ctx, find, q.Cursor, q.Limit); err != nil || q.ValidAt.IsZero() {
+		if list, err = s.newest(ctx, sel, q); err != nil || q.ValidAt.IsZero() {
 			return list, err
 		}
 	}
@@ -158,9 +156,32 @@ func (s *Store) Facts(ctx context.Context, sel scope.Selector, q store.FactQuery
 	return list[:min(len(list), q.Limit)], nil
 }
 
+// newest lists newest versions that q keeps.
+func (s *Store) newest(ctx context.Context, sel scope.Selector, q store.FactQuery) ([]store.Fact, error) {
+	find := of(kindFact).within(s.layout(), sel)
+	if !find.matching(indexedFacts, q.Filter) {
+		return nil, nil
+	}
+	narrowFacts(find, q.Session, q.Kinds, q.ValidAt.IsZero(), micros(q.ValidAt), q.IncludeArchived)
+	var list []store.Fact
+	for at := q.Cursor; ; {
+		page, err := s.factPage(ctx, find, at, q.Limit)
+		if err != nil {
+			return nil, err
+		}
+		read := len(page)
+		if read > 0 {
+			at = &store.FactCursor{CreatedAt: page[read-1].CreatedAt, ID: page[read-1].ID}
+		}
+		if list = append(list, q.Filter.Facts(page)...); read < q.Limit || len(list) >= q.Limit {
+			return list[:min(len(list), q.Limit)], nil
+		}
+	}
+}
+
 // factPage reads newest versions behind a cursor.
-func (s *Store) factPage(ctx context.Context, find *query, c *store.FactCursor, limit int) ([]store.Fact, error) {
-	filter := ""
+func (s *Store) factPage(ctx context.Context, all *query, c *store.FactCursor, limit int) ([]store.Fact, error) {
+	find, filter := &query{clauses: slices.Clone(all.clauses), params: slices.Clone(all.params)}, ""
 	if c != nil {
 		find.atMost("ct", micros(c.CreatedAt))
 		filter = fmt.Sprintf("@ct<%d || @oid<'%s'", micros(c.CreatedAt), ordered(c.ID))
@@ -186,7 +207,7 @@ func (s *Store) earlier(ctx context.Context, sel scope.Selector, q store.FactQue
 		if err != nil {
 			return nil, err
 		}
-		if list = append(list, held...); len(page) < q.Limit || len(list) >= q.Limit {
+		if list = append(list, q.Filter.Facts(held)...); len(page) < q.Limit || len(list) >= q.Limit {
 			return list, nil
 		}
 		last := page[len(page)-1]

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
@@ -18,13 +19,35 @@ func (s *Store) Recent(ctx context.Context, sel scope.Selector, q store.RecentQu
 		return nil, err
 	}
 	find := of(kindEpisode).within(s.layout(), sel)
+	if !find.matching(indexedEpisodes, q.Filter) {
+		return nil, nil
+	}
 	if !q.After.IsZero() {
 		find.above("ts", micros(q.After))
 	}
 	if !q.Before.IsZero() {
 		find.below("ts", store.CeilMicros(q.Before))
 	}
-	filter := ""
+	var list []memory.Episode
+	for {
+		page, err := s.episodePage(ctx, find, sel, q)
+		if err != nil {
+			return nil, err
+		}
+		read := len(page)
+		if read > 0 {
+			last := store.CursorOf(page[read-1])
+			q.Cursor = &last
+		}
+		if list = append(list, q.Filter.Episodes(page)...); read < q.Limit || len(list) >= q.Limit {
+			return list[:min(len(list), q.Limit)], nil
+		}
+	}
+}
+
+// episodePage reads episodes behind the cursor, whether they match or not.
+func (s *Store) episodePage(ctx context.Context, all *query, sel scope.Selector, q store.RecentQuery) ([]memory.Episode, error) {
+	find, filter := &query{clauses: slices.Clone(all.clauses), params: slices.Clone(all.params)}, ""
 	if c := q.Cursor; c != nil {
 		if _, err := scope.ParseKey(sel.Project, c.Key); err != nil && c.Key != "" {
 			return nil, fmt.Errorf("redis: cursor: %w", err) // a canonical key holds no quote

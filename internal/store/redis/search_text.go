@@ -19,6 +19,7 @@ const maxQueryTerms = 128
 const (
 	overFetch    = 2
 	minimumFetch = 20
+	fetchMore    = 8 // times as many, where the filter kept too few
 )
 
 // SearchText implements [store.Searcher]. The server's BM25 weighs words by the
@@ -31,23 +32,45 @@ func (s *Store) SearchText(ctx context.Context, sel scope.Selector, text string,
 		return nil, err
 	}
 	c := corpus{kind: kindOf(q.Target), sel: withoutSession(sel, q.Target), terms: terms}
-	known := owners{}
-	rank, a, err := s.weigh(ctx, c, func(in ...place) []any {
-		known = ownersOf(in...)
-		options := append([]any{"VERBATIM", "SCORER", "BM25STD"}, returning(append([]any{"t"}, hitReturn(q.Target, known)...)...)...)
-		return s.searchArgs(s.finder(sel, q, in...).anyTerm(terms), max(overFetch*q.Limit, minimumFetch), options...)
+	return s.untilEnough(q, max(overFetch*q.Limit, minimumFetch), func(fetch int) (hits []store.Hit, read int, err error) {
+		known := owners{}
+		rank, a, err := s.weigh(ctx, c, func(in ...place) []any {
+			known = ownersOf(in...)
+			options := append([]any{"VERBATIM", "SCORER", "BM25STD"}, returning(append([]any{"t"}, hitReturn(q.Target, known)...)...)...)
+			return s.searchArgs(s.finder(sel, q, in...).anyTerm(terms), fetch, options...)
+		})
+		if err != nil {
+			return nil, 0, err
+		}
+		if q.Counts != nil {
+			*q.Counts = rank.counts(text)
+		}
+		rank.order(terms, a.rows)
+		read = len(a.rows)
+		if q.Filter == nil {
+			a.rows = a.rows[:min(read, q.Limit)]
+		}
+		hits, err = parseHits(q.Target, a.rows, known)
+		a.free()
+		return hits, read, err
 	})
-	if err != nil {
-		return nil, err
+}
+
+// untilEnough searches for more rows as long as too few of those that were found
+// match the filter of q and there are more.
+func (s *Store) untilEnough(q store.SearchQuery, fetch int, search func(fetch int) (hits []store.Hit, read int, err error)) ([]store.Hit, error) {
+	for ; ; fetch *= fetchMore {
+		hits, read, err := search(fetch)
+		if err != nil {
+			return nil, err
+		}
+		hits = q.Filter.Hits(hits)
+		if q.Filter == nil || len(hits) >= q.Limit || read < fetch || fetch >= allRows {
+			hits = hits[:min(len(hits), q.Limit)]
+			slices.SortStableFunc(hits, compareHits)
+			return hits, nil
+		}
 	}
-	if q.Counts != nil {
-		*q.Counts = rank.counts(text)
-	}
-	rank.order(terms, a.rows)
-	hits, err := parseHits(q.Target, a.rows[:min(len(a.rows), q.Limit)], known)
-	slices.SortStableFunc(hits, compareHits)
-	a.free()
-	return hits, err
 }
 
 // compareHits orders by score, and the newer of equals first.
@@ -129,6 +152,8 @@ func narrowed(sel scope.Selector, q store.SearchQuery) (_ scope.Selector, possib
 
 // finder begins the search that q asks for within a selector that was narrowed. The
 // places, if any, are all fact scopes that hold rows of it.
+//
+// Where no row can match the filter, the search finds none.
 func (s *Store) finder(sel scope.Selector, q store.SearchQuery, places ...place) *query {
 	find, instant := new(query), "et" // of facts, which alone are archived or not
 	if q.Target == store.Episodes {
@@ -141,6 +166,9 @@ func (s *Store) finder(sel scope.Selector, q store.SearchQuery, places ...place)
 		find.in(places...).tag("x", levelTag(*sel.Session))
 	default:
 		find.in(places...)
+	}
+	if !find.matching(indexedOf(q.Target), q.Filter) {
+		find.tag("k", noTag)
 	}
 	if q.Target == store.Facts {
 		narrowFacts(find, q.Session, q.Kinds, q.ValidAt.IsZero(), micros(q.ValidAt), false)

@@ -39,19 +39,22 @@ func (s *Store) SearchVector(ctx context.Context, sel scope.Selector, vector []f
 		known = ownersOf(s.place(fact))
 	}
 	args := append([]any{"SORTBY", "distance"}, returning(append([]any{"distance"}, hitReturn(q.Target, known)...)...)...)
-	k := find.param(q.Limit)
-	text := "(" + find.text() + ")=>[KNN " + k + " @v " + find.param(blob) + policy + " AS distance]"
-	a, err := s.search(ctx, s.searchArgs(&query{clauses: []string{text}, params: find.params}, q.Limit, args...))
-	if err != nil {
-		return nil, err
-	}
-	for i, row := range a.rows {
-		a.rows[i].score = 1 - toFloat(row.get("distance")) // a distance, in words
-	}
-	hits, err := parseHits(q.Target, a.rows, known)
-	slices.SortStableFunc(hits, compareHits)
-	a.free()
-	return hits, err
+	return s.untilEnough(q, q.Limit, func(fetch int) (hits []store.Hit, read int, err error) {
+		near := query{clauses: slices.Clone(find.clauses), params: slices.Clone(find.params)}
+		k := near.param(fetch)
+		text := "(" + near.text() + ")=>[KNN " + k + " @v " + near.param(blob) + policy + " AS distance]"
+		a, err := s.search(ctx, s.searchArgs(&query{clauses: []string{text}, params: near.params}, fetch, args...))
+		if err != nil {
+			return nil, 0, err
+		}
+		for i, row := range a.rows {
+			a.rows[i].score = 1 - toFloat(row.get("distance")) // a distance, in words
+		}
+		read = len(a.rows)
+		hits, err = parseHits(q.Target, a.rows, known)
+		a.free()
+		return hits, read, err
+	})
 }
 
 // encodeVector is a vector in the server's form; nil for one without a direction,

@@ -68,6 +68,9 @@ func (s *Store) readHits(ctx context.Context, f finder, list []candidate) ([]sto
 		err := f.read(ctx, s.reads, rows, func(row int64, hit store.Hit) {
 			i := missing[row]
 			s.rows.put(keys[i], hit, hitBytes(hit), &marks)
+			if !f.pass(hit) {
+				return // SQL expresses less of the filter
+			}
 			hit = cloneHit(hit)
 			hit.Score = list[i].score
 			hits[i] = hit
@@ -101,7 +104,7 @@ const amongRows = `.row IN (SELECT value FROM json_each(?))`
 
 func findFacts(q store.SearchQuery) finder {
 	narrow, args := narrowFacts(factFilter{
-		session: q.Session, kinds: q.Kinds, validAt: q.ValidAt, after: q.After, before: q.Before,
+		session: q.Session, kinds: q.Kinds, validAt: q.ValidAt, after: q.After, before: q.Before, matching: q.Filter,
 	})
 	return finder{factTable, q.Limit, func(hit store.Hit) bool {
 		f := hit.Fact
@@ -109,7 +112,7 @@ func findFacts(q store.SearchQuery) finder {
 			(q.Session == nil || slices.Contains(f.SessionIDs, *q.Session)) &&
 			(len(q.Kinds) == 0 || slices.Contains(q.Kinds, f.Kind)) &&
 			(q.ValidAt.IsZero() || memory.ValidAt(f.Fact, q.ValidAt)) &&
-			within(f.EventTime, q)
+			within(f.EventTime, q) && q.Filter.KeepsFact(f)
 	}, func(ctx context.Context, from querier, rows []int64, found func(int64, store.Hit)) error {
 		return from.each(ctx, selectFact+` WHERE f`+amongRows+narrow, append([]any{jsonList(rows)}, args...), func(row scanner) error {
 			f, id, err := scanFact(row)
@@ -122,10 +125,10 @@ func findFacts(q store.SearchQuery) finder {
 }
 
 func findEpisodes(q store.SearchQuery) finder {
-	narrow, args := narrowEpisodes(q.Session, q.After, q.Before)
+	narrow, args := narrowEpisodes(q.Session, q.After, q.Before, q.Filter)
 	return finder{episodeTable, q.Limit, func(hit store.Hit) bool {
 		e := hit.Episode
-		return (q.Session == nil || e.Scope.Session == *q.Session) && within(e.Timestamp, q)
+		return (q.Session == nil || e.Scope.Session == *q.Session) && within(e.Timestamp, q) && q.Filter.KeepsEpisode(e)
 	}, func(ctx context.Context, from querier, rows []int64, found func(int64, store.Hit)) error {
 		return from.each(ctx, selectEpisode+` WHERE e`+amongRows+narrow, append([]any{jsonList(rows)}, args...), func(row scanner) error {
 			e, id, err := scanEpisodeRow(row)

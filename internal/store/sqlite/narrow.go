@@ -14,6 +14,7 @@ type factFilter struct {
 	validAt       time.Time
 	archived      bool
 	after, before time.Time
+	matching      *store.Filter
 }
 
 // narrowFacts is the filter as SQL on facts f, beginning with AND. Each part is
@@ -44,11 +45,11 @@ func narrowFacts(q factFilter) (where string, args []any) {
 		where += ` AND f.event_time < ?`
 		args = append(args, store.CeilMicros(q.before))
 	}
-	return where, args
+	return factColumns.narrow(where, args, q.matching)
 }
 
 // narrowEpisodes is the filter as SQL on episodes e and sessions p.
-func narrowEpisodes(session *string, after, before time.Time) (where string, args []any) {
+func narrowEpisodes(session *string, after, before time.Time, matching *store.Filter) (where string, args []any) {
 	if session != nil {
 		where += ` AND p.session = ?`
 		args = append(args, *session)
@@ -61,5 +62,5 @@ func narrowEpisodes(session *string, after, before time.Time) (where string, arg
 		where += ` AND e.ts < ?`
 		args = append(args, store.CeilMicros(before))
 	}
-	return where, args
+	return episodeColumns.narrow(where, args, matching)
 }

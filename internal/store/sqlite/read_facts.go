@@ -153,7 +153,7 @@ func (s *Store) Facts(ctx context.Context, sel scope.Selector, q store.FactQuery
 // instant of q stands for the version that held then, so that the index gives the
 // order and ends the read; versions are read only for those.
 func (s *Store) factPage(ctx context.Context, scopeID int64, q store.FactQuery) ([]store.Fact, error) {
-	narrow, args := narrowFacts(factFilter{session: q.Session, kinds: q.Kinds, validAt: q.ValidAt, archived: q.IncludeArchived})
+	narrow, args := narrowFacts(factFilter{session: q.Session, kinds: q.Kinds, validAt: q.ValidAt, archived: q.IncludeArchived, matching: q.Filter})
 	if !q.ValidAt.IsZero() {
 		const later = `f.valid_from > ? AND f.revision > 1`
 		at := micros(q.ValidAt)
@@ -175,15 +175,17 @@ func (s *Store) factPage(ctx context.Context, scopeID int64, q store.FactQuery) 
 		if err != nil {
 			return nil, err
 		}
+		read := len(page)
+		if read > 0 { // the filter reuses the memory of page
+			before, id = micros(page[read-1].CreatedAt), page[read-1].ID
+		}
 		held, err := s.asOf(ctx, scopeID, page, q)
 		if err != nil {
 			return nil, err
 		}
-		if list = append(list, held...); len(page) < q.Limit || len(list) >= q.Limit {
+		if list = append(list, q.Filter.Facts(held)...); read < q.Limit || len(list) >= q.Limit {
 			return list, nil
 		}
-		last := page[len(page)-1]
-		before, id = micros(last.CreatedAt), last.ID
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"sort"
+	"strings"
 
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
@@ -66,30 +67,47 @@ func (r *stretch) end(at int64, above bool) {
 	}
 }
 
-const newestFirst = ` = ? AND e.ts > ? AND e.ts < ? AND (e.ts < ? OR e.ordinal <= ?)
+const newestFirst = ` = ? AND e.ts > ? AND e.ts < ? AND (e.ts < ? OR e.ordinal <= ?)#
   ORDER BY e.ts DESC, e.ordinal DESC LIMIT ?`
 
-const oldestFirst = ` = ? AND e.ts > ? AND e.ts < ? AND (e.ts > ? OR e.ordinal >= ?)
+const oldestFirst = ` = ? AND e.ts > ? AND e.ts < ? AND (e.ts > ? OR e.ordinal >= ?)#
   ORDER BY e.ts, e.ordinal LIMIT ?`
 
 // recentOf appends up to a page of one scope or session. Rows at the cursor's
 // instant are bounded by ordinal as well; within one scope ordinals are unique, so
-// at most one row is not behind the cursor.
+// at most one row is not behind the cursor. It reads on while rows do not match.
 func (s *Store) recentOf(ctx context.Context, list []memory.Episode, column string, id int64, r stretch, q store.RecentQuery) ([]memory.Episode, error) {
-	order, edge, ordinal := newestFirst, r.before-1, uint64(math.MaxInt64)
+	order := newestFirst
 	if q.Oldest {
-		order, edge, ordinal = oldestFirst, r.after+1, 0
+		order = oldestFirst
 	}
-	if q.Cursor != nil && edge == micros(q.Cursor.Timestamp) {
-		ordinal = q.Cursor.Ordinal
-	}
-	page, err := s.episodes(ctx, ` WHERE `+column+order, id, r.after, r.before, edge, clampOrdinal(ordinal), q.Limit+1)
-	for _, e := range page {
-		if q.Cursor == nil || q.Precedes(*q.Cursor, store.CursorOf(e)) {
-			list = append(list, e)
+	narrow, narrowArgs := episodeColumns.narrow("", nil, q.Filter)
+	order = strings.Replace(order, "#", narrow, 1)
+	for enough := len(list) + q.Limit; ; {
+		edge, ordinal := r.before-1, uint64(math.MaxInt64)
+		if q.Oldest {
+			edge, ordinal = r.after+1, 0
 		}
+		if q.Cursor != nil && edge == micros(q.Cursor.Timestamp) {
+			ordinal = q.Cursor.Ordinal
+		}
+		args := append([]any{id, r.after, r.before, edge, clampOrdinal(ordinal)}, narrowArgs...)
+		page, err := s.episodes(ctx, ` WHERE `+column+order, append(args, q.Limit+1)...)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range page {
+			if (q.Cursor == nil || q.Precedes(*q.Cursor, store.CursorOf(e))) && q.Filter.KeepsEpisode(&e) {
+				list = append(list, e)
+			}
+		}
+		if q.Filter == nil || len(page) <= q.Limit || len(list) >= enough {
+			return list, nil
+		}
+		last := store.CursorOf(page[len(page)-1])
+		q.Cursor = &last
+		r.end(micros(last.Timestamp), !q.Oldest)
 	}
-	return list, err
 }
 
 func firstOf(list []memory.Episode, q store.RecentQuery) []memory.Episode {

@@ -51,6 +51,8 @@ func RunAll(t *testing.T, open func(t *testing.T) store.Store, opts Options) {
 		{"Versions", testVersions},
 		{"Facts", testFacts},
 		{"EarlierVersions", testEarlierVersions},
+		{"Matching", testMatching},
+		{"MatchingThen", testMatchingThen},
 		{"Holds", testHolds},
 		{"SearchText", testSearchText},
 		{"SearchVector", testSearchVector},
