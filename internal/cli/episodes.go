@@ -17,7 +17,9 @@ type episodesCommand struct {
 	Limit  int         `help:"Episodes at most (1 to 1000)." default:"20"`
 	After  api.Instant `help:"Only later ones: RFC 3339 or YYYY-MM-DD." placeholder:"INSTANT"`
 	Before api.Instant `help:"Only earlier ones." placeholder:"INSTANT"`
-	Cursor string      `help:"Continue where the page before ended."`
+	narrowFlags
+	EpisodeWindow string `help:"Only episodes of this time before now, in days (30d) or as a duration (12h)." placeholder:"TIME"`
+	Cursor        string `help:"Continue where the page before ended."`
 }
 
 // Validate implements kong's hook.
@@ -34,12 +36,17 @@ func (c *episodesCommand) Run(inv *app.Invocation) error {
 	if err != nil {
 		return err
 	}
+	filters, err := c.filters()
+	if err != nil {
+		return err
+	}
 	cl, err := inv.Client()
 	if err != nil {
 		return err
 	}
 	page, err := cl.Recent(inv.Context(), sel, client.ListEpisodes{
 		Limit: c.Limit, Cursor: c.Cursor, After: c.After.Time, Before: c.Before.Time,
+		Narrow: client.Narrow{Filters: filters, Entity: c.Entity, EpisodeWindow: c.EpisodeWindow},
 	})
 	if err != nil {
 		return err

@@ -17,7 +17,9 @@ type factsCommand struct {
 	ID       string `arg:"" optional:"" help:"One fact: its id, or the last 8 hex digits."`
 	Revision uint64 `help:"One version of the fact."`
 	Limit    int    `help:"Facts at most." default:"100"`
-	Closed   bool   `help:"Closed and archived facts too."`
+	narrowFlags
+	Kinds  []string `help:"Kinds of facts; all unless given." placeholder:"KIND"`
+	Closed bool     `help:"Closed and archived facts too."`
 }
 
 // Run implements the command.
@@ -54,7 +56,11 @@ func (c *factsCommand) read(inv *app.Invocation, cl *client.Client) (api.FactPag
 	if err != nil {
 		return api.FactPage{}, err
 	}
-	return cl.Facts(inv.Context(), sel, client.ListFacts{Limit: c.Limit, Closed: c.Closed})
+	filters, err := c.filters()
+	if err != nil {
+		return api.FactPage{}, err
+	}
+	return cl.Facts(inv.Context(), sel, client.ListFacts{Limit: c.Limit, Closed: c.Closed, Kinds: c.Kinds, Filters: filters, Entity: c.Entity})
 }
 
 // factState describes a fact that is closed or archived; it is empty for any other.

@@ -14,14 +14,21 @@ import (
 
 type searchCommand struct {
 	app.Whose
-	Text    []string `arg:"" help:"What to look for."`
-	Limit   int      `help:"Results at most (1 to 1000); 5 or 20 by the question unless given."`
-	Explain bool     `help:"Show where each channel ranked each result."`
+	Text  []string `arg:"" help:"What to look for."`
+	Limit int      `help:"Results at most (1 to 1000); 5 or 20 by the question unless given."`
+	narrowFlags
+	Kinds         []string `help:"Kinds of facts; all unless given." placeholder:"KIND"`
+	EpisodeWindow string   `help:"Only episodes of this time before now, in days (30d) or as a duration (12h)." placeholder:"TIME"`
+	Explain       bool     `help:"Show where each channel ranked each result."`
 }
 
 // Run implements the command.
 func (c *searchCommand) Run(inv *app.Invocation) error {
 	if _, err := c.Selector(inv.Project()); err != nil {
+		return err
+	}
+	filters, err := c.filters()
+	if err != nil {
 		return err
 	}
 	cl, err := inv.Client()
@@ -31,6 +38,7 @@ func (c *searchCommand) Run(inv *app.Invocation) error {
 	found, err := cl.Search(inv.Context(), api.Search{
 		Selector: api.Selector{User: c.User, Agent: c.Agent, Session: c.Session, All: c.AllUsers},
 		Text:     strings.Join(c.Text, " "), Limit: c.Limit, Explain: c.Explain,
+		Filters: filters, Entity: c.Entity, Kinds: c.Kinds, EpisodeWindow: c.EpisodeWindow,
 	})
 	if err != nil {
 		return err

@@ -144,6 +144,15 @@ func OneOf(s Schema, field string, values ...string) Expr {
 	return c
 }
 
+// Present is the condition that a built-in field has a value.
+func Present(s Schema, field string) Expr {
+	f, err := s.Field(field)
+	if err != nil {
+		return Or{}
+	}
+	return Cond{Field: f, Op: Exists}
+}
+
 // JSON is e in the native notation.
 func JSON(e Expr) json.RawMessage {
 	raw, err := json.Marshal(plain(e))

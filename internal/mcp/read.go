@@ -32,6 +32,7 @@ type SearchArgs struct {
 	Query   string   `json:"query" jsonschema:"What to look for, as a question or as words."`
 	Types   []string `json:"types,omitempty" jsonschema:"fact, episode; both unless given. An episode is one message."`
 	Kinds   []string `json:"kinds,omitempty" jsonschema:"Kinds of facts: semantic, procedural, opinion, summary, relation; all unless given."`
+	Entity  string   `json:"entity,omitempty" jsonschema:"Only facts that mention the person, place or thing of this name, and the messages that they come from."`
 	After   string   `json:"after,omitempty" jsonschema:"Only what happened after this time: RFC 3339, YYYY-MM-DD, yesterday, last_week or last_month."`
 	Before  string   `json:"before,omitempty" jsonschema:"Only what happened before this time, as after."`
 	ValidAt string   `json:"valid_at,omitempty" jsonschema:"What was true at this time, RFC 3339 or YYYY-MM-DD; now unless given."`
@@ -63,7 +64,7 @@ func (s *server) search(ctx context.Context, _ *sdk.CallToolRequest, in SearchAr
 
 func (s *server) find(ctx context.Context, in SearchArgs) (api.Found, error) {
 	q := api.Search{
-		Text: in.Query, Types: in.Types, Kinds: in.Kinds, Limit: in.Limit, After: api.Bound(in.After), Before: api.Bound(in.Before),
+		Text: in.Query, Types: in.Types, Kinds: in.Kinds, Entity: in.Entity, Limit: in.Limit, After: api.Bound(in.After), Before: api.Bound(in.Before),
 	}
 	var err error
 	if q.Selector, err = s.reads(in.Whose); err != nil {

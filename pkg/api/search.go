@@ -9,18 +9,22 @@ import (
 // Search asks for facts, episodes or both.
 type Search struct {
 	Selector
-	Text    string   `json:"text,omitempty" doc:"What to look for; required."`
-	Query   string   `json:"query,omitempty" doc:"Another name for text; give one of the two."`
-	Limit   int      `json:"limit,omitempty" minimum:"0" maximum:"1000" doc:"5 or 20 by complexity unless given."`
-	Types   []string `json:"types,omitempty" doc:"fact, episode; both unless given."`
-	Kinds   []string `json:"kinds,omitempty" doc:"Kinds of facts; all unless given."`
-	After   Bound    `json:"after,omitempty" doc:"Exclusive; RFC 3339, YYYY-MM-DD, an ISO week (2026-W19), or a name: last_week, last_month, yesterday, today."`
-	Before  Bound    `json:"before,omitempty" doc:"Exclusive; as after. A name means its first moment."`
-	ValidAt *Instant `json:"valid_at,omitempty" doc:"What was true then, in the version of then; now unless given."`
-	Now     *Instant `json:"now,omitempty" doc:"What dates and sessions in the text count from, in its zone; the clock unless given."`
-	Cursor  string   `json:"cursor,omitempty" doc:"Continue where the page before ended; the other members as before."`
-	Explain bool     `json:"explain,omitempty" doc:"Add each channel's rank and score."`
-	At      string   `json:"at,omitempty" doc:"Read-your-writes token of a write that must be visible."`
+	Text    string          `json:"text,omitempty" doc:"What to look for; required."`
+	Query   string          `json:"query,omitempty" doc:"Another name for text; give one of the two."`
+	Limit   int             `json:"limit,omitempty" minimum:"0" maximum:"1000" doc:"5 or 20 by complexity unless given."`
+	Types   []string        `json:"types,omitempty" doc:"fact, episode; both unless given."`
+	Kinds   []string        `json:"kinds,omitempty" doc:"Kinds of facts; all unless given."`
+	Filters json.RawMessage `json:"filters,omitempty" doc:"A filter: {field, operator, value}, {AND: […]}, {OR: […]} or {NOT: …}. Operators: eq, ne, gt, gte, lt, lte, in, nin, contains, icontains, exists. Fields: those of facts and episodes, and metadata.<path>."`
+	Entity  string          `json:"entity,omitempty" doc:"Only facts that mention the entity of that name or alias, and the episodes that they came from."`
+	// EpisodeWindow bounds how old episodes may be.
+	EpisodeWindow string   `json:"episode_window,omitempty" doc:"Only episodes of this time before now, in days (30d) or as a duration (12h); facts of any time."`
+	After         Bound    `json:"after,omitempty" doc:"Exclusive; RFC 3339, YYYY-MM-DD, an ISO week (2026-W19), or a name: last_week, last_month, yesterday, today."`
+	Before        Bound    `json:"before,omitempty" doc:"Exclusive; as after. A name means its first moment."`
+	ValidAt       *Instant `json:"valid_at,omitempty" doc:"What was true then, in the version of then; now unless given."`
+	Now           *Instant `json:"now,omitempty" doc:"What dates and sessions in the text count from, in its zone; the clock unless given."`
+	Cursor        string   `json:"cursor,omitempty" doc:"Continue where the page before ended; the other members as before."`
+	Explain       bool     `json:"explain,omitempty" doc:"Add each channel's rank and score."`
+	At            string   `json:"at,omitempty" doc:"Read-your-writes token of a write that must be visible."`
 }
 
 // Hit is one fact or episode found.

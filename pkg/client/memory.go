@@ -2,9 +2,11 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"palimpsest/pkg/api"
@@ -37,11 +39,31 @@ type ListEpisodes struct {
 	Cursor string
 	// After and Before bound the timestamps, both exclusive; zero is no bound.
 	After, Before time.Time
+	Narrow
+}
+
+// Narrow keeps some of the rows of a list.
+type Narrow struct {
+	// Filters is as in [api.Search]; nil keeps all.
+	Filters json.RawMessage
+	// Entity keeps what concerns the entity of that name or alias.
+	Entity string
+	// EpisodeWindow keeps episodes of that time before now, as in 30d or 12h.
+	EpisodeWindow string
+}
+
+func (n Narrow) add(query url.Values) url.Values {
+	for name, value := range map[string]string{"filters": string(n.Filters), "entity": n.Entity, "episode_window": n.EpisodeWindow} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	return query
 }
 
 // Recent returns episodes, newest first.
 func (c *Client) Recent(ctx context.Context, sel scope.Selector, l ListEpisodes) (api.EpisodePage, error) {
-	query := page(selector(sel), l.Limit, l.Cursor)
+	query := l.add(page(selector(sel), l.Limit, l.Cursor))
 	query = instant(query, "after", l.After)
 	query = instant(query, "before", l.Before)
 	var out api.EpisodePage
@@ -83,12 +105,18 @@ type ListFacts struct {
 	Closed bool
 	// ValidAt lists what was true then, in the version of then; zero means now.
 	ValidAt time.Time
+	Kinds   []string
+	Filters json.RawMessage
+	Entity  string
 }
 
 // Facts lists what is known, newest first.
 func (c *Client) Facts(ctx context.Context, sel scope.Selector, l ListFacts) (api.FactPage, error) {
-	query := page(selector(sel), l.Limit, l.Cursor)
+	query := Narrow{Filters: l.Filters, Entity: l.Entity}.add(page(selector(sel), l.Limit, l.Cursor))
 	query = instant(query, "valid_at", l.ValidAt)
+	if len(l.Kinds) > 0 {
+		query.Set("kinds", strings.Join(l.Kinds, ","))
+	}
 	if l.Closed {
 		query.Set("closed", "true")
 	}

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -35,11 +36,14 @@ func (s *Service) episodeRoutes(a huma.API) {
 
 type recentInput struct {
 	SelectorParams
-	Limit  int    `query:"limit" doc:"1 to 1000; 20 unless given."`
-	After  string `query:"after" doc:"Exclusive; RFC 3339, YYYY-MM-DD, an ISO week (2026-W19), or a name: last_week, last_month, yesterday, today."`
-	Before string `query:"before" doc:"Exclusive; as after. A name means its first moment."`
-	Cursor string `query:"cursor" doc:"Continue where the page before ended."`
-	At     string `query:"at" doc:"Read-your-writes token."`
+	Limit         int    `query:"limit" doc:"1 to 1000; 20 unless given."`
+	After         string `query:"after" doc:"Exclusive; RFC 3339, YYYY-MM-DD, an ISO week (2026-W19), or a name: last_week, last_month, yesterday, today."`
+	Before        string `query:"before" doc:"Exclusive; as after. A name means its first moment."`
+	Filters       string `query:"filters" doc:"A filter: {field, operator, value}, {AND: […]}, {OR: […]} or {NOT: …}. Operators: eq, ne, gt, gte, lt, lte, in, nin, contains, icontains, exists. Fields: those of facts and episodes, and metadata.<path>."`
+	Entity        string `query:"entity" doc:"Only episodes that facts about the entity of that name or alias came from."`
+	EpisodeWindow string `query:"episode_window" doc:"Only episodes of this time before now, in days (30d) or as a duration (12h)."`
+	Cursor        string `query:"cursor" doc:"Continue where the page before ended."`
+	At            string `query:"at" doc:"Read-your-writes token."`
 }
 
 type episodePage struct{ Body api.EpisodePage }
@@ -51,6 +55,10 @@ func (s *Service) recent(ctx context.Context, in *recentInput) (*episodePage, er
 	}
 	stale, err := s.fresh(ctx, sel.Project, in.At)
 	if err != nil {
+		return nil, s.problem(ctx, err)
+	}
+	narrow := narrowing{filters: json.RawMessage(in.Filters), entity: in.Entity, window: in.EpisodeWindow, episodes: true}
+	if q.Filter, err = s.matching(ctx, sel, narrow, s.deps.Now()); err != nil {
 		return nil, s.problem(ctx, err)
 	}
 	n := q.Limit

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"time"
@@ -30,6 +31,8 @@ type listFactsInput struct {
 	SelectorParams
 	Limit    int      `query:"limit" doc:"1 to 1000; 100 unless given."`
 	Kinds    []string `query:"kinds"`
+	Filters  string   `query:"filters" doc:"A filter: {field, operator, value}, {AND: […]}, {OR: […]} or {NOT: …}. Operators: eq, ne, gt, gte, lt, lte, in, nin, contains, icontains, exists. Fields: those of facts and episodes, and metadata.<path>."`
+	Entity   string   `query:"entity" doc:"Only facts that mention the entity of that name or alias."`
 	ValidAt  string   `query:"valid_at" doc:"What was true then, in the version of then; now unless given."`
 	Archived bool     `query:"archived" doc:"Archived facts too."`
 	Closed   bool     `query:"closed" doc:"Closed and archived facts too."`
@@ -46,6 +49,10 @@ func (s *Service) listFacts(ctx context.Context, in *listFactsInput) (*factPage,
 	}
 	stale, err := s.fresh(ctx, sel.Project, in.At)
 	if err != nil {
+		return nil, s.problem(ctx, err)
+	}
+	narrow := narrowing{filters: json.RawMessage(in.Filters), entity: in.Entity}
+	if q.Filter, err = s.matching(ctx, sel, narrow, s.deps.Now()); err != nil {
 		return nil, s.problem(ctx, err)
 	}
 	n := q.Limit

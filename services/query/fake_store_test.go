@@ -110,7 +110,7 @@ func (f *fakeStore) Recent(_ context.Context, sel scope.Selector, q store.Recent
 		for _, e := range f.episodes {
 			switch {
 			case !sel.Match(e.Scope), !q.After.IsZero() && !e.Timestamp.After(q.After), !q.Before.IsZero() && !e.Timestamp.Before(q.Before):
-			case q.Cursor != nil && !q.Precedes(*q.Cursor, store.CursorOf(e)):
+			case q.Cursor != nil && !q.Precedes(*q.Cursor, store.CursorOf(e)), !q.Filter.KeepsEpisode(&e):
 			default:
 				out = append(out, e)
 			}
@@ -197,7 +197,7 @@ func (f *fakeStore) Facts(_ context.Context, sel scope.Selector, q store.FactQue
 				continue
 			}
 			switch {
-			case !q.Keeps(x), q.Earlier && !slices.ContainsFunc(f.versions, func(v store.Fact) bool { return memory.AddressOf(v.Fact) == memory.AddressOf(x.Fact) }):
+			case !q.Keeps(x), !q.Filter.KeepsFact(&x), q.Earlier && !slices.ContainsFunc(f.versions, func(v store.Fact) bool { return memory.AddressOf(v.Fact) == memory.AddressOf(x.Fact) }):
 			case q.Cursor != nil && newer(*q.Cursor, store.FactCursor{CreatedAt: x.CreatedAt, ID: x.ID}) >= 0:
 			default:
 				out = append(out, x)
@@ -247,9 +247,11 @@ func (f *fakeStore) ListHolds(_ context.Context, sel scope.Selector, q store.Hol
 	return out, err
 }
 
-func (f *fakeStore) Entities(_ context.Context, fact scope.Scope, _ []string) (out []events.Entity, err error) {
-	err = f.do(func() { out = f.entities[fact] })
-	return out, err
+func (f *fakeStore) Entities(_ context.Context, fact scope.Scope, names []string) (out []events.Entity, err error) {
+	err = f.do(func() { out = slices.Clone(f.entities[fact]) })
+	return slices.DeleteFunc(out, func(e events.Entity) bool {
+		return names != nil && !slices.Contains(names, e.CanonicalName)
+	}), err
 }
 
 func (f *fakeStore) Outcomes(_ context.Context, project, correlationID string) (out []events.Outcome, err error) {
@@ -371,7 +373,7 @@ func pick(hits []store.Hit, sel scope.Selector, q store.SearchQuery) []store.Hit
 			out = append(out, h)
 		}
 	}
-	return out
+	return q.Filter.Hits(out)
 }
 
 func (*fakeStore) Spaces() store.Spaces {

@@ -46,6 +46,13 @@ func (s *Service) search(ctx context.Context, in *searchInput) (*found, error) {
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
+	n := narrowing{filters: body.Filters, entity: body.Entity, window: body.EpisodeWindow, episodes: q.Episodes}
+	if q.Filter, err = s.matching(ctx, q.Scope, n, q.Now); err != nil {
+		return nil, s.problem(ctx, err)
+	}
+	if body.ValidAt != nil && q.Facts {
+		q.Earlier = func(ctx context.Context) ([]store.Fact, error) { return s.earlier(ctx, q) }
+	}
 	results, err := s.engine.Search(ctx, q)
 	if err != nil {
 		return nil, s.problem(ctx, err)
@@ -98,13 +105,8 @@ func (s *Service) question(project string, body api.Search) (retrieval.Query, er
 		return q, err
 	}
 	q.ValidAt = at(body.ValidAt, q.Now)
-	if q.Page, err = open[retrieval.Page]("cursor", body.Cursor); err != nil {
-		return q, err
-	}
-	if body.ValidAt != nil && q.Facts {
-		q.Earlier = func(ctx context.Context) ([]store.Fact, error) { return s.earlier(ctx, q) }
-	}
-	return q, nil
+	q.Page, err = open[retrieval.Page]("cursor", body.Cursor)
+	return q, err
 }
 
 // earlier lists what a question about the past asks for of versions that were
@@ -112,7 +114,7 @@ func (s *Service) question(project string, body api.Search) (retrieval.Query, er
 func (s *Service) earlier(ctx context.Context, q retrieval.Query) (all []store.Fact, err error) {
 	sel := q.Scope
 	sel.Session = nil
-	asked := store.FactQuery{Session: q.Scope.Session, Kinds: q.Kinds, ValidAt: q.ValidAt, Earlier: true, Limit: maxLimit}
+	asked := store.FactQuery{Session: q.Scope.Session, Kinds: q.Kinds, ValidAt: q.ValidAt, Earlier: true, Filter: q.Filter, Limit: maxLimit}
 	for {
 		page, err := s.deps.Store.Facts(ctx, sel, asked)
 		if all = append(all, page...); err != nil || len(page) < maxLimit {

@@ -19,7 +19,7 @@ import (
 // filtersVariable names how many random filters a backend is held to.
 const filtersVariable = "TEST_FILTERS"
 
-const fewFilters = 60
+const fewFilters = 40
 
 // filterFields are the names that random filters draw from, aliases and all.
 var filterFields = []string{
