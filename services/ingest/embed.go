@@ -17,9 +17,10 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// maxRounds bounds one run of the loop, so that a large backlog or a slow
-// embedder does not meet the handler's deadline; the next run follows at once.
-const maxRounds = 32
+// maxRun is after how long a run of the loop begins no further round, so that a large
+// backlog or a slow embedder neither meets the handler's deadline nor holds up a
+// stop; the next run follows at once.
+const maxRun = 2 * time.Second
 
 // embed gives vectors to the rows that lack them, in the partitions that this process
 // reads, until none does, and takes a change of the embedder on. While episodes are being stored it makes one round at a time and
@@ -37,7 +38,7 @@ func (s *Service) embed(ctx context.Context, now time.Time) ([]events.Payload, e
 	if len(mine) == 0 || s.idle.at(now) || busy && s.resting.at(now) {
 		return nil, nil
 	}
-	for range maxRounds {
+	for ends := s.deps.Now().Add(maxRun); s.deps.Now().Before(ends); {
 		n, err := s.round(ctx, now, s.cfg.EmbedBatch*s.cfg.EmbedParallel, mine...)
 		if err != nil {
 			return nil, err

@@ -40,6 +40,9 @@ func resize(v *kernel.View, rows, stride int) {
 // encode runs texts through the model, each a sequence of tokens, and adds to
 // vectors what each comes to. The only error is the context's.
 func (m *model) encode(ctx context.Context, set *kernel.Set, s *scratch, texts [][]int32, vectors [][]float32) error {
+	if len(texts) == 0 {
+		return nil
+	}
 	rows, longest := 0, 0
 	for _, ids := range texts {
 		rows, longest = rows+len(ids), max(longest, len(ids))

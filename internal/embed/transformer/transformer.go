@@ -134,6 +134,16 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if len(texts) > 1 {
+		select {
+		case e.turns <- struct{}{}:
+			defer func() { <-e.turns }()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	s := e.scratch.Get().(*scratch)
+	defer e.scratch.Put(s)
 	vectors := make([][]float32, len(texts))
 	var batch [][]int32
 	var into [][]float32
@@ -145,38 +155,20 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 			continue
 		}
 		if tokens > 0 && tokens+len(ids) > together {
-			if err := e.run(ctx, batch, into, false); err != nil {
+			if err := e.model.encode(ctx, e.set, s, batch, into); err != nil {
 				return nil, err
 			}
 			batch, into, tokens = batch[:0], into[:0], 0
 		}
 		batch, into, tokens = append(batch, ids), append(into, vectors[i]), tokens+len(ids)
 	}
-	if err := e.run(ctx, batch, into, len(texts) == 1); err != nil {
+	if err := e.model.encode(ctx, e.set, s, batch, into); err != nil {
 		return nil, err
 	}
 	for _, v := range vectors {
 		embed.Normalise(v)
 	}
 	return vectors, nil
-}
-
-// run runs a batch through the model, at once or when it is its turn.
-func (e *Embedder) run(ctx context.Context, batch [][]int32, into [][]float32, atOnce bool) error {
-	if len(batch) == 0 {
-		return nil
-	}
-	if !atOnce {
-		select {
-		case e.turns <- struct{}{}:
-			defer func() { <-e.turns }()
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	s := e.scratch.Get().(*scratch)
-	defer e.scratch.Put(s)
-	return e.model.encode(ctx, e.set, s, batch, into)
 }
 
 // tokens returns the tokens of a text between those that begin and end it, or none
