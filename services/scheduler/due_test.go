@@ -28,23 +28,23 @@ func TestDue(t *testing.T) {
 		cause   events.Cause
 		carried int
 	}{
-		"nothing said":              {every1, situation{}, 0, "", 0},
-		"all consolidated":          {every1, situation{last: 5, watermark: 5}, 0, "", 0},
-		"watermark ahead":           {every1, situation{last: 5, watermark: 9}, 0, "", 0},
-		"every 1":                   {every1, situation{last: 6, watermark: 5}, 6, events.CauseEvery, 0},
-		"every 1, several":          {every1, situation{last: 9, watermark: 5}, 9, events.CauseEvery, 0},
-		"every 10, nine":            {every10, situation{last: 14, watermark: 5}, 0, "", 0},
-		"every 10, ten":             {every10, situation{last: 15, watermark: 5}, 15, events.CauseEvery, 0},
-		"every 10, more":            {every10, situation{last: 18, watermark: 5}, 18, events.CauseEvery, 0},
-		"no end":                    {ends, situation{last: 9}, 0, "", 0},
-		"an end":                    {ends, situation{last: 9, ends: []events.SessionEnd{end("a", 7)}}, 7, events.CauseSessionEnd, 1},
-		"ends":                      {ends, situation{last: 9, watermark: 2, ends: []events.SessionEnd{end("b", 8), end("a", 3)}}, 8, events.CauseSessionEnd, 2},
-		"an end nobody asks for":    {every10, situation{last: 9, ends: []events.SessionEnd{end("a", 7)}}, 0, "", 0},
-		"an end within a full ten":  {both, situation{last: 12, ends: []events.SessionEnd{end("a", 7)}}, 12, events.CauseSessionEnd, 1},
-		"fired":                     {both, situation{last: 3, fired: true}, 3, events.CauseCron, 0},
-		"fired, and a full ten":     {both, situation{last: 10, fired: true}, 10, events.CauseEvery, 0},
-		"fired, nothing to do":      {both, situation{last: 3, watermark: 3, fired: true}, 0, "", 0},
-		"a cadence that is not one": {memory.Cadence{}, situation{last: 500}, 0, "", 0},
+		"nothing said":                 {every1, situation{}, 0, "", 0},
+		"all consolidated":             {every1, situation{last: 5, watermark: 5}, 0, "", 0},
+		"watermark ahead":              {every1, situation{last: 5, watermark: 9}, 0, "", 0},
+		"every 1":                      {every1, situation{last: 6, watermark: 5}, 6, events.CauseEvery, 0},
+		"every 1, several":             {every1, situation{last: 9, watermark: 5}, 9, events.CauseEvery, 0},
+		"every 10, nine":               {every10, situation{last: 14, watermark: 5}, 0, "", 0},
+		"every 10, ten":                {every10, situation{last: 15, watermark: 5}, 15, events.CauseEvery, 0},
+		"every 10, more":               {every10, situation{last: 18, watermark: 5}, 18, events.CauseEvery, 0},
+		"no end":                       {ends, situation{last: 9}, 0, "", 0},
+		"an end":                       {ends, situation{last: 9, ends: []events.SessionEnd{end("a", 7)}}, 7, events.CauseSessionEnd, 1},
+		"ends":                         {ends, situation{last: 9, watermark: 2, ends: []events.SessionEnd{end("b", 8), end("a", 3)}}, 8, events.CauseSessionEnd, 2},
+		"an end without a rule for it": {every10, situation{last: 9, ends: []events.SessionEnd{end("a", 7)}}, 0, "", 0},
+		"an end within a full ten":     {both, situation{last: 12, ends: []events.SessionEnd{end("a", 7)}}, 12, events.CauseSessionEnd, 1},
+		"fired":                        {both, situation{last: 3, fired: true}, 3, events.CauseCron, 0},
+		"fired, and a full ten":        {both, situation{last: 10, fired: true}, 10, events.CauseEvery, 0},
+		"fired, nothing to do":         {both, situation{last: 3, watermark: 3, fired: true}, 0, "", 0},
+		"a cadence that is not one":    {memory.Cadence{}, situation{last: 500}, 0, "", 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -119,9 +119,9 @@ func TestSuccessor(t *testing.T) {
 	}
 }
 
-// TestRangesTile: however episodes and ends come in, the ranges that are cut
-// from what is due follow each other without a gap, carry each end that is
-// above the watermark exactly once, and keep their bounds.
+// TestRangesTile: in any order of episodes and ends, the ranges follow each other
+// without a gap, carry each end above the watermark exactly once, and keep their
+// bounds.
 func TestRangesTile(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -12,10 +12,10 @@ import (
 )
 
 // A cron rule is due in a scope when it fired since the scope's oldest pending
-// episode arrived. That can be told from the clock and the store at any time,
-// so a fire that was missed is made up for once, and a scope that needs several
-// ticks gets them. The stored last fire says up to which fire every scope was
-// served, and spares the question until the next.
+// episode arrived. That follows from the clock and the store at any time, so a
+// missed fire is made up for once, and a scope that needs several ticks gets them.
+// The stored last fire is the one up to which every scope was served; no scope is
+// read before the next.
 
 // fires holds the newest fire of each cron rule that is not served.
 type fires struct {

@@ -10,10 +10,10 @@ import (
 // a time.
 const maxHanded = 1024
 
-// handed are the ticks that went to whoever waited when a commit gave its slot
-// back. Nothing about the commit says whom, so that without it a tick that could
-// not be published would be missed when it is overdue, and not when the commit
-// comes again.
+// handed holds the ticks that were issued when a commit released its slot. The
+// commit does not name them, so that without handed a tick that could not be
+// published would be issued again only when it is overdue, and not with the
+// redelivery of the commit.
 type handed struct {
 	mu    sync.Mutex
 	ticks map[string][]events.Payload // by the commit's id

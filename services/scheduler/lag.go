@@ -45,7 +45,7 @@ func (l *lagging) add(fact scope.Scope, revision uint64, now time.Time) {
 	case len(l.scopes) >= maxLagging:
 		return
 	default:
-		e = lag{revision: revision, since: now, due: now.Add(agendaInterval)}
+		e = lag{revision: revision, since: now, due: now.Add(revisitInterval)}
 	}
 	l.scopes[fact] = e
 }
@@ -67,14 +67,14 @@ func (l *lagging) due(now time.Time) []scope.Scope {
 	return facts
 }
 
-// seen is told what the store has: it reports whether the scope need not be
-// waited for any longer, and forgets it then.
+// seen takes the revision that the store has. It reports whether the wait for the
+// scope is over, and removes the entry then.
 func (l *lagging) seen(fact scope.Scope, revision uint64, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.scopes[fact]
 	if revision < e.revision && now.Sub(e.since).Abs() < maxBehind {
-		e.due = now.Add(agendaInterval)
+		e.due = now.Add(revisitInterval)
 		l.scopes[fact] = e
 		return false
 	}

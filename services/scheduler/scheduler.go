@@ -12,8 +12,8 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// agendaInterval is how often the agenda is looked into.
-const agendaInterval = 100 * time.Millisecond
+// revisitInterval is how often the queues are served.
+const revisitInterval = 100 * time.Millisecond
 
 // Episodes is as much of [store.EpisodeReader] as the scheduler needs.
 type Episodes interface {
@@ -38,16 +38,16 @@ type Service struct {
 
 	fires     fires
 	slots     slots
-	agenda    agenda
+	waiting   waitQueue
 	lagging   lagging
 	resumed   resumed
 	late      late
 	handed    handed
-	swept     map[line]scope.Scope // the last one that a sweep put in each
+	swept     map[queue]scope.Scope // the last one that a sweep put in each
 	announced announced
 
-	sweepAgain  chan struct{}
-	agendaReady chan struct{}
+	sweepAgain chan struct{}
+	queueReady chan struct{}
 }
 
 var _ pipeline.Service = (*Service)(nil)
@@ -70,15 +70,15 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		return nil, err
 	}
 	return &Service{
-		cfg:         cfg,
-		deps:        deps,
-		rules:       rules,
-		began:       deps.Now(),
-		agenda:      agenda{most: maxLine},
-		swept:       make(map[line]scope.Scope),
-		slots:       slots{most: cfg.Slots, rules: idsOf(rules), count: deps.Schedule.ClaimsUnderWay},
-		sweepAgain:  make(chan struct{}, 1),
-		agendaReady: make(chan struct{}, 1),
+		cfg:        cfg,
+		deps:       deps,
+		rules:      rules,
+		began:      deps.Now(),
+		waiting:    waitQueue{most: maxQueue},
+		swept:      make(map[queue]scope.Scope),
+		slots:      slots{most: cfg.Slots, rules: idsOf(rules), count: deps.Schedule.ClaimsUnderWay},
+		sweepAgain: make(chan struct{}, 1),
+		queueReady: make(chan struct{}, 1),
 	}, nil
 }
 
@@ -90,7 +90,7 @@ func (s *Service) Stages() []pipeline.Stage {
 	return []pipeline.Stage{
 		pipeline.Consume("scheduler-stored", pipeline.OnRun(s.stored)),
 		pipeline.Consume("scheduler-audit", pipeline.On(s.committed)),
-		pipeline.Clock("scheduler-agenda", agendaInterval, s.agendaReady, s.revisit),
+		pipeline.Clock("scheduler-queue", revisitInterval, s.queueReady, s.revisit),
 		pipeline.Clock("scheduler-idle", s.cfg.Sweep, nil, s.idle),
 		pipeline.Clock("scheduler-holds", s.cfg.Sweep, nil, s.holds),
 		pipeline.Clock("scheduler-sweep", s.cfg.Sweep, s.sweepAgain, s.sweep),

@@ -82,8 +82,8 @@ func (s *Service) idle(ctx context.Context, now time.Time) ([]events.Payload, er
 	return out, nil
 }
 
-// announcedFor is how long what a sweep found is not published again while
-// whoever settles it has not: it may be busy or down.
+// announcedFor is how long the finding of a sweep is not published again while its
+// reader has not settled it: the reader may be busy or down.
 const announcedFor = 5 * time.Minute
 
 // announced remembers what sweeps published lately. Forgetting one costs a

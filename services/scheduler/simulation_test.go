@@ -129,7 +129,7 @@ func (m *simulation) run(clock func(*Service, context.Context, time.Time) ([]eve
 	m.publish(out, err)
 }
 
-// TestSimulation: whatever is lost, late or repeated, one tick of a (rule,
+// TestSimulation: with lost, late and repeated messages, one tick of a (rule,
 // scope) is under way at a time, and in the end all is consolidated.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
@@ -158,7 +158,7 @@ func TestSimulation(t *testing.T) {
 				at := rapid.IntRange(0, len(m.replicas)-1).Draw(rt, "who")
 				m.replicas[at] = m.service(t, cfg)
 			},
-			"a moment": func() { m.pass(agendaInterval) },
+			"a moment": func() { m.pass(revisitInterval) },
 			// A store that lags for longer than ticks are waited for costs a second
 			// tick over part of a range, which the consolidator then drops.
 			"a minute": func() { m.catchUp(); m.pass(time.Minute) },
@@ -195,8 +195,8 @@ func (m *simulation) done() bool {
 	return true
 }
 
-// queue follows one scheduler with few slots, and who waits for one since when.
-type queue struct {
+// follower follows one scheduler with few slots, and since when each scope waits.
+type follower struct {
 	*world
 	rt       *rapid.T
 	s        *Service
@@ -205,8 +205,8 @@ type queue struct {
 	since    map[scope.Scope]int // ticks issued before the scope became due
 }
 
-// heed counts the ticks that came of something, and who is due after it.
-func (q *queue) heed(out []events.Payload, err error) {
+// heed counts issued ticks, and the scopes that are due after them.
+func (q *follower) heed(out []events.Payload, err error) {
 	for _, tick := range ticksOf(q.rt, out, err) {
 		if began, waits := q.since[tick.Scope]; waits && q.issued-began >= queueUsers {
 			q.rt.Fatalf("%s waited for %d ticks of others", tick.Scope, q.issued-began)
@@ -224,12 +224,12 @@ func (q *queue) heed(out []events.Payload, err error) {
 	}
 }
 
-func (q *queue) say(user int) {
+func (q *follower) say(user int) {
 	q.heed(q.s.wake(context.Background(), q.world.say(scope.Scope{Project: "p", User: fmt.Sprint(user)}, 1)))
 }
 
 // commit consolidates the oldest tick.
-func (q *queue) commit() {
+func (q *follower) commit() {
 	if len(q.underWay) == 0 {
 		return
 	}
@@ -246,7 +246,7 @@ const queueUsers = 12
 func TestNobodyIsPassedOver(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		q := &queue{world: newWorld(), rt: rt, since: make(map[scope.Scope]int)}
+		q := &follower{world: newWorld(), rt: rt, since: make(map[scope.Scope]int)}
 		q.s = q.service(t, Config{Rules: []memory.Rule{turn}, TickEpisodes: 3, Slots: 2})
 		for _, step := range rapid.SliceOfN(rapid.IntRange(0, 2*queueUsers), 20, 300).Draw(rt, "steps") {
 			switch {

@@ -13,8 +13,8 @@ import (
 const slotsFor = 250 * time.Millisecond
 
 // slots bounds the ticks of a project that are under way, so that one tenant's
-// import leaves room for the others. The bound is the store's count, kept for
-// a moment; replicas may overrun it by what they claim at the same time.
+// import leaves room for the others. The count is the store's, cached for a moment;
+// replicas may exceed the bound by the claims that they make at the same time.
 //
 // A rule whose ticks are stuck, say on a model that is down, could take all of
 // them. So each rule is sure of a share that no other may use.
@@ -111,9 +111,9 @@ func (s *slots) refresh(ctx context.Context, project string, p *slot, now time.T
 	return nil
 }
 
-// freeOf is how many slots a rule may take: what nobody uses, less what the
-// others are sure of. A rule that is configured no longer uses none: nobody would
-// ever give its claims' slots back.
+// freeOf returns how many slots a rule may take: the free ones, less the shares of
+// the others. The claims of a rule that is no longer configured count as free: no
+// process would release them.
 func (s *slots) freeOf(p *slot, rule string) int {
 	left := s.most
 	share := s.most / (2 * len(s.rules))

@@ -39,8 +39,8 @@ func TestStuckRuleLeavesRoom(t *testing.T) {
 	}
 }
 
-// Nobody works on the claims of a rule that was removed from the configuration,
-// so they must not take slots from the others.
+// No process works on the claims of a rule that was removed from the
+// configuration, so they must not take slots from the others.
 func TestRemovedRuleTakesNoSlots(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -60,7 +60,7 @@ func TestRemovedRuleTakesNoSlots(t *testing.T) {
 
 // TestP7UnpublishedTickOfAnotherComesAgain: the commit of one scope gives its
 // slot to another, whose tick cannot be published. The commit comes again, and
-// with it the tick, under the same id; nobody else is served for it.
+// with it the tick, under the same id; no third scope is served for it.
 func TestP7UnpublishedTickOfAnotherComesAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

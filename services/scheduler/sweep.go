@@ -19,11 +19,11 @@ const maxSweepTicks = 1024
 // be looked at: as many in a row are a store's that is away.
 const maxSweepFailures = 16
 
-// sweep looks at every scope with pending episodes, rule by rule: it finds what
-// a lost wake-up left, serves cron rules, and issues again what is overdue. Who
-// has waited for a slot comes before whom it finds. The first sweep of a process
-// publishes again what is claimed, under the same ids: of what is still in its
-// stream that makes no second tick, and what was lost with the process before
+// sweep looks at every scope with pending episodes, rule by rule: it finds the
+// scopes of lost wake-ups, serves cron rules, and issues overdue ticks again. The
+// scopes that wait for a slot come before those that it finds. The first sweep of a
+// process publishes the claimed ticks again, under the same ids: one that is still
+// in its stream makes no second tick, and one that was lost with the process before
 // need not wait until it is overdue.
 func (s *Service) sweep(ctx context.Context, now time.Time) ([]events.Payload, error) {
 	var out []events.Payload
@@ -65,7 +65,7 @@ func (s *Service) sweepRule(ctx context.Context, r rule, now time.Time, v visit,
 		switch {
 		case errors.Is(err, errFull):
 			if s.await(ctx, r, state.State) {
-				s.swept[line{state.Scope.Project, r.ID}] = state.Scope
+				s.swept[queue{state.Scope.Project, r.ID}] = state.Scope
 			}
 		case err != nil:
 			failed = append(failed, fmt.Errorf("%s: %w", state.Scope, err))
@@ -78,13 +78,13 @@ func (s *Service) sweepRule(ctx context.Context, r rule, now time.Time, v visit,
 	return out, s.closeFire(ctx, r, now)
 }
 
-// turnTo lets the sweep begin behind the last one of a project that it put in a
-// line: where there are more than a line holds, each has its turn.
+// turnTo lets the sweep begin after the last scope of a project that it queued:
+// where there are more scopes than a queue holds, each has its turn.
 func (s *Service) turnTo(rule string, states []store.Pending) []store.Pending {
-	l := line{states[0].Scope.Project, rule}
-	last, swept := s.swept[l]
-	if !swept || len(states) <= s.agenda.most {
-		delete(s.swept, l)
+	q := queue{states[0].Scope.Project, rule}
+	last, swept := s.swept[q]
+	if !swept || len(states) <= s.waiting.most {
+		delete(s.swept, q)
 		return states
 	}
 	at, found := slices.BinarySearchFunc(states, last.Key(), func(state store.Pending, key string) int {

@@ -305,14 +305,14 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestNobodyIsLeftOutForEver: more scopes than a line holds are always due, and
-// whoever is served speaks again at once. Each has its turn.
-func TestNobodyIsLeftOutForEver(t *testing.T) {
+// TestEveryScopeHasItsTurn: more scopes than a queue holds are always due, and each
+// served one is due again at once. Each has its turn.
+func TestEveryScopeHasItsTurn(t *testing.T) {
 	t.Parallel()
 	const users, room = 50, 4
 	w := newWorld()
 	s := w.service(t, Config{Rules: []memory.Rule{turn}, Slots: 1})
-	s.agenda.most = room
+	s.waiting.most = room
 	var underWay []events.TickIssued
 	speak := func(name string) {
 		out, err := s.wake(t.Context(), w.say(user("p", name), 1))
@@ -342,15 +342,14 @@ func TestNobodyIsLeftOutForEver(t *testing.T) {
 	}
 }
 
-// TestSweepsDuringAFullLineLeaveNobodyOut: while a line that had to leave somebody
-// out is served, sweeps find it closed, and the first one behind it goes on with
-// those left out.
-func TestSweepsDuringAFullLineLeaveNobodyOut(t *testing.T) {
+// TestSweepsDuringAFullQueueOmitNoScope: while an overflowed queue is served, sweeps
+// add nothing to it. The first sweep after it continues with the refused scopes.
+func TestSweepsDuringAFullQueueOmitNoScope(t *testing.T) {
 	t.Parallel()
 	const users, room = 23, 4
 	w := newWorld()
 	s := w.service(t, Config{Rules: []memory.Rule{turn}, Slots: 1})
-	s.agenda.most = room
+	s.waiting.most = room
 	var want, got []string
 	for n := range users {
 		want = append(want, fmt.Sprintf("%02d", n))

@@ -25,7 +25,7 @@ const (
 	// wokenAgain: the message that led here is seen a second time, so a tick
 	// that it claimed may not have been published.
 	wokenAgain
-	// sweeping looks for what is overdue as well.
+	// sweeping also issues overdue ticks again.
 	sweeping
 	// resuming is sweeping by a process that has just started: the one before may
 	// have died between a claim and its tick.
@@ -67,7 +67,7 @@ func (s *Service) tick(ctx context.Context, r rule, of store.Pending, v visit) (
 	if !isDue {
 		return nil, nil
 	}
-	if v != called && s.agenda.occupied(line{state.Scope.Project, r.ID}) {
+	if v != called && s.waiting.occupied(queue{state.Scope.Project, r.ID}) {
 		return nil, errFull
 	}
 	return s.issue(ctx, r, state, at, wanted, standing)

@@ -48,8 +48,8 @@ func visitOf(m events.Meta) visit {
 	return woken
 }
 
-// ticks issues what is due in a scope. Rules without a free slot go to the
-// agenda.
+// ticks issues the due ticks of a scope. Rules without a free slot wait in a
+// queue.
 func (s *Service) ticks(ctx context.Context, look store.Standing, rules []rule, v visit) ([]events.Payload, error) {
 	var out []events.Payload
 	for _, r := range rules {
@@ -66,20 +66,19 @@ func (s *Service) ticks(ctx context.Context, look store.Standing, rules []rule, 
 	return out, nil
 }
 
-// await puts a scope on the agenda until a slot is free. It had to stand behind
-// others if one is free already. It reports whether it did not wait yet, and
-// there was room for it.
+// await queues a scope until a slot is free. If one is free already, other scopes
+// were before it. It reports whether it appended the scope.
 func (s *Service) await(ctx context.Context, r rule, state memory.State) (joined bool) {
 	project := state.Scope.Project
-	joined = s.agenda.join(line{project, r.ID}, state.Scope)
+	joined = s.waiting.join(queue{project, r.ID}, state.Scope)
 	if n, err := s.slots.free(ctx, project, r.ID, s.deps.Now()); err != nil || n > 0 {
-		nudge(s.agendaReady)
+		nudge(s.queueReady)
 	}
 	return joined
 }
 
-// maxWakeAge is how old a commit may be to wake anybody: a consumer that begins
-// at the stream's beginning leaves what lies far back to the sweep.
+// maxWakeAge is the greatest age of a commit that wakes a scope. A consumer that
+// begins at the start of the stream leaves older ones to the sweep.
 const maxWakeAge = 5 * time.Minute
 
 // committed issues the next tick of a rule whose watermark moved, and hands on
@@ -98,9 +97,9 @@ func (s *Service) committed(ctx context.Context, in events.Event[commit]) ([]eve
 	}
 	next, again := s.handed.of(in.ID)
 	if v != wokenAgain || !again {
-		// What fails here is met again by the next look into the agenda.
+		// The next look into the queues meets the same error.
 		if next, err = s.serve(ctx, c.Scope.Project, 1); err != nil {
-			nudge(s.agendaReady)
+			nudge(s.queueReady)
 		}
 		s.handed.note(in.ID, next)
 	}
@@ -144,8 +143,8 @@ func ahead(state memory.State, c commit) memory.State {
 	return state
 }
 
-// revisit looks at the scopes that the store has caught up with, and at the
-// agenda until no slot is free.
+// revisit looks at the scopes that the store has caught up with, and serves the
+// queues until no slot is free.
 func (s *Service) revisit(ctx context.Context, now time.Time) ([]events.Payload, error) {
 	out, err := s.caughtUp(ctx, now)
 	if err != nil {
@@ -153,27 +152,27 @@ func (s *Service) revisit(ctx context.Context, now time.Time) ([]events.Payload,
 	}
 	ticks, err := s.serve(ctx, "", maxServed)
 	if len(ticks) == maxServed {
-		nudge(s.agendaReady)
+		nudge(s.queueReady)
 	}
 	return settled(append(out, ticks...), err)
 }
 
-// maxServed bounds the ticks of one look into the agenda: they are published
+// maxServed bounds the ticks of one look into the waiting: they are published
 // together, and the next look follows at once.
 const maxServed = 64
 
-// serve calls those who wait, in one project or, for "", in all, until n ticks
-// are issued, no slot is free or nobody waits. It returns what it issued also
-// with an error.
+// serve calls the waiting scopes of one project or, for "", of all, until n ticks
+// are issued, no slot is free or the queues are empty. It returns the issued ticks
+// also with an error.
 func (s *Service) serve(ctx context.Context, project string, n int) ([]events.Payload, error) {
 	var out []events.Payload
 	for called := true; called; {
 		called = false
-		for _, l := range s.agenda.turns(project) {
+		for _, q := range s.waiting.turns(project) {
 			if len(out) >= n {
 				return out, nil
 			}
-			ticks, ok, err := s.callOne(ctx, l)
+			ticks, ok, err := s.callOne(ctx, q)
 			out = append(out, ticks...)
 			if err != nil {
 				return out, err
@@ -184,17 +183,17 @@ func (s *Service) serve(ctx context.Context, project string, n int) ([]events.Pa
 	return out, nil
 }
 
-// callOne calls the head of a line if the rule has a slot. It reports whether
+// callOne calls the head of a queue if the rule has a slot. It reports whether
 // there was anything to do.
-func (s *Service) callOne(ctx context.Context, l line) ([]events.Payload, bool, error) {
-	r, ok := s.rule(l.rule)
+func (s *Service) callOne(ctx context.Context, q queue) ([]events.Payload, bool, error) {
+	r, ok := s.rule(q.rule)
 	if !ok {
 		return nil, false, nil
 	}
-	if n, err := s.slots.free(ctx, l.project, l.rule, s.deps.Now()); err != nil || n == 0 {
+	if n, err := s.slots.free(ctx, q.project, q.rule, s.deps.Now()); err != nil || n == 0 {
 		return nil, false, err
 	}
-	fact, ok := s.agenda.call(l)
+	fact, ok := s.waiting.call(q)
 	if !ok {
 		return nil, false, nil
 	}
@@ -206,7 +205,7 @@ func (s *Service) callOne(ctx context.Context, l line) ([]events.Payload, bool, 
 	case errors.Is(err, errFull):
 		as = unserved
 	}
-	if s.agenda.settle(l, fact, as) {
+	if s.waiting.settle(q, fact, as) {
 		nudge(s.sweepAgain)
 	}
 	if as == unserved {

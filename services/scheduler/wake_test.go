@@ -91,8 +91,8 @@ func TestCommitBeforeTheStore(t *testing.T) {
 	}
 }
 
-// TestWakeUpBetweenCommitAndStore: what is announced then finds the old claim
-// in its way, and nothing else would wake the scope before the sweep.
+// TestWakeUpBetweenCommitAndStore: an episode that is announced then finds the old
+// claim, and nothing else would wake the scope before the sweep.
 func TestWakeUpBetweenCommitAndStore(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -109,14 +109,14 @@ func TestWakeUpBetweenCommitAndStore(t *testing.T) {
 		t.Fatalf("%d ticks before the store has the watermark", n)
 	}
 	for range 3 {
-		w.pass(agendaInterval)
+		w.pass(revisitInterval)
 		out, err = s.revisit(t.Context(), w.clock())
 		if n := len(ticksOf(t, out, err)); n != 0 {
 			t.Fatalf("%d ticks before the store has the watermark", n)
 		}
 	}
 	w.apply(first, false)
-	w.pass(agendaInterval)
+	w.pass(revisitInterval)
 	out, err = s.revisit(t.Context(), w.clock())
 	if ticks := ticksOf(t, out, err); len(ticks) != 1 || ticks[0].Range != (events.Range{From: 1, To: 2}) {
 		t.Errorf("once the store has it: %+v", ticks)
@@ -268,38 +268,38 @@ func TestStoreErrorsAreRetried(t *testing.T) {
 	if _, err := s.idle(t.Context(), noon); err == nil {
 		t.Error("idle hides the store's error")
 	}
-	s.agenda.join(line{"p", "turn"}, alice)
-	if _, err := s.revisit(t.Context(), noon); err == nil || !s.agenda.occupied(line{"p", "turn"}) {
-		t.Error("revisit hides the store's error, or forgets who waits")
+	s.waiting.join(queue{"p", "turn"}, alice)
+	if _, err := s.revisit(t.Context(), noon); err == nil || !s.waiting.occupied(queue{"p", "turn"}) {
+		t.Error("revisit hides the store's error, or forgets the waiting scope")
 	}
 	s.lagging.add(alice, 1, noon.Add(-time.Minute))
 	if _, err := s.revisit(t.Context(), noon); err == nil || len(s.lagging.due(noon)) != 1 {
-		t.Error("revisit hides the store's error, or forgets whom the store owes")
+		t.Error("revisit hides the store's error, or forgets the scope that lags")
 	}
 }
 
-// TestAFailingScopeHoldsUpNobody: one that cannot be looked at, say because of a
-// damaged row, must not stay the head of its line.
-func TestAFailingScopeHoldsUpNobody(t *testing.T) {
+// TestAFailingScopeDelaysNoOther: a scope that cannot be read, say because of a
+// damaged row, must not stay the head of its queue.
+func TestAFailingScopeDelaysNoOther(t *testing.T) {
 	t.Parallel()
-	a := agenda{most: maxLine}
-	l, bob := line{"p", "turn"}, user("p", "bob")
-	a.join(l, alice)
-	a.join(l, bob)
+	a := waitQueue{most: maxQueue}
+	q, bob := queue{"p", "turn"}, user("p", "bob")
+	a.join(q, alice)
+	a.join(q, bob)
 	call := func(want scope.Scope, as fate) {
 		t.Helper()
-		got, ok := a.call(l)
+		got, ok := a.call(q)
 		if !ok || got != want {
 			t.Fatalf("called %v, want %v", got, want)
 		}
-		a.settle(l, got, as)
+		a.settle(q, got, as)
 	}
 	call(alice, unserved)
 	call(alice, failed)
 	call(bob, served)
 	call(alice, served)
-	if a.occupied(l) {
-		t.Error("the line has no end")
+	if a.occupied(q) {
+		t.Error("the queue is not empty")
 	}
 }
 
