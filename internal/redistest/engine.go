@@ -108,6 +108,7 @@ func (e *engine) alter(args []string) (any, error) {
 	if old == nil {
 		return nil, errNoSuchIndex(name)
 	}
+	w.take("SKIPINITIALSCAN") // callers add fields that no row has
 	if !w.take("SCHEMA", "ADD") {
 		return nil, errUnknown("FT.ALTER", args)
 	}

@@ -52,7 +52,7 @@ func (s *Store) Apply(ctx context.Context, effect events.EffectCommitted, auditS
 		b.set(f, "aseq", strconv.FormatUint(max(f.uint("aseq"), auditSeq), 10))
 		b.set(f, "inc", strconv.FormatUint(effect.Incarnation, 10))
 		if queued = b.queued; len(queued) > 0 && !s.cluster() {
-			b.do("ZADD", b.place.tenure.vectorQueue(), members(entriesIn(queued))...)
+			b.do("ZADD", b.place.tenure.vectorQueue(b.place.tenure.spaces.Load().served()), members(entriesIn(queued))...)
 		}
 		return nil
 	})
@@ -62,7 +62,7 @@ func (s *Store) Apply(ctx context.Context, effect events.EffectCommitted, auditS
 	t := s.tenure()
 	t.fresh.note(queued)
 	if s.cluster() { // the queue is of another slot
-		_ = s.enqueue(ctx, t, entriesIn(queued)) // the effect stands; a search finds the rows
+		_ = s.enqueue(ctx, t, t.spaces.Load().served(), entriesIn(queued)) // the effect stands; a search finds the rows
 	}
 	return nil
 }

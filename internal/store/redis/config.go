@@ -47,12 +47,9 @@ type Config struct {
 	// Building says that the store is the next generation, empty, which nobody uses
 	// before [Store.Promote].
 	Building bool `yaml:"-"`
-	// Embedder names the space of the vectors. With zero Dimensions the first
-	// vector stored decides.
+	// Embedder names the vector space of a generation that has none so far. With zero
+	// Dimensions the first vector stored decides. [Store.BuildSpace] changes it.
 	Embedder embed.Info `yaml:"-"`
-	// Reembed drops vectors of another embedder and flags their rows as pending,
-	// in place of refusing to open with store.ErrEmbedder.
-	Reembed bool
 	// Vectors is the kind of vector index that a new generation gets; empty means
 	// [Flat].
 	Vectors VectorIndex

@@ -131,7 +131,7 @@ func TestANewerSchemaIsRefused(t *testing.T) {
 	building := cfg
 	building.Building = true
 	made := openAt(t, building)
-	if err := made.writeMeta(t.Context(), meta{Schema: schemaVersion + 1, Embedder: cfg.Embedder}); err != nil {
+	if err := made.changeMeta(t.Context(), made.tenure(), func(m *meta) bool { m.Schema++; return true }); err != nil {
 		t.Fatal(err)
 	}
 	if err := made.Promote(t.Context()); !errors.Is(err, store.ErrNewer) {

@@ -32,13 +32,19 @@ func (s *Store) Ping(ctx context.Context) error {
 // Stats implements [store.Health]. Bytes are those of the whole server.
 func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 	st := store.Stats{Schema: schemaVersion}
-	counts := []struct {
+	m := s.tenure().spaces.Load()
+	served := m.served()
+	type counted struct {
 		q    *query
 		into *uint64
-	}{
+	}
+	counts := []counted{
 		{of(kindState).holding(), &st.Scopes}, {of(kindEpisode), &st.Episodes}, {of(kindFact), &st.Facts}, {of(kindVersion), &st.Versions},
-		{of(kindEntity), &st.Entities}, {of(kindHold), &st.Holds}, {of(kindFact, kindEpisode).atLeast("q", 1), &st.VectorsPending},
-		{of(kindFact, kindEpisode).between("q", "-1", "-1"), &st.VectorsRefused},
+		{of(kindEntity), &st.Entities}, {of(kindHold), &st.Holds}, {served.lacking(), &st.VectorsPending},
+		{of(kindFact, kindEpisode).between(served.flag(), number(refused), number(refused)), &st.VectorsRefused},
+	}
+	if m.Next != nil {
+		counts = append(counts, counted{m.Next.lacking(), &st.VectorsBuilding})
 	}
 	commands := make([][]any, 0, len(counts)+1)
 	for _, c := range counts {

@@ -53,15 +53,27 @@ func schema() []any {
 	return append(fields, "t", "TEXT", "NOSTEM")
 }
 
-// vectorField is the part of the schema that waits for the dimensions.
-func (s *Store) vectorField(dimensions int) []any {
+// spaceFields are the part of the schema that a space adds.
+func (s *Store) spaceFields(sp space) (fields []any) {
+	if sp.ID > 1 {
+		fields = []any{sp.flag(), "NUMERIC"}
+	}
+	return append(fields, s.vectorField(sp)...)
+}
+
+// vectorField is none while the dimensions are not known.
+func (s *Store) vectorField(sp space) []any {
+	dimensions := sp.Embedder.Dimensions
+	if dimensions == 0 {
+		return nil
+	}
 	if s.cfg.Vectors == HNSW {
 		return []any{
-			"v", "VECTOR", "HNSW", 12, "TYPE", "FLOAT32", "DIM", dimensions, "DISTANCE_METRIC", "COSINE",
+			sp.vector(), "VECTOR", "HNSW", 12, "TYPE", "FLOAT32", "DIM", dimensions, "DISTANCE_METRIC", "COSINE",
 			"M", s.cfg.M, "EF_CONSTRUCTION", s.cfg.EFConstruction, "EF_RUNTIME", s.cfg.EFRuntime,
 		}
 	}
-	return []any{"v", "VECTOR", "FLAT", 6, "TYPE", "FLOAT32", "DIM", dimensions, "DISTANCE_METRIC", "COSINE"}
+	return []any{sp.vector(), "VECTOR", "FLAT", 6, "TYPE", "FLOAT32", "DIM", dimensions, "DISTANCE_METRIC", "COSINE"}
 }
 
 // makeIndex creates the index where there is none, points the alias at it unless
@@ -85,8 +97,14 @@ func (s *Store) makeIndex(ctx context.Context) error {
 		}
 	}
 	args = append(append(args, "SCHEMA"), schema()...)
-	if n := int(s.tenure().dimensions.Load()); n > 0 {
-		args = append(args, s.vectorField(n)...)
+	m := s.tenure().spaces.Load()
+	for _, sp := range m.all() {
+		args = append(args, s.spaceFields(sp)...)
+	}
+	for _, gone := range m.Dropped {
+		if gone.ID > 1 {
+			args = append(args, gone.flag(), "NUMERIC")
+		}
 	}
 	if _, err := s.call(ctx, args...); err != nil && !strings.Contains(err.Error(), "Index already exists") {
 		return err

@@ -33,8 +33,10 @@ func (s *Store) migrate(ctx context.Context) error {
 			if err := s.eachKey(ctx, s.layout(), s.addLookups); err != nil {
 				return fmt.Errorf("migrate to schema %d: %w", schemaVersion, err)
 			}
-			m.Schema = schemaVersion
-			return s.writeMeta(ctx, m)
+			return s.changeMeta(ctx, s.tenure(), func(m *meta) bool {
+				m.Schema = schemaVersion
+				return true
+			})
 		}
 		select {
 		case <-tick.C:

@@ -61,7 +61,7 @@ func TestSchema1IsMigrated(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := s.writeMeta(t.Context(), meta{Schema: 1, Embedder: cfg.Embedder}); err != nil {
+	if err := s.changeMeta(t.Context(), s.tenure(), func(m *meta) bool { m.Schema = 1; return true }); err != nil {
 		t.Fatal(err)
 	}
 	again := openAt(t, cfg)

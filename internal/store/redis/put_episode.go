@@ -63,8 +63,10 @@ func (s *Store) PutEpisodes(ctx context.Context, es []memory.Episode) ([]store.P
 	}
 	var t *tenure
 	var now int64
+	var served space
 	replies, err := settled(func() ([]any, error) {
 		t, now = s.tenure(), s.cfg.Now().UnixMicro()
+		served = t.spaces.Load().served()
 		if s.cluster() {
 			if err := s.openFor(ctx, t, es); err != nil {
 				return nil, err
@@ -72,7 +74,7 @@ func (s *Store) PutEpisodes(ctx context.Context, es []memory.Episode) ([]store.P
 		}
 		calls := make([]scriptCall, len(es))
 		for i, e := range es {
-			calls[i] = t.putting(e, bodies[i], now+int64(i), s.cluster())
+			calls[i] = t.putting(e, bodies[i], now+int64(i), served, s.cluster())
 		}
 		return s.guardedAll(ctx, t, putEpisodeScript, calls)
 	})
@@ -92,7 +94,7 @@ func (s *Store) PutEpisodes(ctx context.Context, es []memory.Episode) ([]store.P
 		}
 	}
 	t.fresh.note(queued)
-	return puts, s.enqueue(ctx, t, entriesIn(queued))
+	return puts, s.enqueue(ctx, t, served, entriesIn(queued))
 }
 
 // flagOf is when the text of an episode was flagged as one to embed: now for a new one.
@@ -111,7 +113,7 @@ func flagOf(e memory.Episode, reply any, now int64) int64 {
 
 // putting is the script's call that stores e at an instant. Where scopes are not
 // scattered over servers, it counts a scope that is new.
-func (t *tenure) putting(e memory.Episode, body []byte, now int64, scattered bool) scriptCall {
+func (t *tenure) putting(e memory.Episode, body []byte, now int64, served space, scattered bool) scriptCall {
 	p := t.place(e.Scope.Fact())
 	keys := []string{
 		p.state(), p.episode(e.Scope.Session, e.Source, e.ID), p.row(kindSession, e.Scope.Session), p.words(kindEpisode), p.lookup(),
@@ -119,12 +121,14 @@ func (t *tenure) putting(e memory.Episode, body []byte, now int64, scattered boo
 	terms, queued, opens := indexTerms(e.Content), "", []string(nil)
 	if e.Mode != events.ModeIncognito {
 		queued = number(now)
+	} else if served.ID > 1 {
+		queued = number(incognito)
 	}
 	if !scattered {
 		opens = []string{t.openings(p.fact.Project, p.fact.User)}
 	}
 	args := []any{
-		len(opens), micros(e.ArrivedAt), flag(e.Mode != events.ModeBackfill), flag(e.Scope.Session != ""), queued,
+		len(opens), served.flag(), micros(e.ArrivedAt), flag(e.Mode != events.ModeBackfill), flag(e.Scope.Session != ""), queued,
 		len(terms), e.Seq, strings.TrimPrefix(keys[1], p.base), token(e.Scope.Session), token(e.ID), member(kindSession, e.Scope.Session),
 	}
 	row := append(p.scopeFields(kindEpisode, e.Scope), "b", body, "c", e.Content, "id", token(e.ID), "oid", ordered(e.ID),

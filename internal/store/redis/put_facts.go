@@ -97,6 +97,7 @@ func (u use) String() string {
 
 func (s *Store) putFacts(b *batch, state fields, facts []newFact, known known) {
 	docs, length := toInt(state["fd"]), toInt(state["fl"])
+	spaces := b.place.tenure.spaces.Load()
 	b.noWords = state["fd"] == ""
 	queue := s.cfg.Now().UnixMicro()
 	seen := map[string]fields{}
@@ -128,11 +129,11 @@ func (s *Store) putFacts(b *batch, state fields, facts []newFact, known known) {
 			length += int64(len(f.terms) - len(gone))
 			b.count(distinct(f.terms), 1)
 			b.count(distinct(gone), -1)
-			own = append(own, "q", queue+int64(i))
+			own = append(own, spaces.served().flag(), queue+int64(i))
 			ref := store.VectorRef{Target: store.Facts, Scope: b.place.fact, ID: f.ID, Revision: f.Revision}
 			b.queued = append(b.queued, queuedText{b.place.queued(queue+int64(i), m), store.PendingVector{Ref: ref, Text: f.Text}})
 			if !fresh {
-				b.do("HDEL", key, "v")
+				b.do("HDEL", key, spaces.forgetting()...)
 			}
 		}
 		b.row(key, kindFact, append(own, "use", use.String(), "prune", s.pruneAt(f.Fact, use))...)

@@ -24,16 +24,23 @@ func (s *Store) PutVectors(ctx context.Context, vectors []store.Vector) error {
 		if err := checkVector(v, dimensions); err != nil {
 			return err
 		}
+		if v.Ref.Space != vectors[0].Ref.Space {
+			return fmt.Errorf("redis: put vectors of spaces %d and %d: %w", vectors[0].Ref.Space, v.Ref.Space, store.ErrEmbedder)
+		}
 	}
-	switch known := int(s.tenure().dimensions.Load()); {
+	t := s.tenure()
+	sp, ok := t.spaces.Load().find(vectors[0].Ref.Space)
+	switch known := sp.Embedder.Dimensions; {
+	case !ok:
+		return fmt.Errorf("redis: put vectors of space %d, which is gone: %w", vectors[0].Ref.Space, store.ErrEmbedder)
 	case known == 0:
-		if err := s.setDimensions(ctx, dimensions); err != nil {
+		if err := s.setDimensions(ctx, t, dimensions); err != nil {
 			return fmt.Errorf("put vectors: %w", err)
 		}
 	case known != dimensions:
 		return fmt.Errorf("redis: put vectors of %d dimensions, the index has %d: %w", dimensions, known, store.ErrEmbedder)
 	}
-	return s.putVectors(ctx, vectors)
+	return s.putVectors(ctx, t, sp, vectors)
 }
 
 func checkVector(v store.Vector, dimensions int) error {
@@ -55,14 +62,13 @@ func checkVector(v store.Vector, dimensions int) error {
 }
 
 // putVectors stores vectors of one size.
-func (s *Store) putVectors(ctx context.Context, vectors []store.Vector) error {
-	t := s.tenure()
+func (s *Store) putVectors(ctx context.Context, t *tenure, sp space, vectors []store.Vector) error {
 	rows := make([]vectorRow, len(vectors))
 	for i, v := range vectors {
 		rows[i] = t.vectorRow(v.Ref)
 		rows[i].args = append(rows[i].args, encodeVector(v.Values), "")
 	}
-	if err := s.settleVectors(ctx, t, rows); err != nil {
+	if err := s.settleVectors(ctx, t, sp, rows); err != nil {
 		return fmt.Errorf("put vectors: %w", err)
 	}
 	return nil
@@ -71,7 +77,14 @@ func (s *Store) putVectors(ctx context.Context, vectors []store.Vector) error {
 // RefuseVectors implements [store.VectorWriter]. The reason counts while the flag is
 // -1. A row that has its vector keeps it.
 func (s *Store) RefuseVectors(ctx context.Context, refused []store.RefusedVector) error {
+	if len(refused) == 0 {
+		return nil
+	}
 	t := s.tenure()
+	sp, ok := t.spaces.Load().find(refused[0].Ref.Space)
+	if !ok {
+		return nil
+	}
 	rows := make([]vectorRow, len(refused))
 	for i, v := range refused {
 		if err := v.Ref.Scope.Validate(); err != nil {
@@ -80,7 +93,7 @@ func (s *Store) RefuseVectors(ctx context.Context, refused []store.RefusedVector
 		rows[i] = t.vectorRow(v.Ref)
 		rows[i].args = append(rows[i].args, "", ":"+v.Reason)
 	}
-	if err := s.settleVectors(ctx, t, rows); err != nil {
+	if err := s.settleVectors(ctx, t, sp, rows); err != nil {
 		return fmt.Errorf("refuse vectors: %w", err)
 	}
 	return nil
@@ -106,7 +119,7 @@ func (t *tenure) vectorRow(ref store.VectorRef) vectorRow {
 const rowsAtOnce = 16
 
 // settleVectors writes rows in one round trip and takes them out of the queue.
-func (s *Store) settleVectors(ctx context.Context, t *tenure, rows []vectorRow) error {
+func (s *Store) settleVectors(ctx context.Context, t *tenure, sp space, rows []vectorRow) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
@@ -121,7 +134,7 @@ func (s *Store) settleVectors(ctx context.Context, t *tenure, rows []vectorRow) 
 		p := s.client.Pipeline()
 		for i, call := range calls {
 			var keys []string
-			var args []any
+			args := sp.fields()
 			for _, r := range call {
 				keys, args = append(keys, r.place.base+r.member), append(args, r.args...)
 			}
@@ -133,13 +146,13 @@ func (s *Store) settleVectors(ctx context.Context, t *tenure, rows []vectorRow) 
 	if err := explain(err); err != nil {
 		return err
 	}
-	var settled []string
+	var gone []string
 	for i, call := range calls {
 		for j, flag := range texts(flags[i].Val()) {
 			if n := toInt(flag); n > 0 {
-				settled = append(settled, call[j].place.queued(n, call[j].member))
+				gone = append(gone, call[j].place.queued(n, call[j].member))
 			}
 		}
 	}
-	return s.dequeue(ctx, t, settled)
+	return s.dequeue(ctx, t, sp, gone)
 }

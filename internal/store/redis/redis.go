@@ -113,7 +113,7 @@ func (s *Store) beside(work func(context.Context)) {
 
 // prepare brings the server's side of a generation into being.
 func (s *Store) prepare(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{s.migrate, s.adoptEmbedder, s.makeIndex} {
+	for _, step := range []func(context.Context) error{s.migrate, s.openSpaces, s.makeIndex} {
 		if err := step(ctx); err != nil {
 			return err
 		}

@@ -50,10 +50,10 @@ func TestStoreOnACluster(t *testing.T) {
 		return Config{URL: cluster, Namespace: fmt.Sprintf("test-%d", namespaces.Add(1)), Embedder: testEmbedder}
 	}
 	storetest.RunAll(t, func(t *testing.T) store.Store {
-		return openNew(t, config(t))
+		return openNew(t, ahead(config(t)))
 	}, storetest.Options{
+		Later:      later,
 		Dimensions: testEmbedder.Dimensions,
-		Skip:       map[string]string{"VectorSpaces": "the embedder of an index does not change yet"},
 		Reopen: func(t *testing.T, s store.Store) store.Store {
 			t.Helper()
 			if err := s.Close(); err != nil {

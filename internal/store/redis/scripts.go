@@ -43,6 +43,8 @@ var (
 	leaseLua string
 	//go:embed scripts/cursor.lua
 	cursorLua string
+	//go:embed scripts/swap.lua
+	swapLua string
 	//go:embed scripts/share.lua
 	shareLua string
 )
@@ -65,5 +67,6 @@ var (
 	leaseScript       = goredis.NewScript(leaseLua)
 	cursorScript      = goredis.NewScript(guardLua + cursorLua)
 	shareScript       = goredis.NewScript(shareLua)
+	swapScript        = goredis.NewScript(swapLua)
 	inheritScript     = goredis.NewScript(inheritLua)
 )

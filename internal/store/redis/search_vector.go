@@ -18,7 +18,10 @@ func (s *Store) SearchVector(ctx context.Context, sel scope.Selector, vector []f
 		return nil, err
 	}
 	find := s.finder(sel, q)
-	switch dimensions := int(s.tenure().dimensions.Load()); {
+	served := s.tenure().spaces.Load().served()
+	switch dimensions := served.Embedder.Dimensions; {
+	case q.Space != 0 && q.Space != served.ID:
+		return nil, fmt.Errorf("redis: search space %d, space %d is served: %w", q.Space, served.ID, store.ErrEmbedder)
 	case dimensions == 0:
 		return nil, nil // nothing is embedded so far
 	case len(vector) != dimensions:
@@ -42,10 +45,14 @@ func (s *Store) SearchVector(ctx context.Context, sel scope.Selector, vector []f
 	return s.untilEnough(q, q.Limit, func(fetch int) (hits []store.Hit, read int, err error) {
 		near := query{clauses: slices.Clone(find.clauses), params: slices.Clone(find.params)}
 		k := near.param(fetch)
-		text := "(" + near.text() + ")=>[KNN " + k + " @v " + near.param(blob) + policy + " AS distance]"
+		text := "(" + near.text() + ")=>[KNN " + k + " @" + served.vector() + " " + near.param(blob) + policy + " AS distance]"
 		a, err := s.search(ctx, s.searchArgs(&query{clauses: []string{text}, params: near.params}, fetch, args...))
 		if err != nil {
 			return nil, 0, err
+		}
+		// The vectors may have been dropped before the search.
+		if now := s.tenure().spaces.Load().served(); now.ID != served.ID {
+			return nil, 0, fmt.Errorf("redis: space %d is not served any more: %w", served.ID, store.ErrEmbedder)
 		}
 		for i, row := range a.rows {
 			a.rows[i].score = 1 - toFloat(row.get("distance")) // a distance, in words

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"palimpsest/internal/embed"
 	"palimpsest/pkg/scope"
 )
 
@@ -16,17 +15,15 @@ type tenure struct {
 	// pass is what its writes show to the witness: its era, or the loss that is
 	// being mended. Empty in a generation under construction, which nobody watches.
 	pass string
-	// dimensions of the vectors; 0 while the first one is to come.
-	dimensions atomic.Int64
-	// embedder is that of the vectors.
-	embedder atomic.Pointer[embed.Info]
+	// spaces are the vector spaces, as of the last pulse.
+	spaces atomic.Pointer[meta]
 	// failures is how many rows the index was last seen to have left out.
 	failures atomic.Uint64
 	watched  watchList
 	spans    spans
 	opened   opened
 	read     readStates
-	turns    takingTurns
+	turns    allTurns
 	fresh    freshTexts
 }
 
@@ -41,8 +38,7 @@ func (s *Store) take(ctx context.Context, generation uint64, pass string) error 
 	t := &tenure{layout: layout{s.cfg.Namespace, generation}, pass: pass}
 	m, _, err := s.readMeta(ctx, t.layout)
 	if err == nil {
-		t.dimensions.Store(int64(m.Embedder.Dimensions))
-		t.embedder.Store(&m.Embedder)
+		t.spaces.Store(&m)
 		err = s.loadWatched(ctx, t)
 	}
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// The queue of texts to embed is a sorted set of one slot, ordered by member alone.
+// The queue of texts to embed in a space is a sorted set of one slot, ordered by member alone.
 // An entry is the partition of the row's scope, its project, the flag of the row,
 // which is when it was flagged, and where it is. An entry whose row has another flag
 // is stale. The flag is what counts: a row that is flagged and has no entry, because
@@ -22,7 +22,7 @@ import (
 // search; see [Store.requeue].
 const keyVectors = "vectors"
 
-func (l layout) vectorQueue() string { return l.shared(keyVectors) }
+func (l layout) vectorQueue(sp space) string { return l.shared(sp.field(keyVectors)) }
 
 // queued is the entry of a row.
 func (p place) queued(flag int64, member string) string {
@@ -45,7 +45,7 @@ func (l layout) parseQueued(entry string) (r queuedRow, ok bool) {
 	return queuedRow{entry, part[0], toInt(part[2]), l.root() + part[1] + ":{" + part[3] + "}:" + part[4]}, true
 }
 
-// takingTurns is where the next call that takes from the queue goes on.
+// takingTurns is where the next call that takes from the queue of a space goes on.
 type takingTurns struct {
 	mu   sync.Mutex
 	last string
@@ -53,30 +53,67 @@ type takingTurns struct {
 	// flag from which the search goes on.
 	searched time.Time
 	from     int64
+	// looked is when rows without a flag were last searched for, and pause how long
+	// there is no need to do so again.
+	looked time.Time
+	pause  time.Duration
+}
+
+// again makes the next call search.
+func (t *takingTurns) again() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.searched, t.pause = time.Time{}, 0
+}
+
+// allTurns are those of each space.
+type allTurns struct {
+	mu sync.Mutex
+	of map[uint64]*takingTurns
+}
+
+func (t *tenure) turnsOf(sp space) *takingTurns {
+	t.turns.mu.Lock()
+	defer t.turns.mu.Unlock()
+	if t.turns.of == nil {
+		t.turns.of = map[uint64]*takingTurns{}
+	}
+	if t.turns.of[sp.ID] == nil {
+		t.turns.of[sp.ID] = new(takingTurns)
+	}
+	return t.turns.of[sp.ID]
 }
 
 // searchEvery is how often rows without an entry are searched for.
 const searchEvery = 5 * time.Minute
 
 // PendingVectors implements [store.VectorWriter].
-func (s *Store) PendingVectors(ctx context.Context, _ uint64, limit int, partitions ...int) ([]store.PendingVector, error) {
+func (s *Store) PendingVectors(ctx context.Context, id uint64, limit int, partitions ...int) ([]store.PendingVector, error) {
 	if limit < 1 {
 		return nil, fmt.Errorf("redis: limit %d is not positive", limit)
 	}
 	t := s.tenure()
+	sp, ok := t.spaces.Load().find(id)
+	if !ok {
+		return nil, nil
+	}
 	t.fresh.begin()
-	t.turns.mu.Lock()
-	defer t.turns.mu.Unlock()
+	turns := t.turnsOf(sp)
+	turns.mu.Lock()
+	defer turns.mu.Unlock()
 	for {
-		more, err := s.requeue(ctx, t)
+		more, err := s.requeue(ctx, t, sp, turns)
+		if err == nil && !more && sp.ID > 1 {
+			more, err = s.queueUnseen(ctx, t, sp, turns)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("search for texts to embed: %w", err)
 		}
-		taken, stale, err := s.takeVectors(ctx, t, limit, partitionNames(partitions))
+		taken, stale, err := s.takeVectors(ctx, t, sp, turns, limit, partitionNames(partitions))
 		if err != nil {
 			return nil, fmt.Errorf("take texts to embed: %w", err)
 		}
-		list, err := s.readPending(ctx, t, taken, stale)
+		list, err := s.readPending(ctx, t, sp, taken, stale)
 		if len(list) > 0 || len(taken)+len(stale) == 0 && !more || err != nil {
 			return list, err
 		}
@@ -98,19 +135,19 @@ func partitionNames(partitions []int) []any {
 
 // takeVectors lists entries of partitions, and entries that say nothing. A queue that
 // is shorter than the limit is read as a whole.
-func (s *Store) takeVectors(ctx context.Context, t *tenure, limit int, partitions []any) (rows []queuedRow, stale []string, err error) {
-	reply, err := s.call(ctx, "ZRANGE", t.vectorQueue(), "-", "+", "BYLEX", "LIMIT", 0, limit)
+func (s *Store) takeVectors(ctx context.Context, t *tenure, sp space, turns *takingTurns, limit int, partitions []any) (rows []queuedRow, stale []string, err error) {
+	reply, err := s.call(ctx, "ZRANGE", t.vectorQueue(sp), "-", "+", "BYLEX", "LIMIT", 0, limit)
 	if err != nil {
 		return nil, nil, err
 	}
 	entries := texts(reply)
 	if len(entries) == limit {
-		reply, err := s.run(ctx, takeVectorsScript, []string{t.vectorQueue()}, append([]any{limit, t.turns.last}, partitions...)...)
+		reply, err := s.run(ctx, takeVectorsScript, []string{t.vectorQueue(sp)}, append([]any{limit, turns.last}, partitions...)...)
 		if err != nil {
 			return nil, nil, err
 		}
 		entries = texts(reply)
-		t.turns.last, entries = entries[0], entries[1:]
+		turns.last, entries = entries[0], entries[1:]
 	}
 	for _, entry := range entries {
 		switch r, ok := t.parseQueued(entry); {
@@ -123,12 +160,12 @@ func (s *Store) takeVectors(ctx context.Context, t *tenure, limit int, partition
 	return rows, stale, nil
 }
 
-// pendingFields are what a pending text is read from.
+// pendingFields are what a pending text is read from; the first is the flag.
 var pendingFields = []string{"q", "k", "b", "c", "okey"}
 
-func (r queuedRow) read() []any {
-	command := []any{"HMGET", r.key}
-	for _, f := range pendingFields {
+func (r queuedRow) read(sp space) []any {
+	command := []any{"HMGET", r.key, sp.flag()}
+	for _, f := range pendingFields[1:] {
 		command = append(command, f)
 	}
 	return command
@@ -136,12 +173,12 @@ func (r queuedRow) read() []any {
 
 // readPending reads what entries name, but for what this process has written itself,
 // and takes stale ones out of the queue.
-func (s *Store) readPending(ctx context.Context, t *tenure, rows []queuedRow, stale []string) (list []store.PendingVector, err error) {
+func (s *Store) readPending(ctx context.Context, t *tenure, sp space, rows []queuedRow, stale []string) (list []store.PendingVector, err error) {
 	fresh := t.fresh.take(rows)
 	var commands [][]any
 	for _, r := range rows {
 		if _, ok := fresh[r.entry]; !ok {
-			commands = append(commands, r.read())
+			commands = append(commands, r.read(sp))
 		}
 	}
 	replies, err := s.pipe(ctx, commands)
@@ -154,7 +191,7 @@ func (s *Store) readPending(ctx context.Context, t *tenure, rows []queuedRow, st
 		if !ok {
 			f := pick(pendingFields, replies[0])
 			replies = replies[1:]
-			if toInt(f["q"]) != r.flag {
+			if f["k"] == "" || sp.flagOf(f["q"]) != r.flag {
 				stale = append(stale, r.entry)
 				continue
 			}
@@ -162,9 +199,10 @@ func (s *Store) readPending(ctx context.Context, t *tenure, rows []queuedRow, st
 				return nil, err
 			}
 		}
+		v.Ref.Space = sp.ID
 		list = append(list, v)
 	}
-	return list, s.dequeue(ctx, t, stale)
+	return list, s.dequeue(ctx, t, sp, stale)
 }
 
 func pendingVector(r record, known owners) (v store.PendingVector, err error) {
@@ -185,9 +223,9 @@ func pendingEpisode(e memory.Episode) store.PendingVector {
 }
 
 // enqueue adds entries of rows that are flagged.
-func (s *Store) enqueue(ctx context.Context, t *tenure, entries []string) error {
+func (s *Store) enqueue(ctx context.Context, t *tenure, sp space, entries []string) error {
 	for part := range slices.Chunk(entries, maxEntries) {
-		if _, err := s.call(ctx, append([]any{"ZADD", t.vectorQueue()}, members(part)...)...); err != nil {
+		if _, err := s.call(ctx, append([]any{"ZADD", t.vectorQueue(sp)}, members(part)...)...); err != nil {
 			return fmt.Errorf("queue texts to embed: %w", err)
 		}
 	}
@@ -204,9 +242,9 @@ func members(entries []string) []any {
 }
 
 // dequeue removes entries whose rows are not flagged any more.
-func (s *Store) dequeue(ctx context.Context, t *tenure, entries []string) error {
+func (s *Store) dequeue(ctx context.Context, t *tenure, sp space, entries []string) error {
 	for part := range slices.Chunk(entries, maxEntries) {
-		args := []any{"ZREM", t.vectorQueue()}
+		args := []any{"ZREM", t.vectorQueue(sp)}
 		for _, e := range part {
 			args = append(args, e)
 		}
@@ -220,13 +258,13 @@ func (s *Store) dequeue(ctx context.Context, t *tenure, entries []string) error 
 // requeue searches for rows that are flagged, a page of them in each call, and gives
 // each an entry that has none. It does so at the begin of a tenure and now and then.
 // more says that it has not seen all.
-func (s *Store) requeue(ctx context.Context, t *tenure) (more bool, err error) {
+func (s *Store) requeue(ctx context.Context, t *tenure, sp space, turns *takingTurns) (more bool, err error) {
 	now := s.cfg.Now()
-	if since := now.Sub(t.turns.searched); t.turns.from == 0 && since >= 0 && since < searchEvery {
+	if since := now.Sub(turns.searched); turns.from == 0 && since >= 0 && since < searchEvery {
 		return false, nil
 	}
-	q := of(kindFact, kindEpisode).atLeast("q", max(1, t.turns.from))
-	a, err := s.search(ctx, s.searchArgs(q, pageSize, append([]any{"SORTBY", "q", "ASC"}, returning("q", "okey")...)...))
+	q := of(kindFact, kindEpisode).atLeast(sp.flag(), max(1, turns.from))
+	a, err := s.search(ctx, s.searchArgs(q, pageSize, append([]any{"SORTBY", sp.flag(), "ASC"}, returning(sp.flag(), "okey")...)...))
 	if err != nil {
 		return false, err
 	}
@@ -237,27 +275,86 @@ func (s *Store) requeue(ctx context.Context, t *tenure) (more bool, err error) {
 			return false, err
 		}
 		p := t.place(fact)
-		last = toInt(row.get("q"))
+		last = toInt(row.get(sp.flag()))
 		entries[i] = p.queued(last, strings.TrimPrefix(string(row.key), p.base))
 	}
-	if err := s.enqueue(ctx, t, entries); err != nil {
+	if err := s.enqueue(ctx, t, sp, entries); err != nil {
 		return false, err
 	}
 	if more = len(entries) == pageSize; !more {
-		t.turns.searched, t.turns.from = now, 0
+		turns.searched, turns.from = now, 0
 		return false, nil
 	}
-	if last == t.turns.from {
+	if last == turns.from {
 		last++ // a page of one flag
 	}
-	t.turns.from = last
+	turns.from = last
 	return true, nil
+}
+
+// queueUnseen gives entries to rows that have no flag in a space, and a flag to those
+// without a text to embed. It searches once the queue is empty: as long as it finds
+// any, and less and less often once it finds none, since writers may not have heard of
+// the space yet. more says that there may be more although there is no entry.
+func (s *Store) queueUnseen(ctx context.Context, t *tenure, sp space, turns *takingTurns) (more bool, err error) {
+	now := s.cfg.Now()
+	if since := now.Sub(turns.looked); since >= 0 && since < turns.pause {
+		return false, nil
+	}
+	queued, err := s.call(ctx, "ZRANGE", t.vectorQueue(sp), "-", "+", "BYLEX", "LIMIT", 0, 1)
+	if err != nil || len(texts(queued)) > 0 {
+		return false, err
+	}
+	q := of(kindFact, kindEpisode).clause("-@" + sp.flag() + ":[-inf +inf]")
+	a, err := s.search(ctx, s.searchArgs(q, pageSize, returning("okey", "k", "b")...))
+	if err != nil {
+		return false, err
+	}
+	known := owners{}
+	var entries []string
+	var secrets [][]any
+	for _, row := range a.rows {
+		fact, err := known.of(row.get("okey"))
+		if err != nil {
+			return false, err
+		}
+		if secret, err := isIncognito(row); err != nil {
+			return false, err
+		} else if secret {
+			secrets = append(secrets, []any{"HSET", string(row.key), sp.flag(), incognito})
+			continue
+		}
+		p := t.place(fact)
+		entries = append(entries, p.queued(unseen, strings.TrimPrefix(string(row.key), p.base)))
+	}
+	if _, err := s.pipe(ctx, secrets); err != nil {
+		return false, err
+	}
+	if turns.looked = now; len(a.rows) > 0 {
+		turns.pause = 0
+	} else {
+		turns.pause = min(max(2*turns.pause, s.cfg.Pulse), searchEvery)
+	}
+	return len(secrets) > 0 && len(entries) == 0, s.enqueue(ctx, t, sp, entries)
+}
+
+// isIncognito reports whether a row of a search is an episode that is never embedded.
+func isIncognito(row found) (bool, error) {
+	if row.get("k") != kindEpisode {
+		return false, nil
+	}
+	var b struct {
+		Mode events.Mode `json:"mode"`
+	}
+	err := decode("episode", row.view("b"), &b)
+	return b.Mode == events.ModeIncognito, err
 }
 
 // RefusedVectors implements [store.VectorWriter].
 func (s *Store) RefusedVectors(ctx context.Context, limit int) ([]store.RefusedVector, error) {
-	q := of(kindFact, kindEpisode).between("q", "-1", "-1")
-	a, err := s.search(ctx, s.searchArgs(q, limit, returning("k", "b", "c", "okey", "why")...))
+	sp := s.tenure().spaces.Load().served()
+	q := of(kindFact, kindEpisode).between(sp.flag(), number(refused), number(refused))
+	a, err := s.search(ctx, s.searchArgs(q, limit, returning("k", "b", "c", "okey", sp.why())...))
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +364,7 @@ func (s *Store) RefusedVectors(ctx context.Context, limit int) ([]store.RefusedV
 		if err != nil {
 			return nil, err
 		}
-		list[i] = store.RefusedVector{Ref: v.Ref, Reason: row.get("why")}
+		list[i] = store.RefusedVector{Ref: v.Ref, Reason: row.get(sp.why())}
 	}
 	return list, nil
 }

@@ -12,7 +12,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"palimpsest/internal/embed"
-	"palimpsest/internal/store"
+	"palimpsest/internal/memory"
 	"palimpsest/pkg/events"
 )
 
@@ -60,7 +60,7 @@ func pendingIDs(t testing.TB, s *Store, limit int) (ids []string) {
 
 func queueOf(t testing.TB, s *Store, limit int) []string {
 	t.Helper()
-	reply, err := s.call(t.Context(), "ZRANGE", s.layout().vectorQueue(), "-", "+", "BYLEX", "LIMIT", 0, limit)
+	reply, err := s.call(t.Context(), "ZRANGE", s.layout().vectorQueue(space{ID: 1}), "-", "+", "BYLEX", "LIMIT", 0, limit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestATextWhoseEntryGotLostIsEmbedded(t *testing.T) {
 	s := openNew(t, cfg)
 	lose := func() {
 		t.Helper()
-		if _, err := s.call(t.Context(), "DEL", s.layout().vectorQueue()); err != nil {
+		if _, err := s.call(t.Context(), "DEL", s.layout().vectorQueue(space{ID: 1})); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -141,7 +141,7 @@ func TestStaleEntriesLeaveTheQueue(t *testing.T) {
 		}
 	}
 	p := s.place(ana)
-	if err := s.enqueue(t.Context(), s.tenure(), []string{p.queued(1, "e:none"), p.queued(2, "f:gone")}); err != nil {
+	if err := s.enqueue(t.Context(), s.tenure(), space{ID: 1}, []string{p.queued(1, "e:none"), p.queued(2, "f:gone")}); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(queueOf(t, s, 9)); n != 4 {
@@ -173,7 +173,7 @@ func TestALostEntryIsMadeAnewBesideOthers(t *testing.T) {
 	}
 	queue := queueOf(t, s, 2*pageSize)
 	lost := queue[len(queue)-1]
-	if err := s.dequeue(t.Context(), s.tenure(), []string{lost}); err != nil {
+	if err := s.dequeue(t.Context(), s.tenure(), space{ID: 1}, []string{lost}); err != nil {
 		t.Fatal(err)
 	}
 	now = now.Add(searchEvery)
@@ -194,7 +194,7 @@ func TestEntriesThatSayNothingLeaveTheQueue(t *testing.T) {
 	for i := range unknown {
 		unknown[i] = fmt.Sprint("!", i)
 	}
-	if err := s.enqueue(t.Context(), s.tenure(), unknown); err != nil {
+	if err := s.enqueue(t.Context(), s.tenure(), space{ID: 1}, unknown); err != nil {
 		t.Fatal(err)
 	}
 	if ids := pendingIDs(t, s, 3); len(ids) != 1 {
@@ -205,24 +205,36 @@ func TestEntriesThatSayNothingLeaveTheQueue(t *testing.T) {
 	}
 }
 
-// TestAnotherEmbedderIsAskedForRefusedTexts.
-func TestAnotherEmbedderIsAskedForRefusedTexts(t *testing.T) {
+// TestSpaceSearchesForRowsOfOthers: rows of writers who have not heard of a space, and
+// incognito ones among them.
+func TestSpaceSearchesForRowsOfOthers(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t)
-	s := openNew(t, cfg)
+	cfg.Pulse = time.Hour // neither hears of what the other does
+	s, late := openNew(t, cfg), openAt(t, cfg)
 	tell(t, s, "1", "hello")
-	list, err := s.PendingVectors(t.Context(), 0, 9)
-	if err != nil || len(list) != 1 {
-		t.Fatal(list, err)
-	}
-	if err := s.RefuseVectors(t.Context(), []store.RefusedVector{{Ref: list[0].Ref, Reason: "too long"}}); err != nil {
+	embedPending(t, s, 16)
+	if err := s.BuildSpace(t.Context(), embed.Info{Name: "other", Version: "1", Dimensions: 8}); err != nil {
 		t.Fatal(err)
 	}
-	if left := queueOf(t, s, 9); len(left) > 0 {
-		t.Errorf("left in the queue: %q", left)
+	if ids := pendingIDs(t, s, 9); len(ids) > 0 {
+		t.Errorf("pending in the served space: %v", ids)
 	}
-	cfg.Embedder, cfg.Reembed = embed.Info{Name: "other", Version: "1", Dimensions: 8}, true
-	if ids := pendingIDs(t, openAt(t, cfg), 9); len(ids) != 1 {
-		t.Errorf("pending: %v", ids)
+	next := s.Spaces().Next.ID
+	embedPendingIn(t, s, next, 8)
+	for s.Spaces().Next != nil {
+		if _, err := s.MoveSpaces(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tell(t, late, "2", "hello again")
+	secret := memory.Episode{ID: "3", Source: "app", Scope: ana, Role: events.RoleUser, Content: "secret", Mode: events.ModeIncognito}
+	if _, err := late.PutEpisode(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	embedPending(t, late, 16)
+	s.tenure().turnsOf(space{ID: next}).again()
+	if ids := pendingIDs(t, s, 9); len(ids) != 1 || ids[0] != "2" {
+		t.Errorf("pending: %v, want the one of the other process", ids)
 	}
 }

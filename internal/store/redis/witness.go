@@ -254,6 +254,9 @@ func (s *Store) pulse(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+			if err := s.followSpaces(ctx, s.tenure()); err != nil && ctx.Err() == nil {
+				s.cfg.Logger.Debug("look at the vector spaces", "error", err)
+			}
 			if s.unchanged(ctx) {
 				continue
 			}

@@ -47,9 +47,12 @@ func embedIn(t *testing.T, st store.Store, space uint64, most int, of func(text 
 }
 
 // move takes the change of the embedder to its end.
-func move(t *testing.T, st store.Store) {
+func (s suite) move(t *testing.T, st store.Store) {
 	t.Helper()
 	for !must(st.MoveSpaces(t.Context()))(t) {
+		if s.opts.Later != nil {
+			s.opts.Later(st)
+		}
 		if t.Context().Err() != nil {
 			t.Fatal(t.Context().Err())
 		}
@@ -104,7 +107,7 @@ func testSpaces(t *testing.T, s suite) {
 				if _, err := st.SearchVector(t.Context(), scope.Under(ana), axis(d, 7), store.SearchQuery{Target: store.Facts, Limit: 9, Space: next.ID}); !errors.Is(err, store.ErrEmbedder) {
 					t.Errorf("search in the space under construction: %v", err)
 				}
-				move(t, st)
+				s.move(t, st)
 				equal(t, "is served now", store.Spaces{Served: *next}, st.Spaces())
 				q := store.SearchQuery{Target: store.Facts, Limit: 9, Space: first.ID}
 				if _, err := st.SearchVector(t.Context(), scope.Under(ana), axis(n, 3), q); !errors.Is(err, store.ErrEmbedder) {
@@ -121,7 +124,7 @@ func testSpaces(t *testing.T, s suite) {
 				equal(t, "in either", 0, len(must(st.PendingVectors(t.Context(), first.ID, 9))(t)))
 				build(t, st, other("third", d))
 				embedIn(t, st, st.Spaces().Next.ID, 9, func(string) []float32 { return axis(d, 1) })
-				move(t, st)
+				s.move(t, st)
 				equal(t, "and so on", []string{"f1"}, searchIn(t, st, 0, store.Facts, axis(d, 1)))
 			})
 		}
@@ -130,14 +133,14 @@ func testSpaces(t *testing.T, s suite) {
 		t.Parallel()
 		st := held(t)
 		build(t, st, other("next", 5))
-		next := st.Spaces().Next.ID
-		embedIn(t, st, next, 9, func(string) []float32 { return axis(5, 1) })
-		apply(t, st, effect(ana, 2, withFacts(next1(fact("f1", 2, "three"), "coffee"))))
+		building := st.Spaces().Next.ID
+		embedIn(t, st, building, 9, func(string) []float32 { return axis(5, 1) })
+		apply(t, st, effect(ana, 2, withFacts(next(fact("f1", 2, "three"), "coffee"))))
 		equal(t, "not found by the old text", 0, len(searchIn(t, st, 0, store.Facts, axis(n, 5))))
 		equal(t, "waits", false, must(st.MoveSpaces(t.Context()))(t))
-		equal(t, "pending in the next", []string{"f1"}, embedIn(t, st, next, 9, func(string) []float32 { return axis(5, 2) }))
+		equal(t, "pending in the next", []string{"f1"}, embedIn(t, st, building, 9, func(string) []float32 { return axis(5, 2) }))
 		equal(t, "and in the served", []string{"f1"}, embedIn(t, st, 0, 9, old))
-		move(t, st)
+		s.move(t, st)
 		hits := must(st.SearchVector(t.Context(), scope.Under(ana), axis(5, 2), store.SearchQuery{Target: store.Facts, Limit: 9}))(t)
 		equal(t, "one vector", 1, len(hits))
 		equal(t, "of the new text", true, hits[0].Score > 0.99)
@@ -154,7 +157,7 @@ func testSpaces(t *testing.T, s suite) {
 		}
 		equal(t, "not in the served", 0, len(must(st.RefusedVectors(t.Context(), 9))(t)))
 		embedIn(t, st, st.Spaces().Next.ID, 9, func(string) []float32 { return axis(5, 1) })
-		move(t, st)
+		s.move(t, st)
 		got := must(st.RefusedVectors(t.Context(), 9))(t)
 		equal(t, "refused", []string{list[0].Ref.ID}, []string{got[0].Ref.ID})
 	})
@@ -171,7 +174,7 @@ func testSpaces(t *testing.T, s suite) {
 		embedIn(t, st, st.Spaces().Next.ID, 1, func(string) []float32 { return axis(6, 1) })
 		build(t, st, first.Embedder)
 		equal(t, "back", store.Spaces{Served: first}, st.Spaces())
-		move(t, st)
+		s.move(t, st)
 		equal(t, "nothing was lost", []string{"f1"}, searchIn(t, st, first.ID, store.Facts, axis(n, 5)))
 		equal(t, "nothing is pending", 0, len(must(st.PendingVectors(t.Context(), 0, 9))(t)))
 	})
@@ -201,18 +204,16 @@ func testSpaces(t *testing.T, s suite) {
 		must(st.MoveSpaces(t.Context()))(t)
 		st = s.opts.Reopen(t, st)
 		equal(t, "is served", next, st.Spaces().Served)
-		move(t, st)
+		s.move(t, st)
 		equal(t, "found", []string{"f1"}, searchIn(t, st, 0, store.Facts, axis(5, 1)))
 	})
-	t.Run("searches never miss", func(t *testing.T) { searchesNeverMiss(t, held(t), n) })
+	t.Run("searches never miss", func(t *testing.T) { s.searchesNeverMiss(t, held(t)) })
 }
 
-// next1 is next under a name that no variable has.
-func next1(f events.Fact, text string) events.Fact { return next(f, text) }
-
 // searchesNeverMiss asks all the while in which the embedder changes again and again.
-func searchesNeverMiss(t *testing.T, st store.Store, n int) {
+func (s suite) searchesNeverMiss(t *testing.T, st store.Store) {
 	t.Parallel()
+	n := s.opts.dimensions()
 	var asking sync.WaitGroup
 	stop := make(chan struct{})
 	for range 3 {
@@ -241,7 +242,7 @@ func searchesNeverMiss(t *testing.T, st store.Store, n int) {
 		d := n + 1 - i%2
 		build(t, st, other(string(rune('a'+i)), d))
 		embedIn(t, st, st.Spaces().Next.ID, 9, func(string) []float32 { return axis(d, 5) })
-		move(t, st)
+		s.move(t, st)
 	}
 	close(stop)
 	asking.Wait()

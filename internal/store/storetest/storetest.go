@@ -14,6 +14,9 @@ type Options struct {
 	// Reopen closes the store and opens what it left behind. Nil skips the tests
 	// of what outlives a process; Skip["Reopen"] must say why.
 	Reopen func(t *testing.T, s store.Store) store.Store
+	// Later lets the time pass for which the store keeps the vectors of a space that
+	// is not served any more. Nil means that it keeps them for none.
+	Later func(s store.Store)
 	// Dimensions of the vectors the store was opened for; 0 means 16.
 	Dimensions int
 }

@@ -5,13 +5,13 @@
 -- new adds to.
 local lost = refused(take())
 if lost then return lost end
-local opened = tonumber(take())
+local opened, flag = tonumber(take()), take()
 local state, episode, session = KEYS[1], KEYS[2], KEYS[3]
 local was, flat = {}, call('HGETALL', state)
 for i = 1, #flat, 2 do was[flat[i]] = flat[i + 1] end
 local new = not was.ed -- no episode was stored in the scope
 if not new then
-  local known = call('HMGET', episode, 'b', 'c', 'ord', 'q')
+  local known = call('HMGET', episode, 'b', 'c', 'ord', flag)
   if known[1] then return { 0, known, flat } end
 end
 local arrived, live, named, embed, length, seq = take(), take(), take(), take(), take(), take()
@@ -48,7 +48,7 @@ call('HSET', session, unpack(place))
 row[#row + 1] = 'ord'
 row[#row + 1] = last
 if embed ~= '' then
-  row[#row + 1] = 'q'
+  row[#row + 1] = flag
   row[#row + 1] = embed
 end
 call('HSET', episode, unpack(row))
