@@ -16,7 +16,7 @@ type layer struct {
 
 var contracts = []string{
 	"palimpsest/internal/pipeline", "palimpsest/internal/cursor", "palimpsest/internal/extract", "palimpsest/internal/decide",
-	"palimpsest/internal/retrieval", "palimpsest/internal/retrieval/timex", "palimpsest/internal/store", "palimpsest/internal/audit",
+	"palimpsest/internal/retrieval", "palimpsest/internal/retrieval/timex", "palimpsest/internal/retrieval/assembly", "palimpsest/internal/store", "palimpsest/internal/audit",
 	"palimpsest/internal/embed", "palimpsest/internal/memory", "palimpsest/internal/filter", "palimpsest/internal/lex",
 	"palimpsest/internal/telemetry", "palimpsest/internal/httpserver", "palimpsest/internal/failpoint",
 	"palimpsest/internal/mcp", "palimpsest/internal/mem0",

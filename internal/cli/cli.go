@@ -18,6 +18,7 @@ func Main(ctx context.Context, args []string) int {
 func commands() []app.Command {
 	return []app.Command{
 		{Name: "search", Help: "Find facts and episodes.", Run: &searchCommand{}},
+		{Name: "context", Help: "Assemble what is known for a system prompt.", Run: &contextCommand{}},
 		{Name: "episodes", Help: "List episodes, newest first.", Run: &episodesCommand{}},
 		{Name: "facts", Help: "List facts, newest first.", Run: &factsCommand{}},
 		{Name: "history", Help: "Show all changes of a fact.", Run: &historyCommand{}},

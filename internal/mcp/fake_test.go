@@ -54,6 +54,10 @@ func (f *fakeMemory) written(what ...any) (api.Written, error) {
 	return api.Written{Status: "done", Results: []api.Result{{Event: "UPDATE", Reason: "corrected"}}, Fact: &fact}, f.ask(what...)
 }
 
+func (f *fakeMemory) Assemble(_ context.Context, q api.ContextQuery) (api.Context, error) {
+	return api.Context{Context: "- Nora lives in Oslo. [f]", Degraded: []string{"vector"}}, f.ask(q)
+}
+
 func (f *fakeMemory) Search(_ context.Context, q api.Search) (api.Found, error) {
 	fact := known
 	episode := api.Episode{ID: "e", Scope: api.Scope{User: "nora", Session: "s"}, Role: "user", Content: "I live in Oslo.", Timestamp: noon}

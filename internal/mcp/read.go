@@ -18,6 +18,10 @@ func (s *server) addReads(to *sdk.Server) {
 		Description: "Find facts and messages of earlier conversations by meaning and words, best first.",
 	}, s.search)
 	sdk.AddTool(to, &sdk.Tool{
+		Name: "get_context", Annotations: reads("Get context"),
+		Description: "Get what is known about a message as one block of text: instructions, facts, people and things, recent events and quotes.",
+	}, s.context)
+	sdk.AddTool(to, &sdk.Tool{
 		Name: "explain_fact", Annotations: reads("Explain a fact"),
 		Description: "Show why a fact is known: the messages it comes from, the decision that made it, and its earlier versions.",
 	}, s.explain)
@@ -86,6 +90,31 @@ func viewHit(h api.Hit) Hit {
 		out.Episode = viewEpisode(*h.Episode)
 	}
 	return out
+}
+
+// ContextArgs are the arguments of get_context.
+type ContextArgs struct {
+	Query  string `json:"query" jsonschema:"The message or question to get context for."`
+	Budget int    `json:"budget,omitempty" jsonschema:"Tokens at most; 1000 or 3000 by the query unless given."`
+	Whose
+}
+
+// ContextResult is the answer of get_context.
+type ContextResult struct {
+	Context  string   `json:"context" jsonschema:"Markdown; each line ends in the id of its fact or message. Empty where nothing is known."`
+	Degraded []string `json:"degraded,omitempty" jsonschema:"Ways of searching that failed: the context may lack something."`
+}
+
+func (s *server) context(ctx context.Context, _ *sdk.CallToolRequest, in ContextArgs) (*sdk.CallToolResult, ContextResult, error) {
+	sel, err := s.reads(in.Whose)
+	if err != nil {
+		return nil, ContextResult{}, err
+	}
+	block, err := s.memory.Assemble(ctx, api.ContextQuery{Selector: sel, Text: in.Query, Budget: in.Budget})
+	if err != nil {
+		return nil, ContextResult{}, told(err)
+	}
+	return nil, ContextResult{Context: block.Context, Degraded: block.Degraded}, nil
 }
 
 // FactArgs name one fact.

@@ -16,6 +16,7 @@ import (
 // Memory is what tools ask of the native API. A *client.Client implements it.
 type Memory interface {
 	Search(context.Context, api.Search) (api.Found, error)
+	Assemble(context.Context, api.ContextQuery) (api.Context, error)
 	Remember(ctx context.Context, r api.Remember, key string) (api.Written, error)
 	Correct(ctx context.Context, id string, revision uint64, body api.Correct) (api.Written, error)
 	Confirm(ctx context.Context, id string, revision uint64) (api.Written, error)

@@ -32,7 +32,7 @@ func TestToolsAreDescribed(t *testing.T) {
 		got[tool.Name] = [3]bool{a.ReadOnlyHint, *a.DestructiveHint, a.IdempotentHint}
 	}
 	want := map[string][3]bool{ // reads only, destroys, idempotent
-		"search_memory": {true, false, true}, "explain_fact": {true, false, true}, "memory_stats": {true, false, true},
+		"search_memory": {true, false, true}, "explain_fact": {true, false, true}, "memory_stats": {true, false, true}, "get_context": {true, false, true},
 		"remember_fact": {false, false, true}, "correct_fact": {false, true, false}, "confirm_fact": {false, false, true}, "forget": {false, true, true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -62,6 +62,11 @@ func TestToolsAskTheAPI(t *testing.T) {
 			}},
 			`{"degraded":["vector"],"results":[{"fact":{"confidence":0.988,"id":"f","kind":"semantic","revision":3,"since":"2026-04-02T12:00:00Z","text":"Nora lives in Oslo.","user":"nora"},"score":0.9},` +
 				`{"episode":{"at":"2026-04-02T12:00:00Z","content":"I live in Oslo.","id":"e","role":"user","session":"s","user":"nora"},"score":0.5}]}`,
+		},
+		{
+			"get_context", object{"query": "where?", "budget": 200},
+			[]any{api.ContextQuery{Selector: api.Selector{User: &nora}, Text: "where?", Budget: 200}},
+			`{"context":"- Nora lives in Oslo. [f]","degraded":["vector"]}`,
 		},
 		{
 			"remember_fact",

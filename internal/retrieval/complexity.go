@@ -26,6 +26,14 @@ func (c Complexity) Limit() int {
 	return 5
 }
 
+// Budget is how many tokens a context for the question has that names none.
+func (c Complexity) Budget() int {
+	if c == Complex {
+		return 3000
+	}
+	return 1000
+}
+
 // ComplexityOf judges a question: complex if it asks why or when, has more than
 // 12 content terms, or holds two questions.
 func ComplexityOf(text string) Complexity {

@@ -72,6 +72,9 @@ func (c *Client) call(ctx context.Context, r request, out any) error {
 	if out == nil {
 		return nil
 	}
+	if res.StatusCode == http.StatusNoContent {
+		return nil
+	}
 	if err := json.NewDecoder(res.Body).Decode(out); err != nil {
 		return fmt.Errorf("decode answer of %s %s: %w", r.method, r.path, err)
 	}

@@ -97,6 +97,12 @@ func (c *Client) Search(ctx context.Context, q api.Search) (api.Found, error) {
 	return out, c.call(ctx, request{method: http.MethodPost, path: "/v1/search", body: q}, &out)
 }
 
+// Assemble assembles what is known for a system prompt. It is empty where nothing is.
+func (c *Client) Assemble(ctx context.Context, q api.ContextQuery) (api.Context, error) {
+	var out api.Context
+	return out, c.call(ctx, request{method: http.MethodPost, path: "/v1/context", body: q}, &out)
+}
+
 // ListFacts narrows a list of facts.
 type ListFacts struct {
 	Limit  int

@@ -26,6 +26,7 @@ func (s *Service) routes() (http.Handler, error) {
 	a.UseMiddleware(onlyDeclared)
 	s.episodeRoutes(a)
 	s.searchRoutes(a)
+	s.contextRoutes(a)
 	s.factRoutes(a)
 	s.commandRoutes(a)
 	s.writeRoutes(a)

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"palimpsest/internal/app"
+	"palimpsest/pkg/api"
+)
+
+type contextCommand struct {
+	app.Whose
+	Text          []string `arg:"" help:"The message or question to assemble for."`
+	Budget        int      `help:"Tokens at most; 1000 or 3000 by the question unless given."`
+	EpisodeWindow string   `help:"Only episodes of this time before now, in days (30d) or as a duration (12h)." placeholder:"TIME"`
+	FirstTurn     bool     `help:"Include the summary of the latest session."`
+	narrowFlags
+}
+
+// Run implements the command.
+func (c *contextCommand) Run(inv *app.Invocation) error {
+	if _, err := c.Selector(inv.Project()); err != nil {
+		return err
+	}
+	filters, err := c.filters()
+	if err != nil {
+		return err
+	}
+	cl, err := inv.Client()
+	if err != nil {
+		return err
+	}
+	block, err := cl.Assemble(inv.Context(), api.ContextQuery{
+		Selector: api.Selector{User: c.User, Agent: c.Agent, Session: c.Session, All: c.AllUsers}, Text: strings.Join(c.Text, " "),
+		Budget: c.Budget, Filters: filters, Entity: c.Entity, EpisodeWindow: c.EpisodeWindow, FirstTurn: c.FirstTurn,
+	})
+	if err != nil {
+		return err
+	}
+	return inv.Print(block, func(w io.Writer) { _, _ = fmt.Fprint(w, block.Context) })
+}

@@ -1,0 +1,114 @@
+package query
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"palimpsest/internal/retrieval/assembly"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/api"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// contextual is narrowable with an instruction, a summary and a held candidate.
+func contextual(t *testing.T) *rig {
+	t.Helper()
+	r := narrowable(t)
+	of := scope.Scope{Project: "default", User: "nora"}
+	rule, summary := fact1("rule", 1, "Answer in Norwegian."), fact1("summary", 1, "Nora planned a trip.")
+	rule.Kind, summary.Kind, rule.Scope, summary.Scope = events.FactProcedural, events.FactSummary, of, of
+	summary.EventTime = noon.Add(-90 * 24 * time.Hour)
+	r.store.facts = append(r.store.facts, rule, summary)
+	r.store.facts[0].Subject, r.store.facts[0].Predicate, r.store.facts[0].Object = "user", "LIVES_IN", "Oslo"
+	r.store.facts[0].EvidenceQuote = "I live in Oslo"
+	oslo := r.store.facts[0]
+	r.store.text[0].Fact = &oslo
+	return r
+}
+
+func TestContext(t *testing.T) {
+	t.Parallel()
+	r := contextual(t)
+	user := "nora"
+	got, err := r.client.Assemble(t.Context(), api.ContextQuery{Selector: api.Selector{User: &user}, Text: "Where does Nora live?"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"## Instructions\n- Answer in Norwegian. [rule]\n", "## Facts\n", `- [biography] user LIVES_IN Oslo (1.00, 2026-`, `: "I live in Oslo" [oslo]`,
+		"Nora drinks tea.", "## When\n", `user: "said e1" [e1]`,
+	} {
+		if !strings.Contains(got.Context, line) {
+			t.Errorf("%q is missing in\n%s", line, got.Context)
+		}
+	}
+	if strings.Contains(got.Context, "trip") || strings.Contains(got.Context, "e2") {
+		t.Errorf("a summary in mid-session, or an episode outside the window:\n%s", got.Context)
+	}
+	if got.Tokens != assembly.Tokens(got.Context) || got.Tokens > 1000 || got.IDs[0] != "rule" || got.Complexity != "simple" {
+		t.Errorf("%+v", got)
+	}
+	again, err := r.client.Assemble(t.Context(), api.ContextQuery{Selector: api.Selector{User: &user}, Text: "Where does Nora live?"})
+	if diff := cmp.Diff(got, again); diff != "" || err != nil {
+		t.Errorf("the same again: %v\n%s", err, diff)
+	}
+}
+
+func TestContextBeginsWithTheSummary(t *testing.T) {
+	t.Parallel()
+	r := contextual(t)
+	for body, want := range map[string]bool{
+		`"first_turn":true`: true, `"session":"new"`: true, `"session":"s1"`: false, `"budget":500`: false,
+	} {
+		out := into[api.Context](t, r.do(http.MethodPost, "/v1/context", `{"user":"nora","text":"what",`+body+`}`), 200)
+		if strings.Contains(out.Context, "planned a trip") != want {
+			t.Errorf("%s:\n%s", body, out.Context)
+		}
+	}
+}
+
+func TestContextNarrows(t *testing.T) {
+	t.Parallel()
+	r := contextual(t)
+	out := into[api.Context](t, r.do(http.MethodPost, "/v1/context",
+		`{"user":"nora","text":"what","filters":{"field":"metadata.topic","operator":"eq","value":"food"},"episode_window":"90d"}`), 200)
+	if diff := cmp.Diff([]string{"tea", "e2"}, out.IDs); diff != "" {
+		t.Error(diff)
+	}
+	if a := r.do(http.MethodPost, "/v1/context", `{"user":"nora","text":"what","filters":{"OR":[]}}`); a.status != http.StatusNoContent || a.body != "" {
+		t.Errorf("nothing known: %d %q", a.status, a.body)
+	}
+	user := "nora"
+	if got, err := r.client.Assemble(t.Context(), api.ContextQuery{Selector: api.Selector{User: &user}, Text: "what", Filters: []byte(`{"OR":[]}`)}); err != nil || got.Context != "" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got := into[api.Context](t, r.do(http.MethodPost, "/v1/context", `{"user":"nora","text":"what","budget":60}`), 200); got.Tokens > 60 {
+		t.Errorf("%d tokens", got.Tokens)
+	}
+	for body, field := range map[string]string{`"budget":-1`: "budget", `"episode_window":"x"`: "episode_window", `"kinds":["x"]`: "kinds"} {
+		if p := r.do(http.MethodPost, "/v1/context", `{"user":"nora","text":"what",`+body+`}`).problem(t); p.Field != field {
+			t.Errorf("%s: %+v", body, p)
+		}
+	}
+}
+
+func TestContextLeavesSensitiveCandidatesOut(t *testing.T) {
+	t.Parallel()
+	r := contextual(t)
+	of := scope.Scope{Project: "default", User: "nora"}
+	for _, h := range []events.Hold{
+		{ID: "h1", Candidate: events.Candidate{Text: "Nora may move.", Sensitivity: events.SensitivityNone}},
+		{ID: "h2", Candidate: events.Candidate{Text: "Nora is ill.", Sensitivity: events.SensitivitySensitive}},
+	} {
+		r.store.holds = append(r.store.holds, store.Hold{Hold: h, Scope: of})
+	}
+	out := into[api.Context](t, r.do(http.MethodPost, "/v1/context", `{"user":"nora","text":"what"}`), 200)
+	if !strings.Contains(out.Context, "(unconfirmed) Nora may move. [h1]") || strings.Contains(out.Context, "ill") {
+		t.Errorf("\n%s", out.Context)
+	}
+}
