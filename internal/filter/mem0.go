@@ -3,6 +3,9 @@ package filter
 import (
 	"maps"
 	"slices"
+	"strings"
+
+	"palimpsest/pkg/events"
 )
 
 // mem0Fields are mem0's own names for fields. Other names of the schema are not
@@ -10,11 +13,38 @@ import (
 var mem0Fields = map[string]string{
 	"memory": "text", "data": "text", "text": "text", "keywords": "text", "id": "id", "memory_ids": "id", "hash": "hash",
 	"user_id": "user", "agent_id": "agent", "run_id": "session", "category": "category", "categories": "category",
-	"created_at": "created_at", "updated_at": "updated_at", "timestamp": "event_time", "expiration_date": "valid_until",
+	"created_at": "created_at", "updated_at": "updated_at", "timestamp": "event_time",
+	"app_id": metadataField + "." + Mem0App, "expiration_date": metadataField + "." + Mem0Expires,
 }
 
-// appAgent begins the agent that an app_id alone stands for.
-const appAgent = "app:"
+// Mem0App and Mem0Expires are metadata keys of facts for members of mem0 that no
+// field has.
+const (
+	Mem0App     = mem0Escape + "app_id"
+	Mem0Expires = mem0Escape + "expiration_date"
+)
+
+const mem0Escape = "mem0."
+
+// meanings are metadata keys of episodes that change what becomes of them.
+var meanings = []string{
+	events.MetaIntent, events.MetaReplaces, events.MetaSubject, events.MetaPredicate, events.MetaObject, events.MetaTimezone,
+}
+
+// Mem0Key returns the metadata key that keeps the key of a client of mem0. It
+// differs where the key has a meaning of its own.
+func Mem0Key(key string) string {
+	if slices.Contains(meanings, key) || strings.HasPrefix(key, mem0Escape) {
+		return mem0Escape + key
+	}
+	return key
+}
+
+// Mem0Caller returns the key of which [Mem0Key] made key. ok is false for [Mem0App]
+// and [Mem0Expires].
+func Mem0Caller(key string) (caller string, ok bool) {
+	return strings.TrimPrefix(key, mem0Escape), key != Mem0App && key != Mem0Expires
+}
 
 // siblings reads names side by side.
 func (r *reader) siblings(object map[string]any, path string, depth int) (Expr, *Error) {
@@ -103,14 +133,9 @@ func (r *reader) named(name string, operand any, path string, depth int) (Expr, 
 
 // compare makes a condition of mem0's names and conventions.
 func (r *reader) compare(name string, op Op, v any) (Expr, *Error) {
-	if name == "app_id" {
-		return r.app(op, v)
-	}
 	real, ok := mem0Fields[name]
 	if !ok {
-		if real = name; len(name) <= len(metadataField) || name[:len(metadataField)+1] != metadataField+"." {
-			real = metadataField + "." + name
-		}
+		real = metadataField + "." + Mem0Key(strings.TrimPrefix(name, metadataField+"."))
 	}
 	f, failed := r.schema.Field(real)
 	if failed != nil {
@@ -130,46 +155,4 @@ func (r *reader) compare(name string, op Op, v any) (Expr, *Error) {
 		return r.cond(f, op)
 	}
 	return r.with(f, op, v)
-}
-
-// app compares the agent that an app_id stands for.
-func (r *reader) app(op Op, v any) (Expr, *Error) {
-	agent, failed := r.schema.Field("agent")
-	if failed != nil {
-		return nil, asError(failed)
-	}
-	within := func() (Expr, *Error) { // by code point, what begins with appAgent
-		from, err := r.cond(agent, Gte, appAgent)
-		if err != nil {
-			return nil, err
-		}
-		to, err := r.cond(agent, Lt, "app;")
-		return And{from, to}, err
-	}
-	switch id := v.(type) {
-	case string:
-		switch {
-		case id == "*" && op == Eq:
-			return within()
-		case id == "*" && op == Ne:
-			e, err := within()
-			return Not{e}, err
-		case op == Eq || op == Ne:
-			return r.cond(agent, op, appAgent+id)
-		}
-	case []any:
-		if !op.takesList() {
-			break
-		}
-		ids := make([]any, len(id))
-		for i := range id {
-			text, ok := id[i].(string)
-			if !ok {
-				return nil, refuse("app_id compares with a string")
-			}
-			ids[i] = appAgent + text
-		}
-		return r.cond(agent, op, ids...)
-	}
-	return nil, refuse("app_id takes eq, ne, in and nin with strings")
 }

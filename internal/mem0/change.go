@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"time"
 
+	"palimpsest/internal/filter"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/scope"
 )
@@ -61,7 +61,7 @@ func (b updateBody) correction(old api.Fact) (api.Correct, error) {
 	if b.Text != nil {
 		out.Text = *b.Text
 	}
-	metadata, expires := told(old.Metadata), text(old.Metadata, expiresMember)
+	metadata, expires := told(old.Metadata), text(old.Metadata, filter.Mem0Expires)
 	if b.Metadata != nil {
 		metadata = b.Metadata
 	}
@@ -76,7 +76,7 @@ func (b updateBody) correction(old api.Fact) (api.Correct, error) {
 		}
 	}
 	if b.Metadata != nil || len(b.ExpirationDate) > 0 {
-		if out.Metadata = kept(metadata, text(old.Metadata, appMember), expires); out.Metadata == nil {
+		if out.Metadata = kept(metadata, text(old.Metadata, filter.Mem0App), expires); out.Metadata == nil {
 			out.Metadata = map[string]any{}
 		}
 	}
@@ -158,7 +158,7 @@ func (c *call) removeAll(who entityMembers) error {
 		return err
 	}
 	b := readBody{entityMembers: who, ShowExpired: true}
-	f, err := b.conditions(time.Time{})
+	f, err := b.conditions()
 	if err != nil {
 		return err
 	}

@@ -27,9 +27,9 @@ func entities(c *call) (any, error) {
 	}
 	type key struct{ kind, name string }
 	found := map[key]*Entity{}
-	err = c.each(&filter{}, func(m Memory) {
-		for kind, member := range map[string]string{"user": "user_id", "agent": "agent_id", "app": "app_id", "run": "run_id"} {
-			for _, name := range entityIDs(&m, member) {
+	err = c.each(&conditions{}, func(m Memory) {
+		for _, kind := range []string{"user", "agent", "app", "run"} {
+			for _, name := range entityIDs(&m, kind) {
 				e := found[key{kind, name}]
 				if e == nil {
 					e = &Entity{ID: kind + ":" + name, Name: name, Type: kind, Created: m.CreatedAt}

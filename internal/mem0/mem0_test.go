@@ -135,30 +135,35 @@ func TestRefusalsHaveBothMembers(t *testing.T) {
 	}
 }
 
-// A search whose filter leaves too few asks for all that it may.
-func TestSearchAsksAgain(t *testing.T) {
+// Only a search that found an expired memory pays for a filter.
+func TestSearchSkipsExpired(t *testing.T) {
 	t.Parallel()
-	var limits []int
+	var asked []api.Search
+	expires := map[string]any{"mem0.expiration_date": "2020-01-01"}
 	h := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		var q api.Search
 		_ = json.NewDecoder(r.Body).Decode(&q)
-		limits = append(limits, q.Limit)
-		var found api.Found
-		for n := range min(q.Limit, 5) {
-			found.Results = append(found.Results, api.Hit{Score: 0.5, Fact: &api.Fact{ID: string(rune('a' + n)), Scope: api.Scope{User: "ada"}, Metadata: map[string]any{"n": n}}})
+		asked = append(asked, q)
+		found := api.Found{Results: []api.Hit{{Score: 0.5, Fact: &api.Fact{ID: "a"}}}}
+		if q.Text == "old" && !strings.Contains(string(q.Filters), "expiration_date") {
+			found.Results[0].Fact.Metadata = expires
 		}
 		_ = json.NewEncoder(w).Encode(found)
 	})
-	got := do(h, "POST", "/v3/memories/search/", `{"query":"x","top_k":2,"filters":{"user_id":"ada","metadata":{"n":{"gte":3}}}}`)
-	var answer struct{ Results []Memory }
-	if err := json.Unmarshal(got.Body.Bytes(), &answer); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]int{2, maxLimit}, limits); diff != "" {
-		t.Error(diff)
-	}
-	if len(answer.Results) != 2 || answer.Results[0].ID != "d" {
-		t.Errorf("%s", got.Body)
+	for body, want := range map[string]int{
+		`{"query":"new","top_k":2,"filters":{"user_id":"ada"}}`:                     1,
+		`{"query":"old","top_k":2,"filters":{"user_id":"ada"}}`:                     2,
+		`{"query":"old","top_k":2,"filters":{"user_id":"ada"},"show_expired":true}`: 1,
+	} {
+		asked = nil
+		got := do(h, "POST", "/v3/memories/search/", body)
+		var answer struct{ Results []Memory }
+		if err := json.Unmarshal(got.Body.Bytes(), &answer); err != nil {
+			t.Fatal(err)
+		}
+		if len(asked) != want || len(answer.Results) != 1 || *answer.Results[0].Score != 0.5 || asked[0].Limit != 2 {
+			t.Errorf("%s: %d searches, %s", body, len(asked), got.Body)
+		}
 	}
 	for _, body := range []string{`{"query":"x"}`, `{"query":"x","filters":{"NOT":{"user_id":"a"}}}`, `{"query":"x","filters":{"user_id":"a"},"top_k":-1}`} {
 		if got := do(h, "POST", "/v3/memories/search/", body); got.Code != http.StatusBadRequest {

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
+	"palimpsest/internal/filter"
 	"palimpsest/pkg/api"
 )
 
@@ -29,32 +29,17 @@ type Memory struct {
 	runs []string
 }
 
-// Metadata members of facts that mem0 keeps beside the caller's.
-const (
-	appMember     = "mem0.app_id"
-	expiresMember = "mem0.expiration_date"
-)
-
-// escape begins the names of callers' members that the native API reads itself.
-const escape = "mem0."
-
-// reserved are metadata members that change what the native API does.
-var reserved = []string{"intent", "replaces", "subject", "predicate", "object", "tz"}
-
 // kept returns the metadata of an episode or a fact for a caller's.
 func kept(metadata map[string]any, app, expires string) map[string]any {
 	out := map[string]any{}
 	for name, v := range metadata {
-		if slices.Contains(reserved, name) || strings.HasPrefix(name, escape) {
-			name = escape + name
-		}
-		out[name] = v
+		out[filter.Mem0Key(name)] = v
 	}
 	if app != "" {
-		out[appMember] = app
+		out[filter.Mem0App] = app
 	}
 	if expires != "" {
-		out[expiresMember] = expires
+		out[filter.Mem0Expires] = expires
 	}
 	if len(out) == 0 {
 		return nil
@@ -65,9 +50,9 @@ func kept(metadata map[string]any, app, expires string) map[string]any {
 // told returns the caller's metadata of what kept returned.
 func told(metadata map[string]any) map[string]any {
 	out := map[string]any{}
-	for name, v := range metadata {
-		if name != appMember && name != expiresMember {
-			out[strings.TrimPrefix(name, escape)] = v
+	for key, v := range metadata {
+		if name, ok := filter.Mem0Caller(key); ok {
+			out[name] = v
 		}
 	}
 	if len(out) == 0 {
@@ -83,7 +68,7 @@ func viewMemory(f api.Fact) Memory {
 	}
 	m := Memory{
 		ID: f.ID, Memory: f.Text, Hash: f.Hash, UserID: some(f.User), AgentID: some(f.Agent),
-		AppID: some(text(f.Metadata, appMember)), ExpirationDate: some(text(f.Metadata, expiresMember)),
+		AppID: some(text(f.Metadata, filter.Mem0App)), ExpirationDate: some(text(f.Metadata, filter.Mem0Expires)),
 		Metadata: told(f.Metadata), Categories: []string{}, CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, runs: runs,
 	}
 	if len(runs) > 0 {

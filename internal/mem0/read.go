@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"time"
 
@@ -36,8 +35,8 @@ type readBody struct {
 	Version       string          `json:"version"`
 }
 
-// conditions joins all that narrows a read into one filter.
-func (b *readBody) conditions(now time.Time) (*filter, error) {
+// conditions joins all that narrows a read.
+func (b *readBody) conditions() (*conditions, error) {
 	all := []any{}
 	if b.Filters != nil {
 		all = append(all, b.Filters)
@@ -56,22 +55,15 @@ func (b *readBody) conditions(now time.Time) (*filter, error) {
 	if b.Keywords != "" {
 		all = append(all, map[string]any{"keywords": map[string]any{"icontains": b.Keywords}})
 	}
-	for op, date := range map[string]string{"gte": b.StartDate, "lte": b.EndDate} {
-		if date != "" {
-			all = append(all, map[string]any{"created_at": map[string]any{op: date}})
-		}
+	if b.StartDate != "" {
+		all = append(all, map[string]any{"created_at": map[string]any{"gte": b.StartDate}})
 	}
-	f, err := readFilter(map[string]any{"AND": all})
-	if err != nil {
-		return nil, err
+	if last, err := time.Parse(time.DateOnly, b.EndDate); err == nil { // the whole day
+		all = append(all, map[string]any{"created_at": map[string]any{"lt": last.AddDate(0, 0, 1).Format(time.DateOnly)}})
+	} else if b.EndDate != "" {
+		all = append(all, map[string]any{"created_at": map[string]any{"lte": b.EndDate}})
 	}
-	if !f.scoped {
-		return nil, errNoEntity
-	}
-	if !b.ShowExpired {
-		f.rest = append(f.rest, func(m *Memory) bool { return !m.expired(now) })
-	}
-	return f, nil
+	return readConditions(map[string]any{"AND": all})
 }
 
 func (e entityMembers) ids() map[string]string {
@@ -92,40 +84,17 @@ func values(texts []string) []any {
 	return out
 }
 
-// selector is the scope to ask the native API for.
-func (f *filter) selector() api.Selector {
-	var sel api.Selector
-	for name, into := range map[string]**string{"user_id": &sel.User, "agent_id": &sel.Agent, "run_id": &sel.Session} {
-		if id, named := f.named[name]; named {
-			*into = &id
-		}
-	}
-	sel.All = sel.User == nil && sel.Agent == nil && sel.Session == nil
-	return sel
-}
-
-// seen returns a fact as a memory. The run that was asked for is its run.
-func (f *filter) seen(fact api.Fact) Memory {
-	m := viewMemory(fact)
-	if run, named := f.named["run_id"]; named && slices.Contains(m.runs, run) {
-		m.RunID = &run
-	}
-	return m
-}
-
-// each calls do with all memories that pass, newest first.
-func (c *call) each(f *filter, do func(Memory)) error {
-	l := client.ListFacts{Limit: maxLimit}
-	sel := f.selector()
+// each calls do with all memories that match, newest first.
+func (c *call) each(cond *conditions, do func(Memory)) error {
+	l := client.ListFacts{Limit: maxLimit, Filters: cond.filters()}
+	sel := cond.selector()
 	for {
 		page, err := c.Facts(c.Context(), scope.Selector{User: sel.User, Agent: sel.Agent, Session: sel.Session, All: sel.All}, l)
 		if err != nil {
 			return err
 		}
 		for _, fact := range page.Facts {
-			if m := f.seen(fact); f.matches(&m) {
-				do(m)
-			}
+			do(cond.seen(fact))
 		}
 		if l.Cursor = page.Next; l.Cursor == "" {
 			return nil
@@ -229,12 +198,16 @@ func entitiesOf(query url.Values) entityMembers {
 }
 
 func (c *call) listed(b readBody) ([]any, error) {
-	f, err := b.conditions(time.Now())
+	cond, err := b.conditions()
 	if err != nil {
 		return nil, err
 	}
-	all := []any{}
-	err = c.each(f, func(m Memory) { all = append(all, m.fields(b.Fields)) })
+	all, now := []any{}, time.Now()
+	err = c.each(cond, func(m Memory) {
+		if b.ShowExpired || !m.expired(now) {
+			all = append(all, m.fields(b.Fields))
+		}
+	})
 	return all, err
 }
 

@@ -3,6 +3,7 @@ package mem0
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"palimpsest/pkg/api"
@@ -51,7 +52,7 @@ func searchLimited(c *call) (any, error) {
 }
 
 func (c *call) found(b readBody, usual int) ([]any, error) {
-	f, err := b.conditions(time.Now())
+	cond, err := b.conditions()
 	if err != nil {
 		return nil, err
 	}
@@ -59,36 +60,34 @@ func (c *call) found(b readBody, usual int) ([]any, error) {
 	if most < 1 || most > maxLimit {
 		return nil, invalid("top_k: %d is outside 1 to %d", most, maxLimit)
 	}
-	now, err := reference(b.ReferenceDate)
+	at, err := reference(b.ReferenceDate)
 	if err != nil {
 		return nil, err
 	}
-	q := api.Search{Selector: f.selector(), Text: b.Query, Types: []string{"fact"}, Limit: most, Now: now}
-	for {
-		got, err := c.Search(c.Context(), q)
-		if err != nil {
+	q := api.Search{Selector: cond.selector(), Text: b.Query, Types: []string{"fact"}, Limit: most, Now: at, Filters: cond.filters()}
+	got, err := c.Search(c.Context(), q)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	expired := func(h api.Hit) bool { return viewMemory(*h.Fact).expired(now) }
+	if !b.ShowExpired && slices.ContainsFunc(got.Results, expired) {
+		// Few memories expire, so that only a search that found one pays for the filter.
+		cond.unexpired(now)
+		q.Filters = cond.filters()
+		if got, err = c.Search(c.Context(), q); err != nil {
 			return nil, err
 		}
-		all := b.passing(f, got.Results)
-		// Conditions are compared after the search. Where they leave too few, it
-		// returns all that it may.
-		if len(all) >= most || len(got.Results) < q.Limit || q.Limit == maxLimit {
-			return all[:min(most, len(all))], nil
-		}
-		q.Limit = maxLimit
 	}
-}
-
-// passing returns the hits that pass the filter and the threshold.
-func (b *readBody) passing(f *filter, hits []api.Hit) []any {
 	all := []any{}
-	for _, hit := range hits {
-		if m := f.seen(*hit.Fact); f.matches(&m) && hit.Score >= b.Threshold {
+	for _, hit := range got.Results {
+		if hit.Score >= b.Threshold {
+			m := cond.seen(*hit.Fact)
 			m.Score = &hit.Score
 			all = append(all, m.fields(b.Fields))
 		}
 	}
-	return all
+	return all, nil
 }
 
 // reference reads the date that words such as yesterday count from.

@@ -157,7 +157,7 @@ func (s *Service) revisit(ctx context.Context, now time.Time) ([]events.Payload,
 	return settled(append(out, ticks...), err)
 }
 
-// maxServed bounds the ticks of one look into the waiting: they are published
+// maxServed bounds the ticks of one look into the queues: they are published
 // together, and the next look follows at once.
 const maxServed = 64
 
