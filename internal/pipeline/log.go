@@ -91,12 +91,12 @@ const (
 	// logHeld bounds the messages that wait to be tried again before the reader
 	// stops reading.
 	logHeld = 2048
-	// logFlush is how often a cursor is written while messages come. A process that
-	// dies repeats what it did since.
-	logFlush = time.Second
-	// logFirst is how soon the first cursor of a start is written: readiness waits
-	// for it.
-	logFirst = 250 * time.Millisecond
+	// logFlush is how often a cursor is written while messages come, and logRest how
+	// often while the messages behind it are fewer than logDue. A process that dies
+	// repeats what it did since.
+	logFlush = 250 * time.Millisecond
+	logRest  = 2 * time.Second
+	logDue   = 32
 	// logIdle is how long a reader waits for messages.
 	logIdle = 2 * time.Second
 	// shareBeat is how often a process asks for its share of the partitions, and
@@ -105,7 +105,7 @@ const (
 	shareLife = 5 * time.Second
 	// compareBeats is every how many beats the stored cursors are compared with what
 	// was written. A reader that writes finds out by itself.
-	compareBeats = 3
+	compareBeats = 8
 	// suspectStarts is the start from which messages are handled one by one: the
 	// reader died that often, less one, and its cursor did not move.
 	suspectStarts = 3

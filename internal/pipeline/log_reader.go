@@ -32,6 +32,7 @@ type logReader struct {
 	streamID string
 	at       cursor.Cursor // as it is stored
 	flushed  time.Time
+	since    int      // messages that were handled since
 	read     uint64   // sequence of the last message that was read
 	held     []*Entry // in stream order: to be tried again
 	tries    int      // of held, in a row
@@ -160,6 +161,7 @@ func (r *logReader) follow() error {
 			}
 		}
 		r.handle(r.entries(messages))
+		r.since += len(messages)
 		if r.stop.Err() == nil && (len(messages) == 0 || r.marked() || time.Since(r.flushed) >= r.interval()) {
 			if err := r.flush(r.stop, false); err != nil {
 				r.log.Warn("write the cursor", "reader", r.part.Reader, "error", err) // with the next batch
@@ -206,12 +208,13 @@ func (r *logReader) patience() time.Duration {
 	return logIdle
 }
 
-// interval is how often the cursor is written.
+// interval is how often the cursor is written. Readiness waits for the first one of a
+// start.
 func (r *logReader) interval() time.Duration {
-	if r.at.Starts > 0 {
-		return logFirst
+	if r.at.Starts > 0 || r.since >= logDue {
+		return logFlush
 	}
-	return logFlush
+	return logRest
 }
 
 // end lets go of the stream. A reader that ends by itself has killed nothing.
@@ -254,7 +257,7 @@ func (r *logReader) flush(ctx context.Context, clean bool) error {
 		r.suspect = cursor.Cursor{}
 	}
 	next.Alone, next.Deaths = r.suspect.Alone, r.suspect.Deaths
-	r.flushed = time.Now()
+	r.flushed, r.since = time.Now(), 0
 	if next == r.at {
 		return nil
 	}

@@ -16,7 +16,7 @@ type Config struct {
 	// later time is set to the arrival. Default: 5 min.
 	MaxAhead time.Duration
 	// EmbedInterval is how often the store is asked for rows without a vector.
-	// While there are none, it is asked less often, down to once a second.
+	// While there are none, it is asked less often, down to every 2 s.
 	// Default: 50 ms.
 	EmbedInterval time.Duration
 	// EmbedBatch texts are embedded in one call, EmbedParallel calls at a time.
@@ -32,7 +32,7 @@ const firstBackoff = 100 * time.Millisecond
 
 // idleMost is the longest time between two queries for rows without a vector.
 // Episodes of the process wake it; facts come from others.
-const idleMost = time.Second
+const idleMost = 2 * time.Second
 
 // WithDefaults returns c with its default in each zero member.
 func (c Config) WithDefaults() Config {

@@ -23,10 +23,11 @@ import (
 const maxRun = 2 * time.Second
 
 // embed gives vectors to the rows that lack them, in the partitions that this process
-// reads, until none does, and takes a change of the embedder on. While episodes are being stored it makes one round at a time and
-// rests: it shares the processors and the store's writer with them. An error leaves
-// the rest for a later round; rows that lack their vector are found by text. The less
-// there was to do, the later it asks again.
+// reads, until none does, and takes a change of the embedder on. While episodes are
+// being stored it makes one round at a time and rests: it shares the processors and
+// the store's writer with them. It rests after a round that is not full, too. An error
+// leaves the rest for a later round; rows that lack their vector are found by text.
+// The less there was to do, the later it asks again.
 func (s *Service) embed(ctx context.Context, now time.Time) ([]events.Payload, error) {
 	stored := s.stored.Load()
 	busy := stored != s.seen
@@ -35,11 +36,12 @@ func (s *Service) embed(ctx context.Context, now time.Time) ([]events.Payload, e
 		s.idle.reset()
 	}
 	mine := s.shares.partitions()
-	if len(mine) == 0 || s.idle.at(now) || busy && s.resting.at(now) {
+	if len(mine) == 0 || s.idle.at(now) || s.resting.at(now) {
 		return nil, nil
 	}
+	full := s.cfg.EmbedBatch * s.cfg.EmbedParallel
 	for ends := s.deps.Now().Add(maxRun); s.deps.Now().Before(ends); {
-		n, err := s.round(ctx, now, s.cfg.EmbedBatch*s.cfg.EmbedParallel, mine...)
+		n, err := s.round(ctx, now, full, mine...)
 		if err != nil {
 			return nil, err
 		}
@@ -49,7 +51,7 @@ func (s *Service) embed(ctx context.Context, now time.Time) ([]events.Payload, e
 			return nil, err
 		}
 		s.idle.reset()
-		if busy {
+		if busy || n < full {
 			s.resting.start(now, s.restAfter(n))
 			return nil, nil
 		}
@@ -90,11 +92,11 @@ func (s *Service) round(ctx context.Context, now time.Time, limit int, partition
 }
 
 // restAfter is the rest after a round of n texts: the interval after a full one, up to
-// twice as long after a few, so that texts gather. A round costs the store about as
-// much as a text.
+// four times as long after a few, so that texts gather. A round costs the store about
+// as much as a text.
 func (s *Service) restAfter(n int) time.Duration {
 	full := s.cfg.EmbedBatch * s.cfg.EmbedParallel
-	return s.cfg.EmbedInterval * time.Duration(2*full-min(n, full)) / time.Duration(full)
+	return s.cfg.EmbedInterval * time.Duration(4*full-3*min(n, full)) / time.Duration(full)
 }
 
 // EmbedAll gives vectors to all that lacks them, in a store that nobody else

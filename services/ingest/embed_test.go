@@ -71,15 +71,16 @@ func TestEmbeddingRestsWhileEpisodesAreStored(t *testing.T) {
 		{50 * time.Millisecond, true, 20},
 		{100 * time.Millisecond, true, 30},
 		{150 * time.Millisecond, true, 36},
-		{219 * time.Millisecond, true, 36}, // texts gather after six
-		{220 * time.Millisecond, true, 37},
-		{221 * time.Millisecond, true, 37},
-		{222 * time.Millisecond, false, 57}, // no episode is being stored
+		{259 * time.Millisecond, true, 36}, // texts gather after six
+		{260 * time.Millisecond, true, 37},
+		{261 * time.Millisecond, true, 37},
+		{262 * time.Millisecond, false, 37},
+		{445 * time.Millisecond, false, 58}, // no episode is being stored
 	} {
 		switch step.done {
 		case 37:
 			f.vectors.add(fmt.Sprint("late ", i))
-		case 57:
+		case 58:
 			f.vectors.add(texts(19)...)
 		}
 		if step.stored {

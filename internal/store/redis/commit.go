@@ -146,7 +146,7 @@ func (s *Store) write(ctx context.Context, fact scope.Scope, asks func(place) []
 		if b.empty() {
 			return nil
 		}
-		done, err := s.commitOpen(ctx, f, b)
+		done, err := s.commitTo(ctx, f, b)
 		if err != nil && !errors.Is(err, errMoved) || done {
 			return err
 		}
@@ -165,7 +165,7 @@ func (s *Store) writeRead(ctx context.Context, p place, work func(f fields, repl
 	if err := b.fill(f, nil, work); err != nil || b.empty() {
 		return false, nil //nolint:nilerr // the next attempt tells
 	}
-	done, err = s.commitOpen(ctx, f, b)
+	done, err = s.commitTo(ctx, f, b)
 	if errors.Is(err, errMoved) {
 		err = nil
 	}
@@ -188,16 +188,11 @@ func (b *batch) fill(f fields, replies []any, work func(f fields, replies []any,
 
 func (b *batch) empty() bool { return b.n == 0 && len(b.state) == 0 }
 
-// commitOpen commits what is written to a scope, which it opens where that was not
-// done: its ver stays what it was.
-func (s *Store) commitOpen(ctx context.Context, state fields, b *batch) (bool, error) {
-	if p := b.place; state[fieldOpen] == "" {
-		if !p.tenure.opened.has(p) {
-			if err := s.openScopes(ctx, p.tenure, p); err != nil {
-				return false, err
-			}
-		}
-		b.state = append(b.state, fieldOpen, 1)
+// commitTo commits what is written to a scope of that state. The first write says
+// whose the state is.
+func (s *Store) commitTo(ctx context.Context, state fields, b *batch) (bool, error) {
+	if p := b.place; state["k"] == "" {
+		b.state = append(b.state, p.scopeFields(kindState, p.fact)...)
 	}
 	return s.commit(ctx, b)
 }

@@ -69,20 +69,16 @@ func (s *Store) weigh(ctx context.Context, c corpus, candidates func(in ...place
 		return rank, a, err
 	}
 	t := s.tenure()
-	for attempt := range maxWeighings {
-		found, err := s.spanned(ctx, t, c.sel)
+	for range maxWeighings {
+		facts, err := s.spanned(ctx, t, c.sel)
 		switch {
-		case err != nil || len(found.facts) == 0:
+		case err != nil || len(facts) == 0:
 			return bm25{frequency: map[string]float64{}}, answer{}, err
-		case len(found.facts) > maxPlaces:
+		case len(facts) > maxPlaces:
 			return s.weighMany(ctx, c, candidates())
 		}
-		count := s.searchArgs(c.states(t.layout), 0)
-		if attempt == 0 && c.sel.User != nil { // later: others are opened all the while
-			count = t.countOf(c.sel)
-		}
-		rank, a, counted, err := s.weighFew(ctx, c, found.facts, candidates, count...)
-		if err != nil || s.spansStill(found, counted) {
+		rank, a, counted, err := s.weighFew(ctx, c, facts, candidates, s.searchArgs(c.states(t.layout), 0)...)
+		if err != nil || answerOf(counted).total == uint64(len(facts)) && !s.isLost() {
 			return rank, a, err
 		}
 		t.spans.forget(c.sel) // there is another by now
@@ -92,15 +88,6 @@ func (s *Store) weigh(ctx context.Context, c corpus, candidates func(in ...place
 
 // states finds the rows of the scopes that a corpus is of.
 func (c corpus) states(l layout) *query { return of(kindState).within(l, c.sel) }
-
-// spansStill: by what was counted, there is no other scope than those that were found.
-// A server that lost something may have counted before and not know it any more.
-func (s *Store) spansStill(found spanned, counted any) bool {
-	if a, ok := counted.(answer); ok {
-		return a.total == uint64(len(found.facts))
-	}
-	return text(counted) == found.openings && !s.isLost()
-}
 
 // weighFew sums the counts of some scopes. count, if any, asks whether there are more
 // by now.

@@ -22,8 +22,6 @@ const (
 	keyWatched = "watched"
 	keyFire    = "fire"
 	keyRequest = "request"
-	// keyOpenings counts the scopes that were opened.
-	keyOpenings = "openings"
 )
 
 // schema are the fields of the one index. Tags keep case and are separated by a

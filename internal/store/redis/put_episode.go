@@ -67,14 +67,9 @@ func (s *Store) PutEpisodes(ctx context.Context, es []memory.Episode) ([]store.P
 	replies, err := settled(func() ([]any, error) {
 		t, now = s.tenure(), s.cfg.Now().UnixMicro()
 		served = t.spaces.Load().served()
-		if s.cluster() {
-			if err := s.openFor(ctx, t, es); err != nil {
-				return nil, err
-			}
-		}
 		calls := make([]scriptCall, len(es))
 		for i, e := range es {
-			calls[i] = t.putting(e, bodies[i], now+int64(i), served, s.cluster())
+			calls[i] = t.putting(e, bodies[i], now+int64(i), served)
 		}
 		return s.guardedAll(ctx, t, putEpisodeScript, calls)
 	})
@@ -111,29 +106,25 @@ func flagOf(e memory.Episode, reply any, now int64) int64 {
 	return now
 }
 
-// putting is the script's call that stores e at an instant. Where scopes are not
-// scattered over servers, it counts a scope that is new.
-func (t *tenure) putting(e memory.Episode, body []byte, now int64, served space, scattered bool) scriptCall {
+// putting is the script's call that stores e at an instant.
+func (t *tenure) putting(e memory.Episode, body []byte, now int64, served space) scriptCall {
 	p := t.place(e.Scope.Fact())
 	keys := []string{
 		p.state(), p.episode(e.Scope.Session, e.Source, e.ID), p.row(kindSession, e.Scope.Session), p.words(kindEpisode), p.lookup(),
 	}
-	terms, queued, opens := indexTerms(e.Content), "", []string(nil)
+	terms, queued := indexTerms(e.Content), ""
 	if e.Mode != events.ModeIncognito {
 		queued = number(now)
 	} else if served.ID > 1 {
 		queued = number(incognito)
 	}
-	if !scattered {
-		opens = []string{t.openings(p.fact.Project, p.fact.User)}
-	}
 	args := []any{
-		len(opens), served.flag(), micros(e.ArrivedAt), flag(e.Mode != events.ModeBackfill), flag(e.Scope.Session != ""), queued,
+		served.flag(), micros(e.ArrivedAt), flag(e.Mode != events.ModeBackfill), flag(e.Scope.Session != ""), queued,
 		len(terms), e.Seq, strings.TrimPrefix(keys[1], p.base), token(e.Scope.Session), token(e.ID), member(kindSession, e.Scope.Session),
 	}
 	row := append(p.scopeFields(kindEpisode, e.Scope), "b", body, "c", e.Content, "id", token(e.ID), "oid", ordered(e.ID),
 		"src", token(e.Source), "ts", micros(e.Timestamp), "t", strings.Join(terms, " "))
-	for _, list := range [][]any{row, append(p.scopeFields(kindState, p.fact), fieldOpen, 1), p.scopeFields(kindSession, e.Scope)} {
+	for _, list := range [][]any{row, p.scopeFields(kindState, p.fact), p.scopeFields(kindSession, e.Scope)} {
 		args = append(append(args, len(list)), list...)
 	}
 	words := distinct(terms)
@@ -141,7 +132,7 @@ func (t *tenure) putting(e memory.Episode, body []byte, now int64, served space,
 	for _, word := range words {
 		args = append(args, word)
 	}
-	return scriptCall{append(keys, opens...), append(args, t.watched.args()...)}
+	return scriptCall{keys, append(args, t.watched.args()...)}
 }
 
 func answerPut(e memory.Episode, fact scope.Scope, reply any) (store.Put, error) {

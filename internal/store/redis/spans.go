@@ -11,18 +11,12 @@ import (
 const maxSpans = 4096
 
 // spans remembers which fact scopes a selector spanned, so that they need not be
-// asked for before what they hold. A scope that is there stays there, and another is
-// counted before it holds anything: whoever lets one go must have them forgotten.
+// asked for before what they hold; one more than maxPlaces stands for many. A scope
+// that is there stays there, so their number tells whether there is another. Whoever
+// lets one go must have them forgotten.
 type spans struct {
 	mu     sync.Mutex
-	scopes map[span]spanned
-}
-
-// spanned are the fact scopes of a selector when so many had been opened; one more
-// than maxPlaces stands for many.
-type spanned struct {
-	facts    []scope.Scope
-	openings string
+	scopes map[span][]scope.Scope
 }
 
 // span is a selector by its values.
@@ -45,17 +39,17 @@ func spanOf(sel scope.Selector) (s span) {
 	return s
 }
 
-func (m *spans) of(sel scope.Selector) spanned {
+func (m *spans) of(sel scope.Selector) []scope.Scope {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.scopes[spanOf(sel)]
 }
 
-func (m *spans) note(sel scope.Selector, found spanned) {
+func (m *spans) note(sel scope.Selector, found []scope.Scope) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.scopes == nil || len(m.scopes) >= maxSpans {
-		m.scopes = map[span]spanned{}
+		m.scopes = map[span][]scope.Scope{}
 	}
 	m.scopes[spanOf(sel)] = found
 }
@@ -68,35 +62,22 @@ func (m *spans) forget(sel scope.Selector) {
 
 // spanned returns the fact scopes that a selector spans. None is not remembered: what
 // would be asked then is as much as looking again.
-func (s *Store) spanned(ctx context.Context, t *tenure, sel scope.Selector) (found spanned, err error) {
-	if found = t.spans.of(sel); len(found.facts) > 0 {
-		return found, nil
-	}
-	var count any
-	if sel.User != nil {
-		if count, err = s.call(ctx, t.countOf(sel)...); err != nil { // before the search that it validates
-			return found, err
-		}
+func (s *Store) spanned(ctx context.Context, t *tenure, sel scope.Selector) ([]scope.Scope, error) {
+	if facts := t.spans.of(sel); len(facts) > 0 {
+		return facts, nil
 	}
 	a, err := s.search(ctx, s.searchArgs(of(kindState).within(t.layout, sel), maxPlaces+1, returning("okey")...))
 	if err != nil {
-		return found, err
+		return nil, err
 	}
-	found = spanned{make([]scope.Scope, len(a.rows)), text(count)}
-	known := owners{}
+	facts, known := make([]scope.Scope, len(a.rows)), owners{}
 	for i, row := range a.rows {
-		if found.facts[i], err = known.of(row.get("okey")); err != nil {
-			return found, err
+		if facts[i], err = known.of(row.get("okey")); err != nil {
+			return nil, err
 		}
 	}
-	if len(found.facts) > 0 {
-		t.spans.note(sel, found)
+	if len(facts) > 0 {
+		t.spans.note(sel, facts)
 	}
-	return found, nil
-}
-
-// countOf asks how many scopes were opened among those of a selector of one user, or
-// more.
-func (l layout) countOf(sel scope.Selector) []any {
-	return []any{"GET", l.openings(sel.Project, *sel.User)}
+	return facts, nil
 }

@@ -21,7 +21,6 @@ type tenure struct {
 	failures atomic.Uint64
 	watched  watchList
 	spans    spans
-	opened   opened
 	read     readStates
 	turns    allTurns
 	fresh    freshTexts

@@ -1,11 +1,10 @@
 -- Stores an episode: its ordinal, its row, the session it is of, the scope's
 -- state. Of that, so is how many sessions are open and live, and se is at least the
--- last ordinal of each session end. KEYS are state, episode, session, the counts of words and the lookup, of
--- one slot; outside of a cluster also the count of scopes, which a scope that is
--- new adds to.
+-- last ordinal of each session end. KEYS are state, episode, session, the counts of
+-- words and the lookup, of one slot.
 local lost = refused(take())
 if lost then return lost end
-local opened, flag = tonumber(take()), take()
+local flag = take()
 local state, episode, session = KEYS[1], KEYS[2], KEYS[3]
 local was, flat = {}, call('HGETALL', state)
 for i = 1, #flat, 2 do was[flat[i]] = flat[i + 1] end
@@ -18,9 +17,6 @@ local arrived, live, named, embed, length, seq = take(), take(), take(), take(),
 local member, session_token, id_token, session_member = take(), take(), take(), take()
 local row, fields, place = list(), list(), list()
 
-if not was.born then
-  for i = 6, 5 + opened do call('INCR', KEYS[i]) end
-end
 local last = string.format('%.0f', tonumber(was.last or '0') + 1)
 for _, v in ipairs({
   'last', last, 'ed', tonumber(was.ed or '0') + 1, 'el', string.format('%.0f', tonumber(was.el or '0') + tonumber(length)),
