@@ -49,6 +49,7 @@ var layers = []layer{
 	{"palimpsest/internal/embed/local", below("palimpsest/internal/embed", "palimpsest/internal/lex")},
 	{"palimpsest/internal/embed/static", below("palimpsest/internal/embed", "palimpsest/internal/embed/wordpiece", "palimpsest/internal/embed/safetensors")},
 	{"palimpsest/internal/embed/transformer", below("palimpsest/internal/embed", "palimpsest/internal/embed/kernel", "palimpsest/internal/embed/wordpiece", "palimpsest/internal/embed/safetensors")},
+	{"palimpsest/internal/embed/openai", below("palimpsest/internal/embed", "palimpsest/internal/llm")},
 	{"palimpsest/internal/embed/kernel", nil},
 	{"palimpsest/internal/embed/wordpiece", nil},
 	{"palimpsest/internal/llm/openai", below("palimpsest/internal/llm")},
@@ -136,7 +137,7 @@ func TestDriversStayInTheirLayers(t *testing.T) {
 	owners := map[string][]string{
 		"modernc.org/sqlite":             {"palimpsest/internal/store/sqlite", "palimpsest/internal/audit/sqlite", "palimpsest/internal/bench"},
 		"github.com/ClickHouse":          {"palimpsest/internal/audit/clickhouse"},
-		"github.com/openai/openai-go":    {"palimpsest/internal/llm/openai"},
+		"github.com/openai/openai-go":    {"palimpsest/internal/llm/openai", "palimpsest/internal/embed/openai"},
 		"github.com/anthropics":          {"palimpsest/internal/llm/anthropic"},
 		"google.golang.org/genai":        {"palimpsest/internal/llm/gemini"},
 		"github.com/ebitengine/purego":   {"palimpsest/internal/clickhousetest/launch"},

@@ -3,11 +3,13 @@ package app
 import (
 	"fmt"
 	"net/url"
+	"strings"
 
 	"github.com/dustin/go-humanize"
 
 	"palimpsest/internal/embed"
 	"palimpsest/internal/embed/local"
+	"palimpsest/internal/embed/openai"
 	"palimpsest/internal/embed/static"
 	"palimpsest/internal/embed/transformer"
 )
@@ -16,15 +18,22 @@ import (
 // store need the same.
 type Embedder struct {
 	// Model is hashed (words and their parts), static (meaning, in English, from
-	// a table in this program), or file:///… (a directory with a BERT model in the
-	// layout of sentence-transformers, or a table in that of model2vec).
+	// a table in this program), file:///… (a directory with a BERT model in the
+	// layout of sentence-transformers, or a table in that of model2vec), or
+	// openai:MODEL (a model at an endpoint with OpenAI's embeddings format).
 	Model string
+	// BaseURL, Key and Dimensions are those of an endpoint and its model; without a
+	// BaseURL it is OpenAI's.
+	BaseURL    string
+	Key        string `secret:"true"`
+	Dimensions int
 }
 
 // The values of embedder.model that this program provides.
 const (
 	modelHashed = "hashed"
 	modelStatic = "static"
+	modelRemote = "openai:" // and the name of the model
 )
 
 // Validate names a model that there is none of.
@@ -32,15 +41,30 @@ func (c Embedder) Validate() error {
 	if c.Model == modelHashed || c.Model == modelStatic {
 		return nil
 	}
+	if strings.HasPrefix(c.Model, modelRemote) {
+		_, err := c.remote()
+		return err
+	}
 	_, err := c.directory()
 	return err
+}
+
+// remote returns the embedder of an endpoint. It calls nothing.
+func (c Embedder) remote() (embed.Embedder, error) {
+	e, err := openai.New(openai.Config{
+		BaseURL: c.BaseURL, Model: strings.TrimPrefix(c.Model, modelRemote), Key: c.Key, Dimensions: c.Dimensions,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("embedder: %w", err)
+	}
+	return e, nil
 }
 
 // directory is the one that Model names.
 func (c Embedder) directory() (string, error) {
 	u, err := url.Parse(c.Model)
 	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" || u.Path == "" {
-		return "", fmt.Errorf("embedder.model: %q is none of %s, %s, file:///…", c.Model, modelHashed, modelStatic)
+		return "", fmt.Errorf("embedder.model: %q is none of %s, %s, file:///…, %sMODEL", c.Model, modelHashed, modelStatic, modelRemote)
 	}
 	return u.Path, nil
 }
@@ -52,6 +76,9 @@ func (c Embedder) open() (embed.Embedder, error) {
 		return local.New(), nil
 	case modelStatic:
 		return static.New()
+	}
+	if strings.HasPrefix(c.Model, modelRemote) {
+		return c.remote()
 	}
 	dir, err := c.directory()
 	if err != nil {

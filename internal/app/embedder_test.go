@@ -35,3 +35,23 @@ func TestEmbedderDirectory(t *testing.T) {
 		}
 	}
 }
+
+// TestEmbedderEndpoint: an endpoint needs the dimensions of its model, and opening it
+// calls nothing.
+func TestEmbedderEndpoint(t *testing.T) {
+	t.Parallel()
+	c := Embedder{Model: "openai:nomic-embed-text", BaseURL: "http://127.0.0.1:1/v1", Dimensions: 768}
+	e, err := c.open()
+	if err != nil || c.Validate() != nil || e.Info().Name != c.Model || e.Info().Dimensions != 768 {
+		t.Errorf("open: %v, Validate: %v", err, c.Validate())
+	}
+	for name, wrong := range map[string]Embedder{
+		"dimensions": {Model: c.Model, BaseURL: c.BaseURL},
+		"model":      {Model: "openai:", Dimensions: 768},
+		"host":       {Model: c.Model, BaseURL: "localhost", Dimensions: 768},
+	} {
+		if err := wrong.Validate(); err == nil || !strings.Contains(err.Error(), "embedder: openai: ") || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
