@@ -126,6 +126,16 @@ func TestNoCover(t *testing.T) {
 	}
 }
 
+// TestSpaceStays pins the version of a space. A change of the settings or the code
+// that leaves the vectors as they are must not change it.
+func TestSpaceStays(t *testing.T) {
+	t.Parallel()
+	const space = "1-e51c56bb66f0"
+	if got := mustOpen(t, newTiny(32, 2).write(t, false, nil)).Info().Version; got != space {
+		t.Errorf("version %q, want %q", got, space)
+	}
+}
+
 // TestChangedWeights: other weights are another space.
 func TestChangedWeights(t *testing.T) {
 	t.Parallel()
