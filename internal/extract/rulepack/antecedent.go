@@ -106,3 +106,16 @@ func (r *reading) antecedent(ts []token) []token {
 	}
 	return append(out, ts[end:]...)
 }
+
+// uninverted puts a subject that follows its verb before it, and what stands before
+// the verb behind the clause.
+func (lx *lexicon) uninverted(ts []token) []token {
+	const far = 5
+	for i := 0; lx.inverts && i < far && i+1 < len(ts); i++ {
+		if lx.is(ts[i], isVerb) && lx.is(ts[i+1], isSpeaker) {
+			out := append([]token{ts[i+1], ts[i]}, ts[i+2:]...)
+			return append(out, ts[:i]...)
+		}
+	}
+	return ts
+}

@@ -155,7 +155,8 @@ func (r *reading) again(e memory.Episode, c clause, value, old, full []token) bo
 	said := make([]token, 0, len(ts))
 	for _, t := range ts {
 		if to := r.l.lx.hearer[t.low]; to != "" && e.Role != events.RoleUser {
-			t.low, t.text = to, to
+			t.rename(to)
+			t.text = to
 		}
 		said = append(said, token{low: t.low, text: t.text, word: t.word})
 	}

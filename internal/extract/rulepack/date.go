@@ -85,6 +85,11 @@ func (lx *lexicon) dateAt(ts []token, now time.Time, tense string) (n int, at ti
 	if count, ok := cal.number(word(0)); ok && cal.Units[word(1)] != "" && slices.Contains(cal.Ago, word(2)) {
 		return shift(3, today, strconv.Itoa(-count)+cal.Units[word(1)])
 	}
+	if slices.Contains(cal.Since, word(0)) {
+		if count, ok := cal.number(word(1)); ok && cal.Units[word(2)] != "" {
+			return shift(3, today, strconv.Itoa(-count)+cal.Units[word(2)])
+		}
+	}
 	if slices.Contains(cal.In, word(0)) {
 		if count, ok := cal.number(word(1)); ok && cal.Units[word(2)] != "" {
 			return shift(3, today, "+"+strconv.Itoa(count)+cal.Units[word(2)])

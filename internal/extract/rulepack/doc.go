@@ -11,6 +11,14 @@
 // have begun last week ("I moved to Bergen last week": ValidFrom) is still newer
 // than one that was said yesterday.
 //
+// # Languages
+//
+// English is read to the depth of the scheme below, Russian to most of it, German,
+// French, Spanish, Italian and Portuguese as far as names, homes, work, likes,
+// families, pets, health, diet, languages, contact data and instructions. A pack
+// is data: what differs between languages beyond words (a subject behind its verb,
+// words written together, capitals of nouns) is a field of [Lexicon].
+//
 // # The scheme of predicates
 //
 // One value at a time (cardinality one): name, preferred_name, age, birthday,

@@ -1,6 +1,7 @@
 package rulepack
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -17,6 +18,7 @@ type language struct {
 	byHead   map[string][]int
 	headless []int
 
+	markers    map[string]bool
 	relations  phrases
 	relationOf map[string]*Relation
 	naming     map[string]bool
@@ -47,7 +49,7 @@ func compileLanguage(p Pack) (*language, error) {
 	l := &language{
 		name: p.Language, version: p.Version, script: script, lx: p.Lexicon.compile(),
 		byHead: make(map[string][]int), relationOf: make(map[string]*Relation),
-		naming: toSet(p.Lexicon.Naming), yes: toSet(p.Lexicon.Yes), no: toSet(p.Lexicon.No),
+		markers: toSet(p.Lexicon.Markers), naming: toSet(p.Lexicon.Naming), yes: toSet(p.Lexicon.Yes), no: toSet(p.Lexicon.No),
 		speakerWord: p.Lexicon.Speaker[0], ownWord: p.Lexicon.Own[0], namingWord: "named",
 	}
 	if len(p.Lexicon.Naming) > 0 {
@@ -70,7 +72,27 @@ func compileLanguage(p Pack) (*language, error) {
 	if err := l.addRules(p, sets); err != nil {
 		return nil, err
 	}
+	if len(l.markers) > 0 {
+		l.mark(p.Lexicon)
+	}
 	return l, l.addAnswers(p, sets)
+}
+
+// mark adds the words of patterns, and those of the lexicon that are the language's
+// own, to its markers.
+func (l *language) mark(lx Lexicon) {
+	for _, list := range [][]string{lx.Speaker, lx.Own, lx.Verbs, slices.Collect(maps.Keys(lx.Rewrite)), slices.Collect(maps.Keys(lx.Third))} {
+		for _, w := range list {
+			l.markers[w] = true
+		}
+	}
+	for _, p := range l.patterns {
+		for _, in := range p.code {
+			if in.op == opWord {
+				l.markers[in.word] = true
+			}
+		}
+	}
 }
 
 func (l *language) addRules(p Pack, sets map[string]phrases) error {

@@ -13,6 +13,17 @@ import (
 type Lexicon struct {
 	// Contractions are written out before anything else: "i'm": "i am".
 	Contractions map[string]string `yaml:"contractions"`
+	// Prefixes are words that are written together with the next one: "j'": je.
+	Prefixes map[string]string `yaml:"prefixes"`
+	// Markers are frequent words by which a text is known to be in the language,
+	// where several packs read its script. A pack without them reads every text of
+	// the script.
+	Markers []string `yaml:"markers"`
+	// Inverts says that a subject may follow its verb in a statement: "im Mai bin ich
+	// nach Köln gezogen".
+	Inverts bool `yaml:"inverts"`
+	// CapitalNouns says that every noun is written like a name.
+	CapitalNouns bool `yaml:"capital_nouns"`
 	// Rewrite maps a word to the one that patterns know: "we": "i".
 	Rewrite map[string]string `yaml:"rewrite"`
 	// Rephrase does so for phrases of several words: "have got": "have".
@@ -216,6 +227,9 @@ const (
 type lexicon struct {
 	words        map[string]class
 	contractions map[string][]string
+	prefixes     map[string]string
+	capitalNouns bool
+	inverts      bool
 	rewrite      map[string]string
 	third        map[string]string
 	echo         map[string]string
@@ -253,7 +267,8 @@ func (l Lexicon) compile() *lexicon {
 	lx := &lexicon{
 		words:        make(map[string]class),
 		contractions: make(map[string][]string, len(l.Contractions)),
-		rewrite:      l.Rewrite, third: l.Third, echo: l.Echo, rephrase: l.Rephrase, hearer: l.Hearer,
+		prefixes:     l.Prefixes, capitalNouns: l.CapitalNouns, inverts: l.Inverts,
+		rewrite: l.Rewrite, third: l.Third, echo: l.Echo, rephrase: l.Rephrase, hearer: l.Hearer,
 		subject: l.Subject, possessive: l.Possessive, otherOwn: l.OtherOwn, calendar: l.Calendar, endings: make(map[string]events.EntityType), followers: l.NameFollowers, noLonger: l.NoLonger, possess: l.Possess, shared: first(l.Shared),
 		shifts: newPhrases(slices.Collect(maps.Keys(l.Calendar.Shifts))),
 	}
@@ -297,7 +312,12 @@ func (l Lexicon) compile() *lexicon {
 	return lx
 }
 
-func (lx *lexicon) is(t token, c class) bool { return lx.words[t.low]&c != 0 }
+func (lx *lexicon) is(t token, c class) bool {
+	if t.classed {
+		return t.class&c != 0
+	}
+	return lx.words[t.low]&c != 0
+}
 
 // phrases finds phrases of one or more words by their first word, longest
 // first.

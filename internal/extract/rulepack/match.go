@@ -1,6 +1,7 @@
 package rulepack
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -59,6 +60,8 @@ type memo struct {
 	// dated is where the first date stands, searched the first time it is asked for.
 	dated    span
 	searched bool
+	// spans holds the captures of the pattern that is tried.
+	spans []span
 }
 
 // skipped is the answer of [machine.skip] at a token.
@@ -77,13 +80,17 @@ const maxSteps = 4000
 // run matches p from token at; nil if it does not. mo is that of ts.
 func (lx *lexicon) run(p *program, ts []token, mo *memo, at int, f flags) *match {
 	m := machine{lx: lx, ts: ts, code: p.code, list: p.list, memo: mo}
-	if len(p.slots) > 0 {
-		m.captured = make([]span, len(p.slots))
+	if n := len(p.slots); n > 0 {
+		if cap(mo.spans) < n {
+			mo.spans = make([]span, n, 2*n)
+		}
+		m.captured = mo.spans[:n]
+		clear(m.captured)
 	}
 	if !m.step(0, at, f) {
 		return nil
 	}
-	return &match{ts: ts, slots: p.slots, captured: m.captured, end: m.end, flags: m.flags}
+	return &match{ts: ts, slots: p.slots, captured: slices.Clone(m.captured), end: m.end, flags: m.flags}
 }
 
 func (m *machine) step(pc, at int, f flags) bool {

@@ -55,6 +55,9 @@ var irregular = map[string]bool{
 
 // names finds the spans of capitalised words.
 func (lx *lexicon) names(ts []token) []events.Mention {
+	if lx.capitalNouns {
+		return nil
+	}
 	var out []events.Mention
 	for i := 0; i < len(ts); {
 		n := lx.nameAt(ts, i)

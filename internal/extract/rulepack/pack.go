@@ -2,6 +2,7 @@ package rulepack
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -245,8 +246,22 @@ func (r *Rule) complete(pack string) error {
 	return nil
 }
 
-// Shipped returns the packs that come with the program.
-func Shipped() ([]Pack, error) { return ReadDir(shipped, "packs") }
+// Shipped returns the packs that come with the program, English first: a text
+// without the marks of any language is read as English.
+func Shipped() ([]Pack, error) {
+	packs, err := ReadDir(shipped, "packs")
+	slices.SortStableFunc(packs, func(a, b Pack) int {
+		return cmp.Compare(btoi(a.Language != "en"), btoi(b.Language != "en"))
+	})
+	return packs, err
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
 
 // ReadDir reads all *.yaml of a folder, in the order of their names.
 func ReadDir(files fs.FS, dir string) ([]Pack, error) {

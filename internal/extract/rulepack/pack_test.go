@@ -196,3 +196,30 @@ func BenchmarkCorpus(b *testing.B) {
 		extracted(b, x, userSays("1", set[i%len(set)].Text))
 	}
 }
+
+// TestLanguageOfAText holds that one pack reads a text, by its frequent words or those
+// of the turn before.
+func TestLanguageOfAText(t *testing.T) {
+	t.Parallel()
+	x := shippedExtractor(t)
+	for _, c := range []struct{ text, before, want string }{
+		{"I live in Oslo and I like it", "", "en"},
+		{"Ich wohne in Graz", "", "de"},
+		{"J'habite à Lyon", "", "fr"},
+		{"Vivo en Quito con mi madre", "", "es"},
+		{"Vivo a Lecce con mia madre", "", "it"},
+		{"Moro em Braga com minha mãe", "", "pt"},
+		{"Меня зовут Аня", "", "ru"},
+		{"Oslo", "", "en"},
+		{"Graz", "Ich wohne nicht in Wien", "de"},
+	} {
+		var before []memory.Episode
+		if c.before != "" {
+			before = append(before, userSays("0", c.before))
+		}
+		got := x.reading(c.text, before)
+		if len(got) != 1 || got[0].name != c.want {
+			t.Errorf("%q after %q is read by %d packs, want %s alone", c.text, c.before, len(got), c.want)
+		}
+	}
+}

@@ -214,7 +214,7 @@ func (l *language) firstPerson(ts []token) []token {
 	out := append([]token(nil), ts...)
 	for i := 0; i < len(out) && i < 3; i++ {
 		if base, ok := l.lx.third[out[i].low]; ok {
-			out[i].low = base
+			out[i].rename(base)
 			return out
 		}
 		between := l.lx.fillers.at(out, i) > 0 || l.lx.hedges.at(out, i) > 0 || l.lx.negators.at(out, i) > 0 ||

@@ -79,6 +79,7 @@ func (r *reading) clause(c, before *clause) {
 	if len(ts) == 0 || c.question || c.reported || r.corrects(ts, full) {
 		return
 	}
+	ts = lx.uninverted(ts)
 	verb := 0
 	for verb < len(ts)-1 && lx.is(ts[verb], isFiller) && (before != nil || !lx.is(ts[verb], isLead)) {
 		verb++
@@ -128,6 +129,9 @@ func (r *reading) clause(c, before *clause) {
 			}
 			return
 		}
+	}
+	if w, ok := lx.when(ts, r.at, "past"); ok && w.span.from == 0 && w.span.to < len(ts) {
+		r.match(c, full, ts, w.span.to, f) // "el mes pasado me mudé a…"
 	}
 }
 
@@ -255,7 +259,7 @@ func (r *reading) more(c *clause, full []token, m *match, at int) {
 	said := append(virtual(m.ts[at].low, m.ts[at+1].low), m.ts[from:]...)
 	rule, next := r.l.find(said, newMemo(said), 0, 0, accept)
 	if next == nil && lx.isNumber(m.ts[from].low) && lx.possess != "" {
-		said[1].low = lx.possess // "i am 52, divorced, two kids"
+		said[1].rename(lx.possess) // "i am 52, divorced, two kids"
 		rule, next = r.l.find(said, newMemo(said), 0, 0, accept)
 	}
 	if next != nil {

@@ -46,8 +46,23 @@ func Load(packs ...Pack) (*Extractor, error) {
 		x.languages = append(x.languages, l)
 		versions = append(versions, name+l.version)
 	}
+	x.shareTasks()
 	x.name = "rulepack@" + strings.Join(versions, ",")
 	return x, nil
+}
+
+// shareTasks lets every language know the requests of all: "Translate: je suis
+// boulanger".
+func (x *Extractor) shareTasks() {
+	all := phrases{}
+	for _, l := range x.languages {
+		for word, list := range l.lx.tasks {
+			all[word] = append(all[word], list...)
+		}
+	}
+	for _, l := range x.languages {
+		l.lx.tasks = all
+	}
 }
 
 // New loads the shipped packs and those of a user on top.
@@ -128,10 +143,7 @@ func (x *Extractor) episode(e memory.Episode, before []memory.Episode, rule stri
 func (x *Extractor) read(e memory.Episode, before []memory.Episode) []events.Candidate {
 	content := blank(e.Content)
 	var out []events.Candidate
-	for _, l := range x.languages {
-		if !l.reads(content) {
-			continue
-		}
+	for _, l := range x.reading(content, before) {
 		r := &reading{
 			l: l, text: content, said: e.Timestamp, at: locate(e.Timestamp, e.Metadata),
 			known: l.introduced(before), before: before, seen: make(map[events.Triple]int), lone: make(map[events.Triple]bool),
@@ -188,10 +200,7 @@ func blank(content string) string {
 func (x *Extractor) Mentions(content string) []events.Mention {
 	content = blank(content)
 	var out []events.Mention
-	for _, l := range x.languages {
-		if !l.reads(content) {
-			continue
-		}
+	for _, l := range x.reading(content, nil) {
 		for _, s := range l.lx.sentences(l.lx.tokenize(content)) {
 			out = append(out, l.lx.mentions(s.tokens)...)
 		}

@@ -16,6 +16,9 @@ type token struct {
 	start, end int    // bytes of the source
 	word       bool   // letters or digits rather than a mark
 	quoted     bool   // between quotation marks
+	// class holds the classes of low if classed is set.
+	class   class
+	classed bool
 }
 
 func (t token) virtual() bool { return t.start == t.end }
@@ -25,6 +28,9 @@ func (t token) capital() bool {
 	r, _ := utf8.DecodeRuneInString(t.text)
 	return unicode.IsUpper(r)
 }
+
+// rename makes another word of a token.
+func (t *token) rename(low string) { t.low, t.classed = low, false }
 
 func virtual(words ...string) []token {
 	out := make([]token, len(words))
@@ -63,7 +69,11 @@ func (lx *lexicon) tokenize(text string) []token {
 			out = append(out, token{low: w, text: w, start: start, end: at})
 		}
 	}
-	return lx.phrased(lx.glue(text, out))
+	out = lx.phrased(lx.glue(text, out))
+	for i := range out {
+		out[i].class, out[i].classed = lx.words[out[i].low], true
+	}
+	return out
 }
 
 // phrased writes phrases as the ones that patterns know.
@@ -94,6 +104,12 @@ func (lx *lexicon) appendWord(out []token, w string, start int) []token {
 			out = append(out, token{low: p, text: w, start: start, end: start + len(w), word: true})
 		}
 		return out
+	}
+	if i := strings.IndexByte(low, '\''); i > 0 && len(low) > i+1 && lx.prefixes[low[:i+1]] != "" {
+		cut := strings.IndexAny(w, "'’")
+		cut += len(w[cut:]) - len(strings.TrimLeft(w[cut:], "'’"))
+		out = append(out, token{low: lx.prefixes[low[:i+1]], text: w[:cut], start: start, end: start + cut, word: true})
+		return lx.appendWord(out, w[cut:], start+cut)
 	}
 	if stem, ok := strings.CutSuffix(low, "'s"); ok && stem != "" {
 		cut := strings.LastIndexAny(w, "'’")
