@@ -164,6 +164,12 @@ func TestEffectiveConfiguration(t *testing.T) {
 		}
 		delete(got, optional)
 	}
+	for _, off := range []string{"query.search.min_score", "query.search.diversity"} {
+		if got[off] != "0 default" {
+			t.Errorf("%s = %q", off, got[off])
+		}
+		delete(got, off)
+	}
 	for key, value := range got {
 		if strings.HasPrefix(value, "0 ") || strings.HasPrefix(value, "0s ") || strings.HasPrefix(value, " ") {
 			t.Errorf("%s = %q shows no effective value", key, value)

@@ -19,6 +19,7 @@ type searchCommand struct {
 	narrowFlags
 	Kinds         []string `help:"Kinds of facts; all unless given." placeholder:"KIND"`
 	EpisodeWindow string   `help:"Only episodes of this time before now, in days (30d) or as a duration (12h)." placeholder:"TIME"`
+	MinScore      *float64 `help:"Leave out what scores less (0 to 1); query.search.min_score of the server unless given." placeholder:"SCORE"`
 	Explain       bool     `help:"Show where each channel ranked each result."`
 }
 
@@ -37,7 +38,7 @@ func (c *searchCommand) Run(inv *app.Invocation) error {
 	}
 	found, err := cl.Search(inv.Context(), api.Search{
 		Selector: api.Selector{User: c.User, Agent: c.Agent, Session: c.Session, All: c.AllUsers},
-		Text:     strings.Join(c.Text, " "), Limit: c.Limit, Explain: c.Explain,
+		Text:     strings.Join(c.Text, " "), Limit: c.Limit, Explain: c.Explain, MinScore: c.MinScore,
 		Filters: filters, Entity: c.Entity, Kinds: c.Kinds, EpisodeWindow: c.EpisodeWindow,
 	})
 	if err != nil {

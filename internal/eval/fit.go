@@ -76,6 +76,10 @@ type Fitted struct {
 	// that were fitted to all others. Shipped are those of the weights that ship.
 	HeldOut map[string]Figures `json:"held_out"`
 	Shipped map[string]Figures `json:"shipped"`
+	// Middle and Spread are those of the logistic curve from the sum of the features
+	// to the share of right answers.
+	Middle float64 `json:"middle"`
+	Spread float64 `json:"spread"`
 }
 
 // Fit fits the weights of the features to examples.
@@ -98,6 +102,7 @@ func Fit(examples []Example) Fitted {
 		f.HeldOut[set], f.Shipped[set] = f.HeldOut[set].mean(), f.Shipped[set].mean()
 	}
 	f.Weights = fit(examples)
+	f.calibrate(examples)
 	return f
 }
 
@@ -135,7 +140,7 @@ func dot(a, b []float64) float64 {
 	return sum
 }
 
-// The steps of gradient descent (Adam, Kingma and Ba 2015), and the weight of the
+// The steps of gradient descent and their size, and the weight of the
 // squared weights in the loss, against which the sum over all questions stands.
 const (
 	fitSteps = 250
@@ -154,16 +159,23 @@ func fit(examples []Example) []float64 {
 	for _, n := range sizes {
 		total += math.Sqrt(n)
 	}
-	n := len(retrieval.FeatureNames())
-	weights, first, second := make([]float64, n), make([]float64, n), make([]float64, n)
-	for step := 1; step <= fitSteps; step++ {
-		gradient := make([]float64, n)
+	return adam(len(retrieval.FeatureNames()), fitSteps, func(weights, gradient []float64) {
 		for i, w := range weights {
 			gradient[i] = fitDecay * w / float64(len(examples))
 		}
 		for _, e := range examples {
 			e.descend(weights, gradient, 1/(math.Sqrt(sizes[e.Set])*total))
 		}
+	})
+}
+
+// adam minimises by steps of gradient descent (Kingma and Ba 2015), from 0. Add adds
+// the gradient.
+func adam(n, steps int, add func(weights, gradient []float64)) []float64 {
+	weights, first, second := make([]float64, n), make([]float64, n), make([]float64, n)
+	for step := 1; step <= steps; step++ {
+		gradient := make([]float64, n)
+		add(weights, gradient)
 		for i, g := range gradient {
 			first[i], second[i] = 0.9*first[i]+0.1*g, 0.999*second[i]+0.001*g*g
 			m, v := first[i]/(1-math.Pow(0.9, float64(step))), second[i]/(1-math.Pow(0.999, float64(step)))
@@ -219,6 +231,9 @@ func (f Fitted) Write(out io.Writer) error {
 		}
 	}
 	if err := t.Flush(); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(out, "score = 1/(1+exp(-(sum-%.2f)/%.2f))\n", f.Middle, f.Spread); err != nil {
 		return err
 	}
 	for i, name := range f.Features {

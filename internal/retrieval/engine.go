@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"palimpsest/internal/embed"
@@ -32,6 +33,13 @@ type Config struct {
 	// scores they scale what was fitted, which is 1.
 	Text   float64 `yaml:"text"`
 	Vector float64 `yaml:"vector"`
+	// MinScore is the score below which a hit is left out, unless the query has one
+	// of its own. With reciprocal rank fusion a score is no share of right answers.
+	MinScore float64 `yaml:"min_score"`
+	// Diversity, from 0 to 1, is how much likeness to better hits lowers a hit
+	// (maximal marginal relevance, Carbonell and Goldstein 1998). It takes fusion by
+	// scores; hits are then no longer in the order of their scores.
+	Diversity float64 `yaml:"diversity"`
 	// Deadline of one channel; a later one is left out of the answer.
 	Deadline time.Duration `yaml:"deadline"`
 }
@@ -52,6 +60,10 @@ func (c Config) Validate() error {
 		return errors.New("rrf weights must not be negative")
 	case c.Text+c.Vector == 0:
 		return errors.New("rrf weights must not all be 0")
+	case c.MinScore < 0 || c.MinScore > 1:
+		return errors.New("search min_score must be from 0 to 1")
+	case c.Diversity < 0 || c.Diversity > 1:
+		return errors.New("search diversity must be from 0 to 1")
 	case c.Deadline <= 0:
 		return errors.New("search deadline must be above 0")
 	}
@@ -77,6 +89,8 @@ type Query struct {
 	// far as they are asked for: the store's indexes hold newest versions alone. Nil
 	// where ValidAt is now.
 	Earlier func(context.Context) ([]store.Fact, error)
+	// MinScore leaves out hits below it.
+	MinScore float64
 	// Explain adds Features to the hits.
 	Explain bool
 	// speakers passes those of what the text channel found to the vector channel;
@@ -91,8 +105,9 @@ type Query struct {
 	named *named // the time that the question names, nil for none
 }
 
-// Hit is one fact or episode, its fused score in [0,1] and where each channel
-// ranked it.
+// Hit is one fact or episode and where each channel ranked it. With fusion by scores
+// Score is calibrated: the share of right answers among hits of that score, as
+// measured on labelled conversations.
 type Hit struct {
 	store.Hit
 	Score    float64
@@ -179,6 +194,7 @@ func (e *Engine) Search(ctx context.Context, q Query) (Results, error) {
 	}
 	if e.config.Fusion == FusionRRF {
 		out.Hits = fuse(e.config.K, legs, q.Limit)
+		out.Hits = slices.DeleteFunc(out.Hits, func(h Hit) bool { return h.Score < q.MinScore })
 		return out, nil
 	}
 	ok := false

@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"slices"
 
+	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
 )
 
 // fuse ranks by weighted reciprocal rank: score(x) = Σ wᵢ / (k + rankᵢ(x)),
 // divided by the best score reachable, Σ wᵢ / (k + 1), over the channels that
-// answered. Ties fall to facts before episodes, then to the newer, then to the
-// id, so that an answer is stable.
+// answered. Ties fall to facts before episodes, then to the more salient fact or
+// the newer episode, then to the id, so that an answer is stable.
 func fuse(k float64, legs []leg, limit int) []Hit {
 	at := map[string]int{}
 	var all []fused
@@ -59,7 +60,7 @@ func compareFused(a, b *fused) int {
 	}
 	return cmp.Or(
 		cmp.Compare(rank(a.hit), rank(b.hit)),
-		compareAge(a.hit, b.hit),
+		compareSalience(a.hit, b.hit),
 		cmp.Compare(a.key, b.key),
 	)
 }
@@ -89,10 +90,19 @@ func rank(h store.Hit) int {
 	return 1
 }
 
-func compareAge(a, b store.Hit) int {
+func compareSalience(a, b store.Hit) int {
 	switch {
 	case a.Fact != nil && b.Fact != nil:
-		return b.Fact.UpdatedAt.Compare(a.Fact.UpdatedAt)
+		// The order does not depend on now; at the later access neither score underflows
+		// for its age alone.
+		now := a.Fact.LastAccessed
+		if b.Fact.LastAccessed.After(now) {
+			now = b.Fact.LastAccessed
+		}
+		of := func(f *store.Fact) float64 {
+			return memory.SalienceV1{}.Score(memory.Moment{LastAccess: f.LastAccessed, Now: now, Accesses: f.AccessCount})
+		}
+		return cmp.Compare(of(b.Fact), of(a.Fact))
 	case a.Episode != nil && b.Episode != nil:
 		return b.Episode.Timestamp.Compare(a.Episode.Timestamp)
 	}

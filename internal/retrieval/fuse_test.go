@@ -96,14 +96,15 @@ func TestFusionLeavesOutWhatFailed(t *testing.T) {
 func TestTies(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	fact := func(id string, at time.Time) store.Hit {
-		return store.Hit{Fact: &store.Fact{Fact: events.Fact{ID: id, UpdatedAt: at}}}
+	fact := func(id string, at time.Time, accesses uint64) store.Hit {
+		return store.Hit{Fact: &store.Fact{Fact: events.Fact{ID: id}, LastAccessed: at, AccessCount: accesses}}
 	}
 	episode := func(id string, at time.Time) store.Hit {
 		return store.Hit{Episode: &memory.Episode{ID: id, Timestamp: at}}
 	}
 	hits := []store.Hit{
-		episode("old", now.Add(-time.Hour)), episode("new", now), fact("old", now.Add(-time.Hour)), fact("b", now), fact("a", now),
+		episode("old", now.Add(-time.Hour)), episode("new", now), fact("old", now.Add(-time.Hour), 0), fact("b", now, 0), fact("a", now, 0),
+		fact("used", now.Add(-time.Hour), 3), fact("ancient", now.Add(-10_000*time.Hour), 9),
 	}
 	var legs []leg // each alone in its own, so that all tie
 	for i, h := range hits {
@@ -114,7 +115,7 @@ func TestTies(t *testing.T) {
 		for _, h := range fuse(60, legs, 9) {
 			got = append(got, keyOf(h.Hit)[:1]+ids(Results{Hits: []Hit{h}})[0])
 		}
-		if diff := cmp.Diff([]string{"fa", "fb", "fold", "enew", "eold"}, got); diff != "" {
+		if diff := cmp.Diff([]string{"fused", "fa", "fb", "fold", "fancient", "enew", "eold"}, got); diff != "" {
 			t.Fatalf("(-want +got):\n%s", diff)
 		}
 	}

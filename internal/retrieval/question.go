@@ -23,6 +23,7 @@ type question struct {
 	when    bool       // it asks for a time or a number
 	month   time.Month // 0 where none is named
 	own     bool       // it is about the asker
+	known   float64    // total of the sum of weights
 }
 
 // ask reads a question that is asked of what counts describes and of the speakers.
@@ -47,10 +48,15 @@ func ask(text string, counts store.TextCounts, speakers map[string]bool) *questi
 		}
 	}
 	q.own = asksOfAsker(words, q.terms)
+	sum := 0.0
+	for _, weight := range q.weights {
+		sum += weight
+	}
+	if q.known = 1; counts.Documents > 0 { // else nothing was counted
+		q.known = q.total / max(sum, math.SmallestNonzeroFloat32)
+	}
 	if q.total == 0 { // nothing is known of the terms
-		for _, weight := range q.weights {
-			q.total += weight
-		}
+		q.total = sum
 	}
 	return q
 }

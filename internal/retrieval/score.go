@@ -26,12 +26,12 @@ func (e *Engine) score(ctx context.Context, q Query, legs []leg) (hits []Hit, ok
 		if c.from != nil {
 			c.score = min(c.score, c.from.score)
 		}
-		if p.eligible(c) {
+		if c.score >= q.MinScore && p.eligible(c) {
 			ranked = append(ranked, c)
 		}
 	}
 	slices.SortFunc(ranked, func(a, b *candidate) int { return compareFused(&a.fused, &b.fused) })
-	ranked = ranked[:min(q.Limit, len(ranked))]
+	ranked = e.diverse(ranked, q.Limit)
 	if err := p.complete(ctx, ranked); err != nil {
 		failed = err
 	}
@@ -167,6 +167,7 @@ func (p *pool) measureText(c *candidate) {
 	v[ownText], v[ownVector] = c.text, c.vector
 	v[rarity] = c.match.rarest / 8
 	v[ownCoverage] = p.asked.covered(c.match.mask, c.match.akin)
+	v[knownWords] = p.asked.known
 	v[adjacent] = float64(min(c.match.adjacent, 3))
 	v[length] = math.Log1p(float64(c.match.terms)) / 4
 }

@@ -23,16 +23,16 @@ type Search struct {
 	ValidAt       *Instant `json:"valid_at,omitempty" doc:"What was true then, in the version of then; now unless given."`
 	Now           *Instant `json:"now,omitempty" doc:"What dates and sessions in the text count from, in its zone; the clock unless given."`
 	Cursor        string   `json:"cursor,omitempty" doc:"Continue where the page before ended; the other members as before."`
+	MinScore      *float64 `json:"min_score,omitempty" minimum:"0" maximum:"1" doc:"Leave out what scores less; query.search.min_score unless given."`
 	Explain       bool     `json:"explain,omitempty" doc:"Add each channel's rank and score."`
 	At            string   `json:"at,omitempty" doc:"Read-your-writes token of a write that must be visible."`
 }
 
 // Hit is one fact or episode found.
 type Hit struct {
-	Type string `json:"type" enum:"fact,episode"`
-	ID   string `json:"id"`
-	// Score is in [0,1] and falls with rank.
-	Score    float64            `json:"score" minimum:"0" maximum:"1"`
+	Type     string             `json:"type" enum:"fact,episode"`
+	ID       string             `json:"id"`
+	Score    float64            `json:"score" minimum:"0" maximum:"1" doc:"The share of right answers among hits of this score, as measured on labelled conversations."`
 	Text     string             `json:"text"`
 	Fact     *Fact              `json:"fact,omitempty"`
 	Episode  *Episode           `json:"episode,omitempty"`

@@ -88,6 +88,11 @@ func (s *Service) question(project string, body api.Search) (retrieval.Query, er
 			return q, invalid("types", "%q is neither fact nor episode", clip(t))
 		}
 	}
+	if q.MinScore = s.config.Search.MinScore; body.MinScore != nil {
+		if q.MinScore = *body.MinScore; q.MinScore < 0 || q.MinScore > 1 {
+			return q, invalid("min_score", "must be from 0 to 1")
+		}
+	}
 	q.Facts = len(body.Types) == 0 || slices.Contains(body.Types, "fact")
 	q.Episodes = len(body.Types) == 0 || slices.Contains(body.Types, "episode")
 	for _, k := range body.Kinds {

@@ -161,3 +161,19 @@ func TestSearchOutlivesItsAccessEvents(t *testing.T) {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
+
+func TestSearchMinScore(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	searchable(r)
+	asked := api.Search{Selector: api.Selector{All: true}, Text: "Oslo"}
+	for cut, want := range map[float64]int{0: 3, 1: 0} {
+		asked.MinScore = &cut
+		if out, err := r.client.Search(t.Context(), asked); err != nil || len(out.Results) != want {
+			t.Errorf("min_score %v: %+v, %v", cut, out, err)
+		}
+	}
+	if p := r.do(http.MethodPost, "/v1/search", `{"text":"x","all":true,"min_score":1.5}`).problem(t); p.Status != 422 && p.Status != 400 {
+		t.Errorf("%+v", p)
+	}
+}
