@@ -14,7 +14,9 @@ import (
 
 	"palimpsest/internal/audit/clickhouse"
 	"palimpsest/internal/broker"
+	"palimpsest/internal/store"
 	"palimpsest/internal/store/redis"
+	"palimpsest/internal/store/sqlite"
 )
 
 // checkLimit is how long a server has to answer a check.
@@ -41,7 +43,65 @@ func (c *configCheckCommand) Run(inv *invocation) error {
 			return err
 		}
 	}
-	return inv.print(map[string]bool{"ok": true}, func(w io.Writer) { _, _ = fmt.Fprintln(w, "ok") })
+	out := checkedConfig{OK: true}
+	if !c.Offline {
+		if err := out.vectors(inv.ctx, *cfg); err != nil {
+			return plain(*cfg, err)
+		}
+	}
+	return inv.print(out, out.tell)
+}
+
+// checkedConfig is the answer of a check.
+type checkedConfig struct {
+	OK bool `json:"ok"`
+	// Vectors is the space that the memory store serves, VectorsBuilding the one under
+	// construction, and VectorsPending how many texts that one lacks.
+	Vectors         string `json:"vectors,omitempty"`
+	VectorsBuilding string `json:"vectors_building,omitempty"`
+	VectorsPending  uint64 `json:"vectors_building_pending,omitempty"`
+}
+
+func (c checkedConfig) tell(w io.Writer) {
+	_, _ = fmt.Fprintln(w, "ok")
+	if c.Vectors != "" {
+		_, _ = fmt.Fprintln(w, "vectors are of", c.Vectors)
+	}
+	if c.VectorsBuilding != "" {
+		_, _ = fmt.Fprintf(w, "vectors of %s are made, %d texts are pending\n", c.VectorsBuilding, c.VectorsPending)
+	}
+}
+
+// vectors reads the spaces of the memory store, if there is one.
+func (c *checkedConfig) vectors(ctx context.Context, cfg Config) error {
+	var spaces store.Spaces
+	switch {
+	case cfg.Memory != backendFile:
+		var err error
+		if spaces, c.VectorsPending, err = redis.ReadSpaces(ctx, cfg.redis()); err != nil {
+			return err
+		}
+	case absent(cfg.dataPath(memoryFile)):
+		return nil
+	default:
+		file, err := sqlite.OpenReading(ctx, cfg.dataPath(memoryFile))
+		if err != nil {
+			return err
+		}
+		spaces = file.Spaces()
+		stats, err := file.Stats(ctx)
+		if err = errors.Join(err, file.Close()); err != nil {
+			return err
+		}
+		c.VectorsPending = stats.VectorsBuilding
+	}
+	if spaces.Served.Embedder.Name != "" {
+		c.Vectors = spaces.Served.Embedder.String()
+	}
+	if spaces.Next != nil {
+		c.VectorsBuilding = spaces.Next.Embedder.String()
+	}
+	return nil
 }
 
 // server is one that the configuration names.

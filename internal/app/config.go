@@ -134,7 +134,7 @@ func defaults() Config {
 		Query:  query.DefaultConfig(),
 
 		Telemetry: telemetry.DefaultConfig(),
-		Embedder:  Embedder{Model: modelHashed},
+		Embedder:  Embedder{Model: modelStatic},
 	}
 }
 

@@ -3,11 +3,14 @@ package app
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
+	"strings"
 	"testing"
 
 	"palimpsest/internal/embed"
 	"palimpsest/internal/embed/local"
+	"palimpsest/internal/terminal"
 	"palimpsest/pkg/api"
 )
 
@@ -88,4 +91,38 @@ func TestP7EmbedderChanges(t *testing.T) {
 		}
 		stop()
 	}
+}
+
+// TestReindex: the command takes a stopped Palimpsest to another embedder, and a check of
+// the configuration shows what it has.
+func TestReindex(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	h, stop := open(t, dir)
+	healed(t, h)
+	tell(t, h, "nora", 1, "I live in Oslo.")
+	consolidated(t, h, "nora", 1)
+	eventually(t, "all is embedded", func() error {
+		if stats, err := h.store.Stats(t.Context()); err != nil || stats.VectorsPending > 0 {
+			return fmt.Errorf("%d are pending, %w", stats.VectorsPending, err)
+		}
+		return nil
+	})
+	stop()
+	check := func(want string) {
+		t.Helper()
+		code, out, complaint := call(t, "", []string{"PALIMPSEST_DATA=" + dir}, "config", "check")
+		if code != 0 || !strings.HasPrefix(out, "ok\nvectors are of "+want) {
+			t.Errorf("config check: %d, %q, %q, want %s", code, out, complaint, want)
+		}
+	}
+	check("local@1\n")
+	inv := &invocation{ctx: t.Context(), term: terminal.Terminal{Err: io.Discard}, line: &commandLine{}}
+	for _, embedded := range []bool{true, false} {
+		out, err := inv.Reindex(dir)
+		if err != nil || !strings.HasPrefix(out.To, "static@") || out.Embedded > 0 != embedded {
+			t.Errorf("%+v, %v", out, err)
+		}
+	}
+	check("static@")
 }

@@ -33,6 +33,7 @@ func commands() []app.Command {
 		{Name: "export", Help: "Export all facts in canonical form.", Run: &exportCommand{}},
 		{Name: "mcp", Help: "Serve the Model Context Protocol on standard input and output, for a running Palimpsest.", Run: &mcpCommand{}},
 		{Name: "verify", Help: "Compare memory store, streams and audit log with each other, also while Palimpsest runs.", Run: &verifyCommand{}},
+		{Name: "reindex", Help: "Make new vectors after a change of embedder.model; those of before answer until all are there.", Run: &reindexCommand{}},
 		{Name: "eval", Help: "Measure search against labelled data.", Run: &evalCommand{}},
 		{Name: "doctor", Help: "Check versions, ports, data directory, engines, streams and clock.", Run: &doctorCommand{}},
 		{Name: "completion", Help: "Print a completion script for bash, zsh or fish.", Run: &kongcompletion.Completion{}},

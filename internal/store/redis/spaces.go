@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -133,6 +134,36 @@ func (s *Store) Spaces() store.Spaces {
 		out.Next = &next
 	}
 	return out
+}
+
+// ReadSpaces returns the spaces of the generation in use, none where there is no
+// generation, and how many texts the one under construction lacks. It changes nothing.
+func ReadSpaces(ctx context.Context, cfg Config) (spaces store.Spaces, pending uint64, err error) {
+	if err := cfg.Validate(); err != nil {
+		return spaces, 0, err
+	}
+	s := &Store{cfg: cfg.withDefaults(), through: true}
+	client, err := connect(s.cfg.URL, nil)
+	if err != nil {
+		return spaces, 0, err
+	}
+	defer func() { err = errors.Join(err, explain(client.Close())) }()
+	s.client = client
+	generation, err := s.call(ctx, "HMGET", s.witnessKey(), "generation")
+	if err != nil {
+		return spaces, 0, err
+	}
+	t := &tenure{layout: layout{s.cfg.Namespace, toUint(pick([]string{"generation"}, generation)["generation"])}}
+	s.held.Store(t)
+	m, known, err := s.readMeta(ctx, t.layout)
+	if err != nil || !known {
+		return spaces, 0, err
+	}
+	t.spaces.Store(&m)
+	if m.Next != nil {
+		pending, err = s.count(ctx, m.Next.lacking())
+	}
+	return s.Spaces(), pending, err
 }
 
 func (s *Store) readMeta(ctx context.Context, l layout) (m meta, known bool, err error) {
