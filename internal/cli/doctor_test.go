@@ -13,15 +13,15 @@ func TestDoctor(t *testing.T) {
 	t.Parallel()
 	args := []string{"--server", "127.0.0.1:1", "doctor", "--data", t.TempDir()}
 	code, out, complaint := call(t, args...)
-	if code != exitError || complaint != "palimpsest: 1 of 9 checks failed\n" || strings.Count(out, "\n") != 9 {
+	if code != exitError || complaint != "palimpsest: 1 of 10 checks failed\n" || strings.Count(out, "\n") != 10 {
 		t.Errorf("code %d, %q: %s", code, complaint, out)
 	}
-	if !strings.Contains(out, "FAIL  http     http://127.0.0.1:1: connection refused\n") || strings.Count(out, "ok    ") != 8 {
+	if !strings.Contains(out, "FAIL  http     http://127.0.0.1:1: connection refused\n") || strings.Count(out, "ok    ") != 9 {
 		t.Errorf("%s", out)
 	}
 	_, out, _ = call(t, append([]string{"--json"}, args...)...)
 	var found []app.Finding
-	if err := json.Unmarshal([]byte(out), &found); err != nil || len(found) != 9 || found[0].Check != "version" {
+	if err := json.Unmarshal([]byte(out), &found); err != nil || len(found) != 10 || found[0].Check != "version" {
 		t.Errorf("%v: %s", err, out)
 	}
 }

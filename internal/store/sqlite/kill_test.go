@@ -7,10 +7,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 
+	"palimpsest/internal/embed"
+	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
 )
 
 // killedPath names the store to the process that is to be killed.
@@ -98,4 +103,89 @@ func writeUntilKilled(t *testing.T, path string) {
 		})
 	}
 	wg.Wait()
+}
+
+// TestKilledWhileTheEmbedderChanges kills a process that changes the embedder again and
+// again. The served space is whole each time, and the change goes on.
+func TestKilledWhileTheEmbedderChanges(t *testing.T) {
+	t.Parallel()
+	if path := os.Getenv(killedPath); path != "" {
+		s := openAt(t, Config{Path: path})
+		for i := 0; ; i++ {
+			takeSpace(t, s, 4+i%2, func() { fmt.Println(i) })
+		}
+	}
+	const rows = 300
+	cfg := Config{Path: filepath.Join(t.TempDir(), "memory.db"), Embedder: testEmbedder}
+	s := openAt(t, cfg)
+	list := make([]memory.Episode, rows)
+	for i := range list {
+		list[i] = testEpisode("ana", strconv.Itoa(i))
+	}
+	if _, err := s.PutEpisodes(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	embedSome(t, s, 0, testEmbedder.Dimensions, func() {})
+	for round := range 6 {
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		killAfter(t, cfg.Path, 5+13*round)
+		s = openAt(t, cfg)
+		served := s.Spaces().Served
+		v := make([]float32, served.Embedder.Dimensions)
+		v[0] = 1
+		hits, err := s.SearchVector(t.Context(), scope.Under(testEpisode("ana", "").Scope.Fact()), v,
+			store.SearchQuery{Target: store.Episodes, Limit: 1000, Space: served.ID})
+		if err != nil || len(hits) != rows || hits[rows-1].Score < 0.99 {
+			t.Fatalf("round %d: %d rows in space %d, want %d, %v", round, len(hits), served.ID, rows, err)
+		}
+	}
+	takeSpace(t, s, 7, func() {})
+	if got := s.Spaces(); got.Next != nil || got.Served.Embedder.Dimensions != 7 {
+		t.Errorf("in the end there are %+v", got)
+	}
+}
+
+// takeSpace changes the embedder to one of those dimensions, and calls each after every
+// step.
+func takeSpace(t *testing.T, s *Store, dimensions int, each func()) {
+	t.Helper()
+	info := embed.Info{Name: "killed", Version: strconv.Itoa(dimensions), Dimensions: dimensions}
+	if err := s.BuildSpace(t.Context(), info); err != nil {
+		t.Fatal(err)
+	}
+	each()
+	if next := s.Spaces().Next; next != nil {
+		embedSome(t, s, next.ID, dimensions, each)
+	}
+	for done := false; !done; each() {
+		var err error
+		if done, err = s.MoveSpaces(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// embedSome gives vectors to all that lacks them in a space.
+func embedSome(t *testing.T, s *Store, space uint64, dimensions int, each func()) {
+	t.Helper()
+	for {
+		list, err := s.PendingVectors(t.Context(), space, 32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(list) == 0 {
+			return
+		}
+		vectors := make([]store.Vector, len(list))
+		for i, p := range list {
+			vectors[i] = store.Vector{Ref: p.Ref, Values: make([]float32, dimensions)}
+			vectors[i].Values[0] = 1
+		}
+		if err := s.PutVectors(t.Context(), vectors); err != nil {
+			t.Fatal(err)
+		}
+		each()
+	}
 }
