@@ -26,8 +26,23 @@ type Client struct {
 // Option changes a client.
 type Option func(*Client)
 
-// HTTP uses c in place of [http.DefaultClient].
+// HTTP uses c in place of a client that keeps up to [idleConnections] connections.
 func HTTP(c *http.Client) Option { return func(into *Client) { into.http = c } }
+
+// idleConnections is how many connections are kept for the next calls. Of its
+// default client net/http keeps two: whoever calls from more goroutines would connect
+// for nearly every call.
+const idleConnections = 64
+
+func newHTTP() *http.Client {
+	transport, ok := http.DefaultTransport.(*http.Transport)
+	if !ok { // the program has put another in its place
+		return http.DefaultClient
+	}
+	transport = transport.Clone()
+	transport.MaxIdleConnsPerHost = idleConnections
+	return &http.Client{Transport: transport}
+}
 
 // Project names the tenant that requests concern.
 func Project(name string) Option { return func(into *Client) { into.project = name } }
@@ -41,9 +56,12 @@ func New(base string, options ...Option) (*Client, error) {
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("parse server address: %q is not http://host:port", base)
 	}
-	c := &Client{base: u, http: http.DefaultClient}
+	c := &Client{base: u}
 	for _, o := range options {
 		o(c)
+	}
+	if c.http == nil {
+		c.http = newHTTP()
 	}
 	return c, nil
 }
