@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"golang.org/x/text/cases"
@@ -51,9 +52,23 @@ func HashText(text string) string {
 // Normalize folds case and compatibility forms and collapses white space, so
 // that texts that read the same compare equal.
 func Normalize(text string) string {
-	folded := cases.Fold().String(norm.NFKC.String(text))
-	return strings.Join(strings.Fields(folded), " ")
+	if isASCII(text) { // has no compatibility forms, and folds to lower case
+		return collapse(strings.ToLower(text))
+	}
+	return collapse(cases.Fold().String(norm.NFKC.String(text)))
 }
+
+func isASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// collapse makes one space of each run of white space, and none at the ends.
+func collapse(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // EntityKey is what entity names are compared by.
 func EntityKey(name string) string { return Normalize(name) }

@@ -103,23 +103,39 @@ func shallow(data []byte, depth int) bool {
 	if bytes.Count(data, []byte{'{'})+bytes.Count(data, []byte{'['}) <= depth {
 		return true
 	}
-	at, text := 0, false
+	at := 0
 	for i := 0; i < len(data); i++ {
-		switch c := data[i]; {
-		case text && c == '\\':
-			i++
-		case c == '"':
-			text = !text
-		case text:
-		case c == '{', c == '[':
+		switch data[i] {
+		case '"':
+			i = endOfText(data, i+1)
+		case '{', '[':
 			if at++; at > depth {
 				return false
 			}
-		case c == '}', c == ']':
+		case '}', ']':
 			at--
 		}
 	}
 	return true
+}
+
+// endOfText is where the string ends whose first byte stands at i.
+func endOfText(data []byte, i int) int {
+	for i < len(data) {
+		n := bytes.IndexByte(data[i:], '"')
+		if n < 0 {
+			break
+		}
+		escaped := false
+		for at := i + n; at > i && data[at-1] == '\\'; at-- {
+			escaped = !escaped
+		}
+		if i += n; !escaped {
+			return i
+		}
+		i++
+	}
+	return len(data)
 }
 
 func syntaxOf(data []byte) string {

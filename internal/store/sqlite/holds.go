@@ -2,10 +2,11 @@ package sqlite
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
@@ -47,7 +48,7 @@ func (s *Store) ListHolds(ctx context.Context, sel scope.Selector, q store.HoldQ
 		if err := row.Scan(&h.Scope.Project, &h.Scope.User, &h.Scope.Agent, &h.Scope.Session, &body); err != nil {
 			return err
 		}
-		if err := json.Unmarshal(body, &h.Hold); err != nil {
+		if err := jsonv2.Unmarshal(body, &h.Hold); err != nil {
 			return fmt.Errorf("decode hold: %w", err)
 		}
 		list = append(list, h)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
+
 	"palimpsest/internal/lex"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
@@ -56,7 +58,7 @@ func (w *writer) oldFact(scopeID int64, id string) (*oldFact, error) {
 	if err != nil || !found {
 		return nil, err
 	}
-	if err := json.Unmarshal(body, &old.Fact); err != nil {
+	if err := jsonv2.Unmarshal(body, &old.Fact); err != nil {
 		return nil, fmt.Errorf("decode fact %s: %w", id, err)
 	}
 	return &old, nil

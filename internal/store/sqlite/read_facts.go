@@ -9,6 +9,8 @@ import (
 	"sort"
 	"strings"
 
+	jsonv2 "github.com/go-json-experiment/json"
+
 	"palimpsest/internal/lex"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
@@ -29,7 +31,7 @@ func scanFact(row scanner) (f store.Fact, id int64, err error) {
 		return f, 0, err
 	}
 	f.LastAccessed = fromMicros(accessed)
-	if err := json.Unmarshal(body, &f.Fact); err != nil {
+	if err := jsonv2.Unmarshal(body, &f.Fact); err != nil {
 		return f, 0, fmt.Errorf("decode fact: %w", err)
 	}
 	return f, id, nil
@@ -45,7 +47,7 @@ func scanVersion(row scanner) (f store.Fact, err error) {
 	if err := row.Scan(&f.Scope.Project, &f.Scope.User, &f.Scope.Agent, &f.Scope.Session, &body); err != nil {
 		return f, err
 	}
-	if err := json.Unmarshal(body, &f.Fact); err != nil {
+	if err := jsonv2.Unmarshal(body, &f.Fact); err != nil {
 		return f, fmt.Errorf("decode version: %w", err)
 	}
 	f.Strength, f.LastAccessed = f.Confidence, f.CreatedAt
@@ -331,7 +333,7 @@ func bodies[T any](ctx context.Context, q querier, query string, args ...any) ([
 			return err
 		}
 		var v T
-		if err := json.Unmarshal(body, &v); err != nil {
+		if err := jsonv2.Unmarshal(body, &v); err != nil {
 			return fmt.Errorf("decode row: %w", err)
 		}
 		list = append(list, v)
