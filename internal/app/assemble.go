@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -50,10 +51,11 @@ type house struct {
 	http                 *httpserver.Server
 
 	tracker      *pipeline.Tracker
-	ingest       *ingest.Service       // nil where it is no part
-	scheduler    *scheduler.Service    // nil where it is no part
-	consolidator *consolidator.Service // nil where it is no part
-	short        error                 // a stream lacks what the stores have; nil where none does
+	ingest       *ingest.Service             // nil where it is no part
+	scheduler    *scheduler.Service          // nil where it is no part
+	consolidator *consolidator.Service       // nil where it is no part
+	short        error                       // a stream lacks what the stores have; nil where none does
+	counted      atomic.Pointer[store.Stats] // what the store last held; nil before it was counted
 	caughtUp     catchUp
 	targets      targets
 }

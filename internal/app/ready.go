@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"palimpsest/internal/pipeline"
+	"palimpsest/internal/store"
 	"palimpsest/pkg/api"
 	"palimpsest/services/scheduler"
 )
@@ -64,11 +65,19 @@ func checked(ctx context.Context, ask func(context.Context) (map[string]any, err
 	return check
 }
 
+// countLimit is how long readiness waits for the store to count its rows. A large
+// store takes longer, and is no less ready.
+const countLimit = 500 * time.Millisecond
+
+// memoryReady also shows what the store holds, as of the last count that was in time.
 func (h *house) memoryReady(ctx context.Context) (map[string]any, error) {
 	if err := h.store.Ping(ctx); err != nil {
 		return nil, plain(h.cfg, err)
 	}
-	stats, err := h.store.Stats(ctx)
+	stats, err := h.count(ctx)
+	if stats == nil {
+		return nil, err
+	}
 	spaces := h.store.Spaces()
 	details := map[string]any{
 		"schema": stats.Schema, "scopes": stats.Scopes, "episodes": stats.Episodes, "facts": stats.Facts,
@@ -77,11 +86,25 @@ func (h *house) memoryReady(ctx context.Context) (map[string]any, error) {
 	if spaces.Next != nil {
 		details["vectors_building"], details["vectors_building_pending"] = spaces.Next.Embedder.String(), stats.VectorsBuilding
 	}
-	if err == nil && stats.VectorsRefused > 0 {
+	if stats.VectorsRefused > 0 {
 		details["vectors_refused"] = stats.VectorsRefused
 		details["vectors_refused_why"], err = h.refusals(ctx)
 	}
 	return details, err
+}
+
+// count is what the store holds, as of the last count that was in time; nil where none
+// was.
+func (h *house) count(ctx context.Context) (*store.Stats, error) {
+	ctx, cancel := context.WithTimeout(ctx, countLimit)
+	defer cancel()
+	stats, err := h.store.Stats(ctx)
+	if err == nil {
+		h.counted.Store(&stats)
+	} else if ctx.Err() == nil {
+		return nil, err
+	}
+	return h.counted.Load(), nil
 }
 
 // refusalsShown bounds the refused texts that are shown.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -32,6 +34,49 @@ func TestReadinessNamesWhatIsWrong(t *testing.T) {
 			t.Errorf("%s: %+v", name, got.Checks[name])
 		}
 	}
+}
+
+// slowCounter is a store that counts its rows in a time of its own.
+type slowCounter struct {
+	store.Store
+	took time.Duration
+	err  error
+}
+
+func (*slowCounter) Ping(context.Context) error { return nil }
+func (*slowCounter) Spaces() store.Spaces       { return store.Spaces{} }
+
+func (c *slowCounter) Stats(ctx context.Context) (store.Stats, error) {
+	select {
+	case <-time.After(c.took):
+		return store.Stats{Episodes: 7}, c.err
+	case <-ctx.Done():
+		return store.Stats{}, ctx.Err()
+	}
+}
+
+// TestReadinessDoesNotWaitForCounts: a store that is slow to count its rows is ready.
+// One that cannot count them is not.
+func TestReadinessDoesNotWaitForCounts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &slowCounter{took: time.Minute}
+		h := &house{store: s}
+		check := func(name string, episodes any, want error) {
+			t.Helper()
+			details, err := h.memoryReady(t.Context())
+			if !errors.Is(err, want) || want == nil && details["episodes"] != episodes {
+				t.Errorf("%s: %v, %v", name, details, err)
+			}
+		}
+		check("never counted", nil, nil)
+		s.took = 0
+		check("counted", uint64(7), nil)
+		s.took = time.Minute
+		check("slow again", uint64(7), nil)
+		s.took, s.err = 0, fs.ErrClosed
+		check("failing", nil, fs.ErrClosed)
+	})
 }
 
 // TestReadinessFollowsProgress: a stage that passes nothing makes the process

@@ -162,13 +162,14 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 	sp := s.spaces.Load()
 	_, err := s.reads.one(ctx, `SELECT
 	  (SELECT user_version FROM pragma_user_version),
-	  (SELECT count(*) FROM scopes WHERE last_ordinal > 0 OR revision > 0),
-	  (SELECT coalesce(sum(last_ordinal), 0) FROM scopes),
-	  (SELECT coalesce(sum(fact_docs), 0) FROM scopes),
+	  s.used, s.episodes, s.facts,
 	  (SELECT count(*) FROM versions), (SELECT count(*) FROM entities),
-	  (SELECT count(*) FROM `+sp.Served.queue()+` WHERE refused IS NULL), (SELECT count(*) FROM `+sp.Served.queue()+` WHERE refused IS NOT NULL),
+	  q.queued - q.refused, q.refused,
 	  (SELECT count(*) FROM holds),
-	  (SELECT page_count * page_size FROM pragma_page_count, pragma_page_size)`, nil,
+	  (SELECT page_count * page_size FROM pragma_page_count, pragma_page_size)
+	  FROM (SELECT count(*) FILTER (WHERE last_ordinal > 0 OR revision > 0) AS used, coalesce(sum(last_ordinal), 0) AS episodes,
+	    coalesce(sum(fact_docs), 0) AS facts FROM scopes) s,
+	  (SELECT count(*) AS queued, count(refused) AS refused FROM `+sp.Served.queue()+`) q`, nil,
 		&st.Schema, &st.Scopes, &st.Episodes, &st.Facts, &st.Versions, &st.Entities, &st.VectorsPending, &st.VectorsRefused, &st.Holds, &st.Bytes)
 	if err != nil || sp.Next == nil {
 		return st, err
