@@ -18,8 +18,10 @@ type factsCommand struct {
 	Revision uint64 `help:"One version of the fact."`
 	Limit    int    `help:"Facts at most." default:"100"`
 	narrowFlags
-	Kinds  []string `help:"Kinds of facts; all unless given." placeholder:"KIND"`
-	Closed bool     `help:"Closed and archived facts too."`
+	ValidAt api.Instant `help:"What was true then: RFC 3339 or YYYY-MM-DD." placeholder:"INSTANT"`
+	AsOf    api.Instant `help:"What was known then." placeholder:"INSTANT"`
+	Kinds   []string    `help:"Kinds of facts; all unless given." placeholder:"KIND"`
+	Closed  bool        `help:"Closed and archived facts too."`
 }
 
 // Run implements the command.
@@ -48,6 +50,10 @@ func (c *factsCommand) Run(inv *app.Invocation) error {
 
 // read returns the fact that is named, or else a list.
 func (c *factsCommand) read(inv *app.Invocation, cl *client.Client) (api.FactPage, error) {
+	if c.ID != "" && !c.AsOf.IsZero() {
+		f, err := cl.FactAsOf(inv.Context(), c.ID, c.AsOf.Time)
+		return api.FactPage{Facts: []api.Fact{f}}, err
+	}
 	if c.ID != "" {
 		f, err := cl.Fact(inv.Context(), c.ID, c.Revision)
 		return api.FactPage{Facts: []api.Fact{f}}, err
@@ -60,7 +66,7 @@ func (c *factsCommand) read(inv *app.Invocation, cl *client.Client) (api.FactPag
 	if err != nil {
 		return api.FactPage{}, err
 	}
-	return cl.Facts(inv.Context(), sel, client.ListFacts{Limit: c.Limit, Closed: c.Closed, Kinds: c.Kinds, Filters: filters, Entity: c.Entity})
+	return cl.Facts(inv.Context(), sel, client.ListFacts{Limit: c.Limit, Closed: c.Closed, ValidAt: c.ValidAt.Time, AsOf: c.AsOf.Time, Kinds: c.Kinds, Filters: filters, Entity: c.Entity})
 }
 
 // factState describes a fact that is closed or archived; it is empty for any other.

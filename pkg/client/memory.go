@@ -111,6 +111,8 @@ type ListFacts struct {
 	Closed bool
 	// ValidAt lists what was true then, in the version of then; zero means now.
 	ValidAt time.Time
+	// AsOf lists what was known then; zero means now.
+	AsOf    time.Time
 	Kinds   []string
 	Filters json.RawMessage
 	Entity  string
@@ -120,6 +122,7 @@ type ListFacts struct {
 func (c *Client) Facts(ctx context.Context, sel scope.Selector, l ListFacts) (api.FactPage, error) {
 	query := Narrow{Filters: l.Filters, Entity: l.Entity}.add(page(selector(sel), l.Limit, l.Cursor))
 	query = instant(query, "valid_at", l.ValidAt)
+	query = instant(query, "as_of", l.AsOf)
 	if len(l.Kinds) > 0 {
 		query.Set("kinds", strings.Join(l.Kinds, ","))
 	}
@@ -138,6 +141,14 @@ func (c *Client) Fact(ctx context.Context, id string, revision uint64) (api.Fact
 	}
 	r := onFact(http.MethodGet, id, "")
 	r.query = query
+	var out api.Fact
+	return out, c.call(ctx, r, &out)
+}
+
+// FactAsOf returns one fact as it was known at an instant.
+func (c *Client) FactAsOf(ctx context.Context, id string, at time.Time) (api.Fact, error) {
+	r := onFact(http.MethodGet, id, "")
+	r.query = instant(url.Values{}, "as_of", at)
 	var out api.Fact
 	return out, c.call(ctx, r, &out)
 }

@@ -34,6 +34,7 @@ type listFactsInput struct {
 	Filters  string   `query:"filters" doc:"A filter: {field, operator, value}, {AND: […]}, {OR: […]} or {NOT: …}. Operators: eq, ne, gt, gte, lt, lte, in, nin, contains, icontains, exists. Fields: those of facts and episodes, and metadata.<path>."`
 	Entity   string   `query:"entity" doc:"Only facts that mention the entity of that name or alias."`
 	ValidAt  string   `query:"valid_at" doc:"What was true then, in the version of then; now unless given."`
+	AsOf     string   `query:"as_of" doc:"What was known then, by the audit log: RFC 3339 or YYYY-MM-DD. It takes no entity."`
 	Archived bool     `query:"archived" doc:"Archived facts too."`
 	Closed   bool     `query:"closed" doc:"Closed and archived facts too."`
 	Cursor   string   `query:"cursor"`
@@ -57,13 +58,17 @@ func (s *Service) listFacts(ctx context.Context, in *listFactsInput) (*factPage,
 	}
 	n := q.Limit
 	q.Limit = oneMore(n)
-	facts, err := s.deps.Store.Facts(ctx, sel, q)
+	now, facts := s.deps.Now(), []store.Fact(nil)
+	if in.AsOf == "" {
+		facts, err = s.deps.Store.Facts(ctx, sel, q)
+	} else {
+		now, facts, err = s.factsAsOf(ctx, sel, q, in)
+	}
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
 	facts, more := page(facts, n)
 	out := api.FactPage{Facts: []api.Fact{}, Stale: stale}
-	now := s.deps.Now()
 	for _, f := range facts {
 		out.Facts = append(out.Facts, viewFact(f, now))
 	}
@@ -110,6 +115,7 @@ type getFactInput struct {
 	FactParam
 	Revision uint64 `query:"revision" doc:"One version; the newest unless given."`
 	ValidAt  string `query:"valid_at" doc:"The version that was true then; the newest, if it is true now, unless given."`
+	AsOf     string `query:"as_of" doc:"As it was known then, by the audit log: RFC 3339 or YYYY-MM-DD. The version true at valid_at, or else then."`
 	At       string `query:"at" doc:"Read-your-writes token."`
 }
 
@@ -141,8 +147,19 @@ func (s *Service) getFact(ctx context.Context, in *getFactInput) (*fact, error) 
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
-	if in.Revision > 0 && in.ValidAt != "" {
+	switch {
+	case in.Revision > 0 && in.ValidAt != "":
 		return nil, invalid("valid_at", "names a version, as revision does; leave one out")
+	case in.Revision > 0 && in.AsOf != "":
+		return nil, invalid("as_of", "names a version, as revision does; leave one out")
+	case in.AsOf != "":
+		at, f, err := s.factAsOf(ctx, in)
+		if err != nil {
+			return nil, s.problem(ctx, err)
+		}
+		out := s.factAnswer(f, stale)
+		out.Body = viewFact(f, at)
+		return out, nil
 	}
 	if in.Revision > 0 {
 		f, err := s.deps.Store.Version(ctx, sel, memory.Address{ID: in.ID, Revision: in.Revision})
