@@ -52,6 +52,29 @@ func Only(e Embedder) Set {
 	}
 }
 
+// Quantise moves a unit vector to one whose numbers are multiples, from -127 to 127, of
+// one scale, so that a store needs a byte for each. That moves a similarity by less
+// than a hundredth. The vector keeps its length within rounding.
+func Quantise(v []float32) {
+	var largest float32
+	for _, x := range v {
+		largest = max(largest, x, -x)
+	}
+	if largest == 0 {
+		return
+	}
+	var sum float64
+	for i, x := range v {
+		k := math.RoundToEven(float64(x) / float64(largest) * math.MaxInt8)
+		v[i] = float32(int8(k)) // no negative zero
+		sum += k * k
+	}
+	scale := float32(1 / math.Sqrt(sum))
+	for i := range v {
+		v[i] *= scale
+	}
+}
+
 // Normalise scales v to unit length; the zero vector stays what it is.
 func Normalise(v []float32) {
 	var sum float64

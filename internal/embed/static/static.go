@@ -28,7 +28,7 @@ var ownTokenizer []byte
 // version is that of the code between a text and its vector; the files are the
 // rest of a space's version. Any change to what a text's vector is must change
 // it: vectors of different versions never meet.
-const version = "1"
+const version = "2"
 
 // Embedder implements [embed.Embedder]. It is safe for concurrent use.
 type Embedder struct {
@@ -100,6 +100,7 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 			}
 		}
 		embed.Normalise(vectors[i])
+		embed.Quantise(vectors[i])
 	}
 	return vectors, nil
 }

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// A vector is stored in one of two forms, both exact. The plain form is its
+// A vector is stored in one of three forms, all exact. The plain form is its
 // numbers in single precision, little-endian. The packed form is for vectors like
 // those of the local embedder, in which most numbers are zero and the others have
 // few magnitudes:
@@ -16,17 +16,30 @@ import (
 //	1 bit each      for each dimension, whether it is other than zero
 //	1 byte each     for those that are, the sign (bit 7) and the magnitude's index
 //
-// It is used where it is the shorter one, so that the length tells which it is.
+// It is used where it is the shorter one, so that the length tells which it is. The
+// scaled form is for vectors whose numbers are multiples of one scale:
+//
+//	1 byte          255, which is no count of magnitudes
+//	4 bytes         the scale, in single precision, little-endian
+//	1 byte each     the multiple, from -127 to 127
 
 var errVector = errors.New("sqlite: vector is damaged")
 
 const (
 	signBit       = 1 << 31
 	maxMagnitudes = 128
+	scaledForm    = 255
 )
 
 func encodeVector(values []float32) []byte {
-	if packed := packVector(values); packed != nil {
+	packed := packVector(values)
+	if packed != nil && len(packed) <= 5+len(values) {
+		return packed
+	}
+	if scaled := scaleVector(values); scaled != nil {
+		return scaled
+	}
+	if packed != nil {
 		return packed
 	}
 	raw := make([]byte, 0, 4*len(values))
@@ -34,6 +47,36 @@ func encodeVector(values []float32) []byte {
 		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(v))
 	}
 	return raw
+}
+
+// scaleVector returns the scaled form; nil where the numbers have none. The largest
+// tells the scale up to its last bit.
+func scaleVector(values []float32) []byte {
+	var largest float32
+	for _, v := range values {
+		largest = max(largest, v, -v)
+	}
+	if scale := largest / math.MaxInt8; scale > 0 && len(values) > 4 {
+		for _, s := range []float32{scale, math.Nextafter32(scale, 0), math.Nextafter32(scale, largest)} {
+			if scaled := multiplesOf(s, values); scaled != nil {
+				return scaled
+			}
+		}
+	}
+	return nil
+}
+
+func multiplesOf(scale float32, values []float32) []byte {
+	scaled := append(make([]byte, 0, 5+len(values)), scaledForm)
+	scaled = binary.LittleEndian.AppendUint32(scaled, math.Float32bits(scale))
+	for _, v := range values {
+		k := math.RoundToEven(float64(v) / float64(scale))
+		if math.Abs(k) > math.MaxInt8 || math.Float32bits(float32(int8(k))*scale) != math.Float32bits(v) {
+			return nil
+		}
+		scaled = append(scaled, byte(int8(k)))
+	}
+	return scaled
 }
 
 // packVector returns the packed form; nil where it is not the shorter one.
@@ -82,6 +125,13 @@ func decodeVector(into []float32, raw []byte, dimensions int) ([]float32, error)
 	if len(raw) == 4*dimensions {
 		for ; len(raw) >= 4; raw = raw[4:] {
 			into = append(into, math.Float32frombits(binary.LittleEndian.Uint32(raw)))
+		}
+		return into, nil
+	}
+	if len(raw) == 5+dimensions && raw[0] == scaledForm {
+		scale := math.Float32frombits(binary.LittleEndian.Uint32(raw[1:]))
+		for _, k := range raw[5:] {
+			into = append(into, float32(int8(k))*scale)
 		}
 		return into, nil
 	}

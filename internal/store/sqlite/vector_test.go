@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"palimpsest/internal/embed"
 	"palimpsest/internal/embed/local"
 )
 
@@ -59,4 +60,20 @@ func TestDamagedVectorsAreRefused(t *testing.T) {
 			t.Errorf("%s: decoded as %v", name, got)
 		}
 	}
+}
+
+func TestScaledVectorsTakeAByteForEachNumber(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		values := rapid.SliceOfN(rapid.Float32Range(-1, 1), 64, 300).Draw(t, "values")
+		embed.Quantise(values)
+		raw := encodeVector(values)
+		if len(raw) > 5+len(values) {
+			t.Fatalf("%d bytes for %d numbers", len(raw), len(values))
+		}
+		got, err := decodeVector(nil, raw, len(values))
+		if err != nil || !sameBits(got, values) {
+			t.Fatalf("%v was decoded as %v, %v", values, got, err)
+		}
+	})
 }
