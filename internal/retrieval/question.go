@@ -113,7 +113,8 @@ const maxForms = 2 * maxQuestionTerms
 func withSynonyms(text string) string {
 	var all strings.Builder
 	all.WriteString(text)
-	for _, term := range lex.Terms(text) {
+	terms := lex.Terms(text)
+	for _, term := range terms[:min(len(terms), maxQuestionTerms)] {
 		for _, s := range lex.Synonyms(term) {
 			all.WriteByte(' ')
 			all.WriteString(s.Word)
