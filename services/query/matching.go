@@ -98,6 +98,9 @@ func (s *Service) linked(ctx context.Context, sel scope.Selector, n narrowing, n
 	if err := s.eachOwner(ctx, sel, func(owner scope.Scope) { owners = append(owners, owner) }); err != nil {
 		return nil, err
 	}
+	if len(owners) > maxLimit {
+		return nil, invalid("entity", "is looked for in at most %d users and agents, of which this names %d", maxLimit, len(owners))
+	}
 	any := filter.Or{}
 	for _, owner := range owners {
 		entities, err := s.deps.Store.Entities(ctx, owner, []string{n.entity})
