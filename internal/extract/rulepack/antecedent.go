@@ -32,7 +32,7 @@ func (l *language) owned(ts []token, before *clause) []token {
 			continue
 		}
 		to := i + 1
-		for to < len(before.tokens) && to-i <= most && before.tokens[to].word && !lx.is(before.tokens[to], isStop|isPreposition|isBe|isVerb|isNegator|isTail) {
+		for to < len(before.tokens) && to-i <= most && before.tokens[to].word && !lx.is(before.tokens[to], isStop|isPreposition|isBe|isVerb|isNegator|isTail) && !lx.participle(before.tokens[to]) {
 			to++
 		}
 		if to == i+1 {

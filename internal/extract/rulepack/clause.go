@@ -235,6 +235,7 @@ func (lx *lexicon) judge(cs []clause, asks bool) {
 	for i := range cs {
 		c := &cs[i]
 		ts := lx.strip(c.tokens)
+		unreal = unreal || lx.unrealLeads.at(c.tokens, 0) > 0
 		if len(ts) == 0 {
 			continue
 		}
@@ -245,7 +246,7 @@ func (lx *lexicon) judge(cs []clause, asks bool) {
 		if lx.opensQuestion(ts, 0) && (asks || !lx.is(ts[1], isOwn) || lx.leadOf(ts) == nil) || (asks || len(ts) > 2) && lx.is(ts[0], isAsking) && !lx.is(ts[0], isBinder) {
 			question = true
 		}
-		if lx.is(ts[0], isUnreal) || lx.unrealLeads.at(ts, 0) > 0 || lx.unrealLeads.at(c.tokens, 0) > 0 {
+		if lx.is(ts[0], isUnreal) || lx.unrealLeads.at(ts, 0) > 0 {
 			unreal = true
 		}
 		c.question = question || asks && i == len(cs)-1

@@ -28,7 +28,7 @@ func (r *reading) draft(rule *Rule, m *match, who *person, full []token) {
 	if r.l.lx.private(m.ts) {
 		c.Sensitivity = events.SensitivitySensitive
 	}
-	if rel, _ := r.l.relationIn(source(m.get("r"))); rel != nil && rule.Predicate == "{r|relation}" {
+	if rel, _ := r.l.relationIn(source(m.get("r"))); rel != nil && rule.Predicate == relationPredicate {
 		c.Cardinality, c.Category = rel.Cardinality, rel.Category
 		if rel.Category == "pet" {
 			c.Category = "relationship"
@@ -49,6 +49,9 @@ func (r *reading) draft(rule *Rule, m *match, who *person, full []token) {
 		}
 	}
 }
+
+// relationPredicate is the predicate of rules that name a relative.
+const relationPredicate = "{r|relation}"
 
 // addressed reports whether a capture speaks of the agent: "i like your answer".
 func (lx *lexicon) addressed(m *match) bool {
@@ -179,6 +182,9 @@ func (r *reading) emit(rule *Rule, m *match, c events.Candidate, v *view, full [
 	}
 	r.add(c)
 	r.meet(c)
+	if rel, word := r.l.relationIn(source(m.get("r"))); rel != nil && rule.Predicate == relationPredicate {
+		r.known.meet(&person{rel: word, relation: rel, name: c.Object})
+	}
 }
 
 // retract adds what ends with a candidate: what its rule names, and a value that

@@ -273,7 +273,7 @@ func (m *machine) capture(in *instruction, pc, at int, f flags) bool {
 	if in.typ == capGerund && (at == len(m.ts) || len(m.ts[at].low) < 5 || !strings.HasSuffix(m.ts[at].low, "ing")) {
 		return false
 	}
-	if in.typ == capNoun && m.date() == at {
+	if in.typ == capNoun && m.date() <= at && at < m.memo.dated.to {
 		return false
 	}
 	const most = 14
@@ -297,7 +297,7 @@ func (m *machine) takes(typ captureType, from, i int) bool {
 		return true
 	case !t.word && t.low != "'s":
 		return t.low == "," || t.low == "'" || t.low == "$" || t.low == "%" || t.low == "&"
-	case lx.is(t, isStop):
+	case lx.is(t, isStop), typ == capEnds && i > from && lx.is(t, isOwn):
 		return false
 	case typ == capEnds && i > from && m.ts[i-1].word && !lx.is(m.ts[i-1], isAnd) && lx.is(t, isArticle) && t.low != "'s":
 		return false

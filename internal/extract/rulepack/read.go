@@ -211,9 +211,7 @@ func (r *reading) match(c *clause, full, ts []token, at int, f flags) bool {
 			}
 			r.last = heard{m: m, about: c.about, drafts: len(r.drafts)}
 			r.draft(rule, m, c.about, full)
-			if len(rule.Retracts) == 0 {
-				r.more(c, full, m, at)
-			}
+			r.more(c, full, rule, m, at)
 			return true
 		}
 		m := machine{lx: r.l.lx, ts: ts, memo: mo}
@@ -232,7 +230,7 @@ func elided(ts []token) bool { return len(ts) > 1 && ts[0].virtual() && ts[1].vi
 
 // more reads what else the same verb governs: "i am 6 and allergic to peanuts",
 // "i am Katarzyna, 34, from Gdynia".
-func (r *reading) more(c *clause, full []token, m *match, at int) {
+func (r *reading) more(c *clause, full []token, last *Rule, m *match, at int) {
 	lx := r.l.lx
 	if at+1 >= len(m.ts) || !lx.is(m.ts[at], isSpeaker) || !lx.is(m.ts[at+1], isShared) || m.flags&flagNegated != 0 {
 		return
@@ -243,7 +241,7 @@ func (r *reading) more(c *clause, full []token, m *match, at int) {
 		switch {
 		case m.ts[i].low == "," || lx.is(m.ts[i], isAnd):
 			from = i + 1
-		case (i == m.end-1 || i == m.end) && i > at+2 && lx.is(m.ts[i], isPreposition):
+		case (i == m.end-1 || i == m.end) && i > at+2 && lx.is(m.ts[i], isPreposition) && len(last.Retracts) == 0:
 			from = i
 		}
 	}
@@ -264,7 +262,7 @@ func (r *reading) more(c *clause, full []token, m *match, at int) {
 	}
 	if next != nil {
 		r.draft(rule, next, c.about, full)
-		r.more(c, full, next, 0)
+		r.more(c, full, rule, next, 0)
 	}
 }
 
