@@ -17,7 +17,7 @@ type layer struct {
 var contracts = []string{
 	"palimpsest/internal/pipeline", "palimpsest/internal/cursor", "palimpsest/internal/extract", "palimpsest/internal/decide",
 	"palimpsest/internal/retrieval", "palimpsest/internal/retrieval/timex", "palimpsest/internal/retrieval/assembly", "palimpsest/internal/store", "palimpsest/internal/audit",
-	"palimpsest/internal/embed", "palimpsest/internal/memory", "palimpsest/internal/filter", "palimpsest/internal/lex",
+	"palimpsest/internal/embed", "palimpsest/internal/llm", "palimpsest/internal/memory", "palimpsest/internal/filter", "palimpsest/internal/lex",
 	"palimpsest/internal/telemetry", "palimpsest/internal/httpserver", "palimpsest/internal/failpoint",
 	"palimpsest/internal/mcp", "palimpsest/internal/mem0",
 }
@@ -45,6 +45,8 @@ var layers = []layer{
 	{"palimpsest/internal/audit/sqlite", below("palimpsest/internal/cursor", "palimpsest/internal/audit", "palimpsest/internal/memory", "palimpsest/internal/schema", "palimpsest/internal/watch")},
 	{"palimpsest/internal/audit/clickhouse", below("palimpsest/internal/cursor", "palimpsest/internal/audit", "palimpsest/internal/memory")},
 	{"palimpsest/internal/extract/rulepack", below("palimpsest/internal/extract", "palimpsest/internal/memory", "palimpsest/internal/lex")},
+	{"palimpsest/internal/extract/model", below("palimpsest/internal/extract", "palimpsest/internal/llm", "palimpsest/internal/memory")},
+	{"palimpsest/internal/decide/model", below("palimpsest/internal/decide", "palimpsest/internal/llm", "palimpsest/internal/memory", "palimpsest/internal/lex")},
 	{"palimpsest/internal/decide/deterministic", below("palimpsest/internal/decide", "palimpsest/internal/memory", "palimpsest/internal/lex")},
 	{"palimpsest/internal/embed/local", below("palimpsest/internal/embed", "palimpsest/internal/lex")},
 	{"palimpsest/internal/embed/static", below("palimpsest/internal/embed", "palimpsest/internal/embed/wordpiece", "palimpsest/internal/embed/safetensors")},

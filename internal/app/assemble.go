@@ -17,6 +17,7 @@ import (
 	"palimpsest/internal/audit"
 	"palimpsest/internal/embed"
 	"palimpsest/internal/httpserver"
+	"palimpsest/internal/llm"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store"
 	"palimpsest/internal/telemetry"
@@ -42,6 +43,7 @@ type house struct {
 	// storeGone and auditGone are closed when a file of theirs vanishes.
 	storeGone, auditGone <-chan struct{}
 	embedder             embed.Embedder
+	governors            map[Endpoint]*llm.Governor // of the models in use
 	metrics              *telemetry.Metrics
 	tracer               trace.Tracer // nil where nothing is traced
 	timed                timed

@@ -48,6 +48,7 @@ type Config struct {
 	// ClickHouse shapes the audit log where Audit names one.
 	ClickHouse clickhouse.Config `yaml:"clickhouse"`
 	Embedder   Embedder
+	LLM        LLM
 	HTTP       httpserver.Config
 	Log        Log
 	// Telemetry is off unless a collector is named.
@@ -134,6 +135,7 @@ func defaults() Config {
 		Query:  query.DefaultConfig(),
 
 		Telemetry: telemetry.DefaultConfig(),
+		LLM:       defaultLLM(),
 		Embedder:  Embedder{Model: modelStatic},
 	}
 }
@@ -144,6 +146,7 @@ var fallbacks = map[string]string{
 	"REDIS_URL": "memory", "CLICKHOUSE_URL": "audit", "NATS_URL": "nats.url",
 	"OTEL_EXPORTER_OTLP_ENDPOINT": "telemetry.otlp.endpoint", "OTEL_EXPORTER_OTLP_PROTOCOL": "telemetry.otlp.protocol",
 	"OTEL_TRACES_SAMPLER_ARG": "telemetry.sampling",
+	"OPENAI_API_KEY":          "llm.keys.openai", "ANTHROPIC_API_KEY": "llm.keys.anthropic", "GOOGLE_API_KEY": "llm.keys.gemini",
 }
 
 // configuration is that of the process that runs everything, which is also what
@@ -195,6 +198,9 @@ func (inv *invocation) configurationOf(sh shape, flags map[string]string) (*Conf
 // complete sets what nobody set. It comes last because some defaults follow
 // from what the user did set.
 func (c *Config) complete() {
+	if c.LLM.on() {
+		c.Scheduler.Rules, c.Extractor.Rules, c.Decider.Rules = c.LLM.rules(), c.LLM.rules(), c.LLM.rules()
+	}
 	c.Pipeline = c.Pipeline.WithDefaults()
 	c.Ingest = c.Ingest.WithDefaults()
 	c.Scheduler = c.Scheduler.WithDefaults()
@@ -230,7 +236,7 @@ func (c Config) Validate() error {
 	}
 	errs = append(errs, c.validateBackends())
 	for _, v := range []interface{ Validate() error }{
-		c.Embedder, c.HTTP, c.Telemetry, c.Pipeline, c.Ingest, c.Scheduler, c.Extractor, c.Decider, c.Consolidator, c.Query,
+		c.Embedder, c.LLM, c.HTTP, c.Telemetry, c.Pipeline, c.Ingest, c.Scheduler, c.Extractor, c.Decider, c.Consolidator, c.Query,
 	} {
 		errs = append(errs, v.Validate())
 	}

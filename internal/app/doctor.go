@@ -60,7 +60,7 @@ func (inv *invocation) Examine(data string) []Finding {
 		name string
 		ask  func() (string, error)
 	}{
-		{"nats", e.nats}, {"data", e.data}, {"embedder", e.cfg.Embedder.describe}, {"memory", e.memory}, {"audit", e.audit}, {"streams", e.streams}, {"clock", e.clock},
+		{"nats", e.nats}, {"data", e.data}, {"embedder", e.cfg.Embedder.describe}, {"memory", e.memory}, {"audit", e.audit}, {"streams", e.streams}, {"clock", e.clock}, {"llm", e.llm},
 	} {
 		e.check(c.name, c.ask)
 	}

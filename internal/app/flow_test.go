@@ -25,7 +25,7 @@ var pipelineOrder = []step{
 	{"query", nil, []string{"CommandRequested", "EpisodeRecorded", "FactReturned", "SessionEnded"}},
 	{"ingest", []string{"EpisodeRecorded", "SessionEnded"}, []string{"EpisodeStored"}},
 	{"scheduler", []string{"EffectCommitted", "EpisodeStored"}, []string{"CommandRequested", "SessionEnded", "TickIssued"}},
-	{"extractor", []string{"TickIssued"}, []string{"CandidatesExtracted"}},
+	{"extractor", []string{"TickIssued"}, []string{"CandidatesExtracted", "MessageBuried"}},
 	{"decider", []string{"CandidatesExtracted", "CommandRequested"}, []string{"DeltasDecided", "MessageBuried"}},
 	{"consolidator", []string{"DeltasDecided", "EffectCommitted", "FactReturned"}, []string{"CandidatesExtracted", "OutcomeAnnounced"}},
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,6 +30,9 @@ func (h *house) ready(ctx context.Context) api.Readiness {
 	}
 	if h.auditLog != nil {
 		checks["audit"] = func(ctx context.Context) (map[string]any, error) { return nil, h.auditLog.Ping(ctx) }
+	}
+	if len(h.governors) > 0 {
+		checks["llm"] = h.llmReady
 	}
 	for name, ask := range checks {
 		check := checked(ctx, ask)
@@ -136,6 +140,9 @@ func (h *house) stagesReady(context.Context) (map[string]any, error) {
 	details := map[string]any{"in_flight": held, "failing": failing, "delayed": stalls.Delayed}
 	if stalls.ScopeCount > 0 {
 		details["stalled_scopes"], details["stalled_scope_count"] = stalls.Scopes, stalls.ScopeCount
+	}
+	if h.llmPaused() { // its work waits, as it should
+		stalls.Stages = slices.DeleteFunc(slices.Clone(stalls.Stages), func(s string) bool { return strings.HasSuffix(s, "-model") })
 	}
 	if len(stalls.Stages) > 0 {
 		return details, fmt.Errorf("%w: %s", errStalled, strings.Join(stalls.Stages, ", "))

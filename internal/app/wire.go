@@ -76,16 +76,23 @@ func (h *house) wireExtractor() (pipeline.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return extractor.New(h.cfg.Extractor, extractor.Deps{
-		Episodes: h.timed.store, Extractors: map[string]extract.Extractor{"rulepack": packs},
-	})
+	all := map[string]extract.Extractor{"rulepack": packs}
+	if err := h.modelExtractor(all, packs); err != nil {
+		return nil, err
+	}
+	return extractor.New(h.cfg.Extractor, extractor.Deps{Episodes: h.timed.store, Facts: h.timed.store, Extractors: all, Fallback: packs})
 }
 
 func (h *house) wireDecider() (pipeline.Service, error) {
-	return decider.New(h.cfg.Decider, decider.Deps{
-		State: h.timed.store, Facts: h.timed.store, Search: h.timed.store,
-		Deciders: map[string]decide.Decider{"rules": deterministic.New()},
-	})
+	all := map[string]decide.Decider{"rules": deterministic.New()}
+	model, err := h.modelDecider()
+	if err != nil {
+		return nil, err
+	}
+	if model != nil {
+		all[modelName] = model
+	}
+	return decider.New(h.cfg.Decider, decider.Deps{State: h.timed.store, Facts: h.timed.store, Search: h.timed.store, Deciders: all})
 }
 
 func (h *house) wireConsolidator() (_ pipeline.Service, err error) {

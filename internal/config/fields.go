@@ -46,7 +46,8 @@ var durationType = reflect.TypeFor[time.Duration]()
 
 // Of returns the settings of a pointer to a struct, whose present values are
 // the defaults. Leaves are strings, booleans, numbers, durations and lists of
-// strings; a field tagged `secret:"true"` is one; a field tagged `yaml:"-"`
+// strings; the fields of an embedded struct are those of the outer one; a field
+// tagged `secret:"true"` is one; a field tagged `yaml:"-"`
 // and anything that is not a leaf is none.
 func Of(target any) *Settings {
 	s := &Settings{fields: map[string]*leaf{}}
@@ -65,6 +66,10 @@ func (s *Settings) add(prefix string, v reflect.Value) {
 			name = snake(f.Name)
 		}
 		key := prefix + name
+		if f.Anonymous && f.Type.Kind() == reflect.Struct {
+			s.add(prefix, v.Field(i))
+			continue
+		}
 		if f.Type.Kind() == reflect.Struct {
 			s.add(key+".", v.Field(i))
 			continue

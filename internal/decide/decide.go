@@ -60,9 +60,29 @@ type Known struct {
 	Breaker Breaker
 	// Held is the scope's held buffer.
 	Held []events.Hold
+	// Advice says, by the id of a candidate, what to do with it where steps 1 to 3
+	// leave it open.
+	Advice map[string]Advice
 	// Lookup finds what is known. It is narrow on purpose: exact keys and text,
 	// so that decisions do not depend on how far vectors lag.
 	Lookup Lookup
+}
+
+// Advice is a decision on a candidate that somebody else made, such as a model. It
+// is not taken where one of its facts does not hold any more, or was said later than
+// the candidate.
+type Advice struct {
+	// Op is what to do: an add or nothing leaves it to the steps, an update rewrites
+	// the one fact, a delete ends the facts, a noop adds the candidate's sources to
+	// the one fact.
+	Op    events.DeltaKind
+	Facts []string
+	// Text is that of an update; empty stands for the candidate's.
+	Text string
+	// Keep: a candidate that ends facts is a fact itself.
+	Keep bool
+	// By is who decided, as deltas name it: llm:model.
+	By string
 }
 
 // Lookup is what a decider may ask of the store, always within one fact scope.

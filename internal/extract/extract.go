@@ -13,10 +13,10 @@ type Extractor interface {
 	// Name is name@version, as it stands in Candidate.Extractor.
 	Name() string
 	// Extract returns what the episodes say, in the order of their ordinals and,
-	// within one, of their text. It must be a function of its arguments: the
-	// same episodes with the same context give the same candidates, however a
-	// sequence was cut into calls. It must not return a candidate whose evidence
-	// quote is not in its source episodes. The caller owns the episodes.
+	// within one, of their text. The same episodes with the same context give the
+	// same candidates. An extractor without a model is a function of its arguments
+	// however a sequence was cut into calls. It must not return a candidate whose
+	// evidence quote is not in its source episodes. The caller owns the episodes.
 	Extract(ctx context.Context, episodes []memory.Episode, in Context) ([]events.Candidate, error)
 }
 
@@ -34,4 +34,19 @@ type Context struct {
 	Before []memory.Episode
 	// Prompt replaces the configured extraction prompt where it is not empty.
 	Prompt string
+	// Known reads the facts that rest on the episodes already; nil for none.
+	Known func(ctx context.Context) ([]events.Fact, error)
 }
+
+// UnusableError says that an extractor will never extract these episodes. Another
+// one may.
+type UnusableError struct {
+	// Reply is the unreadable reply of a model; empty where there is none.
+	Reply string
+	Err   error
+}
+
+func (e *UnusableError) Error() string { return "extract: " + e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *UnusableError) Unwrap() error { return e.Err }

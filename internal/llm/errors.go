@@ -34,6 +34,13 @@ func Outage(err error) bool {
 	return errors.Is(err, ErrRateLimited) || errors.Is(err, ErrQuota) || errors.Is(err, ErrDenied) || errors.Is(err, ErrUnavailable)
 }
 
+// Unusable reports whether an error is about the request: it will not succeed later.
+// An error that [Paused] knows is none.
+func Unusable(err error) bool {
+	_, paused := Paused(err)
+	return !paused && (errors.Is(err, ErrMalformed) || errors.Is(err, ErrRefused) || errors.Is(err, ErrInvalid))
+}
+
 // StatusError is an answer of an endpoint that is no reply. It wraps a sentinel.
 type StatusError struct {
 	Status     int

@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 )
 
-// ladder is a provider as a model: it goes down the modes until the endpoint takes
+// Ladder is a provider as a model: it goes down the modes until the endpoint takes
 // one, and stays there.
-type ladder struct {
+type Ladder struct {
 	provider Provider
 	modes    []Mode
 	at       atomic.Int32 // index of the mode that the endpoint takes
@@ -19,7 +19,7 @@ type ladder struct {
 // New returns the model of a provider. It asks in the mode only, or where that is
 // empty in the most reliable mode that the endpoint takes, which the first request
 // with a schema finds out.
-func New(p Provider, only Mode) (Model, error) {
+func New(p Provider, only Mode) (*Ladder, error) {
 	modes := p.Modes()
 	if only != "" {
 		if !slices.Contains(modes, only) {
@@ -27,14 +27,17 @@ func New(p Provider, only Mode) (Model, error) {
 		}
 		modes = []Mode{only}
 	}
-	return &ladder{provider: p, modes: modes}, nil
+	return &Ladder{provider: p, modes: modes}, nil
 }
 
 // Info implements [Model].
-func (l *ladder) Info() Info { return l.provider.Info() }
+func (l *Ladder) Info() Info { return l.provider.Info() }
+
+// Mode is the mode in which the endpoint was asked last, or will be first.
+func (l *Ladder) Mode() Mode { return l.modes[l.at.Load()] }
 
 // Complete implements [Model].
-func (l *ladder) Complete(ctx context.Context, req Request) (Reply, error) {
+func (l *Ladder) Complete(ctx context.Context, req Request) (Reply, error) {
 	if req.MaxTokens == 0 {
 		req.MaxTokens = DefaultMaxTokens
 	}

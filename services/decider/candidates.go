@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"palimpsest/internal/decide"
+	"palimpsest/internal/llm"
 	"palimpsest/internal/memory"
+	"palimpsest/internal/pipeline"
 	"palimpsest/pkg/events"
 )
 
@@ -28,6 +30,9 @@ func (s *Service) decide(ctx context.Context, in events.Event[events.CandidatesE
 			return nil, nil // the scope was erased since
 		}
 		out, refused, err := s.decideOn(ctx, in, state)
+		if after, paused := llm.Paused(err); paused {
+			return nil, pipeline.Later(after, err)
+		}
 		if err != nil {
 			return nil, err
 		}

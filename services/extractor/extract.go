@@ -2,11 +2,15 @@ package extractor
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"palimpsest/internal/extract"
+	"palimpsest/internal/llm"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/pipeline"
+	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -35,16 +39,71 @@ func (s *Service) extract(ctx context.Context, in events.Event[events.TickIssued
 	if err != nil {
 		return nil, err
 	}
+	payloads := []events.Payload{nil}
 	for _, part := range cut(episodes, func(e memory.Episode) bool { return reads(rule.Rule, e, s.deps.When) }) {
-		found, err := rule.extractor.Extract(ctx, part.episodes, extract.Context{
+		about := extract.Context{
 			Scope: tick.Scope, Rule: tick.Rule, Prompt: tick.Prompt, Before: turnsBefore(turns, episodes[:part.at], part.episodes),
-		})
+			Known: func(ctx context.Context) ([]events.Fact, error) { return s.known(ctx, tick.Scope, part.episodes) },
+		}
+		found, err := rule.extractor.Extract(ctx, part.episodes, about)
+		if unusable := (*extract.UnusableError)(nil); errors.As(err, &unusable) {
+			letters, lost := unread(in, unusable)
+			if lost != nil {
+				return nil, lost
+			}
+			payloads = append(payloads, letters...)
+			found, err = s.fallback(ctx, part.episodes, about)
+		}
+		if after, paused := llm.Paused(err); paused {
+			return nil, pipeline.Later(after, err)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("extract with %s: %w", rule.extractor.Name(), err)
 		}
 		out.Candidates = append(out.Candidates, found...)
 	}
-	return []events.Payload{out}, nil
+	payloads[0] = out
+	return payloads, nil
+}
+
+// fallback extracts what the rule's extractor never will.
+func (s *Service) fallback(ctx context.Context, episodes []memory.Episode, in extract.Context) ([]events.Candidate, error) {
+	if s.deps.Fallback == nil {
+		return nil, nil
+	}
+	return s.deps.Fallback.Extract(ctx, episodes, in)
+}
+
+// maxKnown bounds the facts that are read of a session.
+const maxKnown = 1000
+
+// known reads the facts that hold and rest on one of the episodes.
+func (s *Service) known(ctx context.Context, fact scope.Scope, episodes []memory.Episode) ([]events.Fact, error) {
+	if s.deps.Facts == nil {
+		return nil, nil
+	}
+	var out []events.Fact
+	asked := make(map[string]bool)
+	for _, e := range episodes {
+		if asked[e.Scope.Session] {
+			continue
+		}
+		asked[e.Scope.Session] = true
+		q := store.FactQuery{Limit: maxKnown}
+		if e.Scope.Session != "" {
+			q.Session = &e.Scope.Session
+		}
+		found, err := s.deps.Facts.Facts(ctx, scope.Exactly(fact), q)
+		if err != nil {
+			return nil, fmt.Errorf("read facts of session %q: %w", e.Scope.Session, err)
+		}
+		for _, f := range found {
+			if f.ValidUntil == nil && !slices.ContainsFunc(out, func(g events.Fact) bool { return g.ID == f.ID }) {
+				out = append(out, f.Fact)
+			}
+		}
+	}
+	return out, nil
 }
 
 // reads reports whether a rule takes an episode: never an incognito one.

@@ -2,13 +2,17 @@ package extractor
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"palimpsest/internal/extract"
+	"palimpsest/internal/llm"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store"
@@ -50,6 +54,7 @@ func (f *fakeReader) EpisodesBefore(_ context.Context, s scope.Scope, ordinal ui
 type fakeExtractor struct {
 	calls [][2][]string // ids of the turns before, ids of the episodes
 	in    []extract.Context
+	err   error
 }
 
 func (*fakeExtractor) Name() string { return "fake@1" }
@@ -60,7 +65,7 @@ func (f *fakeExtractor) Extract(_ context.Context, episodes []memory.Episode, in
 	for _, e := range episodes {
 		out = append(out, events.Candidate{ID: "c-" + e.ID, Text: e.Content})
 	}
-	return out, nil
+	return out, f.err
 }
 
 func ids(es []memory.Episode) (out []string) {
@@ -179,6 +184,81 @@ func TestErrors(t *testing.T) {
 	s = newService(t, &fakeReader{err: store.ErrClosed}, &fakeExtractor{}, nil)
 	if _, err := s.extract(context.Background(), tick("turn", 0, 1)); !errors.Is(err, store.ErrClosed) || pipeline.IsReject(err) {
 		t.Errorf("a store that is down: %v, want a retry", err)
+	}
+}
+
+// TestPausedModelPostpones: an outage is no failure of the tick.
+func TestPausedModelPostpones(t *testing.T) {
+	t.Parallel()
+	r := &fakeReader{episodes: []memory.Episode{said("1", 1, "a", "text")}}
+	x := &fakeExtractor{err: fmt.Errorf("ask: %w", &llm.PausedError{After: 3 * time.Second, Err: llm.ErrUnavailable})}
+	_, err := newService(t, r, x, nil).extract(context.Background(), tick("turn", 0, 1))
+	if after, ok := pipeline.Postponed(err); !ok || after != 3*time.Second {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestUnreadableReplyIsKeptAndFallsBack: the range goes on with the candidates of the
+// fallback, and a letter keeps the reply.
+func TestUnreadableReplyIsKeptAndFallsBack(t *testing.T) {
+	t.Parallel()
+	for _, reply := range []string{"I found nothing, sorry", ""} {
+		r := &fakeReader{episodes: []memory.Episode{said("1", 1, "a", "text")}}
+		x := &fakeExtractor{err: &extract.UnusableError{Reply: reply, Err: llm.ErrMalformed}}
+		s, err := New(Config{}, Deps{Episodes: r, Extractors: map[string]extract.Extractor{"rulepack": x}, Fallback: &fakeExtractor{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := s.extract(context.Background(), tick("turn", 0, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := out[0].(events.CandidatesExtracted); len(got.Candidates) != 1 || got.Candidates[0].ID != "c-1" {
+			t.Errorf("candidates %+v", got.Candidates)
+		}
+		if reply == "" {
+			if len(out) != 1 {
+				t.Errorf("%d payloads without a reply", len(out))
+			}
+			continue
+		}
+		letter, ok := out[1].(events.MessageBuried)
+		if !ok || letter.Validate() != nil || letter.Code != events.CodeMalformed || !strings.Contains(string(letter.Data), reply) {
+			t.Errorf("letter %+v", out[1])
+		}
+		var again events.TickIssued
+		if err := json.Unmarshal(letter.Data, &again); err != nil || again.Validate() != nil || again.Range.To != 1 {
+			t.Errorf("the letter holds no tick: %+v, %v", again, err)
+		}
+	}
+}
+
+// fakeFacts holds facts of one session.
+type fakeFacts struct {
+	store.FactReader
+	facts []store.Fact
+}
+
+func (f fakeFacts) Facts(_ context.Context, _ scope.Selector, q store.FactQuery) ([]store.Fact, error) {
+	if q.Session == nil || *q.Session != "a" {
+		return nil, nil
+	}
+	return f.facts, nil
+}
+
+func TestKnownFactsOfTheSessions(t *testing.T) {
+	t.Parallel()
+	r := &fakeReader{episodes: []memory.Episode{said("1", 1, "a", "text"), said("2", 2, "b", "text"), said("3", 3, "a", "text")}}
+	x := &fakeExtractor{}
+	facts := fakeFacts{facts: []store.Fact{{Fact: events.Fact{ID: "f1"}}, {Fact: events.Fact{ID: "f2", ValidUntil: &noon}}}}
+	s, err := New(Config{}, Deps{Episodes: r, Facts: facts, Extractors: map[string]extract.Extractor{"rulepack": x}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run1(t, s, tick("turn", 0, 3))
+	known, err := x.in[0].Known(context.Background())
+	if err != nil || len(known) != 1 || known[0].ID != "f1" {
+		t.Errorf("known %+v, %v", known, err)
 	}
 }
 

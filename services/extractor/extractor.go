@@ -13,8 +13,13 @@ import (
 // Deps is what the extractor needs.
 type Deps struct {
 	Episodes store.EpisodeReader
+	// Facts tells extractors what is known of their episodes; nil tells nothing.
+	Facts store.FactReader
 	// Extractors by the name that rules know them by.
 	Extractors map[string]extract.Extractor
+	// Fallback extracts what an extractor never will; nil leaves it without a
+	// candidate.
+	Fallback extract.Extractor
 	// When says whether a rule reads an episode; nil reads all. Episodes it
 	// refuses are still context for those after them.
 	When func(rule memory.Rule, e memory.Episode) bool

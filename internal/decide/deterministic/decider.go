@@ -50,6 +50,8 @@ type decision struct {
 	fact  events.Fact
 	words lex.Set
 	marks lex.Marks
+	// by is who advised what is done; empty where the steps decide alone.
+	by string
 	// waits: the breaker has tripped, so nothing of the candidate is done.
 	waits bool
 }
@@ -75,7 +77,7 @@ func decideOne(v *view, c events.Candidate) error {
 
 // take goes through the steps.
 func (d *decision) take() error {
-	steps := []step{(*decision).intent, (*decision).duplicate, (*decision).similar, (*decision).replace, (*decision).add}
+	steps := []step{(*decision).intent, (*decision).duplicate, (*decision).similar, (*decision).advised, (*decision).replace, (*decision).add}
 	if d.c.Negated && d.c.Intent == "" {
 		steps = []step{(*decision).negate}
 	}
@@ -137,7 +139,11 @@ func (d *decision) end(reason events.Reason, ids ...string) error {
 }
 
 func (d *decision) provenance(reason events.Reason) events.Provenance {
-	return d.view.provenance(d.c, reason)
+	p := d.view.provenance(d.c, reason)
+	if d.by != "" && d.view.known.Actor == "" {
+		p.DecidedBy = d.by
+	}
+	return p
 }
 
 func (v *view) provenance(c events.Candidate, reason events.Reason) events.Provenance {

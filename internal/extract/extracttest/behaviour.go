@@ -68,7 +68,7 @@ var table = []said{
 	}},
 }
 
-func behaviour(t *testing.T, x extract.Extractor) {
+func behaviour(t *testing.T, x extract.Extractor, opts Options) {
 	for _, row := range table {
 		t.Run(row.name, func(t *testing.T) {
 			got := extracted(t, x, Talk(row.lines...), nil)
@@ -76,6 +76,9 @@ func behaviour(t *testing.T, x extract.Extractor) {
 				t.Errorf("%q gives %d candidates, want %d: %+v", row.lines, len(got), len(row.want), got)
 			}
 			for _, w := range row.want {
+				if opts.Decided != "" {
+					w.ends = ""
+				}
 				if !w.in(got) {
 					t.Errorf("%q gives no %+v: %+v", row.lines, w, got)
 				}

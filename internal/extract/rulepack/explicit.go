@@ -2,8 +2,6 @@ package rulepack
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"palimpsest/internal/memory"
 	"palimpsest/pkg/events"
@@ -15,11 +13,6 @@ const (
 	RuleVerbatim = "verbatim" // the publisher wants no inference
 	RuleIntent   = "intent"   // the publisher said what shall happen to facts
 )
-
-// meanings are the metadata keys that are not copied to facts.
-var meanings = []string{
-	events.MetaIntent, events.MetaReplaces, events.MetaSubject, events.MetaPredicate, events.MetaObject, events.MetaTimezone,
-}
 
 // explicit returns the one candidate of an episode that says by itself what it
 // means; ok is false where its words have to be read.
@@ -67,16 +60,6 @@ func intent(e memory.Episode) (intent string, replaces []string, err error) {
 		return "", nil, fmt.Errorf("read episode %s: %w", e.ID, err)
 	}
 	return intent, replaces, nil
-}
-
-// copied is the metadata that facts of the episode inherit.
-func copied(e memory.Episode) map[string]any {
-	out := maps.Clone(e.Metadata)
-	maps.DeleteFunc(out, func(k string, _ any) bool { return slices.Contains(meanings, k) })
-	if len(out) == 0 {
-		return nil
-	}
-	return out
 }
 
 func text(e memory.Episode, key string) string {

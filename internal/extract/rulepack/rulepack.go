@@ -124,7 +124,7 @@ func (x *Extractor) episode(e memory.Episode, before []memory.Episode, rule stri
 	if wanted != "" && len(found) == 0 {
 		found = []events.Candidate{intended(e)}
 	}
-	meta := copied(e)
+	meta := extract.Inherited(e)
 	for i := range found {
 		c := &found[i]
 		c.ID = events.HashID(rule, x.name, e.Scope.Project, e.Scope.Key(), e.Source, e.ID, strconv.Itoa(i))

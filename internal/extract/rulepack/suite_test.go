@@ -9,5 +9,5 @@ import (
 
 func TestSuite(t *testing.T) {
 	t.Parallel()
-	extracttest.RunAll(t, func() extract.Extractor { return shippedExtractor(t) })
+	extracttest.RunAll(t, func() extract.Extractor { return shippedExtractor(t) }, extracttest.Options{})
 }
