@@ -115,7 +115,7 @@ func followReindex(ctx context.Context, c *client.Client, shown *progress) (out 
 			defer end()
 		}
 		if left := uint64(pending); left < last {
-			step(int(last - left)) //nolint:gosec // a count of rows
+			step(int(last - left))
 			last = left
 		}
 		if out.To = served; building == "" {
