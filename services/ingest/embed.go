@@ -47,10 +47,15 @@ func (s *Service) embed(ctx context.Context, now time.Time) ([]events.Payload, e
 		}
 		if n == 0 {
 			s.idle.failed(now)
-			_, err := s.deps.Vectors.MoveSpaces(ctx)
+		} else {
+			s.idle.reset()
+		}
+		if n < full {
+			_, err = s.deps.Vectors.MoveSpaces(ctx)
+		}
+		if n == 0 || err != nil {
 			return nil, err
 		}
-		s.idle.reset()
 		if busy || n < full {
 			s.resting.start(now, s.restAfter(n))
 			return nil, nil
@@ -60,20 +65,20 @@ func (s *Service) embed(ctx context.Context, now time.Time) ([]events.Payload, e
 	return nil, nil
 }
 
-// round embeds up to limit texts of one space and returns how many there were: of the
-// served space as long as it lacks any, since searches miss them, then of the one
-// under construction. A space whose embedder fails pauses alone: a served one that is
-// down does not hold up the one that is to take its place.
-func (s *Service) round(ctx context.Context, now time.Time, limit int, partitions ...int) (int, error) {
-	var failed error
+// round embeds up to limit texts and returns how many there were: first those of the
+// served space, since searches miss them, then those of the one under construction, so
+// that new texts, while they are few, do not hold it up. A space whose embedder fails
+// pauses alone: a served one that is down does not hold up the one that is to take its
+// place.
+func (s *Service) round(ctx context.Context, now time.Time, limit int, partitions ...int) (n int, failed error) {
 	for i, space := range s.deps.Vectors.Spaces().All() {
 		embedder := s.deps.Embedders(space.Embedder)
-		if embedder == nil || s.paused[i].at(now) {
+		if embedder == nil || n >= limit || s.paused[i].at(now) {
 			continue
 		}
-		pending, err := s.deps.Vectors.PendingVectors(ctx, space.ID, limit, partitions...)
+		pending, err := s.deps.Vectors.PendingVectors(ctx, space.ID, limit-n, partitions...)
 		if err != nil {
-			return 0, errors.Join(failed, fmt.Errorf("list pending vectors: %w", err))
+			return n, errors.Join(failed, fmt.Errorf("list pending vectors: %w", err))
 		}
 		if len(pending) > 0 {
 			err = s.embedAll(ctx, embedder, pending)
@@ -84,11 +89,9 @@ func (s *Service) round(ctx context.Context, now time.Time, limit int, partition
 			continue
 		}
 		s.paused[i].reset()
-		if len(pending) > 0 {
-			return len(pending), failed
-		}
+		n += len(pending)
 	}
-	return 0, failed
+	return n, failed
 }
 
 // restAfter is the rest after a round of n texts: the interval after a full one, up to

@@ -97,6 +97,29 @@ func TestEmbeddingRestsWhileEpisodesAreStored(t *testing.T) {
 	}
 }
 
+// TestASpaceIsBuiltWhileTextsCome: texts that come all the time, and are embedded in the
+// served space first, do not keep the space under construction from its end.
+func TestASpaceIsBuiltWhileTextsCome(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, Config{EmbedBatch: 10, EmbedParallel: 1, EmbedInterval: 50 * time.Millisecond})
+	f.vectors.building = true
+	f.vectors.add(texts(40)...)
+	now := noon
+	for i := 0; f.vectors.building; i++ {
+		if i == 100 {
+			t.Fatalf("%d texts are pending after 100 rounds", len(f.vectors.pending))
+		}
+		f.vectors.add(fmt.Sprint("new ", i))
+		if _, err := f.recordOne(t, said(fmt.Sprint(i), "hello")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.embed(t.Context(), now); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(time.Second)
+	}
+}
+
 func TestStoreErrorEndsTheRound(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, Config{})

@@ -22,6 +22,8 @@ type fakeVectors struct {
 	done    []string
 	refused []store.RefusedVector
 	calls   int
+	// building: there is a space 2 under construction. The served space is 1.
+	building bool
 }
 
 func (f *fakeVectors) add(texts ...string) { f.addIn(scope.Scope{Project: "p", User: "u"}, texts...) }
@@ -30,18 +32,20 @@ func (f *fakeVectors) addIn(s scope.Scope, texts ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, text := range texts {
-		f.pending = append(f.pending, store.PendingVector{Ref: store.VectorRef{Scope: s, ID: text}, Text: text})
+		for _, sp := range f.spaces().All() {
+			f.pending = append(f.pending, store.PendingVector{Ref: store.VectorRef{Space: sp.ID, Scope: s, ID: text}, Text: text})
+		}
 	}
 }
 
 // PendingVectors takes one text of each project in turn.
-func (f *fakeVectors) PendingVectors(_ context.Context, _ uint64, limit int, partitions ...int) ([]store.PendingVector, error) {
+func (f *fakeVectors) PendingVectors(_ context.Context, id uint64, limit int, partitions ...int) ([]store.PendingVector, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls++
 	byProject := map[string][]store.PendingVector{}
 	for _, p := range f.pending {
-		if len(partitions) == 0 || slices.Contains(partitions, p.Ref.Scope.Partition(events.Partitions)) {
+		if p.Ref.Space == id && (len(partitions) == 0 || slices.Contains(partitions, p.Ref.Scope.Partition(events.Partitions))) {
 			byProject[p.Ref.Scope.Project] = append(byProject[p.Ref.Scope.Project], p)
 		}
 	}
@@ -66,12 +70,28 @@ func (f *fakeVectors) PendingVectors(_ context.Context, _ uint64, limit int, par
 }
 
 func (f *fakeVectors) Spaces() store.Spaces {
-	return store.Spaces{Served: store.Space{ID: 1, Embedder: (*fakeEmbedder)(nil).Info()}}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.spaces()
+}
+
+func (f *fakeVectors) spaces() store.Spaces {
+	info := (*fakeEmbedder)(nil).Info()
+	s := store.Spaces{Served: store.Space{ID: 1, Embedder: info}}
+	if f.building {
+		s.Next = &store.Space{ID: 2, Embedder: info}
+	}
+	return s
 }
 
 func (*fakeVectors) BuildSpace(context.Context, embed.Info) error { return nil }
 
-func (*fakeVectors) MoveSpaces(context.Context) (bool, error) { return true, nil }
+func (f *fakeVectors) MoveSpaces(context.Context) (bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.building = f.building && slices.ContainsFunc(f.pending, func(p store.PendingVector) bool { return p.Ref.Space == 2 })
+	return !f.building, nil
+}
 
 func (f *fakeVectors) PutVectors(_ context.Context, vectors []store.Vector) error {
 	f.mu.Lock()
