@@ -7,7 +7,7 @@ type ContextQuery struct {
 	Selector
 	Text          string          `json:"text,omitempty" doc:"The message or question to assemble for; required."`
 	Query         string          `json:"query,omitempty" doc:"Another name for text; give one of the two."`
-	Budget        int             `json:"budget,omitempty" minimum:"0" maximum:"100000" doc:"Tokens of o200k_base at most; 1000 or 3000 by complexity unless given."`
+	Budget        int             `json:"budget,omitempty" minimum:"0" maximum:"100000" doc:"Estimated tokens at most; 1000 or 3000 by complexity unless given."`
 	Kinds         []string        `json:"kinds,omitempty" doc:"Kinds of facts; all unless given."`
 	Filters       json.RawMessage `json:"filters,omitempty" doc:"As in a search."`
 	Entity        string          `json:"entity,omitempty" doc:"As in a search."`
@@ -20,7 +20,7 @@ type ContextQuery struct {
 // Context is a block of what is known.
 type Context struct {
 	Context    string   `json:"context" doc:"Markdown; each line ends in the id of its fact or episode."`
-	Tokens     int      `json:"tokens" doc:"Of o200k_base."`
+	Tokens     int      `json:"tokens" doc:"Estimated; those of o200k_base or up to half more."`
 	IDs        []string `json:"ids" doc:"The facts, episodes and held candidates of the block, in its order."`
 	Complexity string   `json:"complexity" enum:"simple,complex"`
 	Degraded   []string `json:"degraded,omitempty" doc:"Channels that failed or came too late."`
