@@ -141,7 +141,6 @@ func TestDriversStayInTheirLayers(t *testing.T) {
 		"github.com/ClickHouse":          {"palimpsest/internal/audit/clickhouse"},
 		"github.com/openai/openai-go":    {"palimpsest/internal/llm/openai", "palimpsest/internal/embed/openai"},
 		"github.com/anthropics":          {"palimpsest/internal/llm/anthropic"},
-		"google.golang.org/genai":        {"palimpsest/internal/llm/gemini"},
 		"github.com/ebitengine/purego":   {"palimpsest/internal/clickhousetest/launch"},
 		"github.com/redis/go-redis":      {"palimpsest/internal/store/redis"},
 		"github.com/alicebob/miniredis":  {}, // tests alone
