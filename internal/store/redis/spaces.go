@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"palimpsest/internal/embed"
 	"palimpsest/internal/store"
@@ -23,8 +22,9 @@ type meta struct {
 	Space    uint64     `json:"space,omitempty"`
 	// Last is the highest number that was given to a space; 0 stands for 1.
 	Last uint64 `json:"last,omitempty"`
-	// Next is the space under construction, and Dropped are those of which rows may
-	// still hold vectors.
+	// Begun has its number, and may lack its fields in the index. Next is the space
+	// under construction, and Dropped are those of which rows may still hold vectors.
+	Begun   *space         `json:"begun,omitempty"`
 	Next    *space         `json:"next,omitempty"`
 	Dropped []droppedSpace `json:"dropped,omitempty"`
 }
@@ -186,11 +186,13 @@ func (s *Store) readRawMeta(ctx context.Context, l layout) (m meta, raw string, 
 	return m, raw, nil
 }
 
-// followSpaces learns what others have made of the spaces.
+// followSpaces learns what others have made of the spaces. What this process makes of
+// them meanwhile is newer.
 func (s *Store) followSpaces(ctx context.Context, t *tenure) error {
+	before := t.spaces.Load()
 	m, known, err := s.readMeta(ctx, t.layout)
 	if err == nil && known {
-		t.spaces.Store(&m)
+		t.spaces.CompareAndSwap(before, &m)
 	}
 	return err
 }
@@ -262,141 +264,7 @@ func (s *Store) addFields(ctx context.Context, t *tenure, fields ...any) error {
 	return nil
 }
 
-// BuildSpace implements [store.VectorSpaces].
-func (s *Store) BuildSpace(ctx context.Context, embedder embed.Info) error {
-	if err := s.buildSpace(ctx, s.tenure(), embedder); err != nil {
-		return fmt.Errorf("build a vector space: %w", err)
-	}
-	return nil
-}
-
-// A number is taken before the index gets the fields of the space, so that no fields
-// are ever those of two embedders.
-func (s *Store) buildSpace(ctx context.Context, t *tenure, embedder embed.Info) error {
-	id := uint64(0)
-	if err := s.changeMeta(ctx, t, func(m *meta) bool {
-		id = 0
-		switch {
-		case m.Next != nil && m.Next.Embedder.Same(embedder):
-			return false
-		case m.served().Embedder.Same(embedder):
-			return m.drop(s.cfg.Now())
-		}
-		id = m.last() + 1
-		m.Last = id
-		return true
-	}); err != nil || id == 0 {
-		return err
-	}
-	next := space{id, embedder}
-	if err := s.addFields(ctx, t, s.spaceFields(next)...); err != nil {
-		return err
-	}
-	held, err := s.count(ctx, of(kindFact, kindEpisode).between(t.spaces.Load().served().flag(), number(refused), number(embedded)))
-	if err != nil {
-		return err
-	}
-	return s.changeMeta(ctx, t, func(m *meta) bool {
-		if m.Next != nil && m.Next.Embedder.Same(embedder) {
-			return false // another process was faster
-		}
-		m.drop(s.cfg.Now())
-		if m.Next = &next; held == 0 {
-			m.serve(s.cfg.Now())
-		}
-		return true
-	})
-}
-
-// drop ends the construction of a space, and reports whether there was one.
-func (m *meta) drop(now time.Time) bool {
-	if m.Next == nil {
-		return false
-	}
-	m.Dropped = append(m.Dropped, droppedSpace{*m.Next, now.UnixMicro()})
-	m.Next = nil
-	return true
-}
-
-// serve switches to the space under construction.
-func (m *meta) serve(now time.Time) {
-	m.Dropped = append(m.Dropped, droppedSpace{m.served(), now.UnixMicro()})
-	m.Space, m.Embedder, m.Next = m.Next.ID, m.Next.Embedder, nil
-}
-
 func (s *Store) count(ctx context.Context, q *query) (uint64, error) {
 	a, err := s.search(ctx, s.searchArgs(q, 0))
 	return a.total, err
-}
-
-// MoveSpaces implements [store.VectorSpaces]. Vectors are dropped once every process
-// had the time to hear of the switch.
-func (s *Store) MoveSpaces(ctx context.Context) (done bool, err error) {
-	t := s.tenure()
-	m := t.spaces.Load()
-	switch {
-	case m.Next != nil:
-		err = s.switchSpace(ctx, t, *m.Next)
-	case len(m.Dropped) == 0:
-		return true, nil
-	case s.cfg.Now().UnixMicro()-m.Dropped[0].Since >= (followLimit * s.cfg.Pulse).Microseconds():
-		err = s.dropSpace(ctx, t, m.Dropped[0].space)
-	}
-	if err != nil {
-		return false, fmt.Errorf("move vector spaces: %w", err)
-	}
-	return false, nil
-}
-
-// switchSpace serves a space unless rows lack their vector in it. A row that is
-// written meanwhile has no flag there and is found as such afterwards.
-func (s *Store) switchSpace(ctx context.Context, t *tenure, next space) error {
-	left, err := s.count(ctx, next.lacking())
-	if err != nil {
-		return err
-	}
-	if left > 0 {
-		t.turnsOf(next).again()
-		return nil
-	}
-	return s.changeMeta(ctx, t, func(m *meta) bool {
-		if m.Next == nil || m.Next.ID != next.ID {
-			return false
-		}
-		m.serve(s.cfg.Now())
-		return true
-	})
-}
-
-// dropPages is how many pages of rows lose a vector in one call.
-const dropPages = 16
-
-// dropSpace takes the fields of a space out of rows.
-func (s *Store) dropSpace(ctx context.Context, t *tenure, gone space) error {
-	for range dropPages {
-		q := of(kindFact, kindEpisode).between(gone.flag(), "-inf", "+inf")
-		a, err := s.search(ctx, s.searchArgs(q, pageSize, "NOCONTENT"))
-		if err != nil {
-			return err
-		}
-		commands := make([][]any, len(a.rows))
-		for i, r := range a.rows {
-			commands[i] = []any{"HDEL", string(r.key), gone.vector(), gone.flag(), gone.why()}
-		}
-		if len(commands) > 0 {
-			if _, err := s.pipe(ctx, commands); err != nil {
-				return err
-			}
-			continue
-		}
-		if _, err := s.call(ctx, "DEL", t.vectorQueue(gone)); err != nil {
-			return err
-		}
-		return s.changeMeta(ctx, t, func(m *meta) bool {
-			before := len(m.Dropped)
-			m.Dropped = slices.DeleteFunc(m.Dropped, func(d droppedSpace) bool { return d.ID == gone.ID })
-			return len(m.Dropped) < before
-		})
-	}
-	return nil
 }
