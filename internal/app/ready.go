@@ -78,17 +78,18 @@ func (h *house) memoryReady(ctx context.Context) (map[string]any, error) {
 	if err := h.store.Ping(ctx); err != nil {
 		return nil, plain(h.cfg, err)
 	}
+	spaces := h.store.Spaces()
+	details := map[string]any{"vectors": spaces.Served.Embedder.String()}
+	if spaces.Next != nil {
+		details["vectors_building"] = spaces.Next.Embedder.String()
+	}
 	stats, err := h.count(ctx)
 	if stats == nil {
-		return nil, err
+		return details, err
 	}
-	spaces := h.store.Spaces()
-	details := map[string]any{
-		"schema": stats.Schema, "scopes": stats.Scopes, "episodes": stats.Episodes, "facts": stats.Facts,
-		"vectors": spaces.Served.Embedder.String(), "vectors_pending": stats.VectorsPending,
-	}
-	if spaces.Next != nil {
-		details["vectors_building"], details["vectors_building_pending"] = spaces.Next.Embedder.String(), stats.VectorsBuilding
+	details["schema"], details["scopes"], details["episodes"], details["facts"] = stats.Schema, stats.Scopes, stats.Episodes, stats.Facts
+	if details["vectors_pending"] = stats.VectorsPending; spaces.Next != nil {
+		details["vectors_building_pending"] = stats.VectorsBuilding
 	}
 	if stats.VectorsRefused > 0 {
 		details["vectors_refused"] = stats.VectorsRefused

@@ -82,9 +82,6 @@ func reindex(ctx context.Context, cfg Config, in store.Store, shown *progress) (
 		if done, err := in.MoveSpaces(ctx); done || err != nil {
 			return out, err
 		}
-		if in.Spaces().Next == nil {
-			continue
-		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
