@@ -60,6 +60,10 @@ func (c *cached) Complete(ctx context.Context, req Request) (Reply, error) {
 		req.User += "\n\nYour last reply to this could not be read: " + known.Wrong + ". Reply again, with the JSON alone."
 	}
 	reply, err := c.Governor.Complete(ctx, req)
+	var unkept *unkeptError
+	if errors.As(err, &unkept) {
+		err = nil
+	}
 	if err != nil && !errors.Is(err, ErrMalformed) {
 		return reply, err
 	}
@@ -74,6 +78,9 @@ func (c *cached) Complete(ctx context.Context, req Request) (Reply, error) {
 		return reply, fmt.Errorf("llm: keep a reply: %w", lost)
 	} else if lost := c.kept.PutCached(context.WithoutCancel(ctx), req.Scope, key, raw, c.now().Add(keepReplies)); lost != nil {
 		return reply, fmt.Errorf("llm: keep a reply: %w", lost)
+	}
+	if unkept != nil {
+		return reply, unkept
 	}
 	return reply, err
 }

@@ -180,23 +180,44 @@ func (g *Governor) Complete(ctx context.Context, req Request) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	reply, err := g.model.Complete(ctx, req)
+	reply, pause, err := g.call(ctx, req, leave)
+	var lost error
+	if spent := g.spend(reply, err); spent != (Spend{}) {
+		lost = g.purse.Add(context.WithoutCancel(ctx), req.Scope.Project, day(g.now()), spent)
+	}
+	if Outage(err) || errors.Is(err, ErrMalformed) {
+		err = &PausedError{After: pause, Err: err}
+	}
+	if lost == nil {
+		return reply, err
+	}
+	lost = fmt.Errorf("llm: keep what was spent: %w", lost)
+	if err == nil {
+		return reply, &unkeptError{lost}
+	}
+	return reply, errors.Join(err, lost)
+}
+
+var errPanic = errors.New("llm: the call panicked")
+
+// call makes a call and leaves, also where it panics: a stage survives that.
+func (g *Governor) call(ctx context.Context, req Request, leave func(Reply, error) time.Duration) (reply Reply, pause time.Duration, err error) {
+	err = errPanic
+	defer func() { pause = leave(reply, err) }()
+	reply, err = g.model.Complete(ctx, req)
 	if err == nil && req.Accept != nil {
 		if bad := req.Accept(reply); bad != nil {
 			err = fmt.Errorf("%w: %w", ErrMalformed, bad)
 		}
 	}
-	pause := leave(reply, err)
-	if spent := g.spend(reply, err); spent != (Spend{}) {
-		if lost := g.purse.Add(context.WithoutCancel(ctx), req.Scope.Project, day(g.now()), spent); lost != nil {
-			return reply, fmt.Errorf("llm: keep what was spent: %w", lost)
-		}
-	}
-	if Outage(err) || errors.Is(err, ErrMalformed) {
-		return reply, &PausedError{After: pause, Err: err}
-	}
-	return reply, err
+	return reply, pause, err
 }
+
+// unkeptError comes with a reply that was paid for and is whole: only what it cost could
+// not be kept.
+type unkeptError struct{ error }
+
+func (e *unkeptError) Unwrap() error { return e.error }
 
 // enter waits for its turn, for as long as the patience lasts. leave takes the
 // outcome of the call, and returns how long the governor pauses.

@@ -262,6 +262,68 @@ func TestCached(t *testing.T) {
 	}
 }
 
+// TestAPanicLeaves: a call that panics gives its place to the next one.
+func TestAPanicLeaves(t *testing.T) {
+	t.Parallel()
+	f := &fake{answer: func(n int, _ llm.Request) (llm.Reply, error) {
+		if n == 1 {
+			return llm.Reply{}, llm.ErrUnavailable
+		}
+		return fine(n, asker)
+	}}
+	now := time.Now()
+	g := llm.Govern(f, llm.Limits{Concurrency: 1}, nil, func() time.Time { return now })
+	_, _ = g.Complete(t.Context(), asker) // begins a pause, after which one call tries
+	now = now.Add(time.Minute)
+	for range 2 {
+		func() {
+			defer func() { _ = recover() }()
+			bad := asker
+			bad.Accept = func(llm.Reply) error { panic("a bug") }
+			_, _ = g.Complete(t.Context(), bad)
+		}()
+		now = now.Add(time.Minute)
+	}
+	if _, err := g.Complete(t.Context(), asker); err != nil {
+		t.Errorf("after a panic: %v", err)
+	}
+}
+
+// lostPurse cannot keep what is spent.
+type lostPurse struct{}
+
+func (lostPurse) Spent(context.Context, string, string) (llm.Spend, error) {
+	return llm.Spend{}, nil
+}
+
+func (lostPurse) Add(context.Context, string, string, llm.Spend) error { return errLost }
+
+var errLost = errors.New("store away")
+
+// TestAPaidReplyIsKept: where only its cost could not be kept, the call fails, and the
+// next one gets the reply for nothing.
+func TestAPaidReplyIsKept(t *testing.T) {
+	t.Parallel()
+	kept, f := &memory{}, &fake{answer: fine}
+	m := llm.Cached(llm.Govern(f, llm.Limits{}, lostPurse{}, time.Now), kept, time.Now)
+	if _, err := m.Complete(t.Context(), asker); !errors.Is(err, errLost) {
+		t.Errorf("first: %v", err)
+	}
+	if reply, err := m.Complete(t.Context(), asker); err != nil || reply.Text != "yes" || f.calls() != 1 {
+		t.Errorf("again: %+v, %v after %d calls", reply, err, f.calls())
+	}
+	down := &fake{answer: func(int, llm.Request) (llm.Reply, error) {
+		return llm.Reply{InputTokens: 10}, llm.ErrUnavailable
+	}}
+	m = llm.Cached(llm.Govern(down, llm.Limits{}, lostPurse{}, time.Now), kept, time.Now)
+	other := asker
+	other.User = "x"
+	_, err := m.Complete(t.Context(), other)
+	if _, paused := llm.Paused(err); !paused || !errors.Is(err, llm.ErrUnavailable) || !errors.Is(err, errLost) {
+		t.Errorf("down: %v", err)
+	}
+}
+
 // TestUnreadable: an unreadable reply pauses, is asked for again with what was
 // wrong, and is final once others get readable ones.
 func TestUnreadable(t *testing.T) {
