@@ -161,8 +161,8 @@ func TestDriversStayInTheirLayers(t *testing.T) {
 	}
 }
 
-// importGraph lists the packages of the module with what they import, tests
-// left out.
+// importGraph lists the packages of the module with their imports, without those
+// of tests.
 func importGraph(t *testing.T) map[string][]string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "palimpsest/...").Output()

@@ -26,10 +26,10 @@ import (
 	"palimpsest/services/scheduler"
 )
 
-// closeLimit bounds the closing of what has drained.
+// closeLimit bounds the closing of the backends after the services have drained.
 const closeLimit = 15 * time.Second
 
-// house is a process with everything open and wired that its shape asks for.
+// house is a process with the backends and services of its shape.
 type house struct {
 	shape   shape
 	cfg     Config
@@ -73,8 +73,8 @@ func assemble(ctx context.Context, sh shape, cfg Config, log *slog.Logger) (*hou
 	return h, h.open(ctx)
 }
 
-// open opens the backends, then wires the services to them. What was opened is
-// closed again, last first, if a later step fails.
+// open opens the backends, then wires the services to them. If a step fails, it
+// closes the opened ones in reverse order.
 func (h *house) open(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{h.restore, h.openStores, h.openBroker, h.compareStreams, h.wire} {
 		if err := step(ctx); err != nil {

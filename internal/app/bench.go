@@ -92,7 +92,7 @@ func (c *benchCommand) compare(inv *invocation, before, report bench.Report) err
 	return err
 }
 
-// show is print for what can fail.
+// show is print for a function that can fail.
 func (inv *invocation) show(v any, human func(io.Writer) error) error {
 	var failed error
 	err := inv.print(v, func(w io.Writer) { failed = human(w) })

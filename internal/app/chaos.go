@@ -118,7 +118,7 @@ func (c *chaosCommand) judge(inv *invocation, program string) error {
 	return t.keep(t.conclude())
 }
 
-// directory is where to run: nothing of anybody else's may be in it.
+// directory returns the directory of the run, which must be empty.
 func (c *chaosCommand) directory() (string, error) {
 	if c.Data == "" {
 		return os.MkdirTemp("", "palimpsest-chaos-*")
@@ -154,19 +154,19 @@ func (c *chaosCommand) size() chaos.Size {
 	return size
 }
 
-// trial is one call of the command: what it runs, and in which directory.
+// trial is one call of the command: its plan and its directory.
 type trial struct {
 	inv     *invocation
 	program string
 	dir     string
-	begun   bool // the directory holds what a run left
+	begun   bool // the directory holds files of a run
 	kept    bool // the directory stays
 
 	cfg  Config // of the engines that are judged
 	plan chaos.Plan
 }
 
-// calm is the directory of the one process that nobody kills.
+// calm is the directory of the single process that is not killed.
 func (t *trial) calm() string { return filepath.Join(t.dir, "one") }
 
 // choose makes the plan: one process of everything, over the directory, or
@@ -180,7 +180,8 @@ func (t *trial) choose(replicas int) (err error) {
 	return nil
 }
 
-// ownEngines are what one process of everything keeps in the directory of a run.
+// ownEngines configures a single process that keeps its engines in the directory
+// of a run.
 func ownEngines(dir string) Config {
 	cfg := defaults()
 	cfg.Data, cfg.Memory, cfg.Audit, cfg.NATS.URL = chaos.Data(dir), backendFile, backendFile, natsEmbedded

@@ -25,8 +25,8 @@ type engines struct {
 	closers  []closer
 }
 
-// openEngines opens what the configuration names, the memory store as it is told.
-// Streams that are files let nobody else in.
+// openEngines opens the configured engines, the memory store with open. An embedded
+// broker accepts no clients.
 func openEngines(ctx context.Context, cfg Config, open func(context.Context, Config, *slog.Logger) (store.Store, error)) (e *engines, err error) {
 	e = &engines{cfg: cfg}
 	defer func() {
@@ -67,7 +67,7 @@ func (e *engines) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// verdict judges what the run left in the engines that it was told to.
+// verdict judges the data that the run left in the engines.
 func (t *trial) verdict() (out tried, err error) {
 	ctx := t.inv.ctx
 	record, workload, err := chaos.ReadRecord(t.dir)
@@ -93,7 +93,7 @@ func (t *trial) examine(ctx context.Context, record chaos.Record, workload *chao
 	digests, failed := chaos.Rebuild(ctx, t.program, t.dir, t.plan)
 	verdict.Compare(digests, failed)
 	if _, err := os.Stat(t.calm()); err != nil {
-		return verdict, nil //nolint:nilerr // nobody asked for a comparison
+		return verdict, nil //nolint:nilerr // no comparison was requested
 	}
 	return verdict, t.compare(ctx, &verdict, workload)
 }
@@ -120,8 +120,8 @@ func lettersEver(ctx context.Context, js jetstream.JetStream) (uint64, error) {
 	return stream.CachedInfo().State.LastSeq, nil
 }
 
-// compare holds what several processes know against what one knows that was told
-// the same.
+// compare compares the facts of several processes with those of a single process
+// that received the same messages.
 func (t *trial) compare(ctx context.Context, verdict *chaos.Verdict, workload *chaos.Workload) (err error) {
 	several, err := liveOf(ctx, t.cfg, slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -41,8 +41,8 @@ func (inv *invocation) deployment(replicas int) (Config, chaos.Plan, error) {
 	return *cfg, plan, nil
 }
 
-// vacant refuses engines that hold anything, or that somebody works on: chaos
-// fills and judges nothing of a user's.
+// vacant refuses engines that hold data or have clients: chaos must not change the
+// data of a user.
 func vacant(ctx context.Context, cfg Config) (err error) {
 	engines, err := openEngines(ctx, cfg, func(ctx context.Context, cfg Config, log *slog.Logger) (store.Store, error) {
 		made, _, err := openMemory(ctx, cfg, local.New().Info(), time.Now, log) // as a service would
@@ -67,7 +67,7 @@ func taken(setting, url, what string) error {
 	}
 }
 
-// errTaken: an engine holds something, or somebody uses it.
+// errTaken means that an engine holds data or has clients.
 var errTaken = errors.New("the engine is in use")
 
 func (e *engines) vacantStreams(ctx context.Context) error {

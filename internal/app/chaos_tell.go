@@ -38,7 +38,7 @@ func progressLine(to io.Writer) (tell func(chaos.Progress), end func()) {
 	}
 }
 
-// tried is a run and what came of it.
+// tried is a run and its result.
 type tried struct {
 	chaos.Size
 	Run     chaos.Figures `json:"run"`

@@ -14,8 +14,7 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// commandLine is the grammar. Commands come in the order in which data meets
-// what they show.
+// commandLine is the grammar. Commands are in the order of the data flow.
 type commandLine struct {
 	ConfigFile string `name:"config" help:"Configuration file (YAML)." placeholder:"FILE"`
 	JSON       bool   `name:"json" help:"Answer in JSON."`

@@ -28,10 +28,10 @@ var embeddedYAML []byte
 
 const embeddedFile = "embedded.yaml"
 
-// Config is everything that a user can set. Each part lives with what it
-// configures; here they are only nested.
+// Config is everything that a user can set. The package that a member configures
+// declares its type; Config only nests them.
 type Config struct {
-	// Data is the directory of whatever this process keeps itself.
+	// Data is the directory of the files of this process.
 	Data string
 	// MemoryLimit is the bound in MiB that a process keeps its own memory below as
 	// long as it can, caches included; 0 for none. GOMEMLIMIT goes before it.
@@ -140,8 +140,8 @@ func defaults() Config {
 	}
 }
 
-// fallbacks are variables that other programs read too. What names Palimpsest
-// itself says more.
+// fallbacks are variables that other programs read too. Variables of Palimpsest
+// take precedence.
 var fallbacks = map[string]string{
 	"REDIS_URL": "memory", "CLICKHOUSE_URL": "audit", "NATS_URL": "nats.url",
 	"OTEL_EXPORTER_OTLP_ENDPOINT": "telemetry.otlp.endpoint", "OTEL_EXPORTER_OTLP_PROTOCOL": "telemetry.otlp.protocol",
@@ -149,8 +149,8 @@ var fallbacks = map[string]string{
 	"OPENAI_API_KEY":          "llm.keys.openai", "ANTHROPIC_API_KEY": "llm.keys.anthropic", "GOOGLE_API_KEY": "llm.keys.gemini",
 }
 
-// configuration is that of the process that runs everything, which is also what
-// the commands go by that talk to one.
+// configuration returns that of a process with all services. Commands that connect
+// to a process use it too.
 func (inv *invocation) configuration(flags map[string]string) (*Config, *config.Settings, error) {
 	return inv.configurationOf(whole(), flags)
 }
@@ -195,8 +195,8 @@ func (inv *invocation) configurationOf(sh shape, flags map[string]string) (*Conf
 	return &c, settings, errors.Join(c.Validate(), sh.validate(c))
 }
 
-// complete sets what nobody set. It comes last because some defaults follow
-// from what the user did set.
+// complete sets the defaults. It comes last because some defaults follow from the
+// user's settings.
 func (c *Config) complete() {
 	if c.LLM.on() {
 		c.Scheduler.Rules, c.Extractor.Rules, c.Decider.Rules = c.LLM.rules(), c.LLM.rules(), c.LLM.rules()

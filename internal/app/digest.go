@@ -68,8 +68,7 @@ func digestOf(ctx context.Context, cfg *Config, content bool) (sum string, err e
 	return store.Digest(ctx, live, mode)
 }
 
-// liveOf opens the memory store that the configuration names, whatever its
-// embedder.
+// liveOf opens the memory store that the configuration names, with any embedder.
 func liveOf(ctx context.Context, cfg Config, log *slog.Logger) (store.Store, error) {
 	if cfg.Memory == backendFile {
 		return files{cfg: cfg, log: log}.live(ctx)
@@ -77,8 +76,7 @@ func liveOf(ctx context.Context, cfg Config, log *slog.Logger) (store.Store, err
 	return indexes{cfg: cfg, log: log}.live(ctx)
 }
 
-// openLive opens the memory store that is there, whatever its embedder; it
-// creates none.
+// openLive opens the existing memory store, with any embedder; it creates none.
 func openLive(ctx context.Context, cfg *Config) (*sqlite.Store, error) {
 	path := cfg.dataPath(memoryFile)
 	if absent(path) {
@@ -93,5 +91,5 @@ func absent(path string) bool {
 	return errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0
 }
 
-// errAbsent: there is nothing that could be read.
+// errAbsent means that there is no store to read.
 var errAbsent = errors.New("there is no memory store")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestEmbedderDirectory: the configuration of a model decides what opens it, and
-// an error names the setting, the file and what is wrong with it.
+// TestEmbedderDirectory: the configuration of a model decides which embedder opens
+// it, and an error names the setting, the file and the fault.
 func TestEmbedderDirectory(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -16,7 +16,7 @@ import (
 	"palimpsest/services/ingest"
 )
 
-// queasy is a store that what says "poison" does not agree with.
+// queasy is a store that panics on content with "poison".
 type queasy struct{ store.EpisodeWriter }
 
 func (q queasy) PutEpisodes(ctx context.Context, es []memory.Episode) ([]store.Put, error) {
@@ -28,10 +28,11 @@ func (q queasy) PutEpisodes(ctx context.Context, es []memory.Episode) ([]store.P
 	return q.EpisodeWriter.PutEpisodes(ctx, es)
 }
 
-// TestP8FaultPoisonEpisodeIsTheNewest: what was buried because nobody could store
-// it is missing nowhere. A start does not store it again, be it the newest of its
-// partition, and a rebuild leaves it out: also once its letter is gone, and where
-// it was retried and stands behind what was said since.
+// TestP8FaultPoisonEpisodeIsTheNewest: an episode that was buried because it could
+// not be stored counts as missing nowhere. A start does not store it again, even if
+// it is the newest of its partition, and a rebuild leaves it out. That holds after
+// its dead letter is deleted too, and if it was retried and then stored after later
+// episodes.
 func TestP8FaultPoisonEpisodeIsTheNewest(t *testing.T) {
 	t.Parallel()
 	cfg := loopback(t.TempDir())

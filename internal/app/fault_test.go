@@ -28,17 +28,17 @@ import (
 	"palimpsest/services/extractor"
 )
 
-// TestP7FaultClockJumps sets the clock back and forth between messages: what is
-// known follows the order in which it was said.
+// TestP7FaultClockJumps sets the clock back and forth between messages: the facts
+// follow the order of the messages.
 func TestP7FaultClockJumps(t *testing.T) {
 	t.Parallel()
 	var ahead atomic.Int64
 	h, stop := openAltered(t, loopback(t.TempDir()), func(h *house) {
 		h.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-		// Where our clock and the broker's disagree, a commit may look too old to
-		// wake anybody: the sweep finds what it leaves.
+		// If this clock and the broker's disagree, a commit may look too old to wake
+		// the scheduler. The sweep finds the work that it leaves.
 		h.cfg.Scheduler.Sweep = 100 * time.Millisecond
-		// What is under way at a jump looks as old as the jump is long.
+		// A message in flight at a jump looks as old as the jump is long.
 		h.cfg.Pipeline.BacklogAge = 48 * time.Hour
 	}, func(*house) {})
 	defer stop()
@@ -92,8 +92,8 @@ func (e *faultyEmbedder) Embed(ctx context.Context, texts []string) ([][]float32
 	return e.Embedder.Embed(ctx, texts)
 }
 
-// TestP7FaultEmbedderDown: facts are stored and found by text, the answer says
-// what it lacks, and the vectors follow.
+// TestP7FaultEmbedderDown: facts are stored and found by text, the answer warns
+// about the missing vectors, and the vectors follow.
 func TestP7FaultEmbedderDown(t *testing.T) {
 	t.Parallel()
 	e := &faultyEmbedder{}
@@ -178,9 +178,9 @@ func (h *house) replace(s pipeline.Service) {
 	}
 }
 
-// TestP8FaultPoisonedRange: what cannot be digested is skipped, said to whoever
-// waits, and nothing stalls behind or beside it. Once its cause is mended, a
-// retry makes it good, and what was said later stands.
+// TestP8FaultPoisonedRange: a range that fails is skipped, the waiting caller gets
+// a warning, and no other range stalls. Once the cause is fixed, a retry stores its
+// facts, and later facts stay as they are.
 func TestP8FaultPoisonedRange(t *testing.T) {
 	t.Parallel()
 	p := &picky{}
@@ -296,8 +296,8 @@ func (stubborn) Decide(_ context.Context, candidates []events.Candidate, _ decid
 	return decide.Decision{}, &decide.InvalidCandidateError{CandidateID: candidates[0].ID, Field: "object", Reason: "is unheard of"}
 }
 
-// TestP8FaultRefusedCommand: whoever asks for what cannot be done is told why, at
-// once and again, and not "accepted" when the wait is over.
+// TestP8FaultRefusedCommand: the caller of a command that cannot be done gets the
+// reason at once, also on a repetition, and not "accepted" when the wait ends.
 func TestP8FaultRefusedCommand(t *testing.T) {
 	t.Parallel()
 	h, stop := openAltered(t, loopback(t.TempDir()), func(h *house) { h.cfg.Query.Wait = 25 * time.Second }, func(h *house) {
@@ -324,9 +324,9 @@ func TestP8FaultRefusedCommand(t *testing.T) {
 	letters(t, h, 1)
 }
 
-// TestP7FaultBrokerRestarts restarts the broker in place while it is spoken to:
-// publishers get errors or their acknowledgement, and soon after the last restart
-// the acknowledged episodes are known. With E2E_FULL there are 30 restarts.
+// TestP7FaultBrokerRestarts restarts the broker in place under load: publishers get
+// errors or their acknowledgement, and soon after the last restart the acknowledged
+// episodes are consolidated. With E2E_FULL there are 30 restarts.
 func TestP7FaultBrokerRestarts(t *testing.T) {
 	t.Parallel()
 	const n, known = 60, 15 * time.Second

@@ -16,11 +16,11 @@ import (
 // generations is how a backend of the memory store has a new one built beside the
 // one that is there, and puts it in its place.
 type generations interface {
-	// live opens the one that is there, whatever its embedder.
+	// live opens the present generation, with any embedder.
 	live(ctx context.Context) (store.Store, error)
-	// begin opens an empty one; what a run that was killed left is removed.
+	// begin opens an empty one and removes the leftovers of a killed run.
 	begin(ctx context.Context, embedder embed.Info) (recovery.Draft, error)
-	// inherit copies what no stream holds.
+	// inherit copies the rows that no stream holds.
 	inherit(ctx context.Context, made recovery.Draft, live store.Store) error
 	// promote puts made in the place of live, if there is one, and closes both. It
 	// returns where live is kept, if it is.

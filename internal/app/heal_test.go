@@ -23,13 +23,15 @@ import (
 	"palimpsest/services/ingest"
 )
 
-// open runs a house over dir, once it is healed, until the test calls stop.
+// open runs a process over dir, once its store is repaired, until the test calls
+// stop.
 func open(t *testing.T, dir string) (h *house, stop func()) {
 	t.Helper()
 	return openWith(t, loopback(dir))
 }
 
-// loopback is the configuration of a house over dir that is in nobody's way.
+// loopback returns the configuration of a process over dir that listens on free
+// ports of the loopback interface.
 func loopback(dir string) Config {
 	cfg := defaults()
 	if err := config.Of(&cfg).YAML("embedded.yaml", embeddedYAML); err != nil {
@@ -44,7 +46,7 @@ func openWith(t testing.TB, cfg Config) (h *house, stop func()) {
 	return openAltered(t, cfg, func(*house) {}, func(*house) {})
 }
 
-// openAltered is openWith for a house that prepare has changed before its doors
+// openAltered is openWith for a process that prepare changes before its backends
 // open, and rewire before its services run.
 func openAltered(t testing.TB, cfg Config, prepare, rewire func(*house)) (h *house, stop func()) {
 	t.Helper()

@@ -263,8 +263,8 @@ func (h *house) modelDecider() (*decidemodel.Decider, error) {
 	return decidemodel.New(m, deterministic.New(), decidemodel.Config{Prompt: task, MaxTokens: h.cfg.LLM.Decide.MaxTokens}), nil
 }
 
-// llmReady lists the models and those that pause. A paused one is no reason to send
-// requests elsewhere: what needs it waits in the stream.
+// llmReady lists the models and those that pause. A paused model does not make the
+// process unready: messages that need it wait in the stream.
 func (h *house) llmReady(context.Context) (map[string]any, error) {
 	var models []llm.State
 	for _, g := range h.governors {

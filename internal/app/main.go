@@ -22,8 +22,8 @@ const (
 	exitUsage = 2 // the words of the call are off
 )
 
-// Main runs one command and returns its exit code. It returns when ctx ends and
-// what was started has drained.
+// Main runs one command and returns its exit code. When ctx ends, it drains the
+// services that run and returns.
 //
 // more are commands besides those of this package; each Run takes an
 // *[Invocation].
@@ -90,7 +90,8 @@ func Run(ctx context.Context, args []string, term terminal.Terminal, more ...Com
 	return exitOK
 }
 
-// grammar parses calls into line; exit is told when help was the answer.
+// grammar returns the parser that fills line. It calls exit after it has printed
+// help.
 func grammar(line *commandLine, term terminal.Terminal, exit func(code int), more ...Command) (*kong.Kong, error) {
 	options := []kong.Option{
 		kong.Name("palimpsest"),

@@ -20,10 +20,10 @@ import (
 	"palimpsest/services/ingest"
 )
 
-// mendAgain is the pause after an attempt to mend the memory store that failed.
+// mendAgain is the pause after a failed attempt to repair the memory store.
 const mendAgain = time.Second
 
-// cure is what it takes to put back into a memory store what it lost.
+// cure holds the dependencies that recover the lost rows of a memory store.
 type cure struct {
 	cfg      Config
 	streams  streams
@@ -132,8 +132,8 @@ func (h *house) lost() <-chan struct{} {
 	return nil
 }
 
-// mend returns once the memory store is whole, or ctx has ended. It puts back
-// what is this process's to put back and waits for the others.
+// mend returns once the memory store is complete, or ctx has ended. It recovers
+// the rows that this process is responsible for and waits for the other processes.
 func (h *house) mend(ctx context.Context) {
 	m, ok := h.store.(store.Mender)
 	if !ok {

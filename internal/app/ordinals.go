@@ -19,23 +19,23 @@ import (
 )
 
 // ordinals finds how many episodes of each scope EPISODES has dropped that no
-// store has either, so that those that are left are counted on from there.
+// store has either. The ordinals of the remaining episodes start after that count.
 //
 // An effect that names an episode was committed when a rule had come at least as
-// far: an episode that is the k-th of those left, named when the furthest rule
-// stood at m, had at most m-k before it. The least of these counts is never below
-// the true one. So no episode that a rule has yet to see gets an ordinal that the
-// rule has passed; some that it saw it may see again, and finds them known. Of a
-// scope in which nothing that is left is named, all is seen again.
+// far: if the k-th remaining episode is named while the watermark of the furthest
+// rule is m, at most m-k episodes come before it. The least of these counts is never
+// below the true one. So no episode that a rule has yet to see gets an ordinal below
+// its watermark. A rule may see some episodes again and finds them known. If effects
+// name no remaining episode of a scope, its rules see all of them again.
 type ordinals struct{ scopes map[scope.Scope]*tally }
 
 type tally struct {
-	whole bool               // nothing is missing between what a store has and what is left
-	count uint64             // episodes that are left
+	whole bool               // the stored and the remaining episodes overlap: no gap
+	count uint64             // of remaining episodes
 	left  map[string][]place // by id
-	mark  uint64             // how far any rule has come
+	mark  uint64             // the furthest watermark of any rule
 	known bool               // an episode was named
-	least uint64             // where one was: the least that may have been dropped
+	least uint64             // if known: the least upper bound of dropped episodes
 }
 
 type place struct {
@@ -111,26 +111,26 @@ func (t *tally) dropped() uint64 {
 }
 
 // met takes an episode that EPISODES and a store both have. A partition is stored
-// in stream order: if it is the very message, the scope lacks nothing that was
-// said between the two.
+// in stream order: if the message is the same too, the scope lacks no episode
+// between the stored and the remaining ones.
 func (o *ordinals) met(e, stored memory.Episode) {
 	if e.Seq != stored.Seq {
-		return // the same said again, later
+		return // a later repetition
 	}
 	o.tally(e.Scope.Fact()).whole = true
 }
 
-// counting sets where each scope goes on counting.
+// counting sets the ordinal after which each scope continues.
 type counting struct {
 	ingest *ingest.Service
 	past   ingest.Replay
 	kept   audit.Keeper // nil where only AUDIT can be asked
 	tail   audit.Tail
-	has    store.EpisodeReader // what is there already; nil for nothing
+	has    store.EpisodeReader // the present store; nil for none
 	into   store.EpisodeWriter
 }
 
-// run does it for what EPISODES has and the store that is there lacks.
+// run does so for the episodes of EPISODES that the present store lacks.
 func (c counting) run(ctx context.Context) error {
 	var o ordinals
 	err := c.ingest.Episodes(ctx, c.past, func(e memory.Episode) error {
@@ -152,7 +152,7 @@ func (c counting) run(ctx context.Context) error {
 		return err
 	}
 	maps.DeleteFunc(o.scopes, func(_ scope.Scope, t *tally) bool { return t.whole || t.count == 0 })
-	// What the log has comes first: from its first effect on, and so it tells more.
+	// The audit log comes first: it holds effects that AUDIT has dropped.
 	for fact := range o.scopes {
 		if c.kept == nil {
 			break
@@ -181,8 +181,9 @@ func (r *rebuilding) count(ctx context.Context, said *ingest.Service, live store
 	return c.run(ctx)
 }
 
-// count is for a store that is behind what was said. Where no part of this process
-// works on the audit log, it is opened for the while, unless it is another's file.
+// count sets the ordinals of a store that lacks episodes of EPISODES. If no service
+// of this process has the audit log open, count opens it meanwhile, unless it is the
+// file of another process.
 func (c cure) count(ctx context.Context, said *ingest.Service, behind store.Store) error {
 	past := episodesOf(c.streams.JetStream())
 	if begin, err := past.Begin(ctx); err != nil || begin <= 1 {

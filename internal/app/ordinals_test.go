@@ -17,10 +17,10 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// TestNothingLeftCountsAsSeenUnseen: where the store and the oldest of what was
-// said are lost, a start counts what is left so that what no rule has seen is
-// pending, whether effects name any of it or not.
-func TestNothingLeftCountsAsSeenUnseen(t *testing.T) {
+// TestUnseenEpisodesStayPending: if the store and the oldest episodes are lost, a
+// start numbers the remaining ones so that those that no rule has seen are pending,
+// whether effects name any of them or not.
+func TestUnseenEpisodesStayPending(t *testing.T) {
 	t.Parallel()
 	for name, line := range map[string]string{"named": "I live in Town%d.", "not named": "Is it %d o'clock?"} {
 		t.Run(name, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestNothingLeftCountsAsSeenUnseen(t *testing.T) {
 				consolidated(t, h, "nora", uint64(n))
 			}
 			stop()
-			// Now ingest alone runs, and what it stores no rule sees.
+			// Now ingest alone runs, and no rule sees the episodes that it stores.
 			h, stop = openAltered(t, loopback(dir), func(*house) {}, func(h *house) { h.services = h.services[:1] })
 			for n := seen + 1; n <= all; n++ {
 				tell(t, h, "nora", n, fmt.Sprintf("I have a cat named Tom%d.", n))
@@ -117,10 +117,10 @@ func TestOrdinalsAreNotGuessed(t *testing.T) {
 	}
 }
 
-// TestWhatIsGoneKeepsItsPlaces: where an older copy of the store is put back and
-// EPISODES has dropped what was said soon after the copy was made, what is left
-// stands where the effects name it.
-func TestWhatIsGoneKeepsItsPlaces(t *testing.T) {
+// TestDroppedEpisodesKeepTheirOrdinals: if an older copy of the store is put back
+// and EPISODES has dropped the episodes soon after the copy, the remaining ones get
+// the ordinals that the effects name.
+func TestDroppedEpisodesKeepTheirOrdinals(t *testing.T) {
 	t.Parallel()
 	const copied, gone, all = 3, 5, 9
 	dir := t.TempDir()

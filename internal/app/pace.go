@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// pace spaces events as they were spaced, so many times faster. What takes its
-// time between them is made up for.
+// pace spaces events as they were spaced originally, divided by speed. Delays between
+// them shorten the next spaces.
 type pace struct {
 	speed float64       // 0: no spaces
 	most  time.Duration // bounds a space; 0 does not

@@ -17,9 +17,8 @@ import (
 	"palimpsest/internal/store"
 )
 
-// plain says what a user can do something about in the words of the user: the
-// setting, its value, and what is wrong with it. Whatever else fails keeps the
-// words of its room.
+// plain rewrites an error that the user can correct in the user's terms: the
+// setting, its value and the fault. It returns other errors as they are.
 func plain(cfg Config, err error) error {
 	is := func(targets ...error) bool {
 		for _, target := range targets {

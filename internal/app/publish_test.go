@@ -83,8 +83,8 @@ func TestLinesAreReadWithTheirNumbers(t *testing.T) {
 	}
 }
 
-// TestPublishStopsWhileItsInputIsSilent: a terminal that nobody types on must
-// not keep the command from ending.
+// TestPublishStopsWhileItsInputIsSilent: the command ends although its input neither
+// ends nor has data, such as an idle terminal.
 func TestPublishStopsWhileItsInputIsSilent(t *testing.T) {
 	t.Parallel()
 	in, typist := io.Pipe()
@@ -97,7 +97,7 @@ func TestPublishStopsWhileItsInputIsSilent(t *testing.T) {
 	}
 }
 
-// slowReader hands out a line each time it is asked.
+// slowReader returns one line from each read.
 type slowReader struct {
 	line   int
 	lines  int

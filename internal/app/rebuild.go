@@ -29,7 +29,7 @@ type rebuildCommand struct {
 	AcceptLoss uint64 `help:"Replace the memory store although the new one has up to N episodes and facts fewer." placeholder:"N"`
 }
 
-// rebuilt is what came of a rebuild.
+// rebuilt is the result of a rebuild.
 type rebuilt struct {
 	recovery.Result
 	Switched bool   `json:"switched"`
@@ -136,9 +136,9 @@ func rebuild(ctx context.Context, cfg Config, log *slog.Logger, shown *progress,
 	return r.out, nil
 }
 
-// openStreams lets nobody in where the streams are files: what is read must not
-// grow then. Where they are a broker's of others, what comes meanwhile is put
-// back after the switch.
+// openStreams opens the streams. An embedded broker accepts no clients, so that the
+// streams do not grow during the rebuild. A shared broker does; the messages that
+// it receives meanwhile are recovered after the switch.
 func (r *rebuilding) openStreams(ctx context.Context) (err error) {
 	if r.cfg.NATS.URL == natsEmbedded {
 		r.streams, err = openOwn(r.cfg, r.log)

@@ -142,8 +142,8 @@ type replaying struct {
 	count  int
 }
 
-// pageSize is how many effects a paced replay fetches at a time: it takes its
-// time over each, and the server waits for nobody.
+// pageSize is how many effects a paced replay fetches at a time. A paced replay is
+// slow, and the server ends a response that is not read in time.
 const pageSize = 64
 
 func (r *replaying) run(ctx context.Context) error {

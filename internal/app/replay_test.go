@@ -169,7 +169,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
-// Who interrupts a replay is told where to go on.
+// TestReplayInterrupted: an interrupted replay prints the sequence to resume from.
 func TestReplayInterrupted(t *testing.T) {
 	t.Parallel()
 	_, url := serveAudit(t, 5)

@@ -33,8 +33,8 @@ var parts = []part{
 	{name: "query", auditLog: true, answers: true, wire: (*house).wireQuery},
 }
 
-// shape is what one process consists of. All that a shape decides is which parts
-// are wired and what is opened for them; no part can tell.
+// shape lists the services of one process. It decides which of them are wired and
+// which backends are opened for them; the services do not depend on it.
 type shape struct {
 	name  string
 	parts []part
@@ -60,8 +60,9 @@ func (s shape) embeds() bool {
 	return slices.ContainsFunc(s.parts, func(p part) bool { return p.embeds })
 }
 
-// validate names what the process cannot work with: what belongs to one process
-// alone while others are to share it, and an API that others can reach.
+// validate names the settings that the process cannot work with: a backend that
+// belongs to one process where several share it, and an API that other hosts can
+// reach.
 func (s shape) validate(c Config) error {
 	var errs []error
 	own := func(key, value, instead string) {

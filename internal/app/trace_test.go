@@ -118,7 +118,7 @@ func inTrace(id, name string) func(sdktrace.ReadOnlySpan) bool {
 	}
 }
 
-// silent fails where a span tells of what was said, or of whom.
+// silent fails if a span contains a secret: content, or a name of the scope.
 func (s *spans) silent(t *testing.T, secrets ...string) {
 	t.Helper()
 	s.mu.Lock()

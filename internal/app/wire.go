@@ -104,7 +104,8 @@ func (h *house) wireConsolidator() (_ pipeline.Service, err error) {
 	return h.consolidator, err
 }
 
-// wireQuery also tells of what is shared by all processes: once is enough.
+// wireQuery wires the query service and the metrics of everything that all
+// processes share. One service is enough to report those.
 func (h *house) wireQuery() (pipeline.Service, error) {
 	rules := memory.Shipped()
 	h.watchShared(rules)
