@@ -11,9 +11,8 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// measureAllocs counts what one message costs between the bytes that the broker
-// delivers and its rows being committed: one caller, the real store, scopes that
-// exist already.
+// measureAllocs counts the allocations for one message from the delivered bytes to
+// its committed rows: one caller, the real store, scopes that exist already.
 func measureAllocs(ctx context.Context, b *bench) ([]Figure, error) {
 	var counts, bytes []float64
 	err := b.rounds(ctx, func(ctx context.Context) error {

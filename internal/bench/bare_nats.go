@@ -13,9 +13,9 @@ import (
 )
 
 // ServeBare runs a NATS server over a directory until ctx ends, with one stream
-// that is set as the one which takes episodes: files, kept, one replica, the
-// same deduplication window and the same interval between syncs. What the
-// product adds (accounts, the subject transform, consumers) is not there.
+// that has the settings of EPISODES: file storage, limits, one replica, the same
+// deduplication window and the same interval between syncs. It lacks the additions
+// of the product (accounts, the subject transform, consumers).
 func ServeBare(ctx context.Context, dir string, out io.Writer) error {
 	srv, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true,

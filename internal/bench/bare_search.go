@@ -25,13 +25,13 @@ var searched = scope.Scope{Project: scope.DefaultProject, User: "bench"}
 const (
 	// effectFacts is how many facts one effect brings.
 	effectFacts = 500
-	// factWords is how many words a fact has besides who thinks of them.
+	// factWords is how many words a fact has besides its subject and verb.
 	factWords = 8
 	factsSeed = 7
 )
 
-// bareSearch is what anyone would write who has one user, no filters and no
-// history: FTS5 over the same terms, and vectors in one slice.
+// bareSearch is the simplest search for one user without filters and history: FTS5
+// over the same terms, and vectors in one slice.
 type bareSearch struct {
 	db         *sql.DB
 	match      *sql.Stmt

@@ -32,7 +32,8 @@ type Config struct {
 	// Profiles is the directory for a CPU profile of each kind of process, of its
 	// last turn; empty for none. Profiling costs a little.
 	Profiles string
-	// Progress hears what is being measured; nil means silence.
+	// Progress receives the description of each measure before it runs, unless it is
+	// nil.
 	Progress func(measure string)
 }
 
@@ -79,14 +80,14 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Parts is what is measured. All of it is required.
+// Parts holds the measured parts of the product. All of them are required.
 type Parts struct {
 	// Version is the program's own.
 	Version string
 	// Program is the binary that runs "bench-peer NAME --data DIR", see [PeerBare].
 	Program string
-	// Environ is what the program's processes get. Settings in it would change
-	// what is measured.
+	// Environ is the environment of the program's processes. It must not hold
+	// settings, because they would change the figures.
 	Environ []string
 	// OpenStore opens a memory store over a directory.
 	OpenStore func(ctx context.Context, dir string) (store.Store, error)
@@ -155,14 +156,14 @@ type bench struct {
 	Config
 	Parts
 	sizes
-	dir       string        // of whatever is kept while it runs
+	dir       string        // of temporary files
 	measuring string        // the measure under way
-	rows      map[int]*rows // what the store made of a flood of so many, once known
+	rows      map[int]*rows // the stored rows of a flood by its size, once known
 }
 
-// Run measures and returns the report. A measure that fails is left out of it,
-// and the error says which and why. What was written is removed again and every
-// process that was started has ended, also when ctx ends.
+// Run measures and returns the report. The report lacks the measures that fail, and
+// the error names each of them and its cause. Run removes all files and waits for
+// all processes before it returns, also when ctx ends.
 func Run(ctx context.Context, cfg Config, parts Parts) (_ Report, err error) {
 	if err := cfg.Validate(); err != nil {
 		return Report{}, err
@@ -204,9 +205,9 @@ func Run(ctx context.Context, cfg Config, parts Parts) (_ Report, err error) {
 // not a run without an end.
 const budget = 45 * time.Second
 
-// rounds lets the sides take turns, until there are enough rounds or the budget
-// is spent. Each round begins with another side, so that
-// what one leaves behind (a warm disk, a backlog of dirty pages) falls on all.
+// rounds runs the sides by turns, until there are enough rounds or the budget is
+// spent. Each round begins with another side, so that the effects of one on the next
+// (a warm disk, a backlog of dirty pages) are spread over all.
 func (b *bench) rounds(ctx context.Context, sides ...func(context.Context) error) error {
 	began := time.Now()
 	for r := range b.Rounds {

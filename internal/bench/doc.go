@@ -1,8 +1,7 @@
-// Package bench measures what Palimpsest costs, as ratios taken in one run: a
-// thing and its own limit (the bare engine doing the same work) take turns on
-// the same machine, so that what else the machine does weighs on both. Bare
-// times stand beside the ratios to read them by.
+// Package bench measures the cost of Palimpsest, as ratios taken in one run: the
+// product and its limit (the bare engine doing the same work) take turns on the same
+// machine, so that other load affects both. The report also has the absolute times.
 //
-// It holds the bare engines itself, which is why drivers stand in this room:
-// a limit measured through our own rooms would be no limit.
+// The package imports the drivers of the bare engines itself: a limit measured
+// through packages of Palimpsest would be no limit.
 package bench

@@ -12,8 +12,8 @@ import (
 // floodScopes is over how many scopes a flood spreads, in turns.
 const floodScopes = 200
 
-// statements are what users say of themselves: each gives a fact, some of them
-// in place of an earlier one. %s is a name of its own.
+// statements are sentences of users about themselves. Each leads to a fact, some of
+// which replace an earlier one. %s is a name that occurs once.
 var statements = []string{
 	"I like %s.",
 	"By the way, I work at %s Labs these days.",

@@ -21,9 +21,9 @@ const (
 	footprintBytes = 60
 )
 
-// measureFootprint measures what episodes of one sentence leave in memory and on
-// disk, and what as many again add. It runs once: most of it is waiting until
-// the process is at rest.
+// measureFootprint measures how much memory and disk episodes of one sentence take,
+// and the increase after as many again. It runs once: most of it is waiting until
+// the process is idle.
 func measureFootprint(ctx context.Context, b *bench) (figures []Figure, err error) {
 	err = b.with(ctx, PeerWhole, func(p *peer) error {
 		var taken [2]footprint
@@ -38,13 +38,13 @@ func measureFootprint(ctx context.Context, b *bench) (figures []Figure, err erro
 	return figures, err
 }
 
-// footprint is what a process takes, in MiB.
+// footprint is the memory and disk of a process, in MiB.
 type footprint struct {
 	busy, resident float64
 	parts          [len(footprintParts)]float64
 }
 
-// footprintParts are the parts of a data directory, by what their paths begin with;
+// footprintParts are the parts of a data directory, by the prefix of their paths;
 // the last is the rest.
 var footprintParts = [...]struct{ name, prefix string }{
 	{"memory", "memory.db"},

@@ -17,8 +17,8 @@ import (
 const grownTarget = 1.5
 
 // measureGrown measures from an add over HTTP to the answer that names its fact, of
-// one user who has said little and of one who has said much. The two are in two
-// processes and take turns, message by message.
+// one user with few messages and of one with many. The two are in two processes and
+// take turns, message by message.
 func measureGrown(ctx context.Context, b *bench) ([]Figure, error) {
 	var waits [2]pairOfWaits
 	err := b.withGrown(ctx, b.grown[0], func(few *grownUser) error {
@@ -61,7 +61,7 @@ type grownUser struct {
 	said int
 }
 
-// withGrown runs f against a process whose only user has said n sentences.
+// withGrown runs f against a process with n sentences of its only user.
 func (b *bench) withGrown(ctx context.Context, n int, f func(*grownUser) error) error {
 	return b.with(ctx, PeerWhole, func(p *peer) error {
 		messages := make([]message, n)
@@ -84,7 +84,7 @@ func (b *bench) withGrown(ctx context.Context, n int, f func(*grownUser) error) 
 	})
 }
 
-// sentence is the nth that a user says, unlike all others.
+// sentence is the nth of a user, unlike all others.
 func sentence(n int) string {
 	about := name(n)
 	if n >= names {

@@ -17,8 +17,8 @@ const (
 	readyTarget  = 2_000
 )
 
-// measureIdle measures what an empty process costs: the time until it is ready,
-// its memory once it has nothing to do, and the size of its binary.
+// measureIdle measures an empty process: the time until it is ready, its memory
+// once it is idle, and the size of its binary.
 func measureIdle(ctx context.Context, b *bench) ([]Figure, error) {
 	var ready, resident []float64
 	err := b.rounds(ctx, func(ctx context.Context) error {

@@ -18,23 +18,23 @@ import (
 )
 
 const (
-	// lagLimit is what a lag counts as that is longer: the machine cannot do what
-	// is asked of it, and how long the queue has grown says nothing more.
+	// lagLimit is the largest lag that counts; longer ones count as lagLimit. Beyond
+	// it the machine is overloaded, and the length of the queue means nothing.
 	lagLimit = 20 * time.Second
 	// probePause keeps a probe from being the load; it is part of the lags.
 	probePause   = 3 * time.Millisecond
 	introduction = `{"role":"user","content":"Hello, Nora here. I'm a hydrologist at Fenwick Labs."}`
 )
 
-// lagKinds are what a message is found as, with the 99th percentile that each
-// should stay under, in milliseconds.
+// lagKinds are the kinds of result that a message is found as, with the 99th
+// percentile that each should stay under, in milliseconds.
 var lagKinds = []struct {
 	name   string
 	target float64
 }{{"text", 50}, {"vector", 200}, {"fact", 250}}
 
-// measureLag measures what passes between a publish and the message being found
-// over HTTP, while others publish about users of their own.
+// measureLag measures the time from a publish until a search over HTTP finds the
+// message, while other clients publish messages of other users.
 func measureLag(ctx context.Context, b *bench) ([]Figure, error) {
 	rounds := make([][][3]float64, 0, b.Rounds)
 	err := b.with(ctx, PeerWhole, func(p *peer) error {
@@ -93,7 +93,7 @@ func measureLag(ctx context.Context, b *bench) ([]Figure, error) {
 	return figures, nil
 }
 
-// prober publishes and looks.
+// prober publishes and searches.
 type prober struct {
 	conn *nats.Conn
 	js   jetstream.JetStream
@@ -124,7 +124,7 @@ func (p *prober) others(ctx context.Context, pace int) {
 	for n := 0; ; n++ {
 		select {
 		case <-tick.C:
-			// One that is lost is missed by nobody.
+			// No check depends on these messages, so one may be lost.
 			_, _ = p.js.PublishAsync(subjectOf(fmt.Sprintf("other%06d", n)), []byte(introduction))
 		case <-ctx.Done():
 			return
@@ -174,7 +174,7 @@ func (p *prober) find(ctx context.Context, user string) (lags [3]float64, err er
 	}
 }
 
-// channels says as which of lagKinds a search has found something.
+// channels reports which of lagKinds a search has found.
 func channels(found api.Found) (seen [3]bool) {
 	for _, hit := range found.Results {
 		if hit.Type == "fact" {

@@ -63,8 +63,8 @@ func TestTheLimitInsertsWhatTheStoreStored(t *testing.T) {
 	}
 }
 
-// TestBothSidesSearchTheSame: what the bare query finds is what the store finds,
-// and so for the scan.
+// TestBothSidesSearchTheSame: the bare query and the store find the same rows, and
+// so do the scan and the store.
 func TestBothSidesSearchTheSame(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

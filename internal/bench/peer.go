@@ -41,8 +41,8 @@ type peer struct {
 	dir        string
 	login      func(dir string) (nats.Option, error)
 	command    *exec.Cmd
-	in         io.Closer      // whose end ends the process in good order
-	drained    sync.WaitGroup // of what it says
+	in         io.Closer      // standard input; closing it stops the process cleanly
+	drained    sync.WaitGroup // of its output
 	said       tail
 }
 

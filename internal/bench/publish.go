@@ -19,9 +19,9 @@ const ackTarget = 0.8
 
 // measurePublish compares the rate of acknowledgements with that of a bare
 // server, one by one and with a window: of the broker alone, and of the whole
-// product, which works on what was published meanwhile. Anybody on the machine
-// may publish without a credential, through an account that keeps the
-// acknowledgements from going anywhere else; whoever logs in does without it.
+// product, which processes the messages meanwhile. Clients on the same machine may
+// publish without a credential, through an account that keeps other clients from
+// reading the acknowledgements. Clients that log in do not pass through it.
 func measurePublish(ctx context.Context, b *bench) ([]Figure, error) {
 	modes := []struct {
 		name string
@@ -74,7 +74,7 @@ var publishSides = []struct {
 	{"whole.anonymous", PeerWhole, anonymous},
 }
 
-// caller is who a client is to the server.
+// caller is the identity of a client at the server.
 type caller bool
 
 const (

@@ -15,8 +15,8 @@ import (
 // rawBatch is how many rows one transaction of the bare engine inserts.
 const rawBatch = 1_000
 
-// rows is what a flood left in the memory store: the schema, and every row that
-// storing an episode makes, ready to be inserted again.
+// rows holds the memory store after a flood: the schema, and every row that storing
+// an episode makes, ready to be inserted again.
 type rows struct {
 	schema   []string
 	once     []inserts // of the scopes and their sessions
@@ -51,7 +51,7 @@ func openRaw(path string) (*sql.DB, error) {
 	return db, nil
 }
 
-// readRows takes the rows out of a memory store that nobody has open.
+// readRows reads the rows of a memory store that no process has open.
 func readRows(ctx context.Context, path string) (_ *rows, err error) {
 	db, err := openRaw(path)
 	if err != nil {
@@ -174,7 +174,7 @@ func insertion(table, columns string) string {
 	return "INSERT INTO " + table + " (" + columns + ") VALUES (" + strings.TrimSuffix(strings.Repeat("?, ", n), ", ") + ")"
 }
 
-// insertEpisodes inserts what each episode makes: its row, its document in the
+// insertEpisodes inserts the rows of each episode: its own, its document in the
 // text index, its place in the queue for a vector.
 func (r *rows) insertEpisodes(ctx context.Context, db *sql.DB) error {
 	var st [3]*sql.Stmt

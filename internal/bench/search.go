@@ -22,10 +22,9 @@ const (
 
 // measureSearch compares the engine of /v1/search (query embedded, both
 // channels, fusion, rows read) with the bare sum. Questions are a fixed mixture,
-// and none is asked of the same side twice: what the store keeps in memory of
-// common words counts, what it keeps of an earlier answer would not be a search.
-// The figures of one channel compare it, over other questions of the mixture,
-// with its half of the sum.
+// and each side gets each question once: the store's cache of common words counts,
+// but a cached answer would not be a search. The figures of one channel compare it,
+// over other questions of the mixture, with its half of the sum.
 func measureSearch(ctx context.Context, b *bench) ([]Figure, error) {
 	var figures []Figure
 	for _, n := range b.Facts {
@@ -61,7 +60,7 @@ func (b *bench) searchAmong(ctx context.Context, n int) (_ []Figure, err error) 
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.round(ctx, 0, 1); err != nil { // loads what stays in memory
+	if _, err := c.round(ctx, 0, 1); err != nil { // fills the caches
 		return nil, err
 	}
 	var rounds []timings
@@ -99,7 +98,7 @@ func searchFigures(name string, rounds []timings) []Figure {
 	}
 }
 
-// contest asks both sides.
+// contest runs the questions on both sides.
 type contest struct {
 	engine   *retrieval.Engine
 	store    retrieval.Store

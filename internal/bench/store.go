@@ -16,9 +16,9 @@ import (
 const (
 	// storedTarget: from a message to its rows may cost as much again as the rows.
 	storedTarget = 0.5
-	// A peer is asked how far it is after each fiftieth of the time that it has
-	// taken so far, within these bounds: asking costs it, and the pause is how far
-	// a figure can be off.
+	// The pause between two requests for a peer's progress is a fiftieth of the time
+	// taken so far, within these bounds. A request costs the peer time, and the pause
+	// bounds the error of a figure.
 	pollPart  = 50
 	leastPoll = 5 * time.Millisecond
 	mostPoll  = 250 * time.Millisecond
@@ -27,7 +27,7 @@ const (
 )
 
 // measureStore measures ingest alone: the broker, the stream, the ingest stage
-// and the memory store run, with the loop that embeds what was stored;
+// and the memory store run, with the loop that embeds the stored rows;
 // consolidation does not.
 func measureStore(ctx context.Context, b *bench) ([]Figure, error) {
 	messages := flood(b.stored)
@@ -70,7 +70,7 @@ func measureStore(ctx context.Context, b *bench) ([]Figure, error) {
 	return figures, nil
 }
 
-// run is what a peer made of a flood, in episodes a second from the first
+// run is the speed of a peer under a flood, in episodes a second from the first
 // publish on.
 type run struct {
 	accepted, stored, known float64
@@ -135,8 +135,8 @@ func (p *peer) account(ctx context.Context, wanted func(api.Account) bool) error
 	}
 }
 
-// keepRows ends a peer and keeps what it stored of a flood of n, for the bare
-// engine to insert.
+// keepRows stops a peer and keeps the rows that it stored of a flood of n, for the
+// bare engine to insert.
 func (b *bench) keepRows(ctx context.Context, p *peer, n int) error {
 	if b.rows[n] != nil {
 		return nil
@@ -150,7 +150,7 @@ func (b *bench) keepRows(ctx context.Context, p *peer, n int) error {
 	return err
 }
 
-// insertRaw is the limit: what it takes one writer to insert the same rows.
+// insertRaw measures the limit: the cost for one writer to insert the same rows.
 func (b *bench) insertRaw(ctx context.Context, n int) (_ run, err error) {
 	dir, err := b.fresh("raw")
 	if err != nil {

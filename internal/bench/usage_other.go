@@ -4,5 +4,5 @@ package bench
 
 import "time"
 
-// ownTime is not told here.
+// ownTime is unknown on this system.
 func ownTime() time.Duration { return 0 }

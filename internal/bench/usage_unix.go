@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ownTime is what this process has used of all processors.
+// ownTime is the processor time of this process.
 func ownTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

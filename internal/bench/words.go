@@ -55,5 +55,5 @@ func (s speech) words(n int) string {
 	return strings.Join(words, " ")
 }
 
-// verbs are what people do with things; none is a stop word.
+// verbs relate people to things; none is a stop word.
 var verbs = []string{"likes", "dislikes", "owns", "builds", "studies", "sells", "paints", "collects", "teaches", "repairs"}
