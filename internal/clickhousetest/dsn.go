@@ -18,11 +18,11 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// missing is what skipped tests say.
+// missing is the message of skipped tests.
 const missing = "no ClickHouse here: `make clickhouse` fetches one, TEST_CLICKHOUSE_DSN names another"
 
-// shared is the server of all tests of a package, started by the first that
-// asks.
+// shared is the server of all tests of a package, started by the first that needs
+// it.
 var shared struct {
 	once   sync.Once
 	server *Server

@@ -24,8 +24,8 @@ type Server struct {
 	done chan struct{} // closed when the process has ended
 }
 
-// Launch starts a server that syncs what it acknowledges, unless settings (flags
-// and values) say otherwise. It ends with the test.
+// Launch starts a server that syncs before it acknowledges, unless settings (flags
+// and values) differ. It ends with the test.
 func Launch(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	if os.Getenv("TEST_REDIS_SERVER") == "" {
@@ -42,8 +42,8 @@ func Launch(t testing.TB, settings ...string) *Server {
 	return s
 }
 
-// freePort is one that the system gives to nobody else soon: it hands out the
-// next each time.
+// freePort returns a free port. The system assigns other ports before it assigns
+// this one again.
 func freePort(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -86,7 +86,8 @@ func (s *Server) Start() {
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
 	answers := func() bool {
-		// A driver that cannot connect says so for all to read.
+		// The dial comes first: a driver that cannot connect writes to the standard
+		// logger.
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.Address())
 		if err != nil {
 			return false
@@ -139,7 +140,7 @@ func (s *Server) client() *goredis.Client {
 	return goredis.NewClient(&goredis.Options{Addr: s.Address(), MaxRetries: -1, DialerRetries: 1})
 }
 
-// Do runs a command beside whoever is tested.
+// Do runs a command over a connection of its own.
 func (s *Server) Do(args ...any) any {
 	s.t.Helper()
 	client := s.client()
@@ -151,8 +152,8 @@ func (s *Server) Do(args ...any) any {
 	return v
 }
 
-// Copy keeps what the server has on its disk by now, and returns how to bring it
-// back while the server is down.
+// Copy copies the server's files. The returned function restores them while the
+// server is down.
 func (s *Server) Copy() (restore func()) {
 	s.t.Helper()
 	kept := filepath.Join(s.t.TempDir(), "copy")

@@ -83,7 +83,7 @@ func Cluster(t testing.TB, count int) string {
 	return ClusterURL(Nodes(t, count))
 }
 
-// until asks the server until it says yes.
+// until repeats a command until the reply is the wanted one.
 func (s *Server) until(what string, holds func(ctx context.Context, client *goredis.Client) bool) {
 	s.t.Helper()
 	client := s.client()

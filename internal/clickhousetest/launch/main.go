@@ -1,7 +1,7 @@
 //go:build linux && (amd64 || arm64)
 
 // Command launch runs the ClickHouse that libchdb.so holds as a server, until
-// its standard input ends: then it stops cleanly, so that nobody outlives the
+// its standard input ends: then it stops cleanly, so that no process outlives the
 // tests. It loads the library without cgo. DIR is the working directory; it holds
 // the server's config.xml and its data.
 //
@@ -54,8 +54,8 @@ func serve(library, dir, tcp, http string) error {
 	if err := syscall.Mkfifo(gate, 0o600); err != nil {
 		return fmt.Errorf("make %s: %w", gate, err)
 	}
-	// Opened both ways, so that opening waits for nobody; the reader sees the end
-	// when this descriptor closes.
+	// O_RDWR, so that the open does not block; the reader gets EOF when this
+	// descriptor closes.
 	hold, err := os.OpenFile(gate, os.O_RDWR, 0)
 	if err != nil {
 		return err
