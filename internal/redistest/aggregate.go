@@ -129,8 +129,8 @@ const (
 	inSchema   = "schema"
 )
 
-// load makes properties known. Those that nobody asked to LOAD must be
-// in the schema; where says what else they could be, for the error.
+// load makes properties known. Those without a LOAD must be in the schema; where
+// names the other possible sources, for the error.
 func (r *aggregating) load(names []string, where string) error {
 	for _, name := range names {
 		name = strings.TrimPrefix(name, "@")

@@ -30,7 +30,7 @@ func (c cell) String() string {
 	return c.text
 }
 
-// compare orders cells of one kind; what is missing comes last in any direction.
+// compare orders cells of one kind; missing cells come last in any direction.
 func (c cell) compare(o cell, descending bool) int {
 	if c.kind == missing || o.kind == missing {
 		return cmp.Compare(o.kind, c.kind)

@@ -114,7 +114,7 @@ func (s *Server) answer(c *server.Peer, cl *client, name string, own ownCommand,
 	})
 }
 
-// info is what the real server says of itself, as far as somebody reads it.
+// info returns the fields of the real server's INFO that clients here read.
 func (s *Server) info(args []string) (any, error) {
 	used := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(used)

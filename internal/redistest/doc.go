@@ -14,14 +14,14 @@
 //
 // # Limits
 //
-// What the double does not know it refuses with an error that begins with
-// REDISTEST; it never guesses. It knows
+// The double refuses all else with an error that begins with REDISTEST; it never
+// guesses. It knows
 //
 //   - the commands in commands.go, in database 0, of one server that is no
 //     cluster; search commands in protocol 3 only, outside transactions and
 //     scripts;
 //   - hashes with TAG, NUMERIC, TEXT (NOSTEM) and VECTOR (FLOAT32, COSINE)
-//     fields; a vector without a direction counts as one that cannot be read;
+//     fields; a vector without a direction counts as unreadable;
 //   - DIALECT 2: tags, ranges, comparisons, terms (VERBATIM: no stems, prefixes
 //     or phrases), intersection, union, negation, KNN as the whole query;
 //   - FT.AGGREGATE with LOAD, FILTER (comparisons with constants, and logic),
@@ -30,16 +30,16 @@
 // It differs from the real server in that
 //
 //   - an HNSW index is searched exactly, as a FLAT one is;
-//   - an index over rows that exist is whole when FT.CREATE returns, its rows in
+//   - an index over existing rows is complete when FT.CREATE returns, its rows in
 //     the order of their keys;
 //   - scores are BM25STD by today's rows, where the real server counts deleted
 //     ones until its garbage collector has run;
 //   - distances agree to about six digits, because sums of float32 are made in
 //     another order;
 //   - groups come in the order of their values;
-//   - a syntax error names another offset, other errors of misuse may stand in
-//     other words, and a hash that a script returns is sorted by its fields;
-//   - FT.INFO, INFO and CONFIG GET answer with what somebody reads;
-//   - nothing is on disk, nothing is evicted, memory is never short, and what
-//     is left of a key's time to live does not shrink, though it ends in time.
+//   - a syntax error names another offset, other errors of misuse may have another
+//     text, and a hash that a script returns is sorted by its fields;
+//   - FT.INFO, INFO and CONFIG GET answer with the fields that clients here read;
+//   - nothing is on disk, nothing is evicted, memory is never short, and the
+//     remaining time to live of a key does not shrink, though it ends in time.
 package redistest

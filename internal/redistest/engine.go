@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// engine is the Query Engine: indexes over the hashes that it is told of.
+// engine is the Query Engine: indexes over the hashes of the server.
 type engine struct {
 	indexes map[string]*index
 	aliases map[string]*index
@@ -180,7 +180,7 @@ func (e *engine) aliasDelete(args []string) (any, error) {
 	return status("OK"), nil
 }
 
-// info is FT.INFO, as far as somebody reads it.
+// info returns the fields of FT.INFO that clients here read.
 func (e *engine) info(args []string) (any, error) {
 	if len(args) != 1 {
 		return nil, errArguments("FT.INFO")

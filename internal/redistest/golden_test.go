@@ -138,7 +138,7 @@ func (s *transcript) do(args ...string) any {
 			return failure("Syntax error")
 		}
 		if strings.Contains(err.Error(), "WRONGTYPE") && strings.HasPrefix(args[0], "EVAL") {
-			return failure("WRONGTYPE") // what stands around it differs
+			return failure("WRONGTYPE") // the text around it differs
 		}
 		return failure(err.Error())
 	}

@@ -70,8 +70,8 @@ func (p *parser) want(kind rune) error {
 	return nil
 }
 
-// unexpected refuses the next token: what no dialect knows as the server does,
-// what the double alone does not know as the double.
+// unexpected refuses the next token: with the error of the server if it is a syntax
+// error there, and with that of the double if only the double does not know it.
 func (p *parser) unexpected() error {
 	t := p.peek()
 	if strings.ContainsRune("~%;", t.kind) {

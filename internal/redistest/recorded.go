@@ -45,7 +45,7 @@ func Recorded(script func(file string) (string, error)) (map[string]bool, error)
 	return shapes, nil
 }
 
-// argument is one of a line: a Go string in quotes, or what has no space.
+// argument is one of a line: a Go string in quotes, or a word without spaces.
 var argument = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\S+`)
 
 // parseCommand reads a line of a transcript. An argument that begins with < is
@@ -81,8 +81,8 @@ func sum(script string) string {
 	return hex.EncodeToString(s[:])
 }
 
-// shapes cuts from a query what differs from one to the next and is nothing to
-// whoever evaluates it: names, values, and how many of a kind there are.
+// shapes replaces the parts of a query that differ between queries and do not matter
+// to its evaluation: names, values, and the number of operands of a kind.
 var shapes = sync.OnceValue(func() (list []func(string) string) {
 	for _, r := range [][2]string{
 		{`@\w+`, `@f`}, {`\$\w+`, `$`}, {`'[^']*'`, `''`}, {`-?\b\d+\b`, `0`}, {`(\$\|)+\$`, `$`}, {`@f:\{(0|\w)\}`, `@f:{$}`},
@@ -96,8 +96,8 @@ var shapes = sync.OnceValue(func() (list []func(string) string) {
 // words of a command that are part of its shape.
 var optionWord = regexp.MustCompile(`^[A-Z][A-Z0-9_]+$`)
 
-// Shape is what commands have in common that the same code of a server answers:
-// the name, the options, the form of the query; of a script the script.
+// Shape is the common part of commands that the same code of a server answers: the
+// name, the options, the form of the query; of a script the script.
 func Shape(args []string) string {
 	name := strings.ToUpper(args[0])
 	if len(args) < 3 {

@@ -22,13 +22,13 @@ type request struct {
 	late     bool      // it has passed
 }
 
-// The bounds that the server has when nobody says others.
+// The server's default bounds.
 const (
 	defaultLimit = 10
 	maxLimit     = 1_000_000
 )
 
-// tooLate is the warning on an answer that is not whole.
+// tooLate is the warning on an incomplete answer.
 const tooLate = "Timeout limit was reached"
 
 // common reads an argument that both kinds know.

@@ -14,13 +14,13 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// Server is a double that runs. What it holds is gone when it is closed.
+// Server is a running double. Close discards its data.
 type Server struct {
 	redis *miniredis.Miniredis
 	begun time.Time
-	run   string // tells this server from one that was started later
+	run   string // differs between this server and one that starts later
 
-	// mu makes all that is asked come one after the other, as in the real server.
+	// mu serializes the commands, as the real server does.
 	mu       sync.Mutex
 	engine   *engine
 	lives    [][]string              // arguments of each HEXPIRE of the command under way
@@ -63,9 +63,9 @@ func (s *Server) URL() string { return fmt.Sprintf("redis://%s/0", s.redis.Addr(
 // Close hangs up on every client.
 func (s *Server) Close() { s.redis.Close() }
 
-// intercept stands before every command. A client's is run from here, so that
-// the index follows before another begins. What comes of that (the command
-// itself, once more, and the calls of a script) goes on to miniredis.
+// intercept runs before every command. It runs the command of a client from here, so
+// that the indexes are up to date before another begins. The calls that this makes
+// (the command itself, once more, and the calls of a script) go on to miniredis.
 func (s *Server) intercept(c *server.Peer, name string, args ...string) bool {
 	cl := s.client(c)
 	if cl == nil || cl.running {
@@ -129,7 +129,7 @@ func (s *Server) client(c *server.Peer) *client {
 	return cl
 }
 
-// passOn lets miniredis answer, or refuses. It notes which keys are written.
+// passOn passes the command to miniredis, or refuses it. It records the written keys.
 func (s *Server) passOn(c *server.Peer, cl *client, name string, args []string) (refused bool) {
 	spec, ok := commands[name]
 	if reason := spec.refuse(args); !ok || reason != "" {
@@ -156,7 +156,7 @@ func (s *Server) passOn(c *server.Peer, cl *client, name string, args []string) 
 	return false
 }
 
-// follow brings the indexes up to date with what was written.
+// follow brings the indexes up to date with the written keys.
 func (s *Server) follow() {
 	for _, args := range s.lives {
 		s.endFields(args)
