@@ -54,7 +54,7 @@ type member struct {
 }
 
 func newBatcher(rt *Runtime, service string, stage Stage, b *binding) *batcher {
-	// The lanes only hold here: what is in a batch never runs by itself.
+	// The lanes only hold messages here: a message of a batch never runs by itself.
 	return &batcher{route: stage.batch, keeper: newKeeper(rt, service, stage.name, b, newLanes(0, nil, nil))}
 }
 

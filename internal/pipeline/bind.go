@@ -75,8 +75,8 @@ func (d directory) bind(ctx context.Context, name string) (*binding, error) {
 //   - explicit acks, by pull;
 //   - deliveries without limit: the broker forgets a message that reaches one,
 //     while the runtime buries it;
-//   - ack wait ≥ 2 × the in-progress interval, or what is held is redelivered;
-//   - no backoff list: it would stand in for the ack wait;
+//   - ack wait ≥ 2 × the in-progress interval, or held messages are redelivered;
+//   - no backoff list: it would replace the ack wait;
 //   - no priority group: all replicas are served.
 func checkConsumer(c jetstream.ConsumerConfig) error {
 	var errs []error

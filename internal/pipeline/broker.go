@@ -24,7 +24,7 @@ type broker struct {
 	now       func() time.Time
 	timeout   time.Duration
 	tracing   tracing
-	admission *admission // nil for whoever adds nothing of callers
+	admission *admission // nil without messages of callers
 }
 
 // Publish implements [Publisher].
@@ -96,8 +96,8 @@ func (b *broker) send(ctx context.Context, out outgoing) (*jetstream.PubAck, err
 	return ack, nil
 }
 
-// publishError says what could not be published. What is too large always will
-// be.
+// publishError names the subject of a message that could not be published. It
+// rejects a message that is too large, because a retry cannot succeed.
 func publishError(msg *nats.Msg, err error) error {
 	switch {
 	case errors.Is(err, nats.ErrMaxPayload):
@@ -190,8 +190,7 @@ func (b *broker) follower(cause events.Meta, source, id string) events.Meta {
 	}
 }
 
-// continued lets a payload go on with the trace of what it is about, where it
-// names one.
+// continued returns meta with the trace that the payload names, if it names one.
 func continued(meta events.Meta, p events.Payload) events.Meta {
 	if about, ok := p.(events.Continued); ok {
 		if traceparent := about.Continues(); traceparent != "" {
@@ -201,8 +200,8 @@ func continued(meta events.Meta, p events.Payload) events.Meta {
 	return meta
 }
 
-// followerID is the hash of (cause, kind, index), or of what the payload says
-// identifies it.
+// followerID is the hash of (cause, kind, index), or of the payload's own identity
+// if it has one.
 func followerID(cause string, p events.Payload, index string) string {
 	kind := string(p.Kind())
 	if named, ok := p.(events.Identified); ok {

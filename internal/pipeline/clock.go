@@ -25,17 +25,17 @@ type ticker struct {
 	owed   owed
 }
 
-// owed is what a run returned and could not be published: its handler may hold it
-// for done. It is published before the next run, under the same ids, for as long
-// as an outage is short.
+// owed holds the payloads of a run that could not be published: the handler may
+// regard them as done. They are published before the next run, under the same ids,
+// unless the outage lasts longer than maxOwed.
 type owed struct {
 	cause    events.Meta
 	payloads []events.Payload
 	since    time.Time
 }
 
-// maxOwed is how long an outage is short. What the streams do not take for longer
-// is met again by whoever looks for what is overdue.
+// maxOwed bounds how long unpublished payloads are retried. Later sweeps for overdue
+// work find what a longer outage drops.
 const maxOwed = time.Minute
 
 func newTicker(rt *Runtime, service string, stage Stage) *ticker {
@@ -99,7 +99,7 @@ func (t *ticker) once() bool {
 	return err == nil
 }
 
-// settle publishes what is owed.
+// settle publishes the owed payloads.
 func (t *ticker) settle(ctx context.Context) error {
 	o := t.owed
 	err := t.keeper.rt.broker.follow(ctx, o.cause, t.keeper.source, t.keeper.point, o.payloads)

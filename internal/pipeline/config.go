@@ -31,8 +31,8 @@ type Config struct {
 	// MaxDeliveries is after how many failures of its own a message is buried, and
 	// after how many deliveries without an answer. Default 20.
 	MaxDeliveries int
-	// UnknownGrace is how long a message of a kind that nobody knows waits for a
-	// newer version of the service. Default 1 h.
+	// UnknownGrace is how long a message of an unknown kind waits for a newer version
+	// of the service. Default 1 h.
 	UnknownGrace time.Duration
 	// Backlog is how many episodes may wait to be stored, and BacklogAge how long,
 	// before a caller's next is refused with [ErrBacklog]. Defaults 100,000 and
@@ -41,8 +41,8 @@ type Config struct {
 	BacklogAge time.Duration
 }
 
-// grace is how long cancelled handlers have to return before what they hold is
-// given back.
+// grace is how long cancelled handlers have to return before their messages go back
+// to the broker.
 const grace = time.Second
 
 // WithDefaults returns c with its default in each zero member.
@@ -76,7 +76,7 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// outage is the pause after the n-th try of what fails while nothing gets through.
+// outage is the pause after the n-th attempt during an outage.
 func (c Config) outage(n int, jitter float64) time.Duration {
 	return backoff(n, c.RetryBase, c.RetryOutage, jitter)
 }

@@ -170,7 +170,7 @@ func (l *Letters) settle(ctx context.Context, letters jetstream.Stream, letter L
 	return remove(ctx, letters, letter.Sequence)
 }
 
-// remove deletes a letter, or says that somebody else just did.
+// remove deletes a dead letter. It returns ErrNoLetter if another call has deleted it.
 func remove(ctx context.Context, stream jetstream.Stream, sequence uint64) error {
 	err := stream.SecureDeleteMsg(ctx, sequence)
 	if err == nil {

@@ -27,7 +27,7 @@ type delivery struct {
 	state    state
 	started  time.Time // of the handler under way
 	timer    *time.Timer
-	// alone: it does not go together with others. Whoever runs it sets it.
+	// alone: it is not handled together with others. The worker that runs it sets it.
 	alone bool
 	// shuffled: it was delivered suspiciously often and has its place in the random
 	// order of such messages.
@@ -39,11 +39,11 @@ type state int
 const (
 	queued   state = iota
 	running        // its handler runs
-	settling       // its handler has answered, and the broker is told
+	settling       // its handler has returned, and the verdict goes to the broker
 	parked         // to be tried again when its timer fires
 )
 
-// busy: a handler has it, or had it and the broker is yet to be told.
+// busy reports whether its handler runs, or its verdict is on the way to the broker.
 func (d *delivery) busy() bool { return d.state == running || d.state == settling }
 
 // tries counts the attempts so far, the one under way included.

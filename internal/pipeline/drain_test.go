@@ -96,8 +96,9 @@ func TestSlowHandlerKeepsItsMessage(t *testing.T) {
 	}
 }
 
-// A stream forgets message ids when its server restarts: what was published
-// and acked before may be published again, and that must be survived.
+// TestServerRestart: a stream forgets message ids when its server restarts. A
+// message that was published and acked before may be published again, and the
+// stage must tolerate it.
 func TestServerRestart(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -23,7 +23,7 @@ import (
 type keeper struct {
 	rt      *Runtime
 	service string
-	source  string // of what follows
+	source  string // of the published payloads
 	point   string // stage of the failpoints
 	binding *binding
 	lanes   *lanes
@@ -208,8 +208,8 @@ func (k *keeper) giveBack(ds []*delivery) {
 	}
 }
 
-// bury publishes the dead letter, and what must stand in for the message, and
-// only then ends it.
+// bury publishes the dead letter and the stand-in of the message, if it needs one,
+// and only then terminates the message.
 func (k *keeper) bury(ctx context.Context, d *delivery, c conclusion) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*k.rt.cfg.PublishTimeout)
 	defer cancel()

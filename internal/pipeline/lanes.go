@@ -262,14 +262,14 @@ func (l *lanes) len() int {
 	return len(l.held)
 }
 
-// idle reports that nothing is held, and no handler runs for what was.
+// idle reports that no message is held and no handler runs for a released one.
 func (l *lanes) idle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.held) == 0 && l.active == 0
 }
 
-// each calls f for every held message with what it needs to keep it.
+// each calls f for every held message, under the lock.
 func (l *lanes) each(f func(d *delivery)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -278,9 +278,8 @@ func (l *lanes) each(f func(d *delivery)) {
 	}
 }
 
-// release lets go of all held messages that keep does not want and returns them.
-// A running message is let go of too where keep says so; its handler goes on, and
-// its answer no longer matters.
+// release drops all held messages for which keep returns false, and returns them. It
+// drops running messages too; their handlers go on, and their results are ignored.
 func (l *lanes) release(keep func(*delivery) bool) []*delivery {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -316,7 +315,7 @@ func (q *lane) remove(d *delivery) {
 	}
 }
 
-// close stops retries in place; what is to be retried can be released.
+// close stops retries in place. Messages that wait for one can be released.
 func (l *lanes) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -340,7 +339,7 @@ func (l *lanes) drop(d *delivery) {
 	l.letGo(d)
 }
 
-// answer says that the broker is about to be told what became of messages.
+// answer marks messages whose verdict is about to be sent to the broker.
 func (l *lanes) answer(ds ...*delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -27,14 +27,14 @@ type Observation struct {
 	Duration time.Duration
 }
 
-// Observer is told of every attempt. It is called concurrently and must not
-// block.
+// Observer receives every attempt. It is called concurrently and must not block.
 type Observer func(Observation)
 
 // StageStats counts what one stage did since the runtime was made.
 type StageStats struct {
 	Service, Stage string
-	// InFlight is what the stage holds now: waiting, running or to be retried.
+	// InFlight counts the messages that the stage holds now: waiting, running or to
+	// be retried.
 	InFlight int
 	// Handled counts acknowledged messages; a clock's runs.
 	Handled     uint64

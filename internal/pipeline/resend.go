@@ -16,12 +16,12 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// Retry sends the message of a letter once more and then deletes the letter. A
-// range (a tick, its candidates or its deltas) runs as a late batch, which
-// moves no watermark and loses against later event times; deltas are decided
-// anew from their candidates. Anything else is published as it was, under its
-// own id; what cannot be is
-// [ErrClipped], [ErrCommitted], [ErrUnfit] or, for now, [ErrRemembered].
+// Retry sends the message of a dead letter once more and then deletes the dead
+// letter. A range (a tick, its candidates or its deltas) runs as a late batch, which
+// moves no watermark and loses against later event times; deltas are decided anew
+// from their candidates. Any other message is published unchanged, under its own id.
+// If that is impossible, the error is [ErrClipped], [ErrCommitted], [ErrUnfit] or,
+// for now, [ErrRemembered].
 func (l *Letters) Retry(ctx context.Context, sequence uint64) error {
 	stream, letter, err := l.get(ctx, sequence)
 	if err != nil {

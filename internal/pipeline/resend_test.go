@@ -28,7 +28,7 @@ func (b *bench) batches() {
 	b.consumer("CANDIDATES", "candidates")
 }
 
-// refusing takes only what stands in for what it refused.
+// refusing rejects every message except the stand-ins of those that it rejected.
 func refusing[In events.Payload](consumer string) Stage {
 	return Consume(consumer, On(func(_ context.Context, in events.Event[In]) ([]events.Payload, error) {
 		if c, ok := any(in.Data).(events.CandidatesExtracted); ok && c.Skipped != "" {
@@ -142,8 +142,9 @@ func (b *bench) letter(l events.MessageBuried) Letter {
 	return b.letters(1)[0]
 }
 
-// What cannot be sent again is refused with the reason, and its letter stays.
-func TestLettersThatCannotBeRetried(t *testing.T) {
+// TestDeadLettersThatCannotBeRetried: a retry that is impossible returns the reason,
+// and the dead letter stays.
+func TestDeadLettersThatCannotBeRetried(t *testing.T) {
 	t.Parallel()
 	subject := events.Subject(tick(user("ann"), 1))
 	command := events.DeltasDecided{Batch: events.Batch{Header: events.Header{Scope: user("ann").Fact()}, Rule: events.RuleCommand}}
@@ -194,9 +195,9 @@ func mustJSON(t *testing.T, v any) []byte {
 	return raw
 }
 
-// Retries of one letter at the same time send its message once; what is settled
-// is gone for whoever comes later.
-func TestLettersAreSettledOnce(t *testing.T) {
+// TestDeadLettersAreSettledOnce: concurrent retries of one dead letter send its
+// message once, and later ones do not find it.
+func TestDeadLettersAreSettledOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.standard()

@@ -71,9 +71,9 @@ func (l *lanes) workRun(q *lane, run []*delivery) {
 }
 
 // workRun handles messages of one key together, from envelopes to acks. None of
-// them was delivered before, so that there is nothing to judge but whether it
-// can be read; what cannot, or is of another kind, ends the run. Where the
-// handler fails, each message goes alone and gets its own verdict.
+// them was delivered before, so it checks only whether each can be read. A message
+// that cannot be read, or is of another kind, ends the run. If the handler fails,
+// each message is handled alone and gets its own verdict.
 func (w *worker) workRun(run []*delivery) (passed int) {
 	route, in := w.readRun(run)
 	if len(in) < 2 || w.handlers.Err() != nil {
@@ -107,8 +107,9 @@ func (w *worker) workRun(run []*delivery) (passed int) {
 	return len(run)
 }
 
-// again lets each of a failed run go alone. That is another attempt, and whoever
-// handles it must know: what followed from the first may not have been published.
+// again makes each message of a failed run go alone. That is another attempt, and
+// counts as one for the handler: the payloads of the first may not have been
+// published.
 func (l *lanes) again(run []*delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

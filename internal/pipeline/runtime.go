@@ -144,14 +144,13 @@ type runner interface {
 	run(life lifetime)
 }
 
-// Run runs the services, given in the order in which data meets them, until ctx
-// is done; then it drains them and returns nil. It returns an error, having
-// started nothing, where a consumer that a stage names does not exist or has
-// settings that break a promise.
+// Run runs the services, given in the order of the data flow, until ctx is done;
+// then it drains them and returns nil. It starts nothing and returns an error if a
+// consumer that a stage names does not exist or has settings that break a promise.
 //
-// Services start downstream first and stop upstream first. Each finishes what
-// it holds; after DrainTimeout handlers are cancelled and what is left is given
-// back.
+// Services start downstream first and stop upstream first. Each finishes the
+// messages that it holds. After DrainTimeout, Run cancels the handlers and returns
+// the rest to the broker.
 func (rt *Runtime) Run(ctx context.Context, services ...Service) error {
 	runners, err := rt.bindAll(ctx, services)
 	if err != nil {
@@ -176,8 +175,7 @@ func (rt *Runtime) Run(ctx context.Context, services ...Service) error {
 		g.wait()
 		rt.log.Info("stopped", "service", services[i].Name()) //nolint:gosec // there is a group for each service
 	}
-	// What was given back and reported must have left before the caller closes
-	// the connection.
+	// All acks and naks must be sent before the caller closes the connection.
 	if err := rt.conn.FlushTimeout(grace); err != nil {
 		rt.log.Debug("flush", "error", err)
 	}

@@ -6,9 +6,9 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// skip returns what stands in for a buried message of In's kind. A message that
-// is refused for a field can still name its range, so it is read as leniently
-// as its stand-in allows.
+// skip returns the stand-in of a buried message of In's kind. A message that is
+// refused for a field can still name its range, so skip reads it as leniently as the
+// stand-in allows.
 func skip[In events.Payload](m decoded, reason string) events.Payload {
 	var in In
 	if e, err := decodeAs[In](m); err == nil {
@@ -27,8 +27,9 @@ func skip[In events.Payload](m decoded, reason string) events.Payload {
 	return p
 }
 
-// skippedAlready: what stands in for a buried batch is not replaced again, or it
-// would go round for ever. Its range is issued again when it is overdue.
+// skippedAlready reports whether p is the stand-in of a buried batch. A stand-in gets
+// none itself, or the range would loop for ever. The range is issued again when it is
+// overdue.
 func skippedAlready(p events.Payload) bool {
 	switch p := p.(type) {
 	case events.TickIssued:

@@ -15,9 +15,9 @@ const (
 	// gives up a pull request: what arrives after it did is redelivered only
 	// when the ack wait ends.
 	lull = 20 * time.Millisecond
-	// late is how long the broker's word that a request has expired is waited
-	// for. Whoever leaves earlier loses what was sent just before it until the
-	// ack wait ends, and on a busy machine that word takes its time.
+	// late is how long a fetch waits for the broker's message that the request has
+	// expired. A fetch that ends earlier loses the messages that were sent just
+	// before it until the ack wait ends, and on a busy machine that message is late.
 	late = time.Second
 	// linger lets free slots gather, so that a busy stage does not fetch its
 	// messages one by one.
@@ -64,7 +64,7 @@ func (s *source) fetch(stop context.Context, n int) error {
 func (s *source) fetchFor(stop context.Context, n int, expiry time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(stop), expiry+late)
 	defer cancel()
-	// The broker is told 90 % of the deadline as the request's expiry.
+	// The client sends 90 % of the deadline as the request's expiry.
 	ctx = patient{Context: ctx, deadline: time.Now().Add(expiry * 10 / 9)}
 	batch, err := s.binding.consumer.Fetch(n, jetstream.FetchContext(ctx))
 	if err != nil {

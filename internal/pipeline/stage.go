@@ -8,16 +8,15 @@ import (
 )
 
 // Handler is one stage of the pipeline. It must not publish, ack, sleep or read
-// the wall clock: what it returns is published, then the event is acked. Its
-// error decides: nil acks; [Reject] buries; anything else is retried with
-// backoff. It may see an event again, late, or out of order.
+// the wall clock: the runtime publishes the returned payloads, then acks the event.
+// The error decides: nil acks; [Reject] buries; any other is retried with backoff. A
+// handler may see an event again, late, or out of order.
 type Handler[In events.Payload] func(ctx context.Context, in events.Event[In]) ([]events.Payload, error)
 
-// RunHandler takes what waits of one fact scope at once: events of one kind that
-// follow each other, oldest first, often a single one. What it returns follows
-// from the last of them. It is otherwise a [Handler]; where it fails with
-// several, none is acked and it gets each by itself, so that its error is about
-// one event.
+// RunHandler takes the waiting events of one fact scope at once: successive events
+// of one kind, oldest first, often a single one. The last of them is the cause of the
+// returned payloads. It is otherwise a [Handler]. If it fails with several, none is
+// acked and it gets each by itself, so that its error concerns one event.
 type RunHandler[In events.Payload] func(ctx context.Context, in []events.Event[In]) ([]events.Payload, error)
 
 // BatchHandler takes many events at once, in stream order. A [Reject] is
@@ -27,8 +26,8 @@ type BatchHandler[In events.Payload] func(ctx context.Context, in []events.Event
 // ClockHandler runs at intervals and when woken; now is the runtime's clock.
 type ClockHandler func(ctx context.Context, now time.Time) ([]events.Payload, error)
 
-// Service is what the runtime runs: a name (as it stands in dead letters, logs
-// and metrics) and its stages.
+// Service has a name, for dead letters, logs and metrics, and the stages that the
+// runtime runs.
 type Service interface {
 	Name() string
 	Stages() []Stage
@@ -108,9 +107,9 @@ func Clock(name string, interval time.Duration, wake <-chan struct{}, h ClockHan
 	return Stage{name: name, clock: &clock{interval: interval, wake: wake, handle: h}}
 }
 
-// Handle gives one message to the stage's handler without a broker, for whoever
-// runs a service by hand. Nothing is published, acked or buried. It refuses what
-// the stage has no handler for.
+// Handle passes one message to the stage's handler without a broker, for callers
+// that run a service by hand. Nothing is published, acked or buried. Handle refuses
+// messages that the stage has no handler for.
 func (s Stage) Handle(ctx context.Context, raw events.Raw) ([]events.Payload, error) {
 	meta, data, err := events.Decode(raw)
 	if err != nil {

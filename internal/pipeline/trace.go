@@ -13,19 +13,19 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// tracing makes the spans of the runtime. Its zero value makes none, and lets
-// the traces that messages carry pass through.
+// tracing makes the spans of the runtime. Its zero value makes none, and forwards
+// the traces of the messages.
 //
-// An attempt at a message is a span in the trace that the message carries; what
-// follows from it goes on from there. A handler is given its span's context in
-// place of the message's, so that what it keeps of the trace leads to it.
+// An attempt at a message is a span in the message's trace, and the parent of the
+// spans of its payloads. A handler gets the context of its span in place of the
+// message's, so that a trace context that it stores leads to that span.
 type tracing struct{ tracer trace.Tracer }
 
 // w3c reads and writes trace contexts.
 var w3c propagation.TraceContext
 
-// TraceOf returns the W3C trace context that ctx is in, for a message about what
-// happens in it; both parts are empty outside a trace.
+// TraceOf returns the W3C trace context of ctx, for a message about the work in it;
+// both parts are empty outside a trace.
 func TraceOf(ctx context.Context) (traceparent, tracestate string) {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		return "", ""
@@ -72,10 +72,10 @@ func MessageAttributes(operation string, meta events.Meta) []attribute.KeyValue 
 	}
 }
 
-// destination is the part of a kind's subjects that names nobody.
+// destination is the part of a kind's subjects without the scope.
 func destination(k events.Kind) string { return "palimpsest." + k.Noun() }
 
-// spot is where a message is handled: the stage, and those that share its messages.
+// spot is where a message is handled: the stage, and its consumer.
 type spot struct{ point, group string }
 
 func (k *keeper) spot() spot { return spot{point: k.point, group: k.binding.name} }
@@ -120,9 +120,9 @@ func (t tracing) batch(ctx context.Context, k *keeper, part []*member) (context.
 		))
 }
 
-// publish begins the span of a message that is sent, which carries it. What goes
-// on with another trace than the one that led to it begins there, with a link to
-// where it comes from.
+// publish begins the span of a message that is sent; the message carries it. If the
+// message continues another trace than that of ctx, the span begins in that trace and
+// links to the span of ctx.
 func (t tracing) publish(ctx context.Context, meta *events.Meta, p events.Payload) trace.Span {
 	if t.tracer == nil {
 		return nil
@@ -163,8 +163,8 @@ func (o outgoing) sent(err error) {
 	o.span.End()
 }
 
-// endProcess ends the span of an attempt with its verdict. An error's text may
-// quote what was said, so only its code is told; the log has the rest.
+// endProcess ends the span of an attempt with its verdict. An error's text may quote
+// content, so the span has only its code; the log has the rest.
 func endProcess(span trace.Span, o Observation, v verdict) {
 	if span == nil {
 		return

@@ -102,8 +102,8 @@ func TestAttemptsAreSpans(t *testing.T) {
 	}
 }
 
-// TestContinuedTrace: a payload that names the trace it is about goes on there,
-// and links back to what it follows from.
+// TestContinuedTrace: a payload that names a trace continues it, and links back to
+// the span of its cause.
 func TestContinuedTrace(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
