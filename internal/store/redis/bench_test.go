@@ -159,7 +159,7 @@ func BenchmarkApply(b *testing.B) {
 		turns[rounds%2]() // neither is always the first
 		turns[1-rounds%2]()
 		rounds++
-		for _, done := range []*Store{s, raw} { // what is left would be looked at in the next round
+		for _, done := range []*Store{s, raw} { // rows that are left would be read in the next round
 			_ = done.Close()
 			wipe(b, done.cfg)
 		}

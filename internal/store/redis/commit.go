@@ -9,8 +9,8 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// maxAttempts bounds how often a write is worked out anew because another came
-// between; each time somebody else's was made.
+// maxAttempts bounds how often a write is computed again because another write came
+// between. Each attempt that fails means that another one succeeded.
 const maxAttempts = 1000
 
 var errContended = errors.New("redis: other writers of the scope always came first")
@@ -86,7 +86,7 @@ func (b *batch) count(words []string, by int) {
 	}
 }
 
-// counts is how the script is told of it.
+// counts returns the arguments of the script for the word counts.
 func (b *batch) counts() []any {
 	var words, by []any
 	added := true

@@ -36,16 +36,17 @@ const (
 
 // Config says where the store is and how it keeps its promises.
 type Config struct {
-	// URL names the server: redis://user:password@host:port/db. With ?addr=host:port
-	// for each further node it names a cluster, with ?master_name=NAME the
-	// Sentinels (further ones as addr, who they take us for as sentinel_username and
-	// sentinel_password) that know the server. rediss:// is over TLS, with ?ca=FILE
-	// for who signs its certificate, and cert=FILE&key=FILE for one of ours.
+	// URL names the server: redis://user:password@host:port/db. With ?addr=host:port for
+	// each further node it names a cluster. With ?master_name=NAME it names the
+	// Sentinels that monitor the server: further ones as addr, and our account on them
+	// as sentinel_username and sentinel_password. rediss:// is over TLS; ?ca=FILE is the
+	// authority that signs the server's certificate, cert=FILE&key=FILE our own
+	// certificate.
 	URL string `yaml:"-"`
 	// Namespace begins every key; empty means [DefaultNamespace].
 	Namespace string
-	// Building says that the store is the next generation, empty, which nobody uses
-	// before [Store.Promote].
+	// Building marks the store as the next generation, empty, which no other process
+	// uses before [Store.Promote].
 	Building bool `yaml:"-"`
 	// Embedder names the vector space of a generation that has none so far. With zero
 	// Dimensions the first vector stored decides. [Store.BuildSpace] changes it.
@@ -66,7 +67,7 @@ type Config struct {
 	Pulse time.Duration
 	// Now is the clock of expiries; nil means time.Now.
 	Now func() time.Time
-	// Logger hears of what nobody is told otherwise; nil means silence.
+	// Logger logs events that no caller sees as an error; nil disables it.
 	Logger *slog.Logger
 }
 

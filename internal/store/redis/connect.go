@@ -114,9 +114,10 @@ func (t target) secure() error {
 	return nil
 }
 
-// poolSize is how many calls of a process may be under way, unless the URL says
-// otherwise (pool_size). The server serves its connections in turn, while the driver
-// gives a free one to anybody: on a busy server a few would be left waiting.
+// poolSize is how many calls of a process may be in progress, unless the URL sets
+// pool_size. The server serves its connections in turn, while the driver gives a
+// free one to any caller: with fewer connections some callers on a busy server would
+// wait long.
 const poolSize = 128
 
 // connect returns a client whose requests are bounded.

@@ -56,7 +56,7 @@ func TestWordsAreCountedAsTheIndexCounts(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, term := range c.terms {
-				want.frequency[term] += 0 // what is in no text is there as well
+				want.frequency[term] += 0 // terms that are in no text have an entry as well
 				got.frequency[term] += 0
 			}
 			if diff := cmp.Diff(want, got, cmp.AllowUnexported(bm25{})); diff != "" {

@@ -46,8 +46,8 @@ func explain(err error) error {
 	return fmt.Errorf("redis: %w", err)
 }
 
-// isAway knows what a server says that reads its data, or has lost the one that
-// it copies, or is told to copy another.
+// isAway recognizes the errors of a server that is loading its data, has lost its
+// master, or is being made a replica.
 func isAway(text string) bool {
 	for _, begin := range []string{"LOADING ", "MASTERDOWN ", "CLUSTERDOWN ", "READONLY ", "TRYAGAIN ", "ERRCLUSTER "} {
 		if strings.HasPrefix(text, begin) {

@@ -97,7 +97,7 @@ func (s *Store) Retire(ctx context.Context) error {
 	return s.remove(ctx, layout{s.cfg.Namespace, w.generation - 1})
 }
 
-// Discard removes a generation under construction, which nobody is to use.
+// Discard removes a generation under construction, which no process will use.
 func (s *Store) Discard(ctx context.Context) error {
 	if !s.building.Load() {
 		return errors.New("redis: discard: the generation is in use")

@@ -12,9 +12,9 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// TestOpenStoresFollowAPromotion: what is open goes on in the generation that a
-// rebuild has promoted, once what came meanwhile was put back; nobody opens
-// anything anew.
+// TestOpenStoresFollowAPromotion checks that open stores go on in the generation
+// that a rebuild promoted, once the writes that arrived meanwhile are restored,
+// without being opened again.
 func TestOpenStoresFollowAPromotion(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t)
@@ -74,12 +74,12 @@ func TestOpenStoresFollowAPromotion(t *testing.T) {
 	}
 }
 
-// TestWritersNeverSeeAPromotion: whoever writes while a generation is promoted is
-// told to wait or has written into the new one; nothing lands in the old one.
+// TestWritersNeverSeeAPromotion checks that a write during a promotion either is
+// asked to wait or lands in the new generation, and that none lands in the old one.
 func TestWritersNeverSeeAPromotion(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t)
-	cfg.Pulse = time.Hour // they learn it from what they write
+	cfg.Pulse = time.Hour // they detect the promotion by their writes
 	s := openNew(t, cfg)
 	cfg.Building = true
 	made := openAt(t, cfg)

@@ -120,8 +120,8 @@ func (s *Store) dueHolds(ctx context.Context, rows []found) ([]store.DueHold, er
 	return list, err
 }
 
-// behindThree is a filter for what comes after a row in the order of a number
-// and two fields of our own encoding.
+// behindThree is a filter for the rows after r in the order of a number and two
+// fields in our own encoding.
 func behindThree(n, first, second string, r record) string {
 	return fmt.Sprintf("@%[1]s>%[2]s || (@%[1]s==%[2]s && (@%[3]s>'%[4]s' || (@%[3]s=='%[4]s' && @%[5]s>'%[6]s')))",
 		n, r.get(n), first, r.get(first), second, r.get(second))

@@ -12,8 +12,8 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// The kinds of rows. Those that are hashes are indexed by their field k, all in
-// one index; whatever must not be is another type than a hash.
+// The kinds of rows. All hashes are indexed by their field k in one index; a row
+// that must not be indexed has another type.
 const (
 	kindState   = "s"
 	kindSession = "n"
@@ -60,7 +60,8 @@ func (l layout) alias() string { return l.namespace + ":live" }
 // generation.
 func (l layout) witness() string { return l.namespace + ":witness" }
 
-// lease is held by whoever mends, or builds a generation.
+// lease is the key of the lease of a process that mends the store or builds a
+// generation.
 func (l layout) lease(what string) string { return l.namespace + ":lease:" + what }
 
 // shared is a key that belongs to no scope. Projects are never empty, so it
@@ -75,8 +76,8 @@ type place struct {
 	fact scope.Scope
 	tag  string // the scope's hash
 	base string
-	// tenure is that of the generation: a write must be guarded by what its keys
-	// were made under.
+	// tenure is the tenure of the generation: a write must be guarded by the tenure
+	// under which its keys were made.
 	tenure *tenure
 }
 
@@ -136,7 +137,7 @@ func orderOf(fact scope.Scope) string { return ordered(fact.Project) + " " + fac
 // Most rows of an answer share one.
 type owners map[string]scope.Scope
 
-// ownersOf knows whose rows are that are in one of the places, by their keys.
+// ownersOf maps the keys of the places to their scopes.
 func ownersOf(places ...place) owners {
 	known := owners{}
 	for _, p := range places {
@@ -145,7 +146,8 @@ func ownersOf(places ...place) owners {
 	return known
 }
 
-// whose is the scope of a row, which tells it unless its key does.
+// whose returns the scope of a row, from its key if that is known, else from its
+// field okey.
 func (o owners) whose(row found) (scope.Scope, error) {
 	_, tag, _ := bytes.Cut(row.key, []byte("{"))
 	tag, _, _ = bytes.Cut(tag, []byte("}"))
@@ -155,7 +157,8 @@ func (o owners) whose(row found) (scope.Scope, error) {
 	return o.of(row.get("okey"))
 }
 
-// of decodes what is ours, so that an error means that the store is damaged.
+// of decodes a key that this package wrote, so an error means that the store is
+// damaged.
 func (o owners) of(okey string) (fact scope.Scope, err error) {
 	fact, known := o[okey]
 	if known {

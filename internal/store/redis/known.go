@@ -34,7 +34,7 @@ func (r rows) asks(p place) (commands [][]any) {
 	return commands
 }
 
-// readKnown reads the replies to what was asked.
+// readKnown parses the replies to the reads of the current rows.
 func (s *Store) readKnown(ctx context.Context, p place, r rows, replies []any) (known, error) {
 	if r.first {
 		return known{

@@ -14,7 +14,7 @@ import (
 var _ store.Mender = (*Store)(nil)
 
 const (
-	// leaseLife is how long one who died while it mended keeps others from it.
+	// leaseLife is how long the lease of a dead process stays valid.
 	leaseLife  = 10 * time.Second
 	leaseRenew = 3 * time.Second
 	// mendPoll is how often the witness is asked whether another has mended.
@@ -51,7 +51,7 @@ func (s *Store) Mend(ctx context.Context, remedy store.Remedy) error {
 	}
 }
 
-// mend puts one part back, unless another process is at it.
+// mend restores one part, unless another process does.
 func (s *Store) mend(ctx context.Context, w witness, heal func(context.Context, store.Store) error) (began bool, err error) {
 	release, err := s.lease(ctx, "mend")
 	if err != nil || release == nil {
@@ -82,8 +82,8 @@ func (s *Store) mend(ctx context.Context, w witness, heal func(context.Context, 
 	return true, err
 }
 
-// passing is the store for those who mend a loss. What was lost may be the index
-// and all that the server knew of the generation.
+// passing returns the store through which a loss is mended. The index and all rows
+// of the generation may be lost.
 func (s *Store) passing(ctx context.Context, w witness) (*Store, error) {
 	through := &Store{cfg: s.cfg, client: s.client, through: true, lost: make(chan struct{})}
 	through.held.Store(&tenure{layout: layout{s.cfg.Namespace, w.generation}, pass: w.lost})
@@ -93,8 +93,8 @@ func (s *Store) passing(ctx context.Context, w witness) (*Store, error) {
 	return through, nil
 }
 
-// lease keeps other processes from a work until release is called; nil where one
-// of them is at it.
+// lease keeps other processes from a work until release is called; release is nil if
+// another process has the lease.
 func (s *Store) lease(ctx context.Context, what string) (release func(), err error) {
 	key, token := layout{namespace: s.cfg.Namespace}.lease(what), rand.Text()
 	take := func(ctx context.Context, life time.Duration) (bool, error) {
@@ -116,7 +116,7 @@ func (s *Store) lease(ctx context.Context, what string) (release func(), err err
 			case <-renewing.Done():
 				return
 			case <-ticker.C:
-				_, _ = take(renewing, leaseLife) // what it keeps others from is harmless twice
+				_, _ = take(renewing, leaseLife) // running the work twice is harmless
 			}
 		}
 	}()

@@ -90,9 +90,9 @@ func mend(t *testing.T, s *Store, r store.Remedy) {
 	}
 }
 
-// TestP1ServerComesBackWithLess: whatever way a server loses what it has
-// acknowledged, all stores notice, nothing is written before what was lost is put
-// back, and then everything has its place again.
+// TestP1ServerComesBackWithLess checks for each way in which a server loses
+// acknowledged writes that all stores detect it, that nothing is written before the
+// lost data is restored, and that every ordinal is then the same as before.
 func TestP1ServerComesBackWithLess(t *testing.T) {
 	t.Parallel()
 	for name, forget := range map[string]func(l *redisservertest.Server, restore func()){
@@ -141,8 +141,9 @@ func TestP1ServerComesBackWithLess(t *testing.T) {
 	}
 }
 
-// TestOpenOnAServerThatCameBack: a store that nobody had open when its server was
-// started again is lost from the start, and one whose server ran on is not.
+// TestOpenOnAServerThatCameBack checks that a store is lost from the start if its
+// server restarted while no process had it open, and is not lost if the server ran
+// on.
 func TestOpenOnAServerThatCameBack(t *testing.T) {
 	t.Parallel()
 	l := redisservertest.Launch(t)
@@ -164,8 +165,8 @@ func TestOpenOnAServerThatCameBack(t *testing.T) {
 	}
 }
 
-// TestLostAgainWhileMended: what was put back before the server went away once
-// more is put back again.
+// TestLostAgainWhileMended checks that data which was restored before the server was
+// lost once more is restored again.
 func TestLostAgainWhileMended(t *testing.T) {
 	t.Parallel()
 	l := redisservertest.Launch(t)
@@ -263,9 +264,9 @@ func TestP1KilledAmongApplies(t *testing.T) {
 	}
 }
 
-// TestP1ARangeLacksNothing: whoever takes a range of episodes for all that was said
-// is told where some may be gone, also by a store that has noticed nothing so far
-// and finds the index of others there.
+// TestP1ARangeLacksNothing checks that a read of a complete range of episodes
+// returns an error if some may be lost, also from a store that has not detected the
+// loss so far and finds the index that another process made.
 func TestP1ARangeLacksNothing(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t)

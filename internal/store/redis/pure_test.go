@@ -121,8 +121,8 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// TestKeys: one slot a scope, whatever its identifiers hold, and no two rows
-// under one key.
+// TestKeys checks that a scope has one slot with any identifiers, and that no two
+// rows share a key.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	id := rapid.OneOf(rapid.StringN(1, 8, 32), rapid.SampledFrom([]string{"a", "a:b", "a/b", "{a}", "}", "a,b", "A", "caf\u00e9", "cafe\u0301", "_"}))

@@ -50,7 +50,7 @@ func (r recordedOnly) check(cmd goredis.Cmder) {
 
 var missed sync.Map
 
-// news tells whether nobody was told of a shape so far.
+// news reports whether a shape was not reported before.
 func news(shape string) bool {
 	_, told := missed.LoadOrStore(shape, true)
 	return !told

@@ -137,7 +137,7 @@ func (s *Store) begin(ctx context.Context) error {
 
 func (s *Store) end() { s.inFlight.Done() }
 
-// Close waits for what is under way.
+// Close waits for calls that are in progress.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {

@@ -107,8 +107,8 @@ func (answersLost) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis
 	return next
 }
 
-// TestAClaimWhoseAnswerGotLostIsWon: or its tick would be published by nobody
-// before the claim is overdue.
+// TestAClaimWhoseAnswerGotLostIsWon checks that a repeated claim after a lost reply
+// succeeds. Otherwise its tick would not be published before the claim is overdue.
 func TestAClaimWhoseAnswerGotLostIsWon(t *testing.T) {
 	t.Parallel()
 	s := openNew(t, testConfig(t))

@@ -12,8 +12,9 @@ import (
 	"palimpsest/internal/store/storetest"
 )
 
-// TestP1Failover: Sentinel makes a replica the master; the store goes over to it,
-// and writes nothing there before what it may lack was put back.
+// TestP1Failover checks that the store follows when Sentinel makes a replica the
+// master, and writes nothing there before the writes that the replica may lack are
+// restored.
 func TestP1Failover(t *testing.T) {
 	t.Parallel()
 	master := redisservertest.Launch(t)
@@ -64,7 +65,8 @@ func TestStoreOnACluster(t *testing.T) {
 	})
 }
 
-// TestP1ANodeComesBackWithLess: what one node of a cluster forgot concerns all.
+// TestP1ANodeComesBackWithLess checks that a loss on one node of a cluster stops the
+// writes to all of them.
 func TestP1ANodeComesBackWithLess(t *testing.T) {
 	t.Parallel()
 	nodes := redisservertest.Nodes(t, 3)

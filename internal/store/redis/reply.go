@@ -8,7 +8,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// record is a hash, or what was asked for of one. What is absent is empty.
+// record is a hash, or some fields of one. An absent field is empty.
 type record interface {
 	get(name string) string
 	// view may be of a buffer that is used again, once the answer is freed.

@@ -12,8 +12,8 @@ func (s *Store) requestKey(r store.Request) string {
 	return s.layout().shared(keyRequest, token(r.Project, r.Route, r.Key))
 }
 
-// Begin implements [store.Requests]: one command sets what is not there, or says
-// what is.
+// Begin implements [store.Requests]. One command sets the row if it is absent, and
+// returns it otherwise.
 func (s *Store) Begin(ctx context.Context, r store.Request) (*store.Request, error) {
 	r.Status, r.Body = 0, nil
 	if !r.Expires.After(s.cfg.Now()) {

@@ -49,8 +49,8 @@ var (
 	shareLua string
 )
 
-// Each script changes keys of one slot alone, all of which it is told; outside of a
-// cluster, guarded ones read the witness too, which is their last key.
+// Each script changes keys of one slot alone, all of which it gets as KEYS; outside
+// of a cluster, guarded ones read the witness too, which is their last key.
 var (
 	commitScript      = goredis.NewScript(settleLua + guardLua + wordsLua + commitLua)
 	putEpisodeScript  = goredis.NewScript(settleLua + guardLua + wordsLua + putEpisodeLua)

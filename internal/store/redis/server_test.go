@@ -156,8 +156,8 @@ func TestAnotherEmbedder(t *testing.T) {
 	}
 }
 
-// TestTwoProcesses: what one watches, the other's rows show, although it was
-// open before.
+// TestTwoProcesses checks that a rule which one process watches is applied to the
+// rows of another process that was open before.
 func TestTwoProcesses(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t)

@@ -10,10 +10,10 @@ import (
 // maxSpans bounds how many selectors are remembered.
 const maxSpans = 4096
 
-// spans remembers which fact scopes a selector spanned, so that they need not be
-// asked for before what they hold; one more than maxPlaces stands for many. A scope
-// that is there stays there, so their number tells whether there is another. Whoever
-// lets one go must have them forgotten.
+// spans caches which fact scopes a selector spans, so that a read need not look them
+// up first; maxPlaces+1 scopes mean more than maxPlaces. A scope that exists is
+// never removed, so the number of scopes shows whether there is a new one. Code that
+// removes a scope must clear this cache.
 type spans struct {
 	mu     sync.Mutex
 	scopes map[span][]scope.Scope

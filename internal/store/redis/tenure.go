@@ -8,12 +8,12 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// tenure is the time during which a store works on one generation in one era. A
-// call that counts on what it has read names one tenure throughout.
+// tenure is the time during which a store works on one generation in one era. A call
+// that depends on its reads names one tenure throughout.
 type tenure struct {
 	layout
-	// pass is what its writes show to the witness: its era, or the loss that is
-	// being mended. Empty in a generation under construction, which nobody watches.
+	// pass is the era that its writes name to the witness, or the loss that is being
+	// mended. It is empty in a generation under construction, which has no witness.
 	pass string
 	// spaces are the vector spaces, as of the last pulse.
 	spaces atomic.Pointer[meta]

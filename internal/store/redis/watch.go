@@ -47,8 +47,8 @@ func (s *Store) loadWatched(ctx context.Context, t *tenure) error {
 	return err
 }
 
-// watchRule makes sure that every scope's row knows of the rule, whoever wrote
-// it. Only rows that do not are looked at.
+// watchRule adds the rule to the row of every scope, from whichever process the row
+// is. It reads only rows that lack the rule.
 func (s *Store) watchRule(ctx context.Context, rule string) error {
 	t := s.tenure()
 	if err := s.loadWatched(ctx, t); err != nil {

@@ -10,8 +10,8 @@ var errWire = errors.New("the reply is not of protocol 3")
 
 var lineEnd = []byte("\r\n")
 
-// wire reads a reply of protocol 3 from its front. What it gives are parts of the
-// reply. After an error there is nothing left to read.
+// wire reads a reply of protocol 3 from its front. The values that it returns are
+// slices of the reply. After an error nothing is left to read.
 type wire struct {
 	rest []byte
 	err  error
@@ -20,8 +20,8 @@ type wire struct {
 // fail drops what is left.
 func (w *wire) fail() { w.rest, w.err = nil, errWire }
 
-// head takes the first line of the next value: its type, and what stands behind it.
-// Attributes, which may precede any value, are passed over.
+// head reads the first line of the next value: its type and the rest of the line. It
+// skips attributes, which may precede any value.
 func (w *wire) head() (kind byte, rest []byte) {
 	for {
 		line, after, ok := bytes.Cut(w.rest, lineEnd)
@@ -111,7 +111,7 @@ func (w *wire) table(value func(key []byte)) {
 	}
 }
 
-// skip takes the next value, whatever it is.
+// skip reads the next value of any type and drops it.
 func (w *wire) skip() {
 	switch kind, rest := w.head(); kind {
 	case '*', '~':

@@ -16,13 +16,12 @@ import (
 	"palimpsest/internal/store"
 )
 
-// The witness is one row of the namespace. It says which generation is in use, in
-// which era it was last whole, which servers took part then, and whether something
-// was lost since. What the server has lost, the witness has lost too, or its era
-// is an older one; and a server that was started again or took over has another
-// run id. Every new connection compares the run id before it carries anything,
-// every write that counts on what is there names its era, and a pulse looks where
-// nothing is written.
+// The witness is one row of the namespace. It holds the generation in use, the era
+// in which the data was last whole, the servers that took part then, and whether
+// data was lost since. If a server loses data, the witness is lost too, or its era
+// is an older one; a server that restarts or takes over has another run id. Every
+// new connection compares the run id before it sends any command, every write that
+// depends on stored rows names its era, and a pulse checks while nothing is written.
 type witness struct {
 	generation uint64
 	era        string
@@ -68,9 +67,9 @@ func (s *Store) askWitness(ctx context.Context, on goredis.Scripter, known *tenu
 	return parseWitness(reply), nil
 }
 
-// greet is the first that a new connection carries. Where the witness is of
-// another node, it is the next look that tells it of the stranger, and no write is
-// carried to one before.
+// greet runs on a new connection before any other command. In a cluster the witness
+// may be on another node: the next look reports the stranger to it, and no write is
+// sent to a stranger before that.
 func (s *Store) greet(ctx context.Context, cn *goredis.Conn) error {
 	id, err := runID(ctx, cn)
 	if err != nil || id == "" {
@@ -85,7 +84,7 @@ func (s *Store) greet(ctx context.Context, cn *goredis.Conn) error {
 	}
 	w, err := s.askWitness(ctx, cn, nil, id)
 	if t := s.tenure(); err == nil && t != nil && (w.lost != "" || t.pass != "" && t.pass != w.era) {
-		s.lose() // be it that another mended it meanwhile, which the next look tells
+		s.lose() // another process may have mended it meanwhile; the next look finds out
 	}
 	return err
 }
@@ -132,8 +131,8 @@ func (s *Store) runIDs(ctx context.Context) ([]string, error) {
 // maxNodes is what Redis calls the most that a cluster should have.
 const maxNodes = 1000
 
-// meet notes a node of a cluster. One that the witness was not told of may lack
-// what was acknowledged, so it is told before anything is written.
+// meet notes a node of a cluster. A node that the witness does not list may lack
+// acknowledged writes, so the witness is updated before anything is written.
 func (s *Store) meet(id string) {
 	s.state.Lock()
 	defer s.state.Unlock()
@@ -142,7 +141,7 @@ func (s *Store) meet(id string) {
 	}
 }
 
-// look follows what the witness says by now.
+// look reads the witness and follows it.
 func (s *Store) look(ctx context.Context) (witness, error) {
 	s.looking.Lock()
 	defer s.looking.Unlock()
@@ -166,7 +165,7 @@ func (s *Store) look(ctx context.Context) (witness, error) {
 	return w, s.follow(ctx, w)
 }
 
-// met are the nodes of a cluster that the witness was not told of.
+// met returns the nodes of a cluster that the witness does not list.
 func (s *Store) met() map[string]bool {
 	s.state.Lock()
 	defer s.state.Unlock()
@@ -192,7 +191,7 @@ func (s *Store) told(strangers map[string]bool, ids []string) {
 func (s *Store) follow(ctx context.Context, w witness) error {
 	t := s.tenure()
 	if s.building.Load() {
-		return nil // nobody else knows of it
+		return nil // no other process uses it
 	}
 	moved := t == nil || t.pass == "" || t.generation != w.generation || w.lost == "" && (t.pass != w.era || s.isLost())
 	if moved {
@@ -245,7 +244,7 @@ func (s *Store) Lost() <-chan struct{} {
 	return s.lost
 }
 
-// pulse looks where nothing is written. What it meets is met by others too.
+// pulse checks the witness and the vector spaces while nothing is written.
 func (s *Store) pulse(ctx context.Context) {
 	ticker := time.NewTicker(s.cfg.Pulse)
 	defer ticker.Stop()
@@ -267,8 +266,8 @@ func (s *Store) pulse(ctx context.Context) {
 	}
 }
 
-// unchanged reports whether the witness says what the store knows. It is one
-// command; a server that was started again is met by the new connection.
+// unchanged reports whether the witness has the era and generation of the store and
+// no loss. It is one command; a new connection detects a server that restarted.
 func (s *Store) unchanged(ctx context.Context) bool {
 	t := s.tenure()
 	if t.pass == "" || s.isLost() {
@@ -279,8 +278,8 @@ func (s *Store) unchanged(ctx context.Context) bool {
 	return err == nil && w["era"] == t.pass && w["lost"] == "" && w["generation"] == strconv.FormatUint(t.generation, 10)
 }
 
-// guarded runs a script that counts on what is there. It returns [errMoved] where
-// its tenure has ended and another began.
+// guarded runs a script that depends on stored rows. It returns [errMoved] if its
+// tenure has ended and another has begun.
 func (s *Store) guarded(ctx context.Context, t *tenure, script *goredis.Script, keys []string, args ...any) (any, error) {
 	replies, err := s.guardedAll(ctx, t, script, []scriptCall{{keys, args}})
 	if err != nil {
@@ -327,8 +326,8 @@ func (s *Store) guardedAll(ctx context.Context, t *tenure, script *goredis.Scrip
 	return replies, err
 }
 
-// passed is nil if the tenure still is the one to write in, by what the witness
-// says now.
+// passed returns nil if the tenure still is the one to write in, according to the
+// witness.
 func (s *Store) passed(ctx context.Context, t *tenure) error {
 	if !s.through {
 		if _, err := s.look(ctx); err != nil {
@@ -344,10 +343,9 @@ func (s *Store) passed(ctx context.Context, t *tenure) error {
 	return fmt.Errorf("redis: %w", store.ErrLost)
 }
 
-// unbroken is nil if nothing was lost in a tenure by now, so that what was read in
-// it was all there is. A server that was started again is met by the connection
-// that reads from it; one that was emptied, or is being mended, says so in the
-// witness alone.
+// unbroken returns nil if nothing was lost in a tenure so far, so that earlier reads
+// in it were complete. The connection that reads detects a server that restarted; a
+// server that was emptied, or is being mended, shows it in the witness alone.
 func (s *Store) unbroken(ctx context.Context, t *tenure) error {
 	if s.through || t.pass == "" {
 		return nil
@@ -365,7 +363,7 @@ func (s *Store) unbroken(ctx context.Context, t *tenure) error {
 	return errMoved // it was mended just then
 }
 
-// settled runs a call that makes its keys and its script anew as often as another
+// settled runs a call, and repeats it with new keys and a new script while another
 // tenure begins meanwhile.
 func settled[T any](call func() (T, error)) (v T, err error) {
 	for range maxAttempts {
