@@ -16,8 +16,8 @@ type draft struct {
 	open   bool
 	writes int
 	settle bool
-	// failed ends the construction: what was undone with it is not known to
-	// those who were told that it was done.
+	// failed ends the construction: writes that already returned nil may have been
+	// undone with it.
 	failed error
 }
 
@@ -76,8 +76,8 @@ func (w *writer) abandon(err error) error {
 	return w.draft.failed
 }
 
-// Settle commits what was written so far to a file under construction, so that
-// reads see it. What is not settled when the store closes is lost.
+// Settle commits all writes so far to a file under construction, so that reads see
+// them. Writes after the last Settle are lost when the store closes.
 func (s *Store) Settle(ctx context.Context) error {
 	return s.write(ctx, func(w *writer) error {
 		w.draft.settle = true

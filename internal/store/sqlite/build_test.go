@@ -259,7 +259,8 @@ func TestInherit(t *testing.T) {
 	}
 }
 
-// TestALogThatWasCut: what is left is whole, or it is found out.
+// TestALogThatWasCut checks that a store whose log was cut is whole or is reported
+// as damaged.
 func TestALogThatWasCut(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

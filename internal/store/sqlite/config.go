@@ -28,10 +28,10 @@ type Config struct {
 	// Embedder names the vector space of a store that has none so far. With zero
 	// Dimensions the first vector stored decides. [Store.BuildSpace] changes it.
 	Embedder embed.Info
-	// Building says that the file is one that nobody uses yet, and that is begun
-	// anew where its making does not end: writes return before they are
-	// committed, thousands at a time, and nothing is synced to the disk before
-	// [Store.Settle]. What has expired is kept.
+	// Building marks a file under construction, which no process uses yet and which is
+	// built again from the start if the construction does not end: writes return before
+	// they are committed, thousands at a time, and nothing is synced to the disk before
+	// [Store.Settle]. Expired rows are kept.
 	Building bool
 	// VectorMemory bounds the vectors kept in memory, in bytes; 0 means
 	// [DefaultVectorMemory].
@@ -47,7 +47,7 @@ type Config struct {
 	CheckAfter time.Duration
 	// Now is the clock of expiries; nil means time.Now.
 	Now func() time.Time
-	// Logger hears of what nobody is told otherwise; nil means silence.
+	// Logger logs events that no caller sees as an error; nil disables it.
 	Logger *slog.Logger
 }
 

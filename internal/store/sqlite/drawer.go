@@ -35,7 +35,7 @@ type slab struct {
 
 	mu     sync.RWMutex
 	loaded bool
-	missed []change // what was committed while it was being loaded
+	missed []change // commits during the load
 	rows   []int64
 	values []float32
 	at     map[int64]int // row → index

@@ -148,7 +148,7 @@ func (s *Store) Ping(ctx context.Context) error {
 		if j.err != nil {
 			return j.err
 		}
-	case <-ctx.Done(): // unlike any other write, nobody minds whether it happens
+	case <-ctx.Done(): // unlike for other writes, it does not matter whether it still happens
 		return fmt.Errorf("sqlite: no write gets through: %w", ctx.Err())
 	}
 	var n int

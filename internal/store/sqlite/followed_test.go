@@ -24,7 +24,7 @@ func TestSearchKnowsTheRevisionThatWasRead(t *testing.T) {
 	s := openAt(t, Config{Path: filepath.Join(t.TempDir(), "memory.db")})
 	fact := scope.Scope{Project: "default", User: "nora"}
 	text := "tea"
-	for n := range 100 { // what must follow a commit takes its time
+	for n := range 100 { // makes the update of memory after a commit slow
 		text += fmt.Sprintf(" w%d", n)
 	}
 	writer, ctx := errgroup.WithContext(t.Context())

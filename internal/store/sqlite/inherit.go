@@ -50,10 +50,10 @@ var heirlooms = []heirloom{
 		}},
 }
 
-// Inherit copies from the store that this one is to take the place of what no
-// stream holds: how often facts were read, answers to POSTs, cached replies,
-// ticks under way and when cron last fired. None of it is part of the export.
-// The statistics of a fact of another revision stay behind.
+// Inherit copies the rows that no stream holds from the store that this one
+// replaces: how often facts were read, answers to POSTs, cached replies, ticks in
+// progress and when cron last fired. None of it is part of the export. The
+// statistics of a fact with another revision are not copied.
 func (s *Store) Inherit(ctx context.Context, from *Store) error {
 	for _, h := range heirlooms {
 		if err := s.inherit(ctx, from, h); err != nil {

@@ -25,8 +25,8 @@ func (p posting) row() int64  { return docRow(p.doc()) }
 func (p posting) length() int { return int(p.doc() & maxLength) }
 func (p posting) count() int  { return int(p & maxCount) }
 
-// postingList is the documents of one scope that hold a term, by ascending row.
-// It is a value: set and cut leave the list as it was for whoever holds it.
+// postingList is the documents of one scope that contain a term, by ascending row.
+// It is a value: set and cut leave the list of other holders as it was.
 type postingList struct {
 	postings []posting
 	// shortest and most bound what any posting scores: the least length and the
@@ -56,8 +56,8 @@ func (l postingList) find(row int64) (i int, ok bool) {
 	return slices.BinarySearchFunc(l.postings, row, func(p posting, row int64) int { return int(min(1, max(-1, p.row()-row))) })
 }
 
-// set is the list with p, in place of what its row had. Only one goroutine ever
-// sets: an append may write past the end of a list that others hold.
+// set returns the list with p in place of the earlier posting of its row. Only one
+// goroutine ever sets: an append may write past the end of a list that others hold.
 func (l postingList) set(p posting) postingList {
 	switch i, ok := l.find(p.row()); {
 	case i == len(l.postings):

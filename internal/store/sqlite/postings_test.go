@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestPostingList holds the list to a map, and what others hold of it to what it
-// was when they got it.
+// TestPostingList compares the list with a map, and checks that copies which readers
+// hold do not change.
 func TestPostingList(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

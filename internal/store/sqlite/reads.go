@@ -31,9 +31,9 @@ const maxReads = 8
 // idleTime is after how long a connection without a read gives its memory back.
 const idleTime = 15 * time.Second
 
-// atMost bounds the rows of what is read all the time. SQLite plans for the very
-// number that is bound to a plain LIMIT ?, and so prepares the statement anew
-// whenever one is bound; through a sum it does not look.
+// atMost limits the rows of a frequent query. SQLite plans for the value that is
+// bound to a plain LIMIT ?, and so prepares the statement again whenever it changes;
+// it does not evaluate a sum.
 const atMost = ` LIMIT ? + 0`
 
 func newReads(db *sql.DB) *reads {

@@ -33,11 +33,11 @@ func Discard(path string) error {
 	return nil
 }
 
-// Replace puts a sealed file in the place of the one at path, which must be
-// closed, and returns where it keeps that one; what was kept there before is
-// removed. A crash at any moment leaves one of the two, whole; or neither, where
-// the one at path had a log beside it, and that one is kept, with its log. It
-// returns [store.ErrLocked] while another process holds path.
+// Replace puts a sealed file in the place of the one at path, which must be closed,
+// and returns the path under which it keeps that one; it removes the file that an
+// earlier call kept. A crash at any moment leaves one of the two whole; or neither,
+// if the file at path had a log beside it: then that file is kept, with its log.
+// Replace returns [store.ErrLocked] while another process holds path.
 func Replace(path, with string) (kept string, err error) {
 	lock := flock.New(path + lockSuffix)
 	held, err := lock.TryLock()
@@ -70,12 +70,12 @@ func replace(path, with string) (kept string, err error) {
 	return kept, nil
 }
 
-// replacement is what a replacement does, step by step. After each, path is
-// whole: the file before with all of its log, or the new one; or there is none,
-// which is built anew. A file without its log would be opened as if it were
-// whole, and a log of the file before be taken for one of the new: so a file that
-// has one goes before its log does, and its log before the new one comes. A file
-// that could be opened and was closed has none.
+// replacement returns the steps of a replacement. After each, path is the old file
+// with all of its log, or the new one; or it is absent and must be built again. A
+// file without its log would be opened as if it were whole, and the log of the old
+// file be taken for one of the new: so a file that has a log is removed before its
+// log, and its log before the new file comes. A file that could be opened and was
+// closed has none.
 func replacement(path, with string) (steps []func() error, kept string, err error) {
 	sync := func() error { return syncFile(filepath.Dir(path)) }
 	there, err := exists(path)
@@ -87,7 +87,8 @@ func replacement(path, with string) (steps []func() error, kept string, err erro
 		return nil, "", err
 	}
 	steps = append(steps, func() error { return syncFile(with) })
-	// Where there is none, a replacement may have been broken off: what it kept stays.
+	// Without a file at path an earlier replacement may have stopped halfway: the file
+	// that it kept stays.
 	if there {
 		kept = path + oldSuffix
 		steps = append(steps, func() error { return Discard(kept) })

@@ -11,8 +11,8 @@ import (
 	"palimpsest/internal/store"
 )
 
-// torn leaves at path what a process leaves that is killed, with its log cut
-// behind what was copied from it into the file.
+// torn creates at path the files of a killed process whose log was cut after a part
+// of it was copied into the file.
 func torn(t *testing.T, path string) {
 	t.Helper()
 	scratch := filepath.Join(t.TempDir(), "memory.db")

@@ -9,7 +9,7 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// sweepInterval is how often writes look for what has expired.
+// sweepInterval is how often writes look for expired rows.
 const sweepInterval = time.Minute
 
 // Begin implements [store.Requests].
@@ -93,7 +93,7 @@ func (s *Store) PutCached(ctx context.Context, fact scope.Scope, key string, val
 	})
 }
 
-// sweep deletes some of what has expired, once in a while.
+// sweep deletes some expired rows, once an interval.
 func (w *writer) sweep() error {
 	if w.store.cfg.Building {
 		return nil

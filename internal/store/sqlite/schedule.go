@@ -110,7 +110,7 @@ func (s *Store) watchRule(ctx context.Context, rule string) error {
 		if err := w.rows.flush(w); err != nil {
 			return err
 		}
-		w.forget() // what was announced was so without this rule
+		w.forget() // the cached rows were computed without this rule
 		if err := w.exec(`INSERT OR IGNORE INTO watched (rule) VALUES (?)`, rule); err != nil {
 			return fmt.Errorf("watch rule: %w", err)
 		}

@@ -75,7 +75,7 @@ func (s *Store) readEpisodePlaces(ctx context.Context, sel scope.Selector) ([]pl
 	  WHERE `+where+` AND p.session = ? `+byKey, append(args, *sel.Session))
 }
 
-// placesKey names a selector and what is looked for in it.
+// placesKey is a selector and the search target in it.
 type placesKey struct {
 	target                           store.Target
 	project, user, agent, session    string
@@ -172,9 +172,9 @@ func (s *Store) places(ctx context.Context, query string, args []any) ([]place, 
 // maxKnownScopes bounds the ids that are remembered.
 const maxKnownScopes = 50_000
 
-// scopeID returns the id of a fact scope; that of an unknown one is 0, which no
-// row has. An id once seen is remembered, since rows of scopes are never
-// deleted: whoever does must forget it here, or its next owner is read.
+// scopeID returns the id of a fact scope, or 0, which no row has, if the scope is
+// unknown. Ids are cached, since rows of scopes are never deleted: code that deletes
+// one must remove it from the cache, or the next owner of the id is read.
 func (s *Store) scopeID(ctx context.Context, fact scope.Scope) (int64, error) {
 	if err := fact.Validate(); err != nil {
 		return 0, err

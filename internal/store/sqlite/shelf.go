@@ -5,28 +5,27 @@ import (
 	"sync"
 )
 
-// shelf keeps in memory what reads are likely to ask for again, the least
-// recently used leaving first when the budget is spent. What stands on it is
-// never changed in place: who took it may go on reading.
+// shelf is an LRU cache with a budget in bytes. Its values are never changed in
+// place, so a reader may keep one.
 //
-// A read that misses takes a mark before it asks the database and gives it back
-// with what it found. Had a commit changed that stripe in between, nobody knows
-// which of the two the read saw, and it is not kept.
+// A read that misses takes marks before it asks the database and returns them with
+// its result. If a commit has changed that stripe in between, the result may be the
+// older one, and is not cached.
 type shelf[K shelfKey, V any] struct {
 	budget int64
 	mu     sync.Mutex
 	held   map[K]*list.Element // of *book[K, V]
 	recent *list.List
 	used   int64
-	counts map[int64]int // of what is held, by what it changes with
+	counts map[int64]int // entries held, by the id whose changes affect them
 	marks  [stripes]uint64
 }
 
-// stripes is how finely changes are told apart while something is being read.
+// stripes is the number of marks; ids that share one invalidate each other's reads.
 const stripes = 64
 
-// shelfKey is what a value is kept under. Several may share what they change
-// with: the posting lists of a scope do.
+// shelfKey is the key of a value. Several keys may return the same changes id: the
+// posting lists of a scope do.
 type shelfKey interface {
 	comparable
 	changes() int64
@@ -78,8 +77,8 @@ func (s *shelf[K, V]) put(key K, value V, size int64, marks *[stripes]uint64) {
 	s.shrink()
 }
 
-// change says that what is read under id was committed otherwise. Where held is
-// true an edit of what is kept must follow.
+// change notes that a commit changed the rows of id. If held is true, an edit of the
+// cached values must follow.
 func (s *shelf[K, V]) change(id int64) (held bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,8 +10,8 @@ type numberKey int64
 
 func (k numberKey) changes() int64 { return int64(k) / 2 }
 
-// TestShelf: whatever is asked, kept, changed and makes room, no answer is older
-// than the last change.
+// TestShelf checks that under any sequence of reads, puts, changes and evictions no
+// answer is older than the last change.
 func TestShelf(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -28,8 +28,8 @@ type space struct {
 	Tables   int        `json:"tables"` // 0 or 1
 }
 
-// buildingSpace also says how much of what was there when it was begun is in its
-// queue.
+// buildingSpace also records which of the rows that existed at its beginning are in
+// its queue.
 type buildingSpace struct {
 	space
 	Facts    span `json:"facts"`
@@ -155,8 +155,9 @@ func (w *writer) clearSpace(sp space) error {
 	return nil
 }
 
-// MoveSpaces implements [store.VectorSpaces]. What is dropped goes one step after
-// the switch, so that no search reads what was just cleared for what it serves.
+// MoveSpaces implements [store.VectorSpaces]. It clears the vectors of the old space
+// one step after the switch, so that no search that still uses the old space reads
+// cleared rows.
 func (s *Store) MoveSpaces(ctx context.Context) (done bool, err error) {
 	if sp := s.spaces.Load(); sp.Next == nil && !sp.Left {
 		return true, nil

@@ -40,7 +40,7 @@ type Store struct {
 		sync.Mutex
 		last [2]string
 	}
-	// following is held from a commit until what is kept in memory has followed.
+	// following is locked from a commit until the caches in memory include it.
 	following sync.RWMutex
 	watch     *watch.Files
 	// earlier is until when outcomes are read that were stored one by one.

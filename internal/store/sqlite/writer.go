@@ -74,8 +74,7 @@ type writer struct {
 	orders map[string]order
 	args   []driver.NamedValue
 	rows   *rowCache
-	// after holds what must follow the commit, in order: updates of what is
-	// kept in memory beside the rows.
+	// after holds the updates of caches in memory that run after the commit, in order.
 	after []func()
 	swept time.Time
 	// draft is the transaction that a file under construction is written in.
@@ -176,10 +175,9 @@ func drain(queue <-chan *job, group []*job) []*job {
 	return group
 }
 
-// commit runs the group in one transaction. The first attempt has no
-// savepoints, since hardly ever anything fails; if something does, all of it is
-// undone and run again with one savepoint a job, so that nobody pays for
-// another's failure.
+// commit runs the group in one transaction. The first attempt has no savepoints,
+// since errors are rare; after an error all of it is undone and run again with one
+// savepoint a job, so that the failure of one job does not fail another.
 func (w *writer) commit(group []*job) {
 	if err := w.store.watch.Check(); err != nil {
 		failAll(group, fmt.Errorf("sqlite: %w", err))
@@ -214,8 +212,8 @@ func (w *writer) transact(group []*job, run func([]*job) (clean bool, err error)
 	return clean, err
 }
 
-// conclude commits, and brings what is kept in memory up to it. Whoever reads in
-// between how far the store is, waits (see [Store.followed]).
+// conclude commits, and updates the caches in memory. A concurrent read of a
+// watermark or outcome waits for that (see [Store.followed]).
 func (w *writer) conclude() error {
 	if err := w.rows.flush(w); err != nil {
 		return err
@@ -232,9 +230,9 @@ func (w *writer) conclude() error {
 	return nil
 }
 
-// followed returns once what is kept in memory is as new as what was read
-// before. Whoever decides on a revision, or was told of an outcome, must not find
-// less by a search than the revision holds.
+// followed returns once the caches in memory are as new as the rows read before. A
+// caller that decides on a revision, or has got an outcome, must not find less by a
+// search than the revision holds.
 func (s *Store) followed() {
 	s.following.RLock()
 	defer s.following.RUnlock()
@@ -319,10 +317,10 @@ type order interface {
 	driver.StmtExecContext
 }
 
-// run executes a statement that returns no rows. It hands it to the driver
-// itself, since what database/sql does for whoever shares a connection costs a
-// tenth of the statement, and a kilobyte an episode. The connection gets no
-// context: interrupting one caller's statement would end the transaction of all.
+// run executes a statement that returns no rows. It calls the driver directly, since
+// the work of database/sql for shared connections costs a tenth of the statement,
+// and a kilobyte an episode. The connection gets no context: interrupting one
+// caller's statement would end the transaction of all.
 func (w *writer) run(query string, args ...any) (res driver.Result, err error) {
 	defer func() {
 		clear(w.args)
