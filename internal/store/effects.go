@@ -9,7 +9,7 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// Applier is the consolidator's role, and nobody else's.
+// Applier is the role of the consolidator alone.
 type Applier interface {
 	StateReader
 	// Apply writes an effect that stands in AUDIT at auditSeq. All of it becomes

@@ -6,13 +6,12 @@ import (
 	"palimpsest/internal/embed"
 )
 
-// VectorSpaces changes the embedder of a store while it answers. A space is the
+// VectorSpaces changes the embedder of a store without downtime. A space is the
 // vectors of one embedder. One is served; beside it one may be under construction.
 //
-// A text that arrives during the construction must become pending in both spaces,
-// so that the served one stays whole; the space under construction is served only
-// once nothing is pending in it. Whatever is killed in between, the construction
-// goes on where it was.
+// A text that arrives during the construction must become pending in both spaces, so
+// that the served one stays whole; the space under construction is served only once
+// nothing is pending in it. After a crash the construction resumes where it stopped.
 type VectorSpaces interface {
 	SpaceReader
 	// BuildSpace begins a space of an embedder, in which each text is pending. It
