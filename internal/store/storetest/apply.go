@@ -170,7 +170,7 @@ func testApply(t *testing.T, s suite) {
 					if !errors.Is(err, store.ErrBehind) {
 						rt.Fatalf("effect %d at revision %d: %v", i, done, err)
 					}
-					// Roll forward, as whoever finds a scope behind does.
+					// Roll forward, as the consolidator does with a scope that is behind.
 					err = st.Apply(t.Context(), effect(shuffled, done+1, changes[done]), done+1)
 					done++
 				case i == done+1:

@@ -65,7 +65,7 @@ func testExport(t *testing.T, s suite) {
 	}
 }
 
-// testDigest holds the digest to what it is defined as.
+// testDigest compares the digest with its definition.
 func testDigest(t *testing.T, st store.Store) {
 	t.Helper()
 	for _, mode := range []memory.ExportMode{memory.ExportFull, memory.ExportContent} {

@@ -74,7 +74,8 @@ func addresses(list []store.Fact) (out []string) {
 	return out
 }
 
-// testTriples: what has another object is left out, however much of it there is.
+// testTriples checks that facts with another object are left out, even if there are
+// many.
 func testTriples(t *testing.T, st store.Store) {
 	t.Helper()
 	cleo := user("cleo", "")

@@ -17,8 +17,8 @@ import (
 // epoch is when everything in the suite begins.
 var epoch = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 
-// same compares what went in with what came out: nothing and an empty list are
-// one, and instants are equal whatever their location's name.
+// same compares stored values with those read: nil and an empty list are equal, and
+// instants are equal in any location.
 var same = cmp.Options{cmpopts.EquateEmpty()}
 
 func user(name, session string) scope.Scope {

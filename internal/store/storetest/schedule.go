@@ -114,7 +114,7 @@ func testSchedule(t *testing.T, s suite) {
 		if err := st.Pending(t.Context(), "turn", func(store.Pending) bool { n++; return n < 7 }); err != nil || n != 7 {
 			t.Errorf("stopped after %d, %v", n, err)
 		}
-		// The caller may use the store while it is told.
+		// The callback may use the store.
 		err := st.Pending(t.Context(), "turn", func(state store.Pending) bool {
 			_, _, err := st.Claim(t.Context(), state.Scope, "turn", store.Claim{}, store.Claim{Range: events.Range{To: 1}, At: epoch})
 			return err == nil
