@@ -13,9 +13,9 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// Unread is an input's body, read strictly by [read] instead of the router,
-// whatever its content type: `curl -d` says that JSON is a form. Like the other
-// parts of inputs it is exported because the router sees only what is.
+// Unread is an input's body, which [read] decodes strictly in place of the router,
+// with any content type: `curl -d` declares JSON as a form. It is exported because
+// the router ignores unexported parts of inputs.
 type Unread struct {
 	RawBody []byte
 }
@@ -53,7 +53,7 @@ func readInto(text []byte, path string, v any) error {
 		return api.NewProblem(http.StatusBadRequest, api.CodeMalformed, either(path, "body"), "cannot be read")
 	}
 	field := refused.Field
-	if field == "data" || field == "" { // the whole of what was read
+	if field == "data" || field == "" { // the whole value
 		return api.NewProblem(http.StatusBadRequest, refused.Code, either(path, "body"), "%s", refused.Reason)
 	}
 	if path != "" && !strings.HasPrefix(field, "[") {

@@ -102,8 +102,8 @@ func (s *Service) commanded(ctx context.Context, c events.CommandRequested, outc
 	return &written{Status: status, Body: answer}, nil
 }
 
-// refused tells a caller why the command was buried: what it asks for cannot be
-// done, or, where it was given up, could not be.
+// refused answers a caller whose command was buried: it is impossible, or all
+// attempts failed.
 func refused(why string) *api.Problem {
 	code, reason, _ := strings.Cut(why, ": ")
 	if code == events.CodePoison {

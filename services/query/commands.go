@@ -113,8 +113,8 @@ func (s *Service) deleteFact(ctx context.Context, in *CommandParams) (*written, 
 	return s.onFact(ctx, in, nil, events.OpDelete, nil)
 }
 
-// onFact runs a command on one fact of the caller's project. Only restore may
-// name a closed one, and whoever asks again after it was closed.
+// onFact runs a command on one fact of the caller's project. Only restore may name a
+// closed fact, and a repeated request whose fact was closed meanwhile.
 func (s *Service) onFact(
 	ctx context.Context, in *CommandParams, body []byte, op events.CommandOp, bring func(store.Fact) *events.Candidate,
 ) (*written, error) {

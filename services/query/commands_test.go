@@ -225,8 +225,8 @@ func TestReadYourCommand(t *testing.T) {
 	}
 }
 
-// A command that was buried is answered with the reason at once, by the status
-// that its code stands for, and again to whoever repeats it.
+// A buried command is answered at once with the reason and the status of its code,
+// and likewise when it is repeated.
 func TestRefusedCommandIsAnswered(t *testing.T) {
 	t.Parallel()
 	for skipped, want := range map[string]api.Problem{

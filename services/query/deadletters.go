@@ -66,8 +66,8 @@ type letterInput struct {
 	Sequence uint64 `path:"sequence" doc:"Position in the stream of dead letters."`
 }
 
-// letter returns the letter that in names. Whoever names a project sees only
-// its letters.
+// letter returns the letter that in names. A request that names a project sees only
+// the letters of the project.
 func (s *Service) letter(ctx context.Context, in *letterInput) (pipeline.Letter, error) {
 	l, err := s.deps.Letters.Show(ctx, in.Sequence)
 	if err == nil && in.Project != "" && l.Scope.Project != in.Project {

@@ -3,7 +3,7 @@
 //	memory store, audit log, AUDIT ─▶ query ─▶ HTTP, MCP
 //	       HTTP, MCP ─▶ query ─▶ EPISODES, COMMANDS, ACCESS
 //
-// It reads the projections. What it writes is an event on a subject, like
-// anyone's: it never writes an episode or a fact itself. A caller who waits is
-// answered from the store, once the outcome of its request is there.
+// It reads the projections, and writes by publishing events on subjects: it never
+// writes an episode or a fact itself. A waiting caller is answered from the store,
+// once the outcome of its request is there.
 package query

@@ -16,7 +16,7 @@ import (
 // defaultEpisodes is how many episodes a read returns that names no limit.
 const defaultEpisodes = 20
 
-// source is the CloudEvents source of what comes over HTTP.
+// source is the CloudEvents source of events from HTTP.
 const source = "palimpsest/http"
 
 func (s *Service) episodeRoutes(a huma.API) {

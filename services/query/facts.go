@@ -82,8 +82,8 @@ func (s *Service) factQuery(in *listFactsInput) (sel scope.Selector, q store.Fac
 	if sel, err = s.reads(in.SelectorParams); err != nil {
 		return sel, q, err
 	}
-	// A fact outlives the session it was said in: naming one asks for what it
-	// contributed to.
+	// A fact is not bound to a session: a session selects the facts that it contributed
+	// to.
 	q.Session, sel.Session = sel.Session, nil
 	if q.Limit, err = limit(in.Limit, 100); err != nil {
 		return sel, q, err

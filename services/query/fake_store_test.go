@@ -231,7 +231,7 @@ func (f *fakeStore) Holds(context.Context, scope.Scope) ([]events.Hold, error) {
 	panic("query decides nothing")
 }
 
-// ListHolds narrows and cuts; what it holds is in order.
+// ListHolds filters and limits the holds of the fake, which are in order.
 func (f *fakeStore) ListHolds(_ context.Context, sel scope.Selector, q store.HoldQuery) (out []store.Hold, err error) {
 	err = f.do(func() {
 		for _, h := range f.holds {

@@ -108,8 +108,8 @@ type sequenced struct {
 	err      error
 }
 
-// send returns nil at the end of the effects and of the server. What is written
-// goes out when no event waits behind it.
+// send returns nil at the end of the effects and when the server stops. It flushes
+// when no further event is ready.
 func (f *follower) send(ctx context.Context, effects func(context.Context) iter.Seq2[events.Event[events.EffectCommitted], error]) error {
 	ctx, cancel := context.WithCancel(ctx)
 	made := make(chan sequenced, followAhead)
@@ -182,7 +182,7 @@ func (f *follower) end() error {
 	return f.to.Flush()
 }
 
-// makeEvents reads ahead of what is sent, by as much as into holds.
+// makeEvents reads effects ahead of the client, up to the capacity of into.
 func makeEvents(ctx context.Context, effects iter.Seq2[events.Event[events.EffectCommitted], error], into chan<- sequenced) {
 	for e, err := range effects {
 		made := sequenced{sequence: e.Sequence, err: err}

@@ -172,8 +172,8 @@ func TestFollowEndsWithTheServer(t *testing.T) {
 	}
 }
 
-// A client that does not read is waited for, while nothing is read ahead for it
-// beyond a few events, and nobody else waits.
+// TestSlowFollower checks that a client that does not read only has a few events
+// read ahead for it, and delays no other client.
 func TestSlowFollower(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

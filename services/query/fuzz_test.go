@@ -41,7 +41,8 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// A token is read or refused, never believed: what it names is checked again.
+// FuzzTokens checks that any token is decoded or refused; the service checks a
+// decoded selector again.
 func FuzzTokens(f *testing.F) {
 	f.Add(seal(token{Scope: scope.Scope{Project: "default", User: "nora"}.Tokens(), Revision: 3}))
 	f.Add(seal(store.FactCursor{ID: "f"}))

@@ -30,7 +30,7 @@ type written struct {
 	pending bool
 }
 
-// attempt is one run of a write. The ids of what it publishes follow from the
+// attempt is one run of a write. The ids of its events are derived from the
 // correlation id, so that a second run changes nothing.
 type attempt struct {
 	correlation string
@@ -40,9 +40,9 @@ type attempt struct {
 	deadline time.Time
 }
 
-// once runs do for a key that is new or was left unfinished, and gives the
-// earlier answer otherwise. What is sure to be refused must be refused before,
-// so that it does not use the key up.
+// once runs do for a key that is new or whose run did not finish, and otherwise
+// returns the earlier answer. A request that is always refused must be refused
+// before, so that it does not use the key up.
 func (s *Service) once(
 	ctx context.Context, project, route, key string, body []byte, do func(attempt) (*written, error),
 ) (*written, error) {

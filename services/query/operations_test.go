@@ -256,7 +256,8 @@ func TestDeadLettersAreNarrowed(t *testing.T) {
 	}
 }
 
-// What cannot be retried is answered with the reason, and is nobody's outage.
+// A dead letter that cannot be retried is answered with the reason, and not as an
+// outage.
 func TestDeadLetterThatCannotBeRetried(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -17,7 +17,7 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// retryAfter is how many seconds a caller is asked to wait for what is down.
+// retryAfter is the Retry-After header, in seconds, while a dependency is down.
 const retryAfter = "2"
 
 // answerWithProblems makes the router's own errors (a missing parameter, a body
@@ -57,8 +57,8 @@ func routerProblem(status int, msg string, errs []error) *api.Problem {
 	return invalid("", "%s", msg)
 }
 
-// problem maps an error to what its caller is told. Errors that are nobody's
-// fault but ours keep their text out of the answer.
+// problem maps an error to the answer for the caller. An internal error keeps its
+// text out of the answer.
 func (s *Service) problem(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -109,7 +109,7 @@ func explained(err error) *api.Problem {
 	return nil
 }
 
-// fieldProblem names a refused field of what stands at path.
+// fieldProblem names a refused field of the value at path.
 func fieldProblem(path string, e *events.FieldError) *api.Problem {
 	status, code := http.StatusBadRequest, e.Code
 	switch code {

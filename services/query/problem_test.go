@@ -14,7 +14,7 @@ import (
 	"palimpsest/internal/telemetry"
 )
 
-// Whoever reads the log of a request that failed finds the rest of its trace.
+// The log of a failed request names its trace.
 func TestFailuresNameTheirTrace(t *testing.T) {
 	t.Parallel()
 	logs := &buffer{}

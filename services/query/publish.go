@@ -38,7 +38,7 @@ func (s *Service) unpublished(ctx context.Context, field string, err error) erro
 	return api.NewProblem(http.StatusServiceUnavailable, api.CodeStreamUnavailable, field, "%s", detail)
 }
 
-// isContext reports whether err only says that somebody stopped waiting.
+// isContext reports whether err only means that a context ended.
 func isContext(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -16,7 +16,7 @@ import (
 	"palimpsest/pkg/api"
 )
 
-// Deps is what the service reads and whom it asks to write.
+// Deps are the dependencies of the service.
 type Deps struct {
 	Store     Store
 	Searcher  retrieval.Store
@@ -26,9 +26,9 @@ type Deps struct {
 	Publisher pipeline.Publisher
 	Listener  pipeline.Listener
 	Letters   DeadLetters
-	// Rules are those enabled; one that runs on every episode answers waiters.
+	// Rules are the enabled rules; a waiter waits for one that runs on every episode.
 	Rules []memory.Rule
-	// Ready asks every dependency how it is.
+	// Ready checks every dependency.
 	Ready func(context.Context) api.Readiness
 	// Metrics serves the Prometheus text format.
 	Metrics http.Handler

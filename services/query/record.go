@@ -32,8 +32,8 @@ type recordInput struct {
 	Wait bool `query:"wait" doc:"Answer with what came of the messages."`
 }
 
-// record publishes messages. It reads nothing and calls no model: that is done
-// by whoever reads the stream.
+// record publishes messages. It reads nothing and calls no model: the consumers of
+// the stream do.
 func (s *Service) record(ctx context.Context, in *recordInput) (*written, error) {
 	body, err := readRecord(in.RawBody)
 	if err != nil {
@@ -173,7 +173,8 @@ func (s *Service) recordedMessage(m api.Message, owner scope.Scope, infer *bool)
 	if err := s.checkSizes(p); err != nil {
 		return p, err
 	}
-	// What cannot be encoded would fail when half of the messages are out.
+	// A message that cannot be encoded would fail after half of the messages are
+	// published.
 	_, _, _, err := events.Encode(events.Meta{ID: either(m.ID, "-"), Source: source}, p)
 	return p, err
 }
@@ -231,9 +232,9 @@ func (s *Service) publishRecord(ctx context.Context, correlation string, r said)
 	return &written{Status: http.StatusOK, Body: answer}, nil
 }
 
-// outcomesOf looks for what came of the messages. A message with an id of the
-// caller's may have been recorded by an earlier request; what came of it then
-// is what comes of it now.
+// outcomesOf reads the outcomes of the messages. A message with an id of the caller
+// may have been recorded by an earlier request, whose outcomes then are the outcomes
+// of this one too.
 func (s *Service) outcomesOf(
 	r said, correlation string, whole func([]events.Outcome) bool, own func(context.Context) ([]events.Outcome, error),
 ) func(context.Context) ([]events.Outcome, error) {

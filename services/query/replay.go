@@ -22,9 +22,9 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// clockSpread is how far the broker's clock and that of whoever commits may
-// stand apart, for a replay by instants to find all that it should: it begins
-// and ends that much before and after them, and then goes by the effect.
+// clockSpread bounds the difference between the clocks of the broker and of the
+// process that commits. A replay by instants begins and ends in AUDIT by that much
+// earlier and later, and then compares the time of each effect.
 const clockSpread = time.Hour
 
 type auditInput struct {

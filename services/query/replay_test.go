@@ -181,9 +181,10 @@ func TestReplayWhileMoreIsTrimmed(t *testing.T) {
 	}
 }
 
-// TestReplayIsOvertaken: what AUDIT drops in front of a reader comes from the log,
-// and the reader goes on in AUDIT. Where the log lacks it, who follows is told
-// what happened and where to resume, and a replay does not look whole.
+// TestReplayIsOvertaken checks that effects which AUDIT drops ahead of a reader come
+// from the log, and that the reader goes on in AUDIT. If the log lacks them, a
+// follower gets the reason and the sequence to resume at, and a replay is cut off
+// instead of ending as if complete.
 func TestReplayIsOvertaken(t *testing.T) {
 	t.Parallel()
 	for _, follow := range []bool{false, true} {

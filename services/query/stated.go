@@ -52,7 +52,7 @@ func (s *Service) checkCorrect(body api.Correct) error {
 	return s.checkStated(strings.TrimSpace(body.Text), body.Metadata)
 }
 
-// checkStated holds what is stated to the bounds of what is said.
+// checkStated applies the size limits of episodes to a stated fact.
 func (s *Service) checkStated(text string, metadata map[string]any) error {
 	if text == "" {
 		return invalid("text", "is required")

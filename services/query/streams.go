@@ -83,9 +83,9 @@ func (s *Service) exported(ctx context.Context, sel scope.Selector, mode memory.
 	return all, errors.Join(failed, err)
 }
 
-// lines streams NDJSON. An error before the first byte is out is a problem
-// document; a later one cannot change the status, so the connection is cut, that
-// nobody takes half for the whole.
+// lines streams NDJSON. An error before the first byte is sent is a problem
+// document; a later one cannot change the status, so the connection is cut and the
+// client detects an incomplete answer.
 func (s *Service) lines(produce func(ctx context.Context, write func(any) error) error) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(c huma.Context) {
 		c.SetHeader("Content-Type", ndjson)
@@ -124,11 +124,11 @@ func (s *Service) tell(c huma.Context, err error) {
 	writeProblem(w, p)
 }
 
-// sendPatience is how long a client may take nothing of what is sent to it.
+// sendPatience is how long a client may go without reading its answer.
 const sendPatience = 30 * time.Second
 
-// counted knows whether anything was sent. A client that has stopped reading
-// gets an error in the end, rather than hold what is read for it.
+// counted counts the bytes that were sent. A write to a client that has stopped
+// reading fails after [sendPatience], so the answer does not stay in memory.
 type counted struct {
 	to      io.Writer
 	control *http.ResponseController

@@ -56,7 +56,7 @@ func viewChange(r audit.Record) api.Change {
 	if r.After != nil {
 		after := viewVersion(*r.After, r.Scope)
 		out.After = &after
-		if r.Kind != events.DeltaDelete { // what is closed says nothing anew
+		if r.Kind != events.DeltaDelete { // a closed fact has no new text
 			out.NewMemory = after.Text
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// lookAgain is how often a waiter looks in the store besides being told:
-// announcements are best effort.
+// lookAgain is how often a waiter reads the store besides on announcements, which
+// are best effort.
 const lookAgain = 250 * time.Millisecond
 
 // waiter is subscribed to the outcome of one request from before it is
@@ -19,7 +19,7 @@ type waiter struct {
 	s         *Service
 	announced <-chan events.Outcome
 	stop      func()
-	// look reads what has come of the request so far.
+	// look reads the outcomes of the request so far.
 	look func(context.Context) ([]events.Outcome, error)
 }
 
@@ -34,10 +34,10 @@ func (s *Service) listen(ctx context.Context, project, correlation string) (*wai
 	return &waiter{s: s, announced: announced, stop: stop, look: look}, nil
 }
 
-// wait returns the outcomes once whole says that nothing is missing. It is
-// false when the time is up or the caller has gone: the work goes on. The store
-// decides; announcements only wake. A store that does not answer is asked again:
-// the request is accepted, and what comes of it is only late.
+// wait returns the outcomes once whole reports that they are complete. It returns
+// false when the time is up or the caller has gone; the work goes on. The store
+// decides; announcements only wake the waiter. A failed read of the store is
+// repeated: the request is accepted, and its outcome is only late.
 func (w *waiter) wait(ctx context.Context, most time.Duration, whole func([]events.Outcome) bool) ([]events.Outcome, bool) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
