@@ -52,12 +52,12 @@ func TestExamineWhatIsStopped(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "none yet")
 	found := examined(t, dir, listens(free(t), free(t)), "")
-	if len(found) != 10 {
+	if len(found) != 11 {
 		t.Errorf("%d checks: %+v", len(found), found)
 	}
 	for check, words := range map[string]string{
 		"version": version(), "config": "valid", "http": "is free", "nats": "is free", "data": "does not exist yet",
-		"embedder": "dimensions", "memory": "does not exist yet", "audit": "does not exist yet", "streams": "no Palimpsest runs", "clock": "T",
+		"embedder": "dimensions", "memory": "does not exist yet", "audit": "does not exist yet", "streams": "no Palimpsest runs", "clock": "T", "llm": "rule packs",
 	} {
 		wantFinding(t, found, check, true, words)
 	}
