@@ -50,7 +50,8 @@ func (s *Service) embed(ctx context.Context, now time.Time) ([]events.Payload, e
 		} else {
 			s.idle.reset()
 		}
-		if n < full {
+		if n == 0 || n < full && !s.moved.at(now) {
+			s.moved.start(now, idleMost) // it may look at all rows
 			_, err = s.deps.Vectors.MoveSpaces(ctx)
 		}
 		if n == 0 || err != nil {

@@ -116,7 +116,10 @@ func TestASpaceIsBuiltWhileTextsCome(t *testing.T) {
 		if _, err := f.embed(t.Context(), now); err != nil {
 			t.Fatal(err)
 		}
-		now = now.Add(time.Second)
+		now = now.Add(200 * time.Millisecond)
+	}
+	if most := int(now.Sub(noon)/idleMost) + 1; f.vectors.moves > most {
+		t.Errorf("the spaces were moved %d times in %v, want at most %d", f.vectors.moves, now.Sub(noon), most)
 	}
 }
 

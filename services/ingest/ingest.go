@@ -46,6 +46,7 @@ type Service struct {
 	paused  [2]backoff // of the served space and of the one under construction
 	idle    backoff
 	resting pause
+	moved   pause // since the spaces were moved while there were texts
 }
 
 var _ pipeline.Service = (*Service)(nil)

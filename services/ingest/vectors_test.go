@@ -24,6 +24,7 @@ type fakeVectors struct {
 	calls   int
 	// building: there is a space 2 under construction. The served space is 1.
 	building bool
+	moves    int
 }
 
 func (f *fakeVectors) add(texts ...string) { f.addIn(scope.Scope{Project: "p", User: "u"}, texts...) }
@@ -89,6 +90,7 @@ func (*fakeVectors) BuildSpace(context.Context, embed.Info) error { return nil }
 func (f *fakeVectors) MoveSpaces(context.Context) (bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.moves++
 	f.building = f.building && slices.ContainsFunc(f.pending, func(p store.PendingVector) bool { return p.Ref.Space == 2 })
 	return !f.building, nil
 }
