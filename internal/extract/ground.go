@@ -7,8 +7,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Ground finds a quote in a text, whatever its white space, letter case, quotation
-// marks and Unicode form, and returns it as it stands there.
+// Ground finds a quote in a text, ignoring differences of white space, letter case,
+// quotation marks and Unicode form, and returns the text's own version of it.
 func Ground(text, quote string) (verbatim string, ok bool) {
 	want, _ := plain(quote)
 	want = strings.TrimSpace(want)

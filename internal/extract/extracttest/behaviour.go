@@ -8,8 +8,8 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// said is one row of the table of behaviour: the last lines said, and what must
-// and must not come of them.
+// said is one row of the table of behaviour: the last lines of a conversation, and
+// the candidates that must and must not be extracted from them.
 type said struct {
 	name  string
 	lines []string

@@ -147,8 +147,8 @@ func (x *Extractor) part(ctx context.Context, p part, known []events.Fact, in ex
 	if err != nil {
 		return nil, fmt.Errorf("render the prompt: %w", err)
 	}
-	// What is known meanwhile is no part of the identity: a tick that comes again
-	// gets the first reply, and the decider sorts out what it repeats.
+	// The known facts are not part of the identity: a redelivered tick gets the first
+	// reply, and the decider drops candidates that repeat known facts.
 	identity, err := p.ask(nil)
 	if err != nil {
 		return nil, fmt.Errorf("render the prompt: %w", err)

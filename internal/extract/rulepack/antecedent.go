@@ -107,8 +107,8 @@ func (r *reading) antecedent(ts []token) []token {
 	return append(out, ts[end:]...)
 }
 
-// uninverted puts a subject that follows its verb before it, and what stands before
-// the verb behind the clause.
+// uninverted moves a subject that follows its verb before the verb, and the words
+// before the verb to the end of the clause.
 func (lx *lexicon) uninverted(ts []token) []token {
 	const far = 5
 	for i := 0; lx.inverts && i < far && i+1 < len(ts); i++ {

@@ -29,9 +29,9 @@ const longestQuote = 200
 
 const enders = ".!?…;\n。！？"
 
-// sentences cuts at terminal marks rather than at UAX #29's sentence borders,
-// which join "i like it. i live here" because the second begins in lower case.
-// What stands between quotation marks is marked as quoted.
+// sentences cuts at terminal marks rather than at UAX #29's sentence borders, which
+// join "i like it. i live here" because the second begins in lower case. Text
+// between quotation marks is marked as quoted.
 func (lx *lexicon) sentences(ts []token) []sentence {
 	var out []sentence
 	var current []token
@@ -107,8 +107,8 @@ func (lx *lexicon) abbreviated(ts []token, i int) bool {
 	return lx.is(before, isAbbreviation) || before.capital() && len(before.text) == 1 && before.low != "i" && ts[i+1].capital()
 }
 
-// clauses cuts sentences where a new subject begins, and says of each clause
-// whether it states anything.
+// clauses cuts sentences where a new subject begins, and marks clauses that state
+// nothing.
 func (lx *lexicon) clauses(sentences []sentence) []clause {
 	var out []clause
 	for _, s := range sentences {
@@ -241,7 +241,7 @@ func (lx *lexicon) judge(cs []clause, asks bool) {
 		}
 		if i > 0 && !asks && lx.is(ts[0], isRelative) {
 			c.reported, c.hedged = reported, hedged
-			continue // "Mateo, who is four"
+			continue // the pronoun in "Mateo, who …"
 		}
 		if lx.opensQuestion(ts, 0) && (asks || !lx.is(ts[1], isOwn) || lx.leadOf(ts) == nil) || (asks || len(ts) > 2) && lx.is(ts[0], isAsking) && !lx.is(ts[0], isBinder) {
 			question = true
@@ -262,7 +262,7 @@ func (lx *lexicon) judge(cs []clause, asks bool) {
 	}
 }
 
-// reports reports whether somebody else says what follows.
+// reports reports whether the clause attributes the next one to another person.
 func (lx *lexicon) reports(ts []token) bool {
 	if lx.is(ts[0], isSpeaker) {
 		return false

@@ -105,8 +105,8 @@ func (lx *lexicon) contrast(ts []token) (value, old []token) {
 	return ts, old
 }
 
-// replaced are the names or numbers that a sentence contrasts with what it states:
-// "instead of Corsica", "no more Corsica", ", not Corsica".
+// replaced returns the names or numbers that a sentence contrasts with the ones it
+// states: "instead of Corsica", "no more Corsica", ", not Corsica".
 func (lx *lexicon) replaced(ts []token) []token {
 	for i := range ts {
 		n := lx.notThis.at(ts, i)

@@ -1,15 +1,15 @@
 // Package rulepack is the extractor that needs no model: versioned packs of
 // patterns over clauses, as data, and the small engine that runs them.
 //
-// # What a candidate says
+// # The fields of a candidate
 //
-// Subject is "user" for the speaker, the name of somebody else ("Tom") or, where
-// there is none, their relation ("user's sister"). Text begins with that
+// Subject is "user" for the speaker, the name of another person ("Tom") or, if the
+// name is unknown, their relation ("user's sister"). Text begins with that
 // subject: "The user likes Python.", "Tom dislikes cilantro.", "The user's
-// sister lives in Paris.". EventTime is when it was said, except for what
-// happened at a time of its own (category event): so a state that is said to
-// have begun last week ("I moved to Bergen last week": ValidFrom) is still newer
-// than one that was said yesterday.
+// sister lives in Paris.". EventTime is the time of the statement, except for an
+// event, which has a time of its own (category event): so a state that began last
+// week by the statement ("I moved to Bergen last week": ValidFrom) is still newer
+// than one that was stated yesterday.
 //
 // # Languages
 //
@@ -43,10 +43,10 @@
 // memory.ParseWork and memory.MergeWork; since Text holds Object verbatim, the
 // merged text is the candidate's with its object replaced by the merged one.
 //
-// # What ends what
+// # Ends of facts
 //
 // Negated means that the triple holds no longer, or not at all ("I've left
-// Fenwick": user work "at Fenwick"; an empty object means whatever is known). An
+// Fenwick": user work "at Fenwick"; an empty object means any known object). An
 // object may be shorter than the known one ("Fenwick", "Fenwick Labs"); of a
 // composed work fact only the named part ends (memory.MergeWork again).
 // A statement that something is absent or over, and that gives no earlier state,

@@ -122,8 +122,9 @@ func (r *reading) date(rule *Rule, m *match, c *events.Candidate, v *view) {
 	}
 }
 
-// emit renders one candidate. A negation makes it the end of what it would
-// say, another predicate's fact, or nothing, as the rule has it.
+// emit renders one candidate. A negation turns it into the end of the fact that it
+// would state, into a fact of another predicate, or into nothing, according to the
+// rule.
 func (r *reading) emit(rule *Rule, m *match, c events.Candidate, v *view, full []token) {
 	var ok bool
 	if v.obj, ok = v.render(rule.Object); !ok && rule.Polarity != "negative" {
@@ -187,8 +188,8 @@ func (r *reading) emit(rule *Rule, m *match, c events.Candidate, v *view, full [
 	}
 }
 
-// retract adds what ends with a candidate: what its rule names, and a value that
-// the sentence contrasts with its own ("to Malta, not Crete").
+// retract adds the triples that end with a candidate: those of its rule, and a value
+// that the sentence contrasts with its own ("to Malta, not Crete").
 func (r *reading) retract(rule *Rule, c *events.Candidate, v *view) {
 	if c.Negated {
 		return
@@ -209,7 +210,8 @@ func (r *reading) retract(rule *Rule, c *events.Candidate, v *view) {
 	}
 }
 
-// meet remembers whom a fact introduces: "i have a dog", so that "he" is the dog.
+// meet notes the person or animal that a fact introduces: after "i have a dog", "he"
+// is the dog.
 func (r *reading) meet(c events.Candidate) {
 	if c.Subject != subjectUser || !strings.HasPrefix(c.Predicate, "has_") || c.Negated {
 		return

@@ -34,7 +34,7 @@ type Lexicon struct {
 	Hearer map[string]string `yaml:"hearer"`
 	// It are pronouns that stand for the last thing spoken of.
 	It []string `yaml:"it"`
-	// Only opens what contrasts with a list: "no coffee, only tea".
+	// Only opens a value that contrasts with a list: "no coffee, only tea".
 	Only []string `yaml:"only"`
 	// Possess is the speaker's verb of having: "have".
 	Possess string `yaml:"possess"`
@@ -43,10 +43,10 @@ type Lexicon struct {
 	// Tasks open a request whose material follows a colon: "translate: …".
 	Tasks []string `yaml:"tasks"`
 	// Scenes open a role play, a supposition or a joke: nothing behind them in the text
-	// is the speaker's own. Documents name what a colon introduces as somebody's words.
+	// is the speaker's own. Documents name a text of another author before a colon.
 	Scenes    []string `yaml:"scenes"`
 	Documents []string `yaml:"documents"`
-	// Relative pronouns go on about the person before them: "Mateo, who is four".
+	// Relative pronouns continue about the person before them ("Mateo, who …").
 	Relative []string `yaml:"relative"`
 	// KinNames are relations that stand without a possessive: "Dad".
 	KinNames []string `yaml:"kin_names"`
@@ -66,7 +66,7 @@ type Lexicon struct {
 	// Speaker are the subject pronouns of the speaker, Own the possessive ones.
 	Speaker []string `yaml:"speaker"`
 	Own     []string `yaml:"own"`
-	// Others are the subject pronouns of anybody else.
+	// Others are the subject pronouns of other persons.
 	Others []string `yaml:"others"`
 	// Singular pronouns that refer back to a person, by gender.
 	He  []string `yaml:"he"`
@@ -77,8 +77,8 @@ type Lexicon struct {
 	Third map[string]string `yaml:"third"`
 	// Verbs may stand without a subject after a conjunction.
 	Verbs []string `yaml:"verbs"`
-	// Elided are what a sentence begins with whose subject is left out ("moved to
-	// Bergen", "been vegan for years").
+	// Elided are beginnings of sentences without a subject ("moved to Bergen", "been
+	// vegan for years").
 	Elided []Elision `yaml:"elided"`
 	// Leads may stand before a clause and mean nothing ("well", "by the way").
 	Leads []string `yaml:"leads"`
@@ -98,7 +98,7 @@ type Lexicon struct {
 	UnrealLeads []string `yaml:"unreal_leads"`
 	// Unreal words make their sentence hypothetical.
 	Unreal []string `yaml:"unreal"`
-	// Reporting verbs of another subject make what follows theirs.
+	// Reporting verbs of another subject attribute the next clause to that subject.
 	Reporting []string `yaml:"reporting"`
 	// Asking words open a question; Asked must follow those in Auxiliaries.
 	Asking      []string `yaml:"asking"`
@@ -122,12 +122,12 @@ type Lexicon struct {
 	NotNames []string `yaml:"not_names"`
 	// Abbreviations do not end a sentence with their full stop.
 	Abbreviations []string `yaml:"abbreviations"`
-	// Subject and Possessive render the speaker in {S} and {S's}; OtherOwn is
-	// how somebody else possesses ("{}'s").
+	// Subject and Possessive render the speaker in {S} and {S's}; OtherOwn renders
+	// the possessive of another person ("{}'s").
 	Subject    string `yaml:"subject"`
 	Possessive string `yaml:"possessive"`
 	OtherOwn   string `yaml:"other_own"`
-	// NoLonger stands before the text of what has ended.
+	// NoLonger stands before the text of an ended fact.
 	NoLonger string `yaml:"no_longer"`
 	// Naming words stand between a relation and a name; Yes affirms a question,
 	// No denies it.
@@ -136,8 +136,8 @@ type Lexicon struct {
 	No     []string `yaml:"no"`
 	// And joins the items of a list.
 	And []string `yaml:"and"`
-	// NameEndings say what the last word of a name makes of it; NameFollowers
-	// what the word behind it does.
+	// NameEndings give the type of a name by its last word; NameFollowers give it by
+	// the word behind the name.
 	NameEndings   map[events.EntityType][]string `yaml:"name_endings"`
 	NameFollowers map[string]events.EntityType   `yaml:"name_followers"`
 	// Calendar holds the words of dates.

@@ -231,7 +231,7 @@ func (m *machine) tail(at int) (f flags) {
 	return f
 }
 
-// capture tries each length, shortest first: what follows decides.
+// capture tries each length, shortest first; the rest of the pattern must match.
 func (m *machine) capture(in *instruction, pc, at int, f flags) bool {
 	try := func(to int) bool {
 		old := m.captured[in.slot]

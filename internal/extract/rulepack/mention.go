@@ -73,8 +73,8 @@ func (lx *lexicon) names(ts []token) []events.Mention {
 	return out
 }
 
-// acronym reports whether a word is an abbreviation in capitals, which names a
-// thing more often than somebody.
+// acronym reports whether a word is an abbreviation in capitals, which names a thing
+// more often than a person.
 func acronym(s string) bool {
 	upper := 0
 	for _, r := range s {
@@ -146,8 +146,8 @@ func within(list []events.Mention, name string) bool {
 	})
 }
 
-// distinct keeps the first of what has the same name, and drops first names of
-// those whose whole name is there.
+// distinct keeps the first mention of each name, and drops the first names of
+// persons whose full name is also mentioned.
 func distinct(in []events.Mention) []events.Mention {
 	var out []events.Mention
 	for i, e := range in {

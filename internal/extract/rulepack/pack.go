@@ -69,7 +69,7 @@ type Rule struct {
 	// lexicon's no_longer.
 	Ended string `yaml:"ended"`
 	// Ends is the predicate that "any more" ends, where it is not the rule's own:
-	// who does not like a thing any more liked it.
+	// "i don't like it any more" ends "likes".
 	Ends     string     `yaml:"ends"`
 	Retracts []Retract  `yaml:"retracts"`
 	Entities []EntityOf `yaml:"entities"`
@@ -77,13 +77,13 @@ type Rule struct {
 	List bool `yaml:"list"`
 	// Joined lets a capture run on over them.
 	Joined bool `yaml:"joined"`
-	// Self restricts the rule to the speaker; others match somebody else too.
+	// Self restricts the rule to the speaker; others match other persons too.
 	Self bool `yaml:"self"`
 	// Kin rules are tried before "my sister" is read as the subject of a clause.
 	Kin bool `yaml:"kin"`
 	// Undated rules have dates for objects, which say nothing of validity.
 	Undated bool `yaml:"undated"`
-	// Unsafe marks what asks to bypass a safety check.
+	// Unsafe marks instructions to bypass a safety check.
 	Unsafe bool `yaml:"unsafe"`
 	// Anchored rules match only what has a date, a name or a number.
 	Anchored bool `yaml:"anchored"`
@@ -118,7 +118,7 @@ type EntityOf struct {
 	Type    events.EntityType `yaml:"type"`
 }
 
-// Relation is somebody whom "my …" names.
+// Relation is a person or animal that "my …" names.
 type Relation struct {
 	Words       []string           `yaml:"words"`
 	Predicate   string             `yaml:"predicate"`
@@ -284,7 +284,8 @@ func ReadDir(files fs.FS, dir string) ([]Pack, error) {
 	return packs, nil
 }
 
-// overlay lays over on top of base: what has the same id or name is replaced.
+// overlay lays over on top of base: entries of over replace those of base with the
+// same id or name.
 func overlay(base, over Pack) Pack {
 	out := base
 	out.ID, out.Version = base.ID+"+"+over.ID, base.Version+"+"+over.Version
@@ -300,7 +301,7 @@ func overlay(base, over Pack) Pack {
 	return out
 }
 
-// overlayBy puts what is new first, so that it is tried first.
+// overlayBy puts new entries first, so that they are tried first.
 func overlayBy[T any](base, over []T, id func(T) string) []T {
 	replaced := make(map[string]bool, len(over))
 	for _, o := range over {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// person is somebody (or some animal) besides the speaker whom clauses are about.
+// person is another person, or an animal, that clauses are about.
 type person struct {
 	name     string // as typed; empty where only the relation is known
 	rel      string // the relation's word
@@ -14,7 +14,7 @@ type person struct {
 	also     []string // the names that follow: "my cats, Pip and Squeak"
 }
 
-// people are those whom the turns at hand named.
+// people are the persons that the current turns named.
 type people struct {
 	byName map[string]*person
 	recent *person
@@ -143,9 +143,9 @@ func (l *language) relationIn(phrase string) (*Relation, string) {
 	return nil, ""
 }
 
-// resolve turns a clause about somebody into one that reads as if the speaker
-// said it of themselves: "my brother Tom hates cilantro" becomes "i hate
-// cilantro", about Tom. ok is false where the clause is about nobody known.
+// resolve turns a clause about another person into one in the first person: "my
+// brother Tom hates cilantro" becomes "i hate cilantro", about Tom. ok is false if
+// the clause is about no known person.
 func (l *language) resolve(ts []token, known *people) (who *person, rest []token, ok bool) {
 	lx := l.lx
 	if len(ts) < 2 {

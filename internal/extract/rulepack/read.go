@@ -23,14 +23,14 @@ type reading struct {
 	// scene: a role play or a joke has begun.
 	scene  bool
 	last   heard   // what the last match was
-	old    []token // what the sentence contrasts with what it states
-	topic  []token // what a question of a few words names: "olives?"
+	old    []token // values that the sentence replaces: "not Corsica"
+	topic  []token // topic of a short question: "olives?"
 	drafts []events.Candidate
 	seen   map[events.Triple]int
 	lone   map[events.Triple]bool // drafts of [Rule.Lone]
 }
 
-// read appends what the clauses of a text say.
+// read drafts candidates from the clauses of a text.
 func (r *reading) read(previous *question) {
 	lx := r.l.lx
 	sentences := lx.sentences(lx.tokenize(r.text))
@@ -282,7 +282,7 @@ func (r *reading) matchKin(c *clause, full, ts []token, f flags) bool {
 	return true
 }
 
-// relation drafts that the speaker has somebody.
+// relation drafts the fact that the speaker has a relative, friend or pet.
 func (r *reading) relation(full []token, who *person) {
 	for _, name := range who.also {
 		r.relation(full, &person{name: name, rel: who.rel, relation: who.relation})
@@ -337,7 +337,7 @@ func (r *reading) others(ts []token) {
 	}
 }
 
-// add keeps the first of what says the same.
+// add keeps the first of drafts with the same triple and polarity.
 func (r *reading) add(c events.Candidate) {
 	key := events.Triple{Subject: c.Subject, Predicate: c.Predicate, Object: strings.ToLower(c.Object)}
 	if i, ok := r.seen[key]; ok && r.drafts[i].Negated == c.Negated {
@@ -347,8 +347,8 @@ func (r *reading) add(c events.Candidate) {
 	r.drafts = append(r.drafts, c)
 }
 
-// fold lets a value that takes another's place carry its end: "I've left
-// Fenwick, I'm with Tarn now" is one candidate that retracts.
+// fold moves the end of a replaced value into the candidate that replaces it: "I've
+// left Fenwick, I'm with Tarn now" is one candidate that retracts.
 func (r *reading) fold() {
 	out := r.drafts[:0]
 	gone := make(map[int]bool)

@@ -91,7 +91,7 @@ func (v *view) value(name string) string {
 		}
 		return source(v.l.echoed(v.m.get(name)))
 	case "title":
-		// What has an article is described, not named: "a small village".
+		// A phrase with an article is a description, not a name: "a small village".
 		if ts := v.m.get(name); len(ts) > 1 && v.l.lx.is(ts[0], isArticle|isOwn) && strings.ToLower(s) == s {
 			return source(v.l.echoed(ts))
 		}

@@ -175,7 +175,8 @@ func (l *language) introduced(before []memory.Episode) *people {
 	return known
 }
 
-// blank replaces what nobody said, injected memory and code, by line breaks.
+// blank replaces injected memory and code, which the speaker did not say, by line
+// breaks.
 func blank(content string) string {
 	content = blankCode(memory.BlankContext(content))
 	const fence = "```"
