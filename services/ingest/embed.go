@@ -103,9 +103,9 @@ func (s *Service) restAfter(n int) time.Duration {
 	return s.cfg.EmbedInterval * time.Duration(4*full-3*min(n, full)) / time.Duration(full)
 }
 
-// EmbedAll gives vectors to all that lacks them, in a store that nobody else
-// writes to, and calls done with how many each round embedded. settle makes what
-// was written visible to reads.
+// EmbedAll embeds all texts without vectors, in a store that no other process writes
+// to, and calls done with the number of texts of each round. settle makes the writes
+// visible to reads.
 func (s *Service) EmbedAll(ctx context.Context, settle func(context.Context) error, done func(int)) error {
 	for {
 		if err := settle(ctx); err != nil {

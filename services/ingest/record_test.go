@@ -338,8 +338,8 @@ func TestSessionEnd(t *testing.T) {
 	}
 }
 
-// TestAnnouncedScopeIsTheFactScope: whatever the scope, what is announced is
-// filed where facts are.
+// TestAnnouncedScopeIsTheFactScope checks that for any scope an episode is announced
+// under its fact scope.
 func TestAnnouncedScopeIsTheFactScope(t *testing.T) {
 	t.Parallel()
 	id := rapid.SampledFrom([]string{"", "a", "b", "*", "a/../b"})
