@@ -21,10 +21,10 @@ type Breaker struct {
 // has changed Limit times within Window before at, and if so, when there is room
 // for the next change. Said is the time of the statement that would change it.
 //
-// Among what was said live, within Window of being decided on, the clock on
-// which it was decided counts. An import tells of years within minutes: there a
-// change counts only if it also lies within Window by the clock of whoever said
-// it, so that it trips the breaker where it would have when it was said.
+// A live statement, decided on within Window, counts by the time of its decision. An
+// import covers years within minutes: there a change counts only if it also lies
+// within Window by the time of its statement, so that the breaker trips where it
+// would have tripped then.
 func (b Breaker) Full(versions []events.Fact, said, at time.Time) (due time.Time, full bool) {
 	if b.Limit <= 0 || len(versions) <= b.Limit {
 		return due, false
@@ -74,8 +74,8 @@ func inOrder(v, w events.Fact) int {
 // not keep the future's changes in the count for long.
 func (b Breaker) near(t, u time.Time) bool { return t.Sub(u).Abs() < b.Window }
 
-// history reports whether a version was closed when it became known: it says
-// what was true before, and changes nothing that holds.
+// history reports whether a version was closed when it became known: it states a
+// former fact, and changes nothing that holds.
 func history(v events.Fact, newest uint64) bool {
 	return v.Revision == 1 && newest == 1 && v.ValidUntil != nil && !v.ValidUntil.After(v.UpdatedAt)
 }

@@ -21,18 +21,17 @@ type Decider interface {
 	// that candidate.
 	//
 	// The fact of an add or update is the whole after-image, sources and sessions
-	// already merged, but for what only the commit knows: Revision, EntityIDs,
+	// already merged, except for the fields that the commit sets: Revision, EntityIDs,
 	// Supersedes. Superseded versions end when their successor's ValidFrom comes,
 	// deleted facts when the candidate's does (see [Since]), neither before it
 	// began.
 	//
-	// What would change a fact that changed too often lately ([Breaker]) changes
-	// nothing: the candidate becomes an add of a hold, reason churn. Of the
-	// candidates on one fact only the newest is held; each that it takes the
-	// place of, whether of the batch or of [Known].Held, becomes a NOOP, reason
-	// churn, and so does what was said before it. A candidate that is decided on
-	// takes the place of those held before it likewise, so that what is held
-	// never outlasts a later word on the same matter.
+	// A candidate that would change a fact that changed too often lately ([Breaker])
+	// changes nothing: it becomes an add of a hold, reason churn. Of the candidates
+	// on one fact only the newest is held; each that it replaces, whether of the
+	// batch or of [Known].Held, becomes a NOOP, reason churn, and so does an earlier
+	// statement. A candidate that is decided on replaces those held before it
+	// likewise, so that no hold outlasts a later statement on the same matter.
 	Decide(ctx context.Context, candidates []events.Candidate, known Known) (Decision, error)
 }
 
@@ -68,9 +67,9 @@ type Known struct {
 	Lookup Lookup
 }
 
-// Advice is a decision on a candidate that somebody else made, such as a model. It
-// is not taken where one of its facts does not hold any more, or was said later than
-// the candidate.
+// Advice is a decision on a candidate from outside the decider, such as from a
+// model. It is not taken if one of its facts does not hold any more, or was stated
+// later than the candidate.
 type Advice struct {
 	// Op is what to do: an add or nothing leaves it to the steps, an update rewrites
 	// the one fact, a delete ends the facts, a noop adds the candidate's sources to
@@ -95,11 +94,10 @@ type Lookup interface {
 	// ByPredicate returns every version of every fact with that subject and
 	// predicate, closed ones included.
 	ByPredicate(ctx context.Context, subject, predicate string) ([]events.Fact, error)
-	// ByTriple returns every version, closed ones included, that has the subject
-	// and predicate of one of ts, and its object, as objects are compared (see
-	// lex.Object), or cardinality one. It may return others with that subject and
-	// predicate. A user can like a thousand things: what is known of the others
-	// must cost nothing.
+	// ByTriple returns every version, closed ones included, that has the subject and
+	// predicate of one of ts, and its object, as objects are compared (see lex.Object),
+	// or cardinality one. It may return others with that subject and predicate. A user
+	// can like a thousand things: facts about the others must cost nothing.
 	ByTriple(ctx context.Context, ts []events.Triple) ([]events.Fact, error)
 	// Versions returns every version of a fact; none for an unknown id.
 	Versions(ctx context.Context, id string) ([]events.Fact, error)

@@ -29,8 +29,9 @@ type Verdict struct {
 	Why string
 }
 
-// Policy is the write policy: what may be remembered, before any decision. It
-// is a pure function of the candidate, the rule and its own markers.
+// Policy is the write policy: it decides which candidates may be remembered, before
+// any other decision. It is a pure function of the candidate, the rule and its own
+// markers.
 type Policy struct {
 	markers [][]string
 }

@@ -7,8 +7,8 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// behaviour is the table of what users may count on, from known facts and what
-// is said then to what is known afterwards.
+// behaviour is the table of behaviour that users may rely on, from known facts and
+// new statements to the facts known afterwards.
 func behaviour() []row {
 	return []row{
 		{"first name", func(t *testing.T, s *scene) {

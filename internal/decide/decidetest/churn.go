@@ -112,7 +112,7 @@ func (m *mill) count(t events.Tally) {
 	}
 }
 
-// holds returns the objects of what is held.
+// holds returns the objects of the held candidates.
 func (m *mill) holds() (objects []string) {
 	for _, h := range m.Held() {
 		objects = append(objects, h.Candidate.Object)
@@ -120,7 +120,7 @@ func (m *mill) holds() (objects []string) {
 	return objects
 }
 
-// valid returns the objects of what is known now.
+// valid returns the objects of the facts that are valid now.
 func (m *mill) valid() (objects []string) {
 	for _, f := range m.ValidAt(m.now) {
 		objects = append(objects, f.Object)
@@ -128,7 +128,7 @@ func (m *mill) valid() (objects []string) {
 	return objects
 }
 
-// expect checks what is known and what is held.
+// expect checks the valid and the held objects.
 func (m *mill) expect(known, held string) {
 	m.t.Helper()
 	if got := fmt.Sprint(m.valid(), m.holds()); got != fmt.Sprintf("[%s] [%s]", known, held) {
@@ -149,7 +149,8 @@ func runChurn(t *testing.T, open func() decide.Decider) {
 	})
 }
 
-// lastWordWins lets somebody change his mind at any pace, cut into any batches.
+// lastWordWins checks that the last of contradicting statements wins at any pace,
+// cut into any batches.
 func lastWordWins(r *rapid.T, m *mill) {
 	flips := rapid.Bool().Draw(r, "flips")
 	last := ""

@@ -24,7 +24,7 @@ func spin(m *mill) {
 	}
 }
 
-// trips are behaviours of what holds, and of what lets go.
+// trips are behaviours of candidates that the breaker holds, and of releases.
 func trips() []churnRow {
 	return []churnRow{
 		{"only the newest is held", func(t *testing.T, m *mill) {
@@ -132,7 +132,7 @@ func trips() []churnRow {
 	}
 }
 
-// overtakes are behaviours of what is held when more is said.
+// overtakes are behaviours of held candidates when later ones arrive.
 func overtakes() []churnRow {
 	return []churnRow{
 		{"said before what is held", func(t *testing.T, m *mill) {

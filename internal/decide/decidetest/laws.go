@@ -111,7 +111,8 @@ func runLaws(t *testing.T, open func() decide.Decider) {
 	})
 }
 
-// generous tells all that has the subject and predicate, whatever its object.
+// generous returns all facts with the subject and predicate of a triple, with any
+// object.
 type generous struct{ *Memory }
 
 func (g generous) ByTriple(ctx context.Context, ts []events.Triple) ([]events.Fact, error) {

@@ -99,7 +99,7 @@ func (k *talk) holds(words ...string) bool {
 	})
 }
 
-// TestTable: what users type, and what is known afterwards.
+// TestTable checks the facts that are known after statements that users type.
 func TestTable(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -152,7 +152,7 @@ func TestLongChats(t *testing.T) {
 	}
 }
 
-// check says what is wrong with what is known of a topic; empty for nothing.
+// check describes an error in the known facts of a topic; empty means none.
 func (l label) check(known []events.Fact) string {
 	found := false
 	for _, f := range known {

@@ -10,7 +10,7 @@ import (
 // waiting is a candidate that the breaker holds.
 type waiting struct {
 	events.Hold
-	// delta is where the batch holds it, -1 for what was held before.
+	// delta is the index of its delta in the batch, -1 if it was held before.
 	delta int
 }
 
@@ -49,8 +49,8 @@ func (d *decision) tripped(ids ...string) (bool, error) {
 // flips is tripped for a candidate that would be an add: of something that was
 // known before, and ended.
 func (d *decision) flips() (bool, error) {
-	// Every change is a later version or comes back after one. What is added for
-	// the first time, as most is, has none, and is not searched.
+	// Every change is a later version or comes back after one. A fact that is added for
+	// the first time, the usual case, has none, and is not searched.
 	if most := 2*d.view.rewritten(d.c) + 1; d.view.known.Breaker.Limit <= 0 || most < d.view.known.Breaker.Limit {
 		return false, nil
 	}
@@ -66,9 +66,8 @@ func (d *decision) flips() (bool, error) {
 	return false, nil
 }
 
-// rewritten counts the later versions of what has the candidate's subject and
-// predicate, as far as the view knows them: the step before asked for all that
-// answer what the candidate does.
+// rewritten counts the later versions of facts with the candidate's subject and
+// predicate in the view: the step before has read all that match the candidate.
 func (v *view) rewritten(c events.Candidate) (n int) {
 	for _, list := range v.versions {
 		for i := range list {
@@ -117,8 +116,8 @@ func sameThing(f, g events.Fact) bool {
 	return f.Cardinality == events.One || g.Cardinality == events.One || plain(f.Object) == plain(g.Object)
 }
 
-// hold puts the candidate into the held buffer in place of what was held there
-// on the same fact, unless that was said later.
+// hold puts the candidate into the held buffer in place of the one held before on
+// the same fact, unless that one was stated later.
 func (d *decision) hold(factID string, due time.Time) error {
 	h := events.Hold{
 		ID: d.c.ID, Candidate: d.c, HeldAt: d.view.known.At, Why: string(events.ReasonChurn),
@@ -149,8 +148,8 @@ func (d *decision) hold(factID string, due time.Time) error {
 	return d.view.hold(d.provenance(events.ReasonChurn), h)
 }
 
-// overtake takes the place of what was held before on the matters that the
-// candidate decided, in the deltas from the first on.
+// overtake replaces earlier held candidates on the matters that the candidate
+// decided, in the deltas from the first on.
 func (d *decision) overtake(first int) error {
 	if d.waits || d.c.Intent == "noop" {
 		return nil
@@ -211,8 +210,8 @@ func (v *view) hold(p events.Provenance, h events.Hold) error {
 	return nil
 }
 
-// unhold takes a candidate out of what is held. Where it was held before the
-// batch a NOOP says so, unless it is about to be held again.
+// unhold removes a held candidate. If it was held before the batch, a NOOP records
+// that, unless it is about to be held again.
 func (v *view) unhold(w waiting, again bool) error {
 	v.waiting = slices.DeleteFunc(v.waiting, func(x waiting) bool { return x.ID == w.ID })
 	if w.delta < 0 && again {

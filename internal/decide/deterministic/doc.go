@@ -4,26 +4,26 @@
 // sequence was cut into batches.
 //
 // Each step is a file: intent, duplicate, similar, replace (contradiction and
-// refinement), negate, and adding what is left. The first that settles the
-// candidate ends its decision. They read and write a working view, which holds
-// what the store knows and what the batch has decided so far.
+// refinement), negate, and add. The first that settles the candidate ends its
+// decision. They read and write a working view: the facts of the store with the
+// deltas of the batch so far.
 //
 // # Time
 //
-// A candidate yields to what was said later than it: it becomes history (an add
+// A candidate yields to later statements: it becomes history (an add
 // that is closed already) where one value may hold at a time, and it neither
 // ends nor changes a newer fact. Where two times are equal, the order of the
 // episodes decides. Among the values of one (subject, predicate) of cardinality
 // one at most one is valid at any instant.
 //
-// # What changes too often
+// # Facts that change too often
 //
 // Each change of a fact passes the breaker (decide.Breaker). Where it has
 // tripped, the candidate changes nothing and is held; see churn.go.
 //
-// # What comes back
+// # Repeated statements
 //
 // Words that made a version of a fact once change nothing when they are read
-// again, whatever became of the fact since; nor do words that were said before
-// the fact ended. Said again later, in another episode, they are news.
+// again, even if the fact has changed or ended since; nor do words that were said
+// before the fact ended. Said again later, in another episode, they are news.
 package deterministic

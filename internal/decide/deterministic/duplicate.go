@@ -6,8 +6,8 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// duplicate is step 2: what is known already, or was known and is only read
-// again, changes nothing.
+// duplicate is step 2: a candidate that repeats a known fact, or whose words already
+// made a former version and are only read again, changes nothing.
 func (d *decision) duplicate() (bool, error) {
 	same, err := d.view.byHash(d.fact.Hash)
 	if err != nil {
@@ -34,9 +34,9 @@ func (d *decision) duplicate() (bool, error) {
 	return false, nil
 }
 
-// resting lists the versions of the candidate's key that rest on what it rests
-// on and answer what it does: of the others none was made by its words, or
-// shares their hash.
+// resting lists the versions of the candidate's key that have a source of the
+// candidate and match it: no other version was made by its words, or shares their
+// hash.
 func (d *decision) resting() ([]events.Fact, error) {
 	if len(d.c.SourceEpisodeIDs) == 0 {
 		return nil, nil

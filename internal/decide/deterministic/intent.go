@@ -118,8 +118,8 @@ func (d *decision) doneBefore() (bool, error) {
 	}), nil
 }
 
-// completed is the candidate's fact with what it leaves open from the fact that
-// it rewrites.
+// completed returns the candidate's fact, with absent fields taken from the fact
+// that it rewrites.
 func (d *decision) completed(known events.Fact) events.Fact {
 	f := d.fact
 	if f.Predicate == "" {

@@ -67,8 +67,8 @@ func refines(known, newer string) bool {
 	return len(a) > 0 && len(b) > len(a) && b.Contains(a)
 }
 
-// names reports whether a known object is the one that somebody says has ended:
-// the same, or one that has all its terms. An empty object names all.
+// names reports whether an ended object refers to that of a known fact: it is the
+// same, or all its terms are in the known one. An empty object refers to all.
 func names(f events.Fact, object string) bool {
 	if plain(object) == "" {
 		return true
@@ -115,8 +115,8 @@ func mergeWork(known, newer string) string {
 	return memory.MergeWork(old, add).String()
 }
 
-// objectIn reads the object of a text that rewrites a known fact: what stands
-// between the words around the known object. Empty where it cannot be told.
+// objectIn reads the object of a text that rewrites a known fact: the text between
+// the words around the known object. It is empty if they do not match.
 func objectIn(text string, known events.Fact) string {
 	before, after, ok := strings.Cut(known.Text, known.Object)
 	if known.Object == "" || !ok || len(text) < len(before)+len(after) {

@@ -9,8 +9,8 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// replace is steps 4 and 5: of values that exclude each other the later said
-// one holds; what it refines it is merged with.
+// replace is steps 4 and 5: of values that exclude each other the later one holds; a
+// value that refines another is merged with it.
 func (d *decision) replace() (bool, error) {
 	of := single(d.c.Subject, d.c.Predicate)
 	if d.c.Cardinality == events.One {
@@ -70,8 +70,8 @@ func (d *decision) successor(known events.Fact) (events.Fact, events.Reason) {
 	return d.fact, events.ReasonContradiction
 }
 
-// workSuccessor merges what is said of somebody's work into what is known: the
-// parts that are not spoken of stay.
+// workSuccessor merges a statement about work into the known work fact: parts that
+// it does not mention stay.
 func (d *decision) workSuccessor(known events.Fact) (events.Fact, events.Reason) {
 	base := memory.ParseWork(known.Object)
 	for _, t := range d.c.Retracts {

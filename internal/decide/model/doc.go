@@ -6,7 +6,7 @@
 // before it becomes advice: its target must be among the facts that were shown for
 // its candidate, under an alias, about the same subject; a text must consist of
 // words of the statement and the fact; an UPDATE must not lose a number, date or
-// name of another attribute. What does not pass is left to the steps, and so is
-// everything where the model is unreadable or refuses. Times, order, the breaker and
-// the sources are never the model's.
+// name of another attribute. The steps decide on the other candidates, and on all of
+// them if the reply is unreadable or a refusal. The model never determines times,
+// order, the breaker or the sources.
 package model
