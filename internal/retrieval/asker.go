@@ -15,7 +15,7 @@ var (
 		"i", "my", "me", "mine", "myself", "i'm", "i've", "i'd", "i'll", "we", "our", "us", "we're", "we've",
 		"я", "мой", "моя", "мое", "мои", "моего", "моей", "моих", "мою", "моем", "моим", "меня", "мне", "мной", "мы", "наш", "наша", "наше", "наши", "нас", "нам", "у",
 	}
-	// relations are people by what they are to somebody.
+	// relations are the words for relatives, friends and the like.
 	relations = sync.OnceValue(func() map[termID]bool {
 		all := map[termID]bool{}
 		for _, term := range lex.Terms(`mother mum mom father dad parent grandmother grandma granny grandfather grandpa grandparent
@@ -29,8 +29,8 @@ var (
 	})
 )
 
-// asksOfAsker reports whether a question is about the asker, and not about somebody
-// near.
+// asksOfAsker reports whether a question is about the asker, and not about a
+// relative or friend.
 func asksOfAsker(words []string, terms []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(ownWords, w) }) &&
 		!slices.ContainsFunc(terms, func(t string) bool { return relations()[idOf(t)] })
@@ -39,8 +39,8 @@ func asksOfAsker(words []string, terms []string) bool {
 // asker is the subject of facts about the user.
 const asker = "user"
 
-// aboutAsker is 1 for a fact about the asker, less if it is about somebody near of
-// whom nothing is asked, and -1 for a fact about somebody else.
+// aboutAsker is 1 for a fact about the asker, less for a fact about a relative or
+// friend whom the question does not mention, and -1 for a fact about another person.
 func (q *question) aboutAsker(f *store.Fact) float64 {
 	if f.Subject != asker {
 		return -1
@@ -56,7 +56,8 @@ func (q *question) aboutAsker(f *store.Fact) float64 {
 // opening is how many words of a text tell whom it is about.
 const opening = 3
 
-// aboutRelation reports whether a text begins with somebody near to who says it.
+// aboutRelation reports whether a text begins with a relative or friend of the
+// speaker.
 func aboutRelation(text string) bool {
 	own := false
 	for i, field := range strings.Fields(text[:min(len(text), 64)]) {

@@ -53,8 +53,8 @@ func TestAsksNumber(t *testing.T) {
 	}
 }
 
-// TestSynonymsFind what a question calls by another word, after what has the word
-// itself.
+// TestSynonymsFind checks that facts with a synonym of a word in the question are
+// found, after facts with the word itself.
 func TestSynonymsFind(t *testing.T) {
 	t.Parallel()
 	const question = "Which vehicle does Tobias have?"
@@ -68,8 +68,8 @@ func TestSynonymsFind(t *testing.T) {
 	}
 }
 
-// TestFactsOfOthersNearby: a fact about somebody near to the asker comes after one
-// about the asker.
+// TestFactsOfOthersNearby checks that a fact about a relative or friend comes after
+// one about the asker.
 func TestFactsOfOthersNearby(t *testing.T) {
 	t.Parallel()
 	facts := []store.Fact{known("cousin", "user", "The user has a cousin named Ada."), known("mine", "user", "The user wants to be named Bo.")}

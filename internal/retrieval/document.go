@@ -34,7 +34,7 @@ type document struct {
 	assistant bool     // an assistant without a name speaks
 	asks      bool     // it ends in a question
 	number    bool     // it holds a digit or a word of time
-	relation  bool     // it begins with somebody near to the user who says it
+	relation  bool     // it begins with a relative or friend of the user
 }
 
 // The metadata that name who speaks.

@@ -60,7 +60,7 @@ func TestFusionBounds(t *testing.T) {
 	})
 }
 
-// Whoever rises in one ranking does not fall in the answer.
+// A document that rises in one ranking does not fall in the answer.
 func TestFusionIsMonotone(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -14,7 +14,7 @@ import (
 // question is a text as scoring reads it.
 type question struct {
 	terms []string // distinct, in order, without the names of speakers
-	forms []form   // what stands for the terms, those of one together
+	forms []form   // forms of the terms, those of one term together
 	// weights are the terms' inverse document frequencies, of which total is the sum
 	// over those that any text holds.
 	weights []float64

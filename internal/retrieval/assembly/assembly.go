@@ -10,9 +10,9 @@ import (
 // Section is a part of the block, its lines best first.
 type Section struct {
 	Title string
-	// Share is the part of the budget that the section has; what it leaves unused
-	// goes to the next. Sections of share 0 come before all others, may take all of
-	// the budget, and are cut last.
+	// Share is the part of the budget that the section has; the unused rest goes to the
+	// next one. Sections of share 0 come before all others, may take all of the budget,
+	// and are cut last.
 	Share float64
 	Lines []Line
 	// Sorted orders the lines that were chosen, by Line.Order.
