@@ -53,8 +53,8 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return r.ResponseWriter.Write(b)
 }
 
-// apologise answers for a handler that panicked. Where it had begun an answer,
-// the connection is cut, so that nobody takes half for the whole.
+// apologise answers for a handler that panicked. If it had begun an answer, the
+// connection is cut, so that the client detects an incomplete answer.
 func (r *recorder) apologise() {
 	if r.status != 0 {
 		panic(http.ErrAbortHandler)

@@ -30,8 +30,9 @@ func withoutPages(next http.Handler, names func(host string) bool) http.Handler 
 	})
 }
 
-// named returns what decides whether a Host names this server. One that others
-// can reach has names that it does not know, unless it was told.
+// named returns a function that reports whether a Host names this server. A server
+// that other hosts can reach may have further names, which only its configuration
+// lists.
 func (c Config) named(at net.Addr) func(host string) bool {
 	listens, err := netip.ParseAddrPort(at.String())
 	if len(c.Hosts) == 0 && (err != nil || !listens.Addr().Unmap().IsLoopback()) {
@@ -46,7 +47,7 @@ func (c Config) named(at net.Addr) func(host string) bool {
 		if name == "" || name == "localhost" || slices.Contains(c.Hosts, name) {
 			return true
 		}
-		_, err := netip.ParseAddr(name) // nobody can point an address elsewhere
+		_, err := netip.ParseAddr(name) // DNS cannot point an address elsewhere
 		return err == nil
 	}
 }

@@ -43,7 +43,7 @@ func DefaultConfig() Config {
 	}
 }
 
-// Validate refuses bounds that serve nobody.
+// Validate refuses bounds with which no request succeeds.
 func (c Config) Validate() error {
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		return fmt.Errorf("http.listen: %w", err)
@@ -132,7 +132,7 @@ func (s *Server) stop(ctx context.Context) {
 		if err == nil {
 			return
 		}
-		s.cancel() // whoever waits answers with what there is
+		s.cancel() // waiting handlers answer with partial results
 	}
 	_ = s.http.Close()
 }

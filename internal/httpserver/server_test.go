@@ -136,7 +136,7 @@ func TestDrainLetsRequestsFinish(t *testing.T) {
 	}()
 	<-entered
 	s.stop()
-	for { // until nobody is let in
+	for { // until connections are refused
 		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 		if err != nil {
 			break

@@ -32,7 +32,7 @@ func Status(version string, ready func(context.Context) api.Readiness, metrics h
 func answer(w http.ResponseWriter, status int, kind string, body any) {
 	w.Header().Set("Content-Type", kind)
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // whoever asked has gone
+	_ = json.NewEncoder(w).Encode(body) // the client has gone
 }
 
 func refuse(w http.ResponseWriter, p *api.Problem) { answer(w, p.Status, p.ContentType(""), p) }
