@@ -14,7 +14,7 @@ import (
 // Origin says where a value came from: default, env NAME, flag, FILE:LINE.
 type Origin string
 
-// Default is the origin of what nobody set.
+// Default is the origin of a value that is not set.
 const Default Origin = "default"
 
 // Setting is one key with its value.
@@ -83,7 +83,7 @@ func (s *Settings) add(prefix string, v reflect.Value) {
 }
 
 func settable(t reflect.Type) bool {
-	switch t.Kind() { //nolint:exhaustive // what is not listed is no leaf
+	switch t.Kind() { //nolint:exhaustive // kinds that are not listed are no leaves
 	case reflect.String, reflect.Bool, reflect.Int, reflect.Int64, reflect.Uint64, reflect.Float64:
 		return true
 	case reflect.Slice:
