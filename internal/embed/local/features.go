@@ -10,7 +10,7 @@ import (
 	"palimpsest/internal/lex"
 )
 
-// What one occurrence of a feature weighs against a whole word.
+// The weights of one occurrence of a feature, relative to a whole word.
 const (
 	weightPair = 0.8 // two neighbouring characters of a script without spaces
 	weightGram = 0.8 // all n-grams of one length of a word with one character

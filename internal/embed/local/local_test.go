@@ -18,8 +18,8 @@ func TestEmbedder(t *testing.T) {
 	embedtest.RunAll(t, func(*testing.T) embed.Embedder { return local.New() }, embedtest.Options{})
 }
 
-// TestVectorsStay pins the space: whoever changes a vector must change the
-// version, or an index would mix two spaces.
+// TestVectorsStay pins the space: a change of a vector requires a new version, or an
+// index would mix two spaces.
 func TestVectorsStay(t *testing.T) {
 	t.Parallel()
 	v := vector(t, "Anna plays the violin")

@@ -132,7 +132,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestErrors: what passes with time, what is refused, and what is neither.
+// TestErrors checks which errors are temporary, which are refusals, and which are
+// neither.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -26,7 +26,7 @@ type layer struct {
 	attended, raised scaling
 }
 
-// linear is a matrix and what is added to each row of a product with it.
+// linear is a matrix and the bias that is added to each row of a product with it.
 type linear struct {
 	matrix kernel.Matrix
 	bias   []float32
