@@ -18,13 +18,13 @@ const (
 	maxTries = 8
 )
 
-// Cached returns g with the replies it gave: a request that was answered is answered
-// again from kept, so that a message that is delivered again costs no second call.
-// A reply is kept before it is returned.
+// Cached returns g with a cache of replies: a repeated request gets its earlier
+// reply from kept, so that a redelivered message costs no second call. A reply is
+// stored before it is returned.
 //
-// A reply that cannot be read is asked for again, with what was wrong with it, after
-// a pause. The error is final, and no [PausedError], once the model has answered
-// other requests since, or after some tries.
+// An unreadable reply is requested again, with a description of the fault, after a
+// pause. The error is final, and no [PausedError], once the model has answered other
+// requests since, or after some tries.
 func Cached(g *Governor, kept Replies, now func() time.Time) Model {
 	return &cached{g, kept, now}
 }
@@ -85,8 +85,8 @@ func (c *cached) Complete(ctx context.Context, req Request) (Reply, error) {
 	return reply, err
 }
 
-// wrong takes note of a reply that cannot be read. It returns the error of the
-// request: that of the pause, or what is behind it where the fault is the request's.
+// wrong records an unreadable reply. It returns the error of the request: that of
+// the pause, or its cause where the fault is the request's.
 func (r *row) wrong(err error, replied, now time.Time) error {
 	r.Wrong = clip(err.Error())
 	if paused := (*PausedError)(nil); errors.As(err, &paused) {

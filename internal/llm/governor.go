@@ -101,11 +101,11 @@ var (
 	ErrDailyLimit = errors.New("llm: daily limit of the project reached")
 )
 
-// Governor is a model that lets bounded work through: so many calls at a time and a
-// minute, so much a day for a project, and during an outage one call after each
-// pause. It is the circuit breaker of its endpoint; its pauses grow and follow
-// Retry-After, so the open period is not a constant. Whoever gets a [PausedError]
-// comes again: the governor keeps nobody waiting for long.
+// Governor is a model with limits: on concurrent calls and calls a minute, on the
+// daily cost of a project, and during an outage one call after each pause. It is the
+// circuit breaker of its endpoint; its pauses grow and follow Retry-After, so the
+// open period is not a constant. A caller that gets a [PausedError] tries again
+// later: no call blocks for long.
 type Governor struct {
 	model  Model
 	limits Limits
@@ -310,8 +310,8 @@ func (g *Governor) settle(probe bool, err error) (pause time.Duration) {
 	return pause
 }
 
-// pauseFor is how long to leave the endpoint alone. What lasts until somebody acts
-// is looked at again after the longest pause.
+// pauseFor is how long to leave the endpoint alone. An error that lasts until an
+// operator acts is tried again after the longest pause.
 func (g *Governor) pauseFor(err error) time.Duration {
 	pause := g.limits.BackoffMost
 	if !errors.Is(err, ErrQuota) && !errors.Is(err, ErrDenied) && g.fails < 32 {

@@ -324,8 +324,9 @@ func TestAPaidReplyIsKept(t *testing.T) {
 	}
 }
 
-// TestUnreadable: an unreadable reply pauses, is asked for again with what was
-// wrong, and is final once others get readable ones.
+// TestUnreadable checks that an unreadable reply pauses the model, is requested
+// again with a description of the fault, and is final once other requests get
+// readable replies.
 func TestUnreadable(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
