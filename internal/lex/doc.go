@@ -2,7 +2,6 @@
 // sets and their similarity, and the marks (numbers, dates, names, negations)
 // by which two similar texts may still differ.
 //
-// The store's text index, the local embedder and the decider share it, so that
-// what one of them calls the same word is the same word for all. It is pure: no
-// I/O, no state, no clock.
+// The store's text index, the local embedder and the decider share it, so that they
+// agree on which words are the same. It is pure: no I/O, no state, no clock.
 package lex
