@@ -125,9 +125,9 @@ func noRoom(err error) bool {
 	return false
 }
 
-// follow publishes what follows from cause, in order, and returns when the
-// streams hold all of it. Ids depend on the cause alone, so that a second
-// attempt repeats the first. point is the stage of the failpoints passed.
+// follow publishes the payloads that cause led to, in order, and returns when the
+// streams hold all of them. Ids depend on the cause alone, so that a second attempt
+// repeats the first. point is the stage of the failpoints passed.
 func (b *broker) follow(ctx context.Context, cause events.Meta, source, point string, payloads []events.Payload) error {
 	streamed, announced, err := b.compose(ctx, cause, source, payloads)
 	if err != nil {
@@ -139,7 +139,7 @@ func (b *broker) follow(ctx context.Context, cause events.Meta, source, point st
 	return b.sendComposed(ctx, point, streamed, announced)
 }
 
-// sendComposed publishes what was composed: first what the streams must hold.
+// sendComposed publishes composed messages: first those that the streams must hold.
 func (b *broker) sendComposed(ctx context.Context, point string, streamed []outgoing, announced []*nats.Msg) error {
 	if err := b.sendAll(ctx, point, streamed); err != nil {
 		for _, out := range streamed {
@@ -250,8 +250,8 @@ func (b *broker) sendAll(ctx context.Context, point string, msgs []outgoing) err
 	return nil
 }
 
-// bury publishes a dead letter. Whatever the message claims about itself, there
-// is a legal letter for it.
+// bury publishes a dead letter. Every message has a legal one, however malformed its
+// envelope is.
 func (b *broker) bury(ctx context.Context, source string, cause events.Meta, l events.MessageBuried) error {
 	id := letterID(l.Stream, l.Sequence, l.Service)
 	meta := events.Meta{
@@ -272,7 +272,7 @@ func (b *broker) bury(ctx context.Context, source string, cause events.Meta, l e
 	return b.erase(ctx, l)
 }
 
-// standIn publishes what takes the place of a buried message.
+// standIn publishes the stand-in of a buried message.
 func (b *broker) standIn(ctx context.Context, cause events.Meta, source string, p events.Payload) error {
 	out, err := b.outgoing(ctx, b.follower(cause, source, followerID(cause.ID, p, "skipped")), p)
 	if err != nil {

@@ -41,7 +41,7 @@ func TestDrainWhileBusy(t *testing.T) {
 	b.settled("EPISODES", "episodes")
 }
 
-// What a drain cannot finish is given back at once, not when its ack wait ends.
+// A drain returns messages that it cannot finish at once, not after the ack wait.
 func TestDrainCancelsAndGivesBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -128,7 +128,7 @@ func TestServerRestart(t *testing.T) {
 	b.letters(0)
 }
 
-// A stage that is drained in an outage gives back what waits, at once.
+// A stage that drains during an outage returns its waiting messages at once.
 func TestDrainInAnOutage(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

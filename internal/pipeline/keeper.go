@@ -18,8 +18,8 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// keeper is what all stages with a consumer share: it keeps what is held alive,
-// calls handlers and carries verdicts out.
+// keeper is the common part of all stages with a consumer: it reports held messages
+// in progress, calls handlers and carries verdicts out.
 type keeper struct {
 	rt      *Runtime
 	service string
@@ -42,8 +42,7 @@ func newKeeper(rt *Runtime, service, stage string, b *binding, l *lanes) *keeper
 
 func sourceOf(service string) string { return "palimpsest/" + service }
 
-// startBeats reports everything that is held as in progress, until end is
-// called.
+// startBeats reports all held messages as in progress, until end is called.
 func (k *keeper) startBeats() (end func()) {
 	var wg sync.WaitGroup
 	done := make(chan struct{})
@@ -153,8 +152,8 @@ func (k *keeper) conclude(ctx context.Context, d *delivery, c conclusion) next {
 	return next{}
 }
 
-// ack waits for the broker to confirm. Where it does not, the message comes
-// again, and the handler finds its work done.
+// ack waits for the broker's confirmation. Without one the message is redelivered,
+// and the handler finds its work done.
 func (k *keeper) ack(d *delivery) {
 	const attempts = 2
 	for range attempts {
@@ -183,8 +182,9 @@ func (k *keeper) nak(d *delivery, delay time.Duration) {
 	}
 }
 
-// renew puts a copy of the message behind all others and ends this one. Where the
-// process dies in between there are two, and the second finds the work done.
+// renew publishes a copy of the message at the end of the queue and terminates this
+// one. If the process dies in between there are two, and the handler of the second
+// finds the work done.
 func (k *keeper) renew(ctx context.Context, d *delivery, delay time.Duration) {
 	msg, _, tries := k.lanes.latest(d)
 	again := &nats.Msg{Subject: msg.Subject(), Header: make(nats.Header, len(msg.Headers())), Data: msg.Data()}
@@ -233,7 +233,7 @@ func (k *keeper) bury(ctx context.Context, d *delivery, c conclusion) error {
 	return nil
 }
 
-// end has a buried message never delivered again.
+// end terminates a buried message, so that it is not redelivered.
 func (k *keeper) end(d *delivery, reason string) {
 	msg, _, _ := k.lanes.latest(d)
 	if err := msg.TermWithReason(reason); err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) {

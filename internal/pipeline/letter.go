@@ -9,8 +9,8 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// What a dead letter keeps, in bytes. A larger body is kept by its first part
-// and its hash.
+// The bounds of a dead letter, in bytes. Of a larger body it keeps the first part and
+// the hash.
 const (
 	maxLetterData   = 64 << 10
 	clippedData     = 4 << 10

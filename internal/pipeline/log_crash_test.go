@@ -77,8 +77,8 @@ func logChild() {
 	os.Exit(0)
 }
 
-// TestP8LogMessageThatKillsTheProcess: it is found by handling what was in hand one
-// by one, and buried; nothing beside it is, and the reader goes on.
+// TestP8LogMessageThatKillsTheProcess: the reader finds the message by handling the
+// unfinished ones one by one, buries it and no other, and goes on.
 func TestP8LogMessageThatKillsTheProcess(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -122,7 +122,7 @@ func (g *logGroup) progress(context.Context) (Progress, error) { //nolint:unpara
 	return Progress{Service: g.service, Stage: g.Name, Runnable: b.Pending, Delayed: b.Unacked, Passed: did.Handled + did.Buried}, nil
 }
 
-// backlog is what the readers of this process have before them.
+// backlog counts the messages that the readers of this process have yet to read.
 func (g *logGroup) backlog() Backlog {
 	g.mu.Lock()
 	defer g.mu.Unlock()

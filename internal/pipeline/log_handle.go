@@ -54,7 +54,7 @@ func (r *logReader) hold(failed ...*Entry) {
 	slices.SortFunc(r.held, func(a, b *Entry) int { return cmp.Compare(a.raw.Sequence, b.raw.Sequence) })
 }
 
-// passing splits fresh into what none of held is before, and the rest.
+// passing splits fresh into the messages with no held one before them, and the rest.
 func passing(fresh, held []*Entry) (pass, wait []*Entry) {
 	keys := make(map[string]bool, len(held))
 	for _, e := range held {
@@ -180,7 +180,7 @@ func (r *logReader) attempt(batch []*Entry) (failed []*Entry) {
 	return failed
 }
 
-// call runs the handler and publishes what follows; a panic becomes an error.
+// call runs the handler and publishes its payloads; a panic becomes an error.
 func (r *logReader) call(ctxs []context.Context, fit []*Entry) (err error) {
 	if len(fit) == 0 {
 		return nil
@@ -213,7 +213,7 @@ func (r *logReader) call(ctxs []context.Context, fit []*Entry) (err error) {
 	return r.rt.broker.sendComposed(ctx, r.Name, streamed, announced)
 }
 
-// conclude buries what is refused, and reports whether the message is done with.
+// conclude buries a refused message, and reports whether the message is finished.
 func (r *logReader) conclude(e *Entry, took time.Duration) bool {
 	o := Observation{Verdict: string(actAck), Kind: e.Meta.Kind, Duration: took, Waited: r.rt.now().Sub(e.raw.Time), Panicked: crashed(e.Err)}
 	v, refused := refusal(e.Err)
@@ -252,7 +252,7 @@ func (g *logGroup) spans(ctx context.Context, in []*Entry) ([]context.Context, [
 	return g.rt.tracing.run(ctx, spot{point: g.Name, group: g.Name}, metas, sizes)
 }
 
-// endEntries ends their spans, each with what became of its message.
+// endEntries ends their spans, each with the verdict on its message.
 func endEntries(spans []trace.Span, in []*Entry, o Observation) {
 	for i, span := range spans {
 		o := o

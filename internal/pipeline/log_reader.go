@@ -44,7 +44,8 @@ type logReader struct {
 	suspect cursor.Cursor
 }
 
-// run reads until the reader is stopped. What fails is begun anew from the cursor.
+// run reads until the reader is stopped. After a failure it starts again from the
+// cursor.
 func (r *logReader) run() {
 	for failures := 0; r.stop.Err() == nil; failures++ {
 		began := time.Now()
@@ -171,8 +172,8 @@ func (r *logReader) follow() error {
 	return nil
 }
 
-// collect returns what there is to read, after it lingered for more. It reads
-// nothing while too many messages are held.
+// collect returns the next messages, after it lingered for more. It reads none while
+// too many are held.
 func (r *logReader) collect() ([]tail.Message, error) {
 	if len(r.held) >= logHeld {
 		r.pause(time.Until(r.retryAt))

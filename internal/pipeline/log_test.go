@@ -19,7 +19,7 @@ func partition(n int) Partition {
 	return Partition{Reader: fmt.Sprintf("reader-%02d", n), Filter: fmt.Sprintf("palimpsest.episodes.%d.>", n)}
 }
 
-// seen is what a handler was given, by key, and how it fails.
+// seen records the messages that a handler got, by key, and makes it fail.
 type seen struct {
 	mu    sync.Mutex
 	ids   map[string][]string
@@ -48,7 +48,7 @@ func (s *seen) handle(_ context.Context, in []*Entry) error {
 	return nil
 }
 
-// order is what was handled of a key, without repetitions.
+// order returns the handled messages of a key, without repetitions.
 func (s *seen) order(key string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +128,7 @@ func TestLogGoesOnFromItsCursor(t *testing.T) {
 	}
 }
 
-// TestLogFollowersArePublished: what a handler puts out is published before the
+// TestLogFollowersArePublished: the payloads of a handler are published before the
 // cursor moves.
 func TestLogFollowersArePublished(t *testing.T) {
 	t.Parallel()
@@ -151,9 +151,9 @@ func TestLogFollowersArePublished(t *testing.T) {
 	}
 }
 
-// TestLogBuriesWhatIsRefused: refused messages go to the dead letters, and nothing
-// behind them waits.
-func TestLogBuriesWhatIsRefused(t *testing.T) {
+// TestLogBuriesRefusedMessages: refused messages go to the dead letters, and no later
+// message waits for them.
+func TestLogBuriesRefusedMessages(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.standard()

@@ -37,13 +37,13 @@ type BusyScope struct {
 	Since time.Time
 }
 
-// advancing is a runner that can tell how far it is.
+// advancing is a runner that reports its progress.
 type advancing interface {
 	progress(ctx context.Context) (Progress, error)
 }
 
-// Progress asks each stage that reads a stream how far it is. Those that cannot
-// tell are left out; the error is that of the first.
+// Progress returns the progress of each stage that reads a stream. It leaves out
+// those that fail; the error is that of the first.
 func (rt *Runtime) Progress(ctx context.Context) ([]Progress, error) {
 	rt.mu.Lock()
 	stages := slices.Clone(rt.advancing)
@@ -85,7 +85,7 @@ func (k *keeper) progress(ctx context.Context) (Progress, error) {
 	return p, nil
 }
 
-// Stalls is what a [Tracker] found to stand still.
+// Stalls lists the stages and scopes that a [Tracker] has found stalled.
 type Stalls struct {
 	// Stages have work and have passed nothing for [StallAfter].
 	Stages []string
@@ -97,8 +97,8 @@ type Stalls struct {
 	Delayed map[string]uint64
 }
 
-// Tracker tells from what stages say in turn which of them stand still. It logs
-// the beginning and the end of each incident.
+// Tracker finds stalled stages from their successive progress. It logs the beginning
+// and the end of each stall.
 type Tracker struct {
 	now   func() time.Time
 	log   *slog.Logger
@@ -111,7 +111,7 @@ type Tracker struct {
 	found  Stalls
 }
 
-// course is what is known of one stage.
+// course is the state of one stage.
 type course struct {
 	passed  uint64
 	since   time.Time // it has had work and passed nothing; zero where it has none
@@ -125,15 +125,15 @@ func NewTracker(now func() time.Time, log *slog.Logger) *Tracker {
 	return &Tracker{now: now, log: log, after: StallAfter, stages: make(map[string]*course), scopes: make(map[string]bool)}
 }
 
-// Stalls is what was found last.
+// Stalls returns the stalls that Observe found last.
 func (t *Tracker) Stalls() Stalls {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.found
 }
 
-// Observe takes what the stages say now. A stage that says nothing stays what it
-// was. After a pause of the process itself all is looked at anew.
+// Observe takes the present progress of the stages. A stage that is absent keeps its
+// state. After a pause of the process itself, all stages start anew.
 func (t *Tracker) Observe(stages []Progress) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

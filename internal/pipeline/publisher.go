@@ -6,8 +6,7 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// Publisher publishes what does not follow from a message: what an API caller
-// says or asks for.
+// Publisher publishes messages without a cause in a stream: those of API callers.
 type Publisher interface {
 	// Publish returns once the stream holds the message. Meta's ID, Source, Time
 	// and CorrelationID are sent as given (an empty ID becomes a random one, a
@@ -25,7 +24,7 @@ type Receipt struct {
 	Duplicate bool
 }
 
-// Listener wakes those who wait for the outcome of a request.
+// Listener delivers the outcomes of requests to waiting callers.
 type Listener interface {
 	// Listen delivers outcomes of a correlation id announced from now on, until
 	// stop is called. Delivery is best effort: look in the store as well.

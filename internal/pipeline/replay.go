@@ -16,11 +16,11 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// Replay reads a log from end to end, outside of a runtime: what a rebuild reads.
+// Replay reads a log from end to end, outside of a runtime, for a rebuild.
 type Replay struct {
 	js      jetstream.JetStream
 	stream  string
-	service string // whose dead letters say what was not handled
+	service string // whose dead letters name the unhandled messages
 }
 
 // NewReplay returns the log of a stream that a service reads.
@@ -31,9 +31,8 @@ func NewReplay(js jetstream.JetStream, stream, service string) *Replay {
 // replayBatch bounds the messages that are handed over together.
 const replayBatch = 256
 
-// Begin is the lowest sequence that the stream may hold: what stood below it was
-// dropped because of its age or the stream's size. It is 1 or less where nothing
-// was.
+// Begin is the lowest sequence that the stream may hold. Messages below it were
+// dropped because of their age or the stream's size. It is 1 or less if none was.
 func (p *Replay) Begin(ctx context.Context) (uint64, error) {
 	stream, err := p.js.Stream(ctx, p.stream)
 	if err != nil {
@@ -44,9 +43,9 @@ func (p *Replay) Begin(ctx context.Context) (uint64, error) {
 
 // Read calls yield with the messages behind sequence after, in stream order, up to
 // the one that was the last when it was called, until yield returns an error, which
-// it returns. It leaves out what the service buried though another attempt might
-// take it: each message must keep its place. It returns the cursor of a reader that
-// has handled all of them.
+// it returns. It leaves out messages that the service buried though another attempt
+// might accept them: each message must keep its ordinal. It returns the cursor of a
+// reader that has handled all of them.
 func (p *Replay) Read(ctx context.Context, after uint64, yield func([]*Entry) error) (cursor.Cursor, error) {
 	stream, err := p.js.Stream(ctx, p.stream)
 	if err != nil {
@@ -97,7 +96,7 @@ func readTo(
 			return nil
 		}
 		if len(messages) == 0 || messages[len(messages)-1].Pending == 0 {
-			// What stood at the end may have been deleted. Only the leader knows.
+			// The last messages may have been deleted. Only the leader knows.
 			next, err := firstBehind(ctx, stream, r.At(), ">")
 			if err != nil || next == nil {
 				return err

@@ -141,7 +141,8 @@ func (w *worker) readRun(run []*delivery) (Route, []decoded) {
 	return route, in
 }
 
-// handleRun calls the handler and publishes what follows from the last message.
+// handleRun calls the handler and publishes its payloads, with the last message as
+// their cause.
 func (w *worker) handleRun(ctx context.Context, route Route, in []decoded) error {
 	return w.call(ctx, func(ctx context.Context) error {
 		failpoint.Reach(w.point, failpoint.Fetched)

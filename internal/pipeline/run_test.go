@@ -157,9 +157,9 @@ func TestPanicInARunIsIsolated(t *testing.T) {
 	}
 }
 
-// TestFailedRunIsAnAttempt: who handles a message alone after its run has failed
-// sees it a second time, as what followed from the run may not have been
-// published; one that never ran is seen for the first time.
+// TestFailedRunIsAnAttempt: a handler that gets a message alone after its run has
+// failed sees it as a second attempt, because the payloads of the run may not have
+// been published. A message that never ran is seen as a first attempt.
 func TestFailedRunIsAnAttempt(t *testing.T) {
 	t.Parallel()
 	const n = 6

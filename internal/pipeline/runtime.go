@@ -14,13 +14,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Deps is what the runtime works with.
+// Deps are the dependencies of the runtime.
 type Deps struct {
 	// JS should be made with an async publish timeout: several messages that
 	// follow from one are published without waiting in between.
 	JS jetstream.JetStream
-	// Callers publishes what API callers say; nil means JS. On a connection of its
-	// own it does not wait behind the stages' messages.
+	// Callers publishes the messages of API callers; nil means JS. On a connection of
+	// its own it does not wait behind the stages' messages.
 	Callers jetstream.JetStream
 	Conn    *nats.Conn
 	// Now is the clock that handlers are given; nil means time.Now.
@@ -31,7 +31,7 @@ type Deps struct {
 	Tracer trace.Tracer
 	// Observer may be nil.
 	Observer Observer
-	// Inbox is what callers add episodes to; nil where none do.
+	// Inbox is the log that callers add episodes to; nil if none do.
 	Inbox *Inbox
 }
 
@@ -54,7 +54,7 @@ type Runtime struct {
 	mu       sync.Mutex
 	meters   []*meter
 	bindings []*binding
-	// advancing are the stages that can tell how far they are.
+	// advancing are the stages that report their progress.
 	advancing []advancing
 	logs      []*logGroup
 	passed    map[string]*atomic.Uint64
@@ -89,7 +89,7 @@ func New(cfg Config, deps Deps) (*Runtime, error) {
 	}, nil
 }
 
-// Publisher publishes what callers say.
+// Publisher publishes the messages of callers.
 func (rt *Runtime) Publisher() Publisher {
 	b := *rt.broker
 	b.js = rt.callers

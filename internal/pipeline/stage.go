@@ -51,8 +51,7 @@ type Route struct {
 	// run handles several messages of one key; nil where each is handled by
 	// itself.
 	run func(ctx context.Context, run []decoded) ([]events.Payload, error)
-	// skip returns what is published in place of a buried message, nil where
-	// nothing waits for it.
+	// skip returns the stand-in of a buried message, nil if nothing waits for it.
 	skip func(m decoded, reason string) events.Payload
 }
 
@@ -69,8 +68,8 @@ func On[In events.Payload](h Handler[In]) Route {
 }
 
 // OnRun routes messages of In's kind to h, together where several of one fact
-// scope wait. Nothing is waited for: a run is what came while the run before it
-// was handled.
+// scope wait. It does not wait for more: a run holds the messages that came while
+// the run before it was handled.
 func OnRun[In events.Payload](h RunHandler[In]) Route {
 	r := On(func(ctx context.Context, in events.Event[In]) ([]events.Payload, error) {
 		return h(ctx, []events.Event[In]{in})

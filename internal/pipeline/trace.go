@@ -59,7 +59,7 @@ func contextOf(traceparent, tracestate string) trace.SpanContext {
 	return trace.SpanContextFromContext(ctx)
 }
 
-// MessageAttributes tells of a message by the semantic conventions of messaging.
+// MessageAttributes describes a message by the semantic conventions of messaging.
 // Subjects name users, so the destination is the kind of subject; content and
 // scope are left out.
 func MessageAttributes(operation string, meta events.Meta) []attribute.KeyValue {
@@ -224,8 +224,8 @@ func endRun(spans []trace.Span, o Observation) {
 	}
 }
 
-// endBatch ends the span of a batch. What becomes of each message is counted,
-// not traced.
+// endBatch ends the span of a batch. The verdicts on its messages are counted, not
+// traced.
 func endBatch(span trace.Span, err error) {
 	if span == nil {
 		return

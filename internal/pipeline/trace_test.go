@@ -60,8 +60,8 @@ func (b *bench) first(name string) events.Meta {
 	return meta
 }
 
-// TestAttemptsAreSpans: each attempt at a message is a span of its trace, with
-// what became of it, and without what the error quotes.
+// TestAttemptsAreSpans: each attempt at a message is a span of its trace, with the
+// verdict and without the text of the error.
 func TestAttemptsAreSpans(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

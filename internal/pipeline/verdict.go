@@ -8,7 +8,7 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// action is what becomes of a message.
+// action is the result of a verdict.
 type action string
 
 const (
@@ -21,10 +21,10 @@ const (
 	actBury   action = "bury"
 )
 
-// attempt is all that the verdict on a message rests on.
+// attempt is the input of a verdict.
 type attempt struct {
-	// handled: the handler has answered with err. Before, err may hold why the
-	// message could not be decoded.
+	// handled: the handler has returned err. Before that, err may be the error of
+	// decoding the message.
 	handled bool
 	err     error
 	// deliveries is the broker's count, from 1; tries adds the attempts that
@@ -61,8 +61,8 @@ func crashed(err error) bool {
 	return errors.As(err, &p)
 }
 
-// judge is the only place where the fate of a message is decided. jitter is a
-// random number in [0, 1).
+// judge returns the verdict on a message; no other function does. jitter is a random
+// number in [0, 1).
 //
 // An error that may pass is retried for as long as it lasts: while nothing gets
 // through the stage, a dependency is down, and an outage must cost no message
@@ -70,7 +70,7 @@ func crashed(err error) bool {
 // place; the others go back to the stream, as a copy before they are delivered
 // suspiciously often. Failures count only while others get through;
 // after MaxDeliveries of them the message is buried. A panic is always the
-// message's own fault. What a handler postpones waits as well, and is no failure.
+// message's own failure. A postponed message waits as well, without a failure.
 //
 // A message that kills the process leaves no error behind, only deliveries without
 // an answer: after MaxDeliveries it is buried before its handler runs.
@@ -103,7 +103,7 @@ func (c Config) judge(a attempt, jitter float64) verdict {
 		}
 		return v
 	}
-	// What others' faults explain does not make the pause longer.
+	// Only strikes make the pause longer than that of an outage.
 	delay := max(c.outage(a.tries, jitter), backoff(a.strikes, c.RetryBase, c.RetryMax, jitter))
 	switch {
 	case a.strikes >= c.MaxDeliveries:

@@ -33,7 +33,8 @@ func newWorker(rt *Runtime, service string, stage Stage, b *binding) *worker {
 	return w
 }
 
-// run works until life stops, then finishes or gives back what it holds.
+// run works until life stops, then finishes its messages or returns them to the
+// broker.
 func (w *worker) run(life lifetime) {
 	w.handlers = life.handlers
 	endBeats := w.startBeats()
@@ -76,8 +77,8 @@ func (w *worker) accept(msg jetstream.Msg) {
 	}
 }
 
-// drain finishes what can be finished before handlers are cancelled, and gives
-// back the rest.
+// drain finishes messages until handlers are cancelled, and returns the rest to the
+// broker.
 func (w *worker) drain() {
 	w.lanes.close()
 	due := func(d *delivery) bool { return d.state != parked }
@@ -104,7 +105,7 @@ func (w *worker) drain() {
 	w.lanes.wait()
 }
 
-// suspectAfter is how many deliveries are no cause for suspicion.
+// suspectAfter is how many deliveries of a message are normal.
 func (c Config) suspectAfter() int { return max(1, c.MaxDeliveries/4) }
 
 // work handles one message from envelope to ack.
@@ -151,8 +152,8 @@ func (w *worker) work(d *delivery) next {
 	return w.conclude(ctx, d, conclusion{raw: in, in: m, route: route, attempt: a, verdict: v, seen: o, span: span})
 }
 
-// handle calls the handler and publishes what follows. letters are the codes of
-// the dead letters among it.
+// handle calls the handler and publishes its payloads. letters are the codes of the
+// dead letters among them.
 func (w *worker) handle(ctx context.Context, route Route, m decoded) (letters []string, err error) {
 	err = w.call(ctx, func(ctx context.Context) error {
 		failpoint.Reach(w.point, failpoint.Fetched)
