@@ -152,8 +152,8 @@ func (g *gathered) sections(ctx context.Context) ([]assembly.Section, error) {
 func (g *gathered) facts(ctx context.Context, q store.FactQuery) ([]store.Fact, error) {
 	sel := g.q.Scope
 	q.Session, sel.Session = sel.Session, nil
-	if len(q.Kinds) > 0 {
-		q.Session = nil // an instruction, or a summary, is of all sessions
+	if named := sel.User != nil && *sel.User != ""; named && len(q.Kinds) > 0 {
+		q.Session = nil // an instruction, or a summary, of a user is of all sessions
 	}
 	q.ValidAt = g.q.Now
 	if q.Filter == nil {

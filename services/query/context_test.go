@@ -72,6 +72,18 @@ func TestContextBeginsWithTheSummary(t *testing.T) {
 	}
 }
 
+// Without a user, a session is no way to the instructions of others.
+func TestContextKeepsToItsSession(t *testing.T) {
+	t.Parallel()
+	r := contextual(t)
+	for _, of := range []string{`"session":"s1"`, `"agent":"","session":"s1"`, `"user":"","session":"s1"`} {
+		a := r.do(http.MethodPost, "/v1/context", `{`+of+`,"text":"what","first_turn":true}`)
+		if strings.Contains(a.body, "Answer in Norwegian") || strings.Contains(a.body, "planned a trip") {
+			t.Errorf("%s: %d %s", of, a.status, a.body)
+		}
+	}
+}
+
 func TestContextNarrows(t *testing.T) {
 	t.Parallel()
 	r := contextual(t)
