@@ -98,26 +98,33 @@ func remove(c *call) (any, error) {
 	return message{"Memory deleted successfully!"}, err
 }
 
-// removeAll deletes the memories of entities. Several ids are all required.
+// removeAll deletes the memories that fulfil all that the query names: ids and
+// filters.
 func removeAll(c *call) (any, error) {
 	query := c.URL.Query()
-	who := entitiesOf(query)
-	if who.empty() {
-		who = inFilters(query.Get("filters"))
+	b := readBody{entityMembers: entitiesOf(query)}
+	if written := query.Get("filters"); written != "" {
+		var err error
+		if b.Filters, err = writtenFilters(written); err != nil {
+			return nil, err
+		}
 	}
-	if err := c.removeAll(who); err != nil {
+	if err := c.removeAll(b); err != nil {
 		return nil, err
 	}
 	return message{"Memories deleted successfully!"}, nil
 }
 
-// inFilters reads entities from a filter that arrives as JSON, or as Python writes
-// a dictionary.
-func inFilters(written string) (who entityMembers) {
-	if json.Unmarshal([]byte(written), &who) != nil {
-		_ = json.Unmarshal([]byte(dictionary(written)), &who) // what cannot be read names nothing
+// writtenFilters reads filters that arrive as JSON, or as Python writes a dictionary.
+func writtenFilters(written string) (filters map[string]any, err error) {
+	if json.Unmarshal([]byte(written), &filters) == nil {
+		return filters, nil
 	}
-	return who
+	filters = nil
+	if err := json.Unmarshal([]byte(dictionary(written)), &filters); err != nil {
+		return nil, invalid("filters cannot be read: %v", err)
+	}
+	return filters, nil
 }
 
 // dictionary turns Python's spelling of a dictionary of texts into JSON.
@@ -148,18 +155,14 @@ func dictionary(written string) string {
 	return string(out)
 }
 
-func (c *call) removeAll(who entityMembers) error {
-	if who.empty() {
-		return errNoEntity
-	}
-	wide := who.App != "" || who.User == anyEntity || who.Agent == anyEntity || who.Run == anyEntity
-	if !wide {
-		_, err := c.DeleteScope(c.Context(), scope.Selector{User: some(who.User), Agent: some(who.Agent), Session: some(who.Run)}, "")
-		return err
-	}
-	b := readBody{entityMembers: who, ShowExpired: true}
+func (c *call) removeAll(b readBody) error {
 	f, err := b.conditions()
 	if err != nil {
+		return err
+	}
+	if f.rest == nil {
+		sel := f.selector()
+		_, err := c.DeleteScope(c.Context(), scope.Selector{User: sel.User, Agent: sel.Agent, Session: sel.Session}, "")
 		return err
 	}
 	var ids []string
@@ -242,10 +245,10 @@ func removeEntity(c *call) (any, error) {
 	name := c.PathValue("name")
 	members := map[string]entityMembers{"user": {User: name}, "agent": {Agent: name}, "app": {App: name}, "run": {Run: name}}
 	who, known := members[c.PathValue("type")]
-	if !known {
+	if !known || name == anyEntity { // it would delete the memories of all
 		return nil, &failure{http.StatusNotFound, "Entity not found!"}
 	}
-	if err := c.removeAll(who); err != nil {
+	if err := c.removeAll(readBody{entityMembers: who}); err != nil {
 		return nil, err
 	}
 	return message{"Entity deleted successfully!"}, nil

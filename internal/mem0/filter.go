@@ -11,7 +11,7 @@ import (
 	"palimpsest/pkg/api"
 )
 
-// anyEntity stands for every id of an entity.
+// anyEntity stands for every id of an entity in a filter.
 const anyEntity = "*"
 
 // conditions are what a read asks for: the scope, and a filter for the rest.
@@ -45,13 +45,13 @@ func readConditions(raw any) (*conditions, error) {
 	return c, nil
 }
 
-// restricts reports whether e requires the id of some entity.
+// restricts reports whether whatever e keeps has the id of some entity.
 func restricts(e filter.Expr) bool {
 	switch e := e.(type) {
 	case filter.And:
 		return slices.ContainsFunc(e, restricts)
 	case filter.Or:
-		return slices.ContainsFunc(e, restricts)
+		return len(e) > 0 && !slices.ContainsFunc(e, func(x filter.Expr) bool { return !restricts(x) })
 	case filter.Cond:
 		entity := slices.Contains([]string{"user", "agent", "session"}, e.Field.Name) || e.Field.Path == filter.Mem0App
 		return entity && slices.Contains([]filter.Op{filter.Eq, filter.In, filter.Exists}, e.Op)
@@ -138,15 +138,20 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
+// The unix seconds of the years 1 to 9999, which the native API takes.
+const firstSecond, lastSecond = -62135596800, 253402300799
+
 // instant reads RFC 3339, a bare date or unix seconds.
 func instant(v any) (time.Time, bool) {
 	switch v := v.(type) {
 	case float64:
-		return time.UnixMilli(int64(v * 1000)).UTC(), true
+		if v >= firstSecond && v <= lastSecond {
+			return time.UnixMilli(int64(v * 1000)).UTC(), true
+		}
 	case string:
 		for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", time.DateOnly} {
 			if at, err := time.Parse(layout, v); err == nil {
-				return at, true
+				return at.UTC(), at.Unix() >= firstSecond && at.Unix() <= lastSecond
 			}
 		}
 	}

@@ -43,6 +43,7 @@ func TestConditions(t *testing.T) {
 		}
 	}
 	for _, filters := range []string{
+		`{"OR":[{"user_id":"ada"},{"topic":"x"}]}`, `{"OR":[]}`,
 		`{}`, `{"NOT":{"user_id":"ada"}}`, `{"user_id":{"ne":"ada"}}`, `{"metadata":{"user_id":"ada"}}`, `{"user_id":{"between":1}}`, `[]`, `{"user_id":null}`,
 	} {
 		if c, err := readConditions(json.RawMessage(filters)); err == nil {

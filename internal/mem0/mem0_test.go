@@ -171,22 +171,3 @@ func TestSearchSkipsExpired(t *testing.T) {
 		}
 	}
 }
-
-func TestDictionaryOfPython(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		written string
-		want    entityMembers
-	}{
-		{`{'user_id': 'ada'}`, entityMembers{User: "ada"}},
-		{`{'user_id': "d'Arc", 'run_id': 'a"b'}`, entityMembers{User: "d'Arc", Run: `a"b`}},
-		{`{'user_id': 'a\'b"c'}`, entityMembers{User: `a'b"c`}},
-		{`{"agent_id":"x"}`, entityMembers{Agent: "x"}},
-		{`nonsense`, entityMembers{}},
-		{``, entityMembers{}},
-	} {
-		if got := inFilters(tc.written); got != tc.want {
-			t.Errorf("%s: %+v", tc.written, got)
-		}
-	}
-}

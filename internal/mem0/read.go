@@ -151,6 +151,9 @@ func listLimited(c *call) (any, error) {
 	if b.Limit == 0 {
 		b.Limit = 100
 	}
+	if b.Limit < 0 {
+		return nil, invalid("limit: %d is not a positive number", b.Limit)
+	}
 	all, err := c.listed(b)
 	if err != nil {
 		return nil, err
@@ -228,7 +231,7 @@ func paging(query url.Values, usual int) (number, size int, err error) {
 
 // page cuts a page out of all.
 func page(r *http.Request, all []any, number, size int) Page {
-	from := min((number-1)*size, len(all))
+	from := min(min(number-1, len(all))*size, len(all)) // the product of a huge number overflows
 	to := min(from+size, len(all))
 	link := func(n int) *string {
 		query := r.URL.Query()

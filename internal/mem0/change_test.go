@@ -1,0 +1,74 @@
+package mem0
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A delete reaches what fulfils the whole filter. One that cannot be read deletes
+// nothing.
+func TestDeleteKeepsToItsFilters(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		query, filters string
+		status         int
+		deleted        []string
+	}{
+		{"", `{"user_id":"ada"}`, 200, []string{"/v1/scopes?user=ada"}},
+		{"", `{"AND":[{"user_id":"ada"},{"run_id":"r"}]}`, 200, []string{"/v1/scopes?session=r&user=ada"}},
+		{"user_id=ada", `{'run_id': 'r'}`, 200, []string{"/v1/scopes?session=r&user=ada"}},
+		{"user_id=ada", `{"metadata":{"k":"v"}}`, 200, []string{"/v1/facts/a"}},
+		{"user_id=*", "", 200, []string{"/v1/facts/a"}},
+		{"app_id=x", "", 200, []string{"/v1/facts/a"}},
+		{"user_id=ada", `nonsense`, 400, nil},
+		{"", `{"user_id":"ada","run_id":5}`, 400, nil},
+		{"", `{"OR":[{"user_id":"ada"},{"topic":"x"}]}`, 400, nil},
+		{"", "", 400, nil},
+	} {
+		var deleted []string
+		h := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodDelete {
+				deleted = append(deleted, r.URL.RequestURI())
+			}
+			_, _ = io.WriteString(w, `{"facts":[{"id":"a"}]}`)
+		})
+		got := do(h, "DELETE", "/v1/memories/?"+tc.query+"&filters="+url.QueryEscape(tc.filters), "")
+		if got.Code != tc.status {
+			t.Errorf("%s %s: %d %s", tc.query, tc.filters, got.Code, got.Body)
+		}
+		if diff := cmp.Diff(tc.deleted, deleted); diff != "" {
+			t.Errorf("%s %s: %s", tc.query, tc.filters, diff)
+		}
+	}
+}
+
+func TestNoEntityHasTheNameOfAll(t *testing.T) {
+	t.Parallel()
+	h := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the native API is called") })
+	if got := do(h, "DELETE", "/v2/entities/user/%2A/", ""); got.Code != http.StatusNotFound {
+		t.Errorf("%d %s", got.Code, got.Body)
+	}
+}
+
+func TestWrittenFilters(t *testing.T) {
+	t.Parallel()
+	for written, want := range map[string]map[string]any{
+		`{'user_id': 'ada'}`:                      {"user_id": "ada"},
+		`{'user_id': "d'Arc", 'run_id': 'a"b'}`:   {"user_id": "d'Arc", "run_id": `a"b`},
+		`{'user_id': 'a\'b"c'}`:                   {"user_id": `a'b"c`},
+		`{"agent_id":"x","created_at":{"gte":1}}`: {"agent_id": "x", "created_at": map[string]any{"gte": 1.0}},
+	} {
+		if got, err := writtenFilters(written); err != nil || !cmp.Equal(got, want) {
+			t.Errorf("%s: %v, %v", written, got, err)
+		}
+	}
+	for _, written := range []string{`nonsense`, `[]`, `"x"`, `{'user_id': None}`} {
+		if got, err := writtenFilters(written); err == nil {
+			t.Errorf("%s: %v", written, got)
+		}
+	}
+}
