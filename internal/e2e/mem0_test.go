@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -76,9 +77,13 @@ func mem0CommandLine(t *testing.T, i *instance) {
 	i = i.in(t)
 	i.settled(of(scope.Scope{Project: scope.DefaultProject, User: who.User}), 1)
 	for _, args := range [][]string{{"list"}, {"search", "where do I live?"}} {
-		if out := mem0(append(args, "--user-id", who.User)...); !strings.Contains(out, "Oslo") {
-			t.Errorf("%q: %s", args, out)
-		}
+		// A search shows similar memories only: it waits for the vector.
+		eventually(t, "the memory is shown", func() error {
+			if out := mem0(append(args, "--user-id", who.User)...); !strings.Contains(out, "Oslo") {
+				return fmt.Errorf("%q: %s", args, out)
+			}
+			return nil
+		})
 	}
 	mem0("delete", "--all", "--user-id", who.User, "--force")
 	if out := mem0("list", "--user-id", who.User); strings.Contains(out, "Oslo") {

@@ -144,7 +144,7 @@ func TestSearchSkipsExpired(t *testing.T) {
 		var q api.Search
 		_ = json.NewDecoder(r.Body).Decode(&q)
 		asked = append(asked, q)
-		found := api.Found{Results: []api.Hit{{Score: 0.5, Fact: &api.Fact{ID: "a"}}}}
+		found := api.Found{Results: []api.Hit{{Score: 0.2, Fact: &api.Fact{ID: "a"}, Channels: map[string]api.Channel{"vector": {Score: 0.5}}}}}
 		if q.Text == "old" && !strings.Contains(string(q.Filters), "expiration_date") {
 			found.Results[0].Fact.Metadata = expires
 		}

@@ -64,7 +64,7 @@ func (c *call) found(b readBody, usual int) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := api.Search{Selector: cond.selector(), Text: b.Query, Types: []string{"fact"}, Limit: most, Now: at, Filters: cond.filters()}
+	q := api.Search{Selector: cond.selector(), Text: b.Query, Types: []string{"fact"}, Limit: most, Now: at, Filters: cond.filters(), Explain: true}
 	got, err := c.Search(c.Context(), q)
 	if err != nil {
 		return nil, err
@@ -81,13 +81,20 @@ func (c *call) found(b readBody, usual int) ([]any, error) {
 	}
 	all := []any{}
 	for _, hit := range got.Results {
-		if hit.Score >= b.Threshold {
+		if score := scoreOf(hit); score >= b.Threshold {
 			m := cond.seen(*hit.Fact)
-			m.Score = &hit.Score
+			m.Score = &score
 			all = append(all, m.fields(b.Fields))
 		}
 	}
 	return all, nil
+}
+
+// scoreOf is the similarity of a hit or its score, whichever is greater: mem0's
+// clients have thresholds for similarities. A hit whose vector is pending has its
+// score alone.
+func scoreOf(hit api.Hit) float64 {
+	return min(1, max(hit.Score, hit.Channels["vector"].Score))
 }
 
 // reference reads the date that words such as yesterday count from.
