@@ -20,7 +20,7 @@ import (
 )
 
 // The limits of what Redis is asked. A quiet machine stays below 36 commands an
-// episode. On a busy one, what goes by the clock counts for more.
+// episode. On a busy one, the commands of clocks count for more.
 const (
 	commandsPerEpisode = 45 // as the server counts them, those of scripts included
 	searchesPerEpisode = 2

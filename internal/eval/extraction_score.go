@@ -6,19 +6,20 @@ import (
 	"palimpsest/internal/lex"
 )
 
-// Score counts what was stated, what was found, and what of it is right.
+// Score counts the facts of the labels, the facts that were found, and those of
+// them that are right.
 type Score struct {
 	Stated int `json:"stated"`
 	Found  int `json:"found"`
 	Right  int `json:"right"`
 }
 
-// Precision is the share of what was found that is right, in per cent; 100 of
-// nothing.
+// Precision is the share of the found facts that is right, in per cent; 100 if
+// none was found.
 func (s Score) Precision() float64 { return percent(s.Right, s.Found) }
 
-// Recall is the share of what was stated that was found, in per cent; 100 of
-// nothing.
+// Recall is the share of the labelled facts that was found, in per cent; 100 if
+// there is none.
 func (s Score) Recall() float64 { return percent(s.Right, s.Stated) }
 
 // F1 is the harmonic mean of both.

@@ -89,7 +89,7 @@ func TestAddRecords(t *testing.T) {
 	}
 }
 
-// What is kept in the metadata of a fact is told without our members.
+// The metadata of a fact is shown without the members of this package.
 func TestMetadataRoundTrip(t *testing.T) {
 	t.Parallel()
 	given := map[string]any{"subject": "maths", "tag": "x", "mem0.app_id": "mine", "intent": 7.0}

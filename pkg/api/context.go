@@ -2,7 +2,7 @@ package api
 
 import "encoding/json"
 
-// ContextQuery asks for a block of what is known for a system prompt.
+// ContextQuery asks for a block of facts and episodes for a system prompt.
 type ContextQuery struct {
 	Selector
 	Text          string          `json:"text,omitempty" doc:"The message or question to assemble for; required."`
@@ -17,7 +17,7 @@ type ContextQuery struct {
 	At            string          `json:"at,omitempty" doc:"Read-your-writes token of a write that must be visible."`
 }
 
-// Context is a block of what is known.
+// Context is a block of facts and episodes.
 type Context struct {
 	Context    string   `json:"context" doc:"Markdown; each line ends in the id of its fact or episode."`
 	Tokens     int      `json:"tokens" doc:"Estimated; those of o200k_base or up to half more."`

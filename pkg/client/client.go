@@ -29,9 +29,8 @@ type Option func(*Client)
 // HTTP uses c in place of a client that keeps up to [idleConnections] connections.
 func HTTP(c *http.Client) Option { return func(into *Client) { into.http = c } }
 
-// idleConnections is how many connections are kept for the next calls. Of its
-// default client net/http keeps two: whoever calls from more goroutines would connect
-// for nearly every call.
+// idleConnections is how many connections are kept for the next calls. The default
+// client of net/http keeps two: more goroutines would connect for nearly every call.
 const idleConnections = 64
 
 func newHTTP() *http.Client {

@@ -26,14 +26,18 @@ const (
 // UTF-8 without unpaired surrogates, nests at most [MaxDepth] deep, names no
 // member twice and has nothing behind it. Members are known by their exact
 // names; unknown ones are ignored. The error is a [*FieldError] that names the
-// member which does not fit v as a JSON path. What v points to is set to zero first.
+// member which does not fit v as a JSON path. A member of v that the text omits
+// keeps its value.
 func Unmarshal(data []byte, v any) error { return unmarshal(data, v, MaxDepth) }
 
 func unmarshal(data []byte, v any, depth int) error {
+	into := reflect.ValueOf(v).Elem()
+	before := reflect.New(into.Type()).Elem()
+	before.Set(into)
 	if readAtOnce(data, v, depth) {
 		return nil
 	}
-	reflect.ValueOf(v).Elem().SetZero()
+	into.Set(before) // without what was read before the error
 	return readOrExplain(data, v, depth)
 }
 

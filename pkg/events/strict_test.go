@@ -62,3 +62,30 @@ func FuzzReadAtOnce(f *testing.F) {
 		both(t, data, reflect.TypeOf(kinds[int(kind)%len(kinds)].payload))
 	})
 }
+
+// A refused text of the first pass leaves nothing behind, and a member that the
+// text omits keeps its value in both ways of reading.
+func TestUnmarshalKeepsOmittedMembers(t *testing.T) {
+	t.Parallel()
+	type value struct {
+		A string `json:"a"`
+		B int    `json:"b"`
+	}
+	for text, want := range map[string]value{
+		`{"b":2}`:   {A: "kept", B: 2},
+		`{"a":"x"}`: {A: "x", B: 1},
+	} {
+		got := value{A: "kept", B: 1}
+		if err := Unmarshal([]byte(text), &got); err != nil || got != want {
+			t.Errorf("%s: %+v, %v", text, got, err)
+		}
+		got = value{A: "kept", B: 1}
+		if err := readOrExplain([]byte(text), &got, MaxDepth); err != nil || got != want {
+			t.Errorf("%s in several passes: %+v, %v", text, got, err)
+		}
+	}
+	got := value{A: "kept", B: 1}
+	if err := Unmarshal([]byte(`{"a":"x","b":"no number"}`), &got); err == nil {
+		t.Errorf("accepted: %+v", got)
+	}
+}
