@@ -116,6 +116,11 @@ func (c *call) add(wait bool) (w api.Written, body addBody, err error) {
 	if who.empty() {
 		return w, body, errNoEntity
 	}
+	for name, id := range who.ids() {
+		if id == anyEntity {
+			return w, body, invalid("%s: %q stands for every id in a filter", name, id)
+		}
+	}
 	messages, err := readMessages(body)
 	if err != nil {
 		return w, body, err

@@ -33,6 +33,19 @@ func update(c *call) (any, error) {
 }
 
 func (c *call) update(id string, b updateBody) (Memory, error) {
+	const tries = 4
+	for try := 1; ; try++ {
+		m, err := c.updateOnce(id, b)
+		var p *api.Problem
+		if !errors.As(err, &p) || p.Code != api.CodeFactConflict || try == tries {
+			return m, err
+		}
+	}
+}
+
+// updateOnce fails with a conflict if a change without a text meets a concurrent
+// change: it writes the text that it has read.
+func (c *call) updateOnce(id string, b updateBody) (Memory, error) {
 	old, err := c.Fact(c.Context(), id, 0)
 	if err != nil {
 		return Memory{}, err
@@ -41,7 +54,11 @@ func (c *call) update(id string, b updateBody) (Memory, error) {
 	if err != nil {
 		return Memory{}, err
 	}
-	w, err := c.Correct(c.Context(), old.ID, 0, correct)
+	var revision uint64
+	if b.Text == nil {
+		revision = old.Revision
+	}
+	w, err := c.Correct(c.Context(), old.ID, revision, correct)
 	if err != nil {
 		return Memory{}, err
 	}

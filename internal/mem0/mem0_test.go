@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -80,7 +81,7 @@ func TestAddRecords(t *testing.T) {
 	for _, body := range []string{
 		`{"messages":"x"}`, `{"user_id":"ada"}`, `{"user_id":"ada","messages":[]}`, `{"user_id":"ada","messages":"  "}`,
 		`{"user_id":"ada","messages":[{"role":"user","content":{"type":"image_url"}}]}`, `{"user_id":"ada","messages":[1]}`, `{`,
-		`{"user_id":"ada","messages":"x","expiration_date":"soon"}`, `{"user_id":7,"messages":"x"}`,
+		`{"user_id":"ada","messages":"x","expiration_date":"soon"}`, `{"user_id":7,"messages":"x"}`, `{"user_id":"*","messages":"x"}`,
 	} {
 		got = ""
 		if answer := do(h, "POST", "/v3/memories/add", body); answer.Code != http.StatusBadRequest || got != "" {
@@ -169,5 +170,40 @@ func TestSearchSkipsExpired(t *testing.T) {
 		if got := do(h, "POST", "/v3/memories/search/", body); got.Code != http.StatusBadRequest {
 			t.Errorf("%s: %d", body, got.Code)
 		}
+	}
+}
+
+// A change without a text keeps a text that another caller writes meanwhile.
+func TestUpdateMeetsAnother(t *testing.T) {
+	t.Parallel()
+	revision, conflicts := uint64(1), 0
+	h := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		fact := api.Fact{ID: "f", Revision: revision, Text: "text " + strconv.FormatUint(revision, 10)}
+		if r.Method == http.MethodGet {
+			if revision == 1 {
+				revision = 2 // the other caller writes after this read
+			}
+			_ = json.NewEncoder(w).Encode(fact)
+			return
+		}
+		if r.Header.Get("If-Match") != strconv.Quote(strconv.FormatUint(revision, 10)) {
+			conflicts++
+			p := api.NewProblem(http.StatusConflict, api.CodeFactConflict, "", "changed")
+			w.WriteHeader(p.Status)
+			_ = json.NewEncoder(w).Encode(p)
+			return
+		}
+		var c api.Correct
+		_ = json.NewDecoder(r.Body).Decode(&c)
+		fact.Text, fact.Metadata = c.Text, c.Metadata
+		_ = json.NewEncoder(w).Encode(api.Written{Status: "done", Fact: &fact})
+	})
+	got := do(h, "PUT", "/v1/memories/f/", `{"metadata":{"tag":"x"}}`)
+	var m Memory
+	if err := json.Unmarshal(got.Body.Bytes(), &m); err != nil {
+		t.Fatal(err)
+	}
+	if got.Code != http.StatusOK || conflicts != 1 || m.Memory != "text 2" || m.Metadata["tag"] != "x" {
+		t.Errorf("%d conflicts: %d %s", conflicts, got.Code, got.Body)
 	}
 }
