@@ -1,6 +1,7 @@
 package query
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
@@ -169,7 +170,9 @@ func open[T any](field, token string) (*T, error) {
 	text, err := base64.RawURLEncoding.DecodeString(token)
 	var place T
 	if err == nil {
-		err = json.Unmarshal(text, &place)
+		read := json.NewDecoder(bytes.NewReader(text))
+		read.DisallowUnknownFields() // the token of another operation
+		err = read.Decode(&place)
 	}
 	if err != nil {
 		return nil, invalid(field, "is not a token of ours")

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"palimpsest/internal/store"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -61,6 +62,7 @@ func TestBadInput(t *testing.T) {
 		{"before", get, "/v1/episodes?user=a&limit=1&before=x", ``, 400, "invalid_field", "before"},
 		{"cursor", get, "/v1/episodes?user=a&limit=1&cursor=!!", ``, 400, "invalid_field", "cursor"},
 		{"cursor of nothing", get, "/v1/episodes?user=a&limit=1&cursor=Zm9v", ``, 400, "invalid_field", "cursor"},
+		{"cursor of a list of facts", get, "/v1/episodes?user=a&limit=1&cursor=" + seal(store.FactCursor{ID: "f"}), ``, 400, "invalid_field", "cursor"},
 		{"at", get, "/v1/episodes?user=a&limit=1&at=Zm9v", ``, 400, "invalid_field", "at"},
 		{"user twice", get, "/v1/episodes?limit=1&user=a&user=b", ``, 400, "invalid_field", "user"},
 		{"user in query", get, "/v1/episodes?limit=1&user=" + long, ``, 400, "invalid_field", "user"},
