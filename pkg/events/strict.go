@@ -32,12 +32,15 @@ func Unmarshal(data []byte, v any) error { return unmarshal(data, v, MaxDepth) }
 
 func unmarshal(data []byte, v any, depth int) error {
 	into := reflect.ValueOf(v).Elem()
-	before := reflect.New(into.Type()).Elem()
-	before.Set(into)
+	before := reflect.Zero(into.Type())
+	if !into.IsZero() { // a copy costs an allocation
+		before = reflect.New(into.Type()).Elem()
+		before.Set(into)
+	}
 	if readAtOnce(data, v, depth) {
 		return nil
 	}
-	into.Set(before) // without what was read before the error
+	into.Set(before) // undoes the members that were read before the error
 	return readOrExplain(data, v, depth)
 }
 
