@@ -69,7 +69,7 @@ var layers = []layer{
 	{"palimpsest/internal/embed", below()},
 	{"palimpsest/internal/llm", below()},
 	{"palimpsest/internal/mcp", below("palimpsest/pkg/client", "palimpsest/internal/httpserver")},
-	{"palimpsest/internal/mem0", below("palimpsest/pkg/client", "palimpsest/internal/httpserver", "palimpsest/internal/filter")},
+	{"palimpsest/internal/mem0", below("palimpsest/pkg/client", "palimpsest/internal/httpserver", "palimpsest/internal/filter", "palimpsest/internal/lex")},
 	{"palimpsest/internal/httpserver", below()},
 	{"palimpsest/internal/config", nil},
 	{"palimpsest/internal/terminal", nil},

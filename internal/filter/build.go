@@ -1,6 +1,10 @@
 package filter
 
-import "math"
+import (
+	"math"
+
+	"palimpsest/internal/lex"
+)
 
 // builder makes the nodes of a tree within its limits.
 type builder struct {
@@ -51,7 +55,7 @@ func value(f Field, op Op, raw any) (Value, *Error) {
 		v := TextValue(raw)
 		switch {
 		case f.Type == Time && !v.Dated:
-			return v, refuse("%s compares with %s, which %q is not", f, f.Type, clip(raw))
+			return v, refuse("%s compares with %s, which %q is not", f, f.Type, lex.Clip(raw))
 		case f.Type == Time:
 			return TimeValue(v.At), nil
 		case f.Type != Text && f.Type != Any:

@@ -75,7 +75,7 @@ func (s Schema) Field(name string) (Field, error) {
 		case path == "":
 			return Field{}, refuse("%q names no key of the metadata", name)
 		case strings.Count(path, ".") >= maxSteps:
-			return Field{}, refuse("%q is more than %d keys deep", clip(name), maxSteps)
+			return Field{}, refuse("%q is more than %d keys deep", lex.Clip(name), maxSteps)
 		}
 		return Field{Name: metadataField, Path: path}, nil
 	}
@@ -88,7 +88,7 @@ func (s Schema) Field(name string) (Field, error) {
 	if name == metadataField && s.metadata {
 		return Field{}, refuse("metadata needs a key, as in metadata.topic")
 	}
-	return Field{}, refuse("unknown field %q; the nearest known one is %q", clip(name), lex.Nearest(name, s.names()))
+	return Field{}, refuse("unknown field %q; the nearest known one is %q", lex.Clip(name), lex.Nearest(name, s.names()))
 }
 
 func (s Schema) names() []string {
@@ -100,13 +100,4 @@ func (s Schema) names() []string {
 		names = append(names, name)
 	}
 	return names
-}
-
-// clip keeps an error from repeating a long text.
-func clip(text string) string {
-	const most = 64
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
 }

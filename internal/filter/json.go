@@ -84,7 +84,7 @@ func (r *reader) read(tree any, path string, depth int) (Expr, *Error) {
 			return r.connective(name, operand, path, depth)
 		}
 		known := []string{"AND", "OR", "NOT", "field", "operator", "value"}
-		return nil, at(path+"."+clip(name), refuse("is an unknown member; the nearest known one is %q", lex.Nearest(name, known)))
+		return nil, at(path+"."+lex.Clip(name), refuse("is an unknown member; the nearest known one is %q", lex.Nearest(name, known)))
 	}
 	return nil, nil
 }
@@ -120,7 +120,7 @@ func (r *reader) condition(object map[string]any, path string) (Expr, *Error) {
 	known := []string{"field", "operator", "value"}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if !slices.Contains(known, name) {
-			return nil, at(path+"."+clip(name), refuse("is an unknown member; the nearest known one is %q", lex.Nearest(name, known)))
+			return nil, at(path+"."+lex.Clip(name), refuse("is an unknown member; the nearest known one is %q", lex.Nearest(name, known)))
 		}
 	}
 	name, ok := object["field"].(string)
@@ -166,7 +166,7 @@ func operator(v any) (Op, *Error) {
 	if op := Op(name); slices.Contains(ops, op) {
 		return op, nil
 	}
-	return "", refuse("unknown operator %q; the nearest known one is %q", clip(name), lex.Nearest(name, opNames()))
+	return "", refuse("unknown operator %q; the nearest known one is %q", lex.Clip(name), lex.Nearest(name, opNames()))
 }
 
 // with compares a field with the member "value".

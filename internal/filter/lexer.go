@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"palimpsest/internal/lex"
 )
 
 // The kinds of tokens.
@@ -31,12 +33,12 @@ func (t token) String() string {
 	case endToken:
 		return "the end"
 	case textToken:
-		return "'" + clip(t.value) + "'"
+		return "'" + lex.Clip(t.value) + "'"
 	case quotedToken:
-		return `"` + clip(t.value) + `"`
+		return `"` + lex.Clip(t.value) + `"`
 	case wordToken, numberToken, signToken:
 	}
-	return clip(t.value)
+	return lex.Clip(t.value)
 }
 
 type lexer struct {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"palimpsest/internal/lex"
 	"palimpsest/pkg/events"
 )
 
@@ -59,7 +60,7 @@ func (r *reader) siblings(object map[string]any, path string, depth int) (Expr, 
 		case metadataField:
 			e, err = r.keys(operand, path+"."+name, depth+1)
 		default:
-			e, err = r.named(name, operand, path+"."+clip(name), depth+1)
+			e, err = r.named(name, operand, path+"."+lex.Clip(name), depth+1)
 		}
 		if err != nil {
 			return nil, err
@@ -83,7 +84,7 @@ func (r *reader) keys(operand any, path string, depth int) (Expr, *Error) {
 	}
 	all := And{}
 	for _, key := range slices.Sorted(maps.Keys(object)) {
-		e, err := r.named(metadataField+"."+key, object[key], path+"."+clip(key), depth+1)
+		e, err := r.named(metadataField+"."+key, object[key], path+"."+lex.Clip(key), depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -114,11 +115,11 @@ func (r *reader) named(name string, operand any, path string, depth int) (Expr, 
 			err = r.node(depth + 1)
 		}
 		if err != nil {
-			return nil, at(path+"."+clip(text), err)
+			return nil, at(path+"."+lex.Clip(text), err)
 		}
 		e, err := r.compare(name, op, object[text])
 		if err != nil {
-			return nil, at(path+"."+clip(text), err)
+			return nil, at(path+"."+lex.Clip(text), err)
 		}
 		all = append(all, e)
 	}

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"palimpsest/internal/lex"
 )
 
 // ParseWhere reads the fragment of SQL that follows WHERE: comparisons of a column
@@ -254,7 +256,7 @@ func (p *where) column() (f Field, ok bool) {
 		}
 	}
 	if p.err == nil && p.kind == signToken && p.value == "(" {
-		p.stop(refuse("functions are not supported: %s(", clip(strings.Join(parts, "."))), from)
+		p.stop(refuse("functions are not supported: %s(", lex.Clip(strings.Join(parts, "."))), from)
 	}
 	if p.err != nil {
 		return f, false

@@ -1,6 +1,9 @@
 package lex
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // maxName bounds the bytes of a name that Nearest looks at: the distance takes time
 // with its length.
@@ -17,6 +20,16 @@ func Nearest(name string, known []string) string {
 		}
 	}
 	return best
+}
+
+// Clip shortens a text to 64 bytes, so that an error or an answer does not repeat a
+// long one.
+func Clip(text string) string {
+	const most = 64
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // distance is the number of bytes to insert, delete or replace to make b of a

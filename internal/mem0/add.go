@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"palimpsest/internal/lex"
 	"palimpsest/pkg/api"
 )
 
@@ -145,7 +146,7 @@ func day(date *string) (string, error) {
 		return "", nil
 	}
 	if _, err := time.Parse(time.DateOnly, *date); err != nil {
-		return "", invalid("expiration_date: %q is not YYYY-MM-DD", clip(*date))
+		return "", invalid("expiration_date: %q is not YYYY-MM-DD", lex.Clip(*date))
 	}
 	return *date, nil
 }

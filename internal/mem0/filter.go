@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 	"time"
 
 	"palimpsest/internal/filter"
@@ -127,15 +126,6 @@ func entityIDs(m *Memory, kind string) []string {
 		return nil
 	}
 	return []string{*id}
-}
-
-// clip keeps an answer from repeating a long text.
-func clip(s string) string {
-	const most = 64
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
 // The unix seconds of the years 1 to 9999, which the native API takes.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"palimpsest/internal/lex"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/client"
 	"palimpsest/pkg/scope"
@@ -179,7 +180,7 @@ func (c *call) listBody() (b readBody, err error) {
 	for name, into := range map[string]*int{"limit": &b.Limit, "top_k": &b.TopK} {
 		if text := query.Get(name); text != "" {
 			if *into, err = strconv.Atoi(text); err != nil || *into < 1 {
-				return b, invalid("%s: %q is not a positive number", name, clip(text))
+				return b, invalid("%s: %q is not a positive number", name, lex.Clip(text))
 			}
 		}
 	}
@@ -223,7 +224,7 @@ func paging(query url.Values, usual int) (number, size int, err error) {
 			continue
 		}
 		if *into, err = strconv.Atoi(text); err != nil || *into < 1 || name == "page_size" && *into > 200 {
-			return 0, 0, invalid("%s: %q is outside its range", name, clip(text))
+			return 0, 0, invalid("%s: %q is outside its range", name, lex.Clip(text))
 		}
 	}
 	return number, size, nil

@@ -11,47 +11,36 @@ import (
 
 // search answers with the memories that match a question, best first.
 func search(c *call) (any, error) {
-	b, err := c.listBody()
-	if err != nil {
-		return nil, err
-	}
-	all, err := c.found(b, 10)
-	if err != nil {
-		return nil, err
-	}
-	return map[string]any{"results": all}, nil
+	_, all, err := c.found(10)
+	return map[string]any{"results": all}, err
 }
 
 // searchBare is the search of older clients: an array unless they ask otherwise.
 func searchBare(c *call) (any, error) {
-	b, err := c.listBody()
-	if err != nil {
-		return nil, err
-	}
-	all, err := c.found(b, 10)
-	if err != nil {
-		return nil, err
-	}
+	b, all, err := c.found(10)
 	if b.OutputFormat == "v1.1" {
-		return map[string]any{"results": all}, nil
+		return map[string]any{"results": all}, err
 	}
-	return all, nil
+	return all, err
 }
 
 // searchLimited is the search of the compat family.
 func searchLimited(c *call) (any, error) {
-	b, err := c.listBody()
-	if err != nil {
-		return nil, err
-	}
-	all, err := c.found(b, 100)
-	if err != nil {
-		return nil, err
-	}
-	return results(b, all), nil
+	b, all, err := c.found(100)
+	return results(b, all), err
 }
 
-func (c *call) found(b readBody, usual int) ([]any, error) {
+// found reads a search and returns the memories that match, at most usual unless it
+// names a limit.
+func (c *call) found(usual int) (b readBody, all []any, err error) {
+	if b, err = c.listBody(); err != nil {
+		return b, nil, err
+	}
+	all, err = c.matching(b, usual)
+	return b, all, err
+}
+
+func (c *call) matching(b readBody, usual int) ([]any, error) {
 	cond, err := b.conditions()
 	if err != nil {
 		return nil, err

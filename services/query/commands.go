@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"palimpsest/internal/lex"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
@@ -43,7 +44,7 @@ func (in *CommandParams) expected() (map[string]uint64, error) {
 	}
 	revision, err := strconv.ParseUint(strings.Trim(in.IfMatch, `"`), 10, 64)
 	if err != nil {
-		return nil, invalid("If-Match", "%q is not a revision", clip(in.IfMatch))
+		return nil, invalid("If-Match", "%q is not a revision", lex.Clip(in.IfMatch))
 	}
 	return map[string]uint64{in.ID: revision}, nil
 }

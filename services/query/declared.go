@@ -118,7 +118,7 @@ func memberNames(t reflect.Type) []string {
 
 // unknown names what is not known, and the nearest name that is.
 func unknown(what, path, name string, known []string) *api.Problem {
-	field := path + clip(name)
+	field := path + lex.Clip(name)
 	if len(known) == 0 {
 		return invalid(field, "is an unknown %s; none is taken here", what)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"palimpsest/internal/lex"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
@@ -136,7 +137,7 @@ func (s *Service) checkEnd(ended *events.SessionEnded) error {
 		ended.Cause = events.EndExplicit
 	case events.EndExplicit, events.EndDisconnect, events.EndTimeout:
 	default:
-		return invalid("cause", "%q is none of explicit, disconnect, timeout", clip(string(ended.Cause)))
+		return invalid("cause", "%q is none of explicit, disconnect, timeout", lex.Clip(string(ended.Cause)))
 	}
 	if err := ended.Scope.Validate(); err != nil {
 		return err

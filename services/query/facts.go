@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"palimpsest/internal/audit"
+	"palimpsest/internal/lex"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/api"
@@ -90,7 +91,7 @@ func (s *Service) factQuery(in *listFactsInput) (sel scope.Selector, q store.Fac
 	}
 	for _, k := range in.Kinds {
 		if !events.FactKind(k).Valid() {
-			return sel, q, invalid("kinds", "%q is not a kind of fact", clip(k))
+			return sel, q, invalid("kinds", "%q is not a kind of fact", lex.Clip(k))
 		}
 		q.Kinds = append(q.Kinds, events.FactKind(k))
 	}

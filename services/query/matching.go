@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"palimpsest/internal/filter"
+	"palimpsest/internal/lex"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
 )
@@ -83,7 +84,7 @@ func readWindow(text string) (time.Duration, error) {
 	} else if length, err := time.ParseDuration(text); err == nil && length > 0 && length <= maxWindowDays*24*time.Hour {
 		return length, nil
 	}
-	return 0, invalid("episode_window", "%q is neither a number of days (30d) nor a duration (12h)", clip(text))
+	return 0, invalid("episode_window", "%q is neither a number of days (30d) nor a duration (12h)", lex.Clip(text))
 }
 
 // linked keeps the facts that mention an entity, found by its name or an alias, and

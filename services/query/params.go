@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"palimpsest/internal/lex"
 	"palimpsest/internal/retrieval/timex"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/scope"
@@ -112,7 +112,7 @@ func instant(name, text string) (time.Time, error) {
 	}
 	var i api.Instant
 	if err := i.UnmarshalText([]byte(text)); err != nil {
-		return time.Time{}, invalid(name, "%q is neither RFC 3339 nor YYYY-MM-DD", clip(text))
+		return time.Time{}, invalid(name, "%q is neither RFC 3339 nor YYYY-MM-DD", lex.Clip(text))
 	}
 	return i.Time, nil
 }
@@ -125,7 +125,7 @@ func bound(name, text string, now time.Time) (time.Time, error) {
 	if from, ok := timex.Start(text, now); ok {
 		return from, nil
 	}
-	return time.Time{}, invalid(name, "%q is none of RFC 3339, YYYY-MM-DD, an ISO week, last_week, last_month, yesterday, today", clip(text))
+	return time.Time{}, invalid(name, "%q is none of RFC 3339, YYYY-MM-DD, an ISO week, last_week, last_month, yesterday, today", lex.Clip(text))
 }
 
 // maxLimit is the most rows that a page may have.
@@ -178,13 +178,4 @@ func open[T any](field, token string) (*T, error) {
 		return nil, invalid(field, "is not a token of ours")
 	}
 	return &place, nil
-}
-
-// clip keeps an answer from repeating a long text.
-func clip(text string) string {
-	const most = 64
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
 }

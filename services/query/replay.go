@@ -17,6 +17,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"palimpsest/internal/audit"
+	"palimpsest/internal/lex"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -93,7 +94,7 @@ func (s *Service) replay(in *auditInput) (r replay, err error) {
 	r = replay{after: in.After, until: in.Until, limit: in.Limit}
 	if in.LastEventID != "" {
 		if r.after, err = strconv.ParseUint(in.LastEventID, 10, 64); err != nil {
-			return r, invalid("Last-Event-ID", "%q is not a sequence", clip(in.LastEventID))
+			return r, invalid("Last-Event-ID", "%q is not a sequence", lex.Clip(in.LastEventID))
 		}
 	}
 	if r.from, err = instant("from", in.From); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"palimpsest/internal/audit"
+	"palimpsest/internal/lex"
 	"palimpsest/pkg/api"
 )
 
@@ -101,7 +102,7 @@ func reportOf(name string) (report, error) {
 		}
 		names[i] = r.name
 	}
-	return report{}, api.NewProblem(http.StatusNotFound, api.CodeNotFound, "name", "there is no report %q; there are %s", clip(name), strings.Join(names, ", "))
+	return report{}, api.NewProblem(http.StatusNotFound, api.CodeNotFound, "name", "there is no report %q; there are %s", lex.Clip(name), strings.Join(names, ", "))
 }
 
 // csvOf is a table as RFC 4180 has it, with a line of column names.

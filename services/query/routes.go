@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"palimpsest/internal/lex"
 	"palimpsest/internal/mcp"
 	"palimpsest/internal/mem0"
 	"palimpsest/pkg/api"
@@ -61,10 +62,10 @@ func unknownRoute(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
 	}
 	if len(allowed) == 0 {
 		writeProblem(w, api.NewProblem(http.StatusNotFound, api.CodeNotFound, "",
-			"no route %s %s; see /openapi.json", clip(r.Method), clip(r.URL.EscapedPath())))
+			"no route %s %s; see /openapi.json", lex.Clip(r.Method), lex.Clip(r.URL.EscapedPath())))
 		return
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
 	writeProblem(w, api.NewProblem(http.StatusMethodNotAllowed, api.CodeMethodNotAllowed, "",
-		"%s is not allowed here: %s", clip(r.Method), strings.Join(allowed, ", ")))
+		"%s is not allowed here: %s", lex.Clip(r.Method), strings.Join(allowed, ", ")))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"palimpsest/internal/lex"
 	"palimpsest/internal/retrieval"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/api"
@@ -85,7 +86,7 @@ func (s *Service) question(project string, body api.Search) (retrieval.Query, er
 	}
 	for _, t := range body.Types {
 		if t != "fact" && t != "episode" {
-			return q, invalid("types", "%q is neither fact nor episode", clip(t))
+			return q, invalid("types", "%q is neither fact nor episode", lex.Clip(t))
 		}
 	}
 	if q.MinScore = s.config.Search.MinScore; body.MinScore != nil {
@@ -97,7 +98,7 @@ func (s *Service) question(project string, body api.Search) (retrieval.Query, er
 	q.Episodes = len(body.Types) == 0 || slices.Contains(body.Types, "episode")
 	for _, k := range body.Kinds {
 		if !events.FactKind(k).Valid() {
-			return q, invalid("kinds", "%q is not a kind of fact", clip(k))
+			return q, invalid("kinds", "%q is not a kind of fact", lex.Clip(k))
 		}
 		q.Kinds = append(q.Kinds, events.FactKind(k))
 	}

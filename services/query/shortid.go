@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"palimpsest/internal/lex"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
 )
@@ -45,7 +46,7 @@ func (c *candidates) only() (string, error) {
 	}
 	var named strings.Builder
 	for i, id := range c.ids[:min(len(c.ids), mostNamed)] {
-		_, _ = fmt.Fprintf(&named, ", %s (%s)", id, clip(c.texts[i]))
+		_, _ = fmt.Fprintf(&named, ", %s (%s)", id, lex.Clip(c.texts[i]))
 	}
 	if len(c.ids) > mostNamed {
 		named.WriteString(", …")

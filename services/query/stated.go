@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"palimpsest/internal/lex"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
@@ -30,7 +31,7 @@ func (s *Service) stated(body api.Remember) (events.Candidate, error) {
 		return c, err
 	}
 	if !c.Kind.Valid() {
-		return c, invalid("kind", "%q is not a kind of fact", clip(body.Kind))
+		return c, invalid("kind", "%q is not a kind of fact", lex.Clip(body.Kind))
 	}
 	if body.Confidence != nil {
 		c.Confidence = *body.Confidence
