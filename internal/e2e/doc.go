@@ -16,6 +16,9 @@
 //   - An engine: redis_test.go, clickhouse_test.go, outage_test.go, forget_test.go,
 //     brokers_test.go.
 //
+// The 42 behavioural cases of a mem0-compatible memory are in cases_*_test.go, by
+// number, on SQLite and on Redis.
+//
 // Two laws (cut_test.go, rebuild_law_test.go) are about services put together by
 // hand.
 //
