@@ -2,7 +2,7 @@
 // grammars of those who read it. It is a module of its own: what it needs for that
 // (Kubernetes, kustomize, Compose, Prometheus) is more than the product's own
 // modules, and none of it may end up there. It imports nothing of the product;
-// that the product knows each flag, key and variable is held in internal/app.
+// that the product knows each flag, key and variable is held in internal/cli.
 package deploy_test
 
 import (

@@ -28,7 +28,7 @@ func below(more ...string) []string { return append(slices.Clone(wire), more...)
 
 var layers = []layer{
 	{"palimpsest/cmd/palimpsest", []string{"palimpsest/internal/cli"}},
-	{"palimpsest/internal/cli", below("palimpsest/internal/app", "palimpsest/internal/filter", "palimpsest/internal/recovery", "palimpsest/internal/eval", "palimpsest/internal/mcp", "palimpsest/internal/terminal", "palimpsest/pkg/client")},
+	{"palimpsest/internal/cli", below("palimpsest/internal/app", "palimpsest/internal/filter", "palimpsest/internal/recovery", "palimpsest/internal/eval", "palimpsest/internal/mcp", "palimpsest/internal/terminal", "palimpsest/internal/topology", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/internal/memory", "palimpsest/pkg/client")},
 	{"palimpsest/internal/app", []string{"palimpsest/"}},
 	{"palimpsest/docs/consumer", wire},
 	{"palimpsest/internal/recovery", append(below("palimpsest/services/"), contracts...)},
@@ -145,7 +145,7 @@ func TestDriversStayInTheirLayers(t *testing.T) {
 		"github.com/redis/go-redis":      {"palimpsest/internal/store/redis"},
 		"github.com/alicebob/miniredis":  {}, // tests alone
 		"github.com/nats-io/nats-server": {"palimpsest/internal/broker", "palimpsest/internal/bench"},
-		"github.com/nats-io/nats.go":     {"palimpsest/internal/audit/journal", "palimpsest/internal/tail", "palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/pipeline", "palimpsest/internal/app", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/docs/consumer"},
+		"github.com/nats-io/nats.go":     {"palimpsest/internal/audit/journal", "palimpsest/internal/tail", "palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/pipeline", "palimpsest/internal/app", "palimpsest/internal/cli", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/docs/consumer"},
 	}
 	for path, imports := range importGraph(t) {
 		if suite(path) {

@@ -143,7 +143,7 @@ func (h *house) run(ctx context.Context, ready func()) error {
 		case <-ctx.Done():
 		}
 	}()
-	limitHeap(h.cfg.MemoryLimit)
+	LimitHeap(h.cfg.MemoryLimit)
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error { trimHeap(running); return nil })
 	group.Go(func() error { return h.serveOnceThere(running, ready) })

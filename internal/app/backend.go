@@ -197,7 +197,7 @@ func await(ctx context.Context, log *slog.Logger, setting, url string, open func
 		case !away(err) || time.Since(began) > awayLimit:
 			return &engineError{setting, err}
 		case !told:
-			log.Warn("waiting for a server", "setting", setting, "url", config.MaskURL(url), "error", reason(err))
+			log.Warn("waiting for a server", "setting", setting, "url", config.MaskURL(url), "error", Reason(err))
 			told = true
 		}
 		select {

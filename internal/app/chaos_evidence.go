@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -67,35 +66,14 @@ func (e *engines) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// verdict judges the data that the run left in the engines.
-func (t *trial) verdict() (out tried, err error) {
-	ctx := t.inv.ctx
-	record, workload, err := chaos.ReadRecord(t.dir)
+// JudgeEngines judges the data that a run left in the engines of cfg.
+func JudgeEngines(ctx context.Context, cfg Config, record chaos.Record, workload *chaos.Workload) (verdict chaos.Verdict, err error) {
+	left, err := openEngines(ctx, cfg, liveOf)
 	if err != nil {
-		return out, err
-	}
-	out.Size, out.Run = record.Size, record.Run
-	if out.Verdict, err = t.examine(ctx, record, workload); err != nil {
-		return out, plain(t.cfg, err)
-	}
-	return out, ctx.Err()
-}
-
-func (t *trial) examine(ctx context.Context, record chaos.Record, workload *chaos.Workload) (verdict chaos.Verdict, err error) {
-	left, err := openEngines(ctx, t.cfg, liveOf)
-	if err != nil {
-		return verdict, err
+		return verdict, plain(cfg, err)
 	}
 	verdict, err = left.judge(ctx, record, workload)
-	if err = errors.Join(err, left.close(ctx)); err != nil {
-		return verdict, err
-	}
-	digests, failed := chaos.Rebuild(ctx, t.program, t.dir, t.plan)
-	verdict.Compare(digests, failed)
-	if _, err := os.Stat(t.calm()); err != nil {
-		return verdict, nil //nolint:nilerr // no comparison was requested
-	}
-	return verdict, t.compare(ctx, &verdict, workload)
+	return verdict, plain(cfg, errors.Join(err, left.close(ctx)))
 }
 
 // judge holds the engines against the record.
@@ -120,18 +98,18 @@ func lettersEver(ctx context.Context, js jetstream.JetStream) (uint64, error) {
 	return stream.CachedInfo().State.LastSeq, nil
 }
 
-// compare compares the facts of several processes with those of a single process
-// that received the same messages.
-func (t *trial) compare(ctx context.Context, verdict *chaos.Verdict, workload *chaos.Workload) (err error) {
-	several, err := liveOf(ctx, t.cfg, slog.New(slog.DiscardHandler))
+// CompareEngines compares the facts of several processes with those of a single
+// process that received the same messages, and adds the result to the verdict.
+func CompareEngines(ctx context.Context, several, single Config, verdict *chaos.Verdict, workload *chaos.Workload) (err error) {
+	many, err := liveOf(ctx, several, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return err
+		return plain(several, err)
 	}
-	defer func() { err = errors.Join(err, several.Close()) }()
-	one, err := liveOf(ctx, ownEngines(t.calm()), slog.New(slog.DiscardHandler))
+	defer func() { err = errors.Join(err, many.Close()) }()
+	one, err := liveOf(ctx, single, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return err
+		return plain(single, err)
 	}
 	defer func() { err = errors.Join(err, one.Close()) }()
-	return verdict.CompareShapes(ctx, workload, several, one)
+	return verdict.CompareShapes(ctx, workload, many, one)
 }

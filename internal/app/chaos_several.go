@@ -14,9 +14,20 @@ import (
 	"palimpsest/internal/topology"
 )
 
-// deployment is the configuration of several processes, and the plan to run so
+// OwnEngines configures a single process that keeps its engines in the directory
+// of a chaos run.
+func OwnEngines(dir string) Config {
+	cfg := defaults()
+	cfg.Data, cfg.Memory, cfg.Audit, cfg.NATS.URL = chaos.Data(dir), backendFile, backendFile, natsEmbedded
+	return cfg
+}
+
+// Services is the number of services.
+func Services() int { return len(parts) }
+
+// Deployment is the configuration of several processes, and the plan to run so
 // many of each service with it.
-func (inv *invocation) deployment(replicas int) (Config, chaos.Plan, error) {
+func (inv *Invocation) Deployment(replicas int) (Config, chaos.Plan, error) {
 	shared := alone("consolidator") // which needs every engine
 	shared.name = "chaos --replicas"
 	cfg, _, err := inv.configurationOf(shared, nil)
@@ -28,8 +39,8 @@ func (inv *invocation) deployment(replicas int) (Config, chaos.Plan, error) {
 		// The engines are named for rebuild too, which has others by default.
 		Environ: []string{"PALIMPSEST_MEMORY=" + cfg.Memory, "PALIMPSEST_AUDIT=" + cfg.Audit, "PALIMPSEST_NATS_URL=" + cfg.NATS.URL},
 	}
-	if inv.line.ConfigFile != "" {
-		plan.Flags = []string{"--config", inv.line.ConfigFile}
+	if inv.flags.ConfigFile != "" {
+		plan.Flags = []string{"--config", inv.flags.ConfigFile}
 	}
 	for range replicas {
 		for _, p := range parts {
@@ -41,9 +52,10 @@ func (inv *invocation) deployment(replicas int) (Config, chaos.Plan, error) {
 	return *cfg, plan, nil
 }
 
-// vacant refuses engines that hold data or have clients: chaos must not change the
-// data of a user.
-func vacant(ctx context.Context, cfg Config) (err error) {
+// VacantEngines refuses engines that hold data or have clients: chaos must not
+// change the data of a user.
+func VacantEngines(ctx context.Context, cfg Config) (err error) {
+	defer func() { err = plain(cfg, err) }()
 	engines, err := openEngines(ctx, cfg, func(ctx context.Context, cfg Config, log *slog.Logger) (store.Store, error) {
 		made, _, err := openMemory(ctx, cfg, local.New().Info(), time.Now, log) // as a service would
 		return made, err

@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -22,38 +22,31 @@ import (
 // checkLimit is how long a server has to answer a check.
 const checkLimit = 5 * time.Second
 
-type configCheckCommand struct {
-	Offline bool `help:"Leave out whether the servers that it names can be reached."`
-}
-
-// Run implements the command. It changes nothing anywhere.
-func (c *configCheckCommand) Run(inv *invocation) error {
-	cfg, _, err := inv.configuration(nil)
+// Check checks the configuration, and unless offline the servers that it names. It
+// changes nothing anywhere.
+func (inv *Invocation) Check(offline bool) (out Checked, err error) {
+	cfg, _, err := inv.Configuration(nil)
 	if err != nil {
-		return err
+		return out, err
 	}
 	if err := writable(cfg.Data); err != nil {
-		return err
+		return out, err
 	}
 	if _, err := cfg.Embedder.open(); err != nil {
-		return err
+		return out, err
 	}
-	if !c.Offline {
-		if err := reachAll(inv.ctx, *cfg); err != nil {
-			return err
-		}
+	out.OK = true
+	if offline {
+		return out, nil
 	}
-	out := checkedConfig{OK: true}
-	if !c.Offline {
-		if err := out.vectors(inv.ctx, *cfg); err != nil {
-			return plain(*cfg, err)
-		}
+	if err := reachAll(inv.ctx, *cfg); err != nil {
+		return out, err
 	}
-	return inv.print(out, out.tell)
+	return out, plain(*cfg, out.vectors(inv.ctx, *cfg))
 }
 
-// checkedConfig is the answer of a check.
-type checkedConfig struct {
+// Checked is the answer of a check.
+type Checked struct {
 	OK bool `json:"ok"`
 	// Vectors is the space that the memory store serves, VectorsBuilding the one under
 	// construction, and VectorsPending how many texts that one lacks.
@@ -62,18 +55,8 @@ type checkedConfig struct {
 	VectorsPending  uint64 `json:"vectors_building_pending,omitempty"`
 }
 
-func (c checkedConfig) tell(w io.Writer) {
-	_, _ = fmt.Fprintln(w, "ok")
-	if c.Vectors != "" {
-		_, _ = fmt.Fprintln(w, "vectors are of", c.Vectors)
-	}
-	if c.VectorsBuilding != "" {
-		_, _ = fmt.Fprintf(w, "vectors of %s are made, %d texts are pending\n", c.VectorsBuilding, c.VectorsPending)
-	}
-}
-
 // vectors reads the spaces of the memory store, if there is one.
-func (c *checkedConfig) vectors(ctx context.Context, cfg Config) error {
+func (c *Checked) vectors(ctx context.Context, cfg Config) error {
 	var spaces store.Spaces
 	switch {
 	case cfg.Memory != backendFile:
@@ -102,6 +85,26 @@ func (c *checkedConfig) vectors(ctx context.Context, cfg Config) error {
 		c.VectorsBuilding = spaces.Next.Embedder.String()
 	}
 	return nil
+}
+
+// writable reports why a data directory cannot be used; one that does not exist
+// yet is created when it is needed.
+func writable(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case os.IsNotExist(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("data: %w", err)
+	case !info.IsDir():
+		return fmt.Errorf("data: %s is not a directory", dir)
+	}
+	f, err := os.CreateTemp(dir, ".check-*")
+	if err != nil {
+		return fmt.Errorf("data: %s is not writable: %w", dir, err)
+	}
+	_ = f.Close()
+	return os.Remove(f.Name())
 }
 
 // server is one that the configuration names.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -149,16 +150,27 @@ var fallbacks = map[string]string{
 	"OPENAI_API_KEY":          "llm.keys.openai", "ANTHROPIC_API_KEY": "llm.keys.anthropic", "GOOGLE_API_KEY": "llm.keys.gemini",
 }
 
-// configuration returns that of a process with all services. Commands that connect
+// Configuration returns that of a process with all services. Commands that connect
 // to a process use it too.
-func (inv *invocation) configuration(flags map[string]string) (*Config, *config.Settings, error) {
+func (inv *Invocation) Configuration(flags map[string]string) (*Config, *config.Settings, error) {
 	return inv.configurationOf(whole(), flags)
+}
+
+// ServiceConfiguration returns that of a process with one service, by its name.
+func (inv *Invocation) ServiceConfiguration(name string, flags map[string]string) (*Config, *config.Settings, error) {
+	return inv.configurationOf(alone(name), flags)
+}
+
+// Reads reports whether the configuration reads a variable of the environment.
+func Reads(variable string) bool {
+	_, fallback := fallbacks[variable]
+	return fallback || strings.HasPrefix(variable, "PALIMPSEST_")
 }
 
 // configurationOf lays embedded.yaml (for everything in one process), the
 // fallbacks, the file that --config names, the environment and flags over the
 // defaults.
-func (inv *invocation) configurationOf(sh shape, flags map[string]string) (*Config, *config.Settings, error) {
+func (inv *Invocation) configurationOf(sh shape, flags map[string]string) (*Config, *config.Settings, error) {
 	c := defaults()
 	settings := config.Of(&c)
 	if len(sh.parts) == len(parts) {
@@ -169,8 +181,8 @@ func (inv *invocation) configurationOf(sh shape, flags map[string]string) (*Conf
 	if err := settings.Fallbacks(inv.term.Environ, fallbacks); err != nil {
 		return nil, nil, err
 	}
-	if inv.line.ConfigFile != "" {
-		if err := settings.File(inv.line.ConfigFile); err != nil {
+	if inv.flags.ConfigFile != "" {
+		if err := settings.File(inv.flags.ConfigFile); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -242,6 +254,9 @@ func (c Config) Validate() error {
 	}
 	return errors.Join(errs...)
 }
+
+// dataPath is the path of a file in the data directory.
+func (c *Config) dataPath(name string) string { return filepath.Join(c.Data, name) }
 
 // local reports whether anything is kept in the data directory.
 func (c Config) local() bool {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -12,7 +11,6 @@ import (
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/sqlite"
-	"palimpsest/pkg/api"
 )
 
 // memoryFile is the memory store's file in the data directory, auditFile the
@@ -23,35 +21,15 @@ const (
 	natsDir    = "nats"
 )
 
-type digestCommand struct {
-	Content bool   `help:"Leave out wall-clock fields, to compare two installations."`
-	Data    string `help:"Data directory of a stopped Palimpsest, or any where memory is no file: the memory store is read itself. A running Palimpsest is asked unless given." placeholder:"DIR"`
-}
-
-// Run implements the command.
-func (c *digestCommand) Run(inv *invocation) error {
-	d, err := c.digest(inv)
+// Digest reads the memory store of the data directory itself. If content is set, it
+// leaves out wall-clock fields.
+func (inv *Invocation) Digest(data string, content bool) (string, error) {
+	cfg, _, err := inv.Configuration(map[string]string{"data": data})
 	if err != nil {
-		return err
+		return "", err
 	}
-	return inv.print(d, func(w io.Writer) { _, _ = fmt.Fprintln(w, d.Digest) })
-}
-
-func (c *digestCommand) digest(inv *invocation) (api.Digest, error) {
-	if c.Data == "" {
-		cl, err := inv.client()
-		if err != nil {
-			return api.Digest{}, err
-		}
-		return cl.Digest(inv.ctx, c.Content)
-	}
-	cfg, _, err := inv.configuration(map[string]string{"data": c.Data})
-	if err != nil {
-		return api.Digest{}, err
-	}
-	out := api.Digest{Content: c.Content}
-	out.Digest, err = digestOf(inv.ctx, cfg, c.Content)
-	return out, plain(*cfg, err)
+	sum, err := digestOf(inv.ctx, cfg, content)
+	return sum, plain(*cfg, err)
 }
 
 // digestOf reads the memory store itself.

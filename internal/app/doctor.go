@@ -31,7 +31,7 @@ type Finding struct {
 // examination collects findings. Later checks use what earlier ones learned.
 type examination struct {
 	ctx   context.Context //nolint:containedctx // an examination is one call, and lives as long
-	inv   *invocation
+	inv   *Invocation
 	cfg   *Config
 	found []Finding
 
@@ -42,9 +42,9 @@ type examination struct {
 // Examine checks an installation: that of the data directory data, or of the
 // configured one if data is empty. It changes nothing, and reports a failure as a
 // finding.
-func (inv *invocation) Examine(data string) []Finding {
+func (inv *Invocation) Examine(data string) []Finding {
 	e := &examination{ctx: inv.ctx, inv: inv}
-	cfg, _, err := inv.configuration(map[string]string{"data": data})
+	cfg, _, err := inv.Configuration(map[string]string{"data": data})
 	e.cfg = cfg
 	if err != nil {
 		e.check("version", e.version)
@@ -77,8 +77,8 @@ func (e *examination) check(name string, ask func() (string, error)) {
 }
 
 func (e *examination) version() (string, error) {
-	own := fmt.Sprintf("%s, %s, %s/%s", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	if e.peer != nil && e.peer.Version != version() {
+	own := fmt.Sprintf("%s, %s, %s/%s", Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if e.peer != nil && e.peer.Version != Version() {
 		return "", fmt.Errorf("%s; the server is %s", own, e.peer.Version)
 	}
 	return own, nil

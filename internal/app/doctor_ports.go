@@ -24,13 +24,13 @@ type peer struct {
 // http asks the server of the flags or the configuration. A configured address on
 // which no server listens is no failure.
 func (e *examination) http() (string, error) {
-	cl, err := e.inv.client()
+	cl, err := e.inv.Client()
 	if err != nil {
 		return "", err
 	}
 	address := e.cfg.HTTP.Listen
-	if e.inv.line.Server != "" {
-		address = e.inv.line.Server
+	if e.inv.flags.Server != "" {
+		address = e.inv.flags.Server
 	} else if text, err := e.unused(address); text != "" || err != nil {
 		return text, err
 	}
@@ -57,7 +57,7 @@ func (e *examination) greet(address string) (*peer, error) {
 	res, err := one.Do(req)
 	switch call := (*net.OpError)(nil); {
 	case errors.As(err, &call) || errors.Is(err, context.DeadlineExceeded):
-		return nil, fmt.Errorf("%s: %w", address, reason(err))
+		return nil, fmt.Errorf("%s: %w", address, Reason(err))
 	case err != nil:
 		return nil, fmt.Errorf("%s is taken by another program", address)
 	}
@@ -83,7 +83,7 @@ func (e *examination) unused(address string) (string, error) {
 	if conn, dialed := e.dial(address); dialed == nil {
 		return "", conn.Close()
 	}
-	return "", fmt.Errorf("%s: %w", address, reason(err))
+	return "", fmt.Errorf("%s: %w", address, Reason(err))
 }
 
 func (e *examination) dial(address string) (net.Conn, error) {
@@ -102,7 +102,7 @@ func (e *examination) nats() (string, error) {
 	}
 	conn, err := e.dial(address)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", address, reason(err))
+		return "", fmt.Errorf("%s: %w", address, Reason(err))
 	}
 	defer conn.Close() //nolint:errcheck // it was only read
 	if err := conn.SetReadDeadline(time.Now().Add(portPatience)); err != nil {

@@ -17,7 +17,7 @@ import (
 // examined returns the findings by check.
 func examined(t *testing.T, data string, environ []string, server string) map[string]Finding {
 	t.Helper()
-	inv := &invocation{ctx: t.Context(), line: &commandLine{Server: server}, term: terminal.Terminal{Environ: environ}}
+	inv := &Invocation{ctx: t.Context(), flags: Flags{Server: server}, term: terminal.Terminal{Environ: environ}}
 	out := map[string]Finding{}
 	for _, f := range inv.Examine(data) {
 		out[f.Check] = f
@@ -56,7 +56,7 @@ func TestExamineWhatIsStopped(t *testing.T) {
 		t.Errorf("%d checks: %+v", len(found), found)
 	}
 	for check, words := range map[string]string{
-		"version": version(), "config": "valid", "http": "is free", "nats": "is free", "data": "does not exist yet",
+		"version": Version(), "config": "valid", "http": "is free", "nats": "is free", "data": "does not exist yet",
 		"embedder": "dimensions", "memory": "does not exist yet", "audit": "does not exist yet", "streams": "no Palimpsest runs", "clock": "T", "llm": "rule packs",
 	} {
 		wantFinding(t, found, check, true, words)

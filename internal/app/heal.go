@@ -11,6 +11,7 @@ import (
 
 	"palimpsest/internal/recovery"
 	"palimpsest/internal/store/sqlite"
+	"palimpsest/internal/terminal"
 	"palimpsest/services/consolidator"
 )
 
@@ -118,7 +119,7 @@ func (h *house) restore(ctx context.Context) error {
 	}
 	began := time.Now()
 	h.log.Warn("the memory store is built anew from the streams", "because", why)
-	out, err := rebuild(ctx, h.cfg, h.log, newProgress(io.Discard), rebuildMode{})
+	out, err := rebuild(ctx, h.cfg, h.log, terminal.NewProgress(io.Discard), RebuildMode{})
 	gap := (*consolidator.GapError)(nil)
 	switch {
 	case errors.As(err, &gap), errors.Is(err, consolidator.ErrAhead), errors.As(err, new(*recovery.LossError)):

@@ -23,9 +23,9 @@ const (
 	worthwhile = 4 << 20
 )
 
-// limitHeap sets the pace of the garbage collector, and the bound in MiB from
+// LimitHeap sets the pace of the garbage collector, and the bound in MiB from
 // which it works harder. GOGC and GOMEMLIMIT take precedence.
-func limitHeap(limit int) {
+func LimitHeap(limit int) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(heapGrowth)
 	}

@@ -13,7 +13,7 @@ import (
 // export begins to send what is traced and counted to a collector, if one is
 // named; a stop sends the rest.
 func (h *house) export(ctx context.Context) error {
-	id := telemetry.Identity{Service: "palimpsest", Version: version()}
+	id := telemetry.Identity{Service: "palimpsest", Version: Version()}
 	if len(h.shape.parts) == 1 {
 		id.Service += "-" + h.shape.name
 	}
@@ -43,7 +43,7 @@ func (h *house) timeBackends() timed {
 
 // watch adds the figures of this process that are asked for at a scrape.
 func (h *house) watch() {
-	h.metrics.WatchBuild(version())
+	h.metrics.WatchBuild(Version())
 	h.metrics.WatchStages(h.runtime.Stats)
 	h.metrics.WatchBacklog(h.runtime.Backlog)
 	h.metrics.WatchReady(h.ready)

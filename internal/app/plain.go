@@ -42,20 +42,20 @@ func plain(cfg Config, err error) error {
 		return &userError{fmt.Sprintf("data: the memory store in %s is damaged; \"palimpsest rebuild --data %s\" builds it anew from the streams (%v)",
 			cfg.Data, cfg.Data, err), err}
 	case is(broker.ErrPort):
-		return &userError{fmt.Sprintf("nats.listen: %s: %v", cfg.NATS.Listen, reason(err)), err}
+		return &userError{fmt.Sprintf("nats.listen: %s: %v", cfg.NATS.Listen, Reason(err)), err}
 	}
 	if listen := (*net.OpError)(nil); errors.As(err, &listen) && listen.Op == "listen" {
-		return &userError{fmt.Sprintf("http.listen: %s: %v", cfg.HTTP.Listen, reason(err)), err}
+		return &userError{fmt.Sprintf("http.listen: %s: %v", cfg.HTTP.Listen, Reason(err)), err}
 	}
 	if path := (*fs.PathError)(nil); errors.As(err, &path) || is(broker.ErrDirectory) {
-		return &userError{fmt.Sprintf("data: %s cannot be used: %v", cfg.Data, reason(err)), err}
+		return &userError{fmt.Sprintf("data: %s cannot be used: %v", cfg.Data, Reason(err)), err}
 	}
 	return err
 }
 
-// reason is the cause of a failed call alone: the driver's words around it are
+// Reason is the cause of a failed call alone: the driver's words around it are
 // left out.
-func reason(err error) error {
+func Reason(err error) error {
 	var number syscall.Errno
 	if errors.As(err, &number) {
 		return number
@@ -93,9 +93,9 @@ func (c Config) engineError(e *engineError) error {
 	}
 	url := config.MaskURL(c.engine(e.setting))
 	if away(e.err) || errors.Is(e.err, context.DeadlineExceeded) {
-		return &userError{fmt.Sprintf("%s%s: %s cannot be reached: %v", where, e.setting, url, reason(e.err)), e.err}
+		return &userError{fmt.Sprintf("%s%s: %s cannot be reached: %v", where, e.setting, url, Reason(e.err)), e.err}
 	}
-	return &userError{fmt.Sprintf("%s%s: %s: %v", where, e.setting, url, reason(e.err)), e.err}
+	return &userError{fmt.Sprintf("%s%s: %s: %v", where, e.setting, url, Reason(e.err)), e.err}
 }
 
 // userError is an error in the words of the user.
@@ -107,3 +107,6 @@ type userError struct {
 func (e *userError) Error() string { return e.text }
 
 func (e *userError) Unwrap() error { return e.err }
+
+// Correctable reports whether err names a setting that the user can correct.
+func Correctable(err error) bool { return errors.As(err, new(*userError)) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 
@@ -16,88 +15,47 @@ import (
 	"palimpsest/internal/embed"
 	"palimpsest/internal/recovery"
 	"palimpsest/internal/store"
+	"palimpsest/internal/terminal"
 	"palimpsest/internal/topology"
 )
 
 // newSuffix names the memory store's file while it is built.
 const newSuffix = ".new"
 
-type rebuildCommand struct {
-	Data  string `help:"Data directory of a stopped Palimpsest, if its streams or its memory are files; ./palimpsest-data unless configured." placeholder:"DIR"`
-	Check bool   `help:"Only compare: the memory store stays as it is, and digests that differ are an error."`
-
-	AcceptLoss uint64 `help:"Replace the memory store although the new one has up to N episodes and facts fewer." placeholder:"N"`
-}
-
-// rebuilt is the result of a rebuild.
-type rebuilt struct {
+// Rebuilt is the result of a rebuild.
+type Rebuilt struct {
 	recovery.Result
 	Switched bool   `json:"switched"`
 	Kept     string `json:"kept,omitempty"` // where the generation before is kept
 }
 
-// Run implements the command. With --check, digests that differ are an error.
-func (c *rebuildCommand) Run(inv *invocation) error {
-	cfg, _, err := inv.configuration(map[string]string{"data": c.Data})
+// Rebuild rebuilds the memory store of a stopped Palimpsest, whose data directory is
+// data, and shows its progress.
+func (inv *Invocation) Rebuild(data string, mode RebuildMode) (out Rebuilt, err error) {
+	cfg, _, err := inv.Configuration(map[string]string{"data": data})
 	if err != nil {
-		return err
+		return out, err
 	}
-	shown := newProgress(inv.term.Err)
-	out, err := rebuild(inv.ctx, *cfg, newLogger(cfg.Log, inv.term.Err), shown, rebuildMode{check: c.Check, accept: c.AcceptLoss})
-	shown.wait()
+	shown := terminal.NewProgress(inv.term.Err)
+	out, err = rebuild(inv.ctx, *cfg, newLogger(cfg.Log, inv.term.Err), shown, mode)
+	shown.Wait()
 	if cfg.Memory == backendFile && errors.Is(err, store.ErrLocked) || errors.Is(err, broker.ErrInUse) || errors.Is(err, audit.ErrLocked) {
-		return fmt.Errorf("%w: a running Palimpsest must be stopped before its memory store is rebuilt", plain(*cfg, err))
+		return out, fmt.Errorf("%w: a running Palimpsest must be stopped before its memory store is rebuilt", plain(*cfg, err))
 	}
-	if err != nil {
-		return plain(*cfg, err)
-	}
-	err = inv.print(out, func(w io.Writer) { out.tell(w) })
-	if err == nil && c.Check && !out.Same() {
-		return errors.New("the memory store differs from what the streams make of it")
-	}
-	return err
+	return out, plain(*cfg, err)
 }
 
-func (r rebuilt) tell(w io.Writer) {
-	live := r.Live
-	if live == "" {
-		live = "unreadable: " + r.LiveError
-	}
-	_, _ = fmt.Fprintf(w, "live     %s\nrebuilt  %s\n%d episodes, %d effects, %d scopes\n", live, r.Rebuilt, r.Episodes, r.Effects, r.Scopes)
-	if r.Moved > 0 {
-		_, _ = fmt.Fprintf(w, "%d places of the live store hold another episode than in the rebuilt one, or none\n", r.Moved)
-	}
-	if r.Unreadable > 0 {
-		_, _ = fmt.Fprintf(w, "%d places of the live store cannot be read\n", r.Unreadable)
-	}
-	if r.OnlyLive > 0 {
-		_, _ = fmt.Fprintf(w, "%d episodes are in the live store alone: EPISODES lacks them\n", r.OnlyLive)
-	}
-	if r.ScopesOnlyLive > 0 {
-		_, _ = fmt.Fprintf(w, "%d scopes have effects that neither AUDIT nor the audit log has\n", r.ScopesOnlyLive)
-	}
-	if r.Lost.Total() > 0 {
-		_, _ = fmt.Fprintf(w, "%d episodes and %d facts fewer than in the live store\n", r.Lost.Episodes, r.Lost.Facts)
-	}
-	if r.Switched {
-		_, _ = fmt.Fprintln(w, "switched to the rebuilt store")
-	}
-	if r.Kept != "" {
-		_, _ = fmt.Fprintf(w, "the one before is kept as %s\n", r.Kept)
-	}
-}
-
-// rebuildMode is what a rebuild may do.
-type rebuildMode struct {
-	check  bool   // only compare
-	accept uint64 // how many episodes and facts may be lost
+// RebuildMode is what a rebuild may do.
+type RebuildMode struct {
+	Check  bool   // only compare
+	Accept uint64 // how many episodes and facts may be lost
 }
 
 // rebuilding opens what a rebuild reads from, and closes it.
 type rebuilding struct {
 	cfg   Config
 	log   *slog.Logger
-	shown *progress
+	shown *terminal.Progress
 
 	streams     streams
 	journal     *journal.Journal
@@ -109,24 +67,24 @@ type rebuilding struct {
 	work        *recovery.Rebuild
 
 	closers []closer
-	out     rebuilt
+	out     Rebuilt
 }
 
 // rebuild builds the memory store anew beside the one that is there, and puts it
-// in its place unless mode.check is set. Killed at any moment, it leaves one of
+// in its place unless mode.Check is set. Killed at any moment, it leaves one of
 // the two, whole. Files of the data directory must not be in use. It returns a [*recovery.LossError] where the new store would have fewer
-// episodes or facts than mode.accept allows.
-func rebuild(ctx context.Context, cfg Config, log *slog.Logger, shown *progress, mode rebuildMode) (out rebuilt, err error) {
+// episodes or facts than mode.Accept allows.
+func rebuild(ctx context.Context, cfg Config, log *slog.Logger, shown *terminal.Progress, mode RebuildMode) (out Rebuilt, err error) {
 	r := &rebuilding{cfg: cfg, log: log, shown: shown}
 	if r.embedder, err = cfg.Embedder.open(); err != nil {
 		return r.out, fmt.Errorf("rebuild: %w", err)
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
 	steps := []func(context.Context) error{r.openStreams, r.openLive}
-	if mode.check {
+	if mode.Check {
 		steps = append(steps, r.compare)
 	} else {
-		steps = append(steps, r.copy, func(context.Context) error { return r.work.Accept(mode.accept) }, r.complete, r.resumeAudit, r.replace)
+		steps = append(steps, r.copy, func(context.Context) error { return r.work.Accept(mode.Accept) }, r.complete, r.resumeAudit, r.replace)
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -189,7 +147,7 @@ func (r *rebuilding) openLive(ctx context.Context) (err error) {
 			return r.generations.discard(ctx, made)
 		},
 		Count: r.count, Episodes: episodesOf(js), Effects: effectsOf(js), Holds: holdsEpisode(js), Journal: r.journal, Log: r.auditLog,
-		Ingest: r.cfg.Ingest, Consolidator: r.cfg.Consolidator, Embedder: r.embedder, Part: r.shown.part, Logger: r.log,
+		Ingest: r.cfg.Ingest, Consolidator: r.cfg.Consolidator, Embedder: r.embedder, Part: r.shown.Part, Logger: r.log,
 	}
 	if r.in.Said, err = extent(ctx, js, topology.StreamEpisodes); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"palimpsest/internal/embed"
 	"palimpsest/internal/store"
+	"palimpsest/internal/terminal"
 	"palimpsest/pkg/client"
 	"palimpsest/services/ingest"
 )
@@ -25,16 +26,16 @@ const reindexAgain = 250 * time.Millisecond
 // Reindex gives the memory store the vectors of the configured embedder, and returns
 // once they are served. Where a running Palimpsest holds the store, it does that work
 // itself, and Reindex shows how far it is.
-func (inv *invocation) Reindex(data string) (out Reindexed, err error) {
-	cfg, _, err := inv.configuration(map[string]string{"data": data})
+func (inv *Invocation) Reindex(data string) (out Reindexed, err error) {
+	cfg, _, err := inv.Configuration(map[string]string{"data": data})
 	if err != nil {
 		return out, err
 	}
-	shown := newProgress(inv.term.Err)
+	shown := terminal.NewProgress(inv.term.Err)
 	live, err := liveOf(inv.ctx, *cfg, newLogger(cfg.Log, inv.term.Err))
 	if cfg.Memory == backendFile && errors.Is(err, store.ErrLocked) {
 		var c *client.Client
-		if c, err = inv.client(); err == nil {
+		if c, err = inv.Client(); err == nil {
 			out, err = followReindex(inv.ctx, c, shown)
 		}
 	} else if err == nil {
@@ -42,7 +43,7 @@ func (inv *invocation) Reindex(data string) (out Reindexed, err error) {
 		err = errors.Join(err, live.Close())
 	}
 	if err == nil { // a bar that has not ended would be waited for
-		shown.wait()
+		shown.Wait()
 	}
 	return out, plain(*cfg, err)
 }
@@ -50,7 +51,7 @@ func (inv *invocation) Reindex(data string) (out Reindexed, err error) {
 // reindex begins the space of the configured embedder, or goes on with it, until it is
 // served and the one before is dropped. Killed at any moment, it goes on when it is
 // called again, or when Palimpsest starts with that embedder.
-func reindex(ctx context.Context, cfg Config, in store.Store, shown *progress) (out Reindexed, err error) {
+func reindex(ctx context.Context, cfg Config, in store.Store, shown *terminal.Progress) (out Reindexed, err error) {
 	configured, err := cfg.Embedder.open()
 	if err != nil {
 		return out, err
@@ -70,7 +71,7 @@ func reindex(ctx context.Context, cfg Config, in store.Store, shown *progress) (
 	if err != nil {
 		return out, err
 	}
-	step, end := shown.part("vectors", stats.VectorsPending+stats.VectorsBuilding)
+	step, end := shown.Part("vectors", stats.VectorsPending+stats.VectorsBuilding)
 	defer end()
 	tick := time.NewTicker(reindexAgain)
 	defer tick.Stop()
@@ -91,7 +92,7 @@ func reindex(ctx context.Context, cfg Config, in store.Store, shown *progress) (
 }
 
 // followReindex shows how far a running Palimpsest is.
-func followReindex(ctx context.Context, c *client.Client, shown *progress) (out Reindexed, err error) {
+func followReindex(ctx context.Context, c *client.Client, shown *terminal.Progress) (out Reindexed, err error) {
 	tick := time.NewTicker(reindexAgain)
 	defer tick.Stop()
 	var step func(int)
@@ -108,7 +109,7 @@ func followReindex(ctx context.Context, c *client.Client, shown *progress) (out 
 		if out.From == "" {
 			var end func()
 			out.From, last = served, uint64(pending)
-			step, end = shown.part("vectors", last)
+			step, end = shown.Part("vectors", last)
 			defer end()
 		}
 		if left := uint64(pending); left < last {

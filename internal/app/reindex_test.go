@@ -111,13 +111,14 @@ func TestReindex(t *testing.T) {
 	stop()
 	check := func(want string) {
 		t.Helper()
-		code, out, complaint := call(t, "", []string{"PALIMPSEST_DATA=" + dir}, "config", "check")
-		if code != 0 || !strings.HasPrefix(out, "ok\nvectors are of "+want) {
-			t.Errorf("config check: %d, %q, %q, want %s", code, out, complaint, want)
+		inv := &Invocation{ctx: t.Context(), term: terminal.Terminal{Environ: []string{"PALIMPSEST_DATA=" + dir}}}
+		checked, err := inv.Check(false)
+		if err != nil || !checked.OK || !strings.HasPrefix(checked.Vectors, want) {
+			t.Errorf("check: %+v, %v, want vectors of %s", checked, err, want)
 		}
 	}
-	check("local@1\n")
-	inv := &invocation{ctx: t.Context(), term: terminal.Terminal{Err: io.Discard}, line: &commandLine{}}
+	check("local@1")
+	inv := &Invocation{ctx: t.Context(), term: terminal.Terminal{Err: io.Discard}}
 	for _, embedded := range []bool{true, false} {
 		out, err := inv.Reindex(dir)
 		if err != nil || !strings.HasPrefix(out.To, "static@") || out.Embedded > 0 != embedded {

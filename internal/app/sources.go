@@ -21,6 +21,7 @@ import (
 	"palimpsest/internal/recovery"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/sqlite"
+	"palimpsest/internal/terminal"
 	"palimpsest/internal/topology"
 	"palimpsest/services/ingest"
 )
@@ -31,7 +32,7 @@ const verifyPatience = 10 * time.Second
 
 // sources opens what a verification reads, for reading alone where it is a file.
 type sources struct {
-	inv     *invocation
+	inv     *Invocation
 	cfg     *Config
 	js      jetstream.JetStream
 	out     recovery.Sources
@@ -41,8 +42,8 @@ type sources struct {
 
 // Sources opens what a verification compares, of the Palimpsest whose data
 // directory is data, running or stopped. The caller calls done.
-func (inv *invocation) Sources(data string) (from recovery.Sources, done func() error, err error) {
-	cfg, _, err := inv.configuration(map[string]string{"data": data})
+func (inv *Invocation) Sources(data string) (from recovery.Sources, done func() error, err error) {
+	cfg, _, err := inv.Configuration(map[string]string{"data": data})
 	if err != nil {
 		return from, nil, err
 	}
@@ -67,9 +68,9 @@ func (s *sources) close() error {
 // openStreams connects to the broker that runs, or opens the streams of a stopped
 // Palimpsest.
 func (s *sources) openStreams() error {
-	shown := newProgress(s.inv.term.Err)
-	s.closers = append(s.closers, func() error { shown.wait(); return nil })
-	s.out.Part = shown.part
+	shown := terminal.NewProgress(s.inv.term.Err)
+	s.closers = append(s.closers, func() error { shown.Wait(); return nil })
+	s.out.Part = shown.Part
 	if err := s.connect(); err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func (s *sources) connect() error {
 	if s.cfg.NATS.URL == natsEmbedded {
 		dir := s.cfg.dataPath(natsDir)
 		if _, err := os.Stat(dir); err != nil {
-			return &userError{fmt.Sprintf("data: %s holds no streams: %v", s.cfg.Data, reason(err)), err}
+			return &userError{fmt.Sprintf("data: %s holds no streams: %v", s.cfg.Data, Reason(err)), err}
 		}
 		opened, err := openOwn(*s.cfg, slog.New(slog.DiscardHandler))
 		if err == nil {

@@ -9,6 +9,7 @@ import (
 	"palimpsest/internal/embed"
 	"palimpsest/internal/retrieval"
 	"palimpsest/internal/store"
+	"palimpsest/internal/terminal"
 	"palimpsest/pkg/client"
 )
 
@@ -26,13 +27,13 @@ type Temporary struct {
 // Temporary runs a Palimpsest with the user's settings of all but data, addresses
 // and engines, which are its own, and ends it when use returns. If embedder is given,
 // it is the value of embedder.model.
-func (inv *invocation) Temporary(embedder string, use func(context.Context, Temporary) error) (err error) {
+func (inv *Invocation) Temporary(embedder string, use func(context.Context, Temporary) error) (err error) {
 	dir, err := os.MkdirTemp("", "palimpsest-*")
 	if err != nil {
 		return fmt.Errorf("make a data directory: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	cfg, _, err := inv.configuration(map[string]string{
+	cfg, _, err := inv.Configuration(map[string]string{
 		"embedder.model": embedder, "data": dir, "nats.url": natsEmbedded, "memory": backendFile, "audit": backendFile,
 		"http.listen": "127.0.0.1:0", "nats.listen": "127.0.0.1:0",
 	})
@@ -60,15 +61,15 @@ func (inv *invocation) Temporary(embedder string, use func(context.Context, Temp
 	return errors.Join(err, <-ended)
 }
 
-func (h *house) lend(ctx context.Context, inv *invocation, use func(context.Context, Temporary) error) error {
+func (h *house) lend(ctx context.Context, inv *Invocation, use func(context.Context, Temporary) error) error {
 	c, err := client.New(h.http.URL())
 	if err != nil {
 		return err
 	}
-	shown := newProgress(inv.term.Err)
-	err = use(ctx, Temporary{Client: c, Store: h.store, Embedder: h.embedder, Search: h.cfg.Query.Search, Part: shown.part})
+	shown := terminal.NewProgress(inv.term.Err)
+	err = use(ctx, Temporary{Client: c, Store: h.store, Embedder: h.embedder, Search: h.cfg.Query.Search, Part: shown.Part})
 	if err == nil { // a bar that has not ended would be waited for
-		shown.wait()
+		shown.Wait()
 	}
 	return err
 }

@@ -40,7 +40,7 @@ func (h *house) wire(ctx context.Context) error {
 	h.tracker = pipeline.NewTracker(time.Now, h.log)
 	h.watch()
 	h.timed = h.timeBackends()
-	h.handler = httpserver.Status(version(), h.ready, h.metrics.Handler())
+	h.handler = httpserver.Status(Version(), h.ready, h.metrics.Handler())
 	for _, p := range h.shape.parts {
 		service, err := p.wire(h)
 		if err != nil {
@@ -112,7 +112,7 @@ func (h *house) wireQuery() (pipeline.Service, error) {
 	q, err := query.New(h.cfg.Query, query.Deps{
 		Store: h.timed.store, Searcher: h.timed.store, Embedders: h.timed.embedders, Journal: journal.New(h.streams.JetStream()), Log: h.timed.log,
 		Publisher: h.runtime.Publisher(), Listener: h.runtime.Listener(), Letters: h.runtime.Letters(),
-		Rules: rules, Ready: h.ready, Metrics: h.metrics.Handler(), Version: version(), Now: h.now, Logger: h.log,
+		Rules: rules, Ready: h.ready, Metrics: h.metrics.Handler(), Version: Version(), Now: h.now, Logger: h.log,
 	})
 	if err != nil {
 		return nil, err

@@ -1,22 +1,26 @@
-// Package cli is the command line, one file a command. Commands that are still
-// in internal/app are to move here.
+// Package cli is the command line, one file a command.
 package cli
 
-import (
-	"context"
+import kongcompletion "github.com/jotaen/kong-completion"
 
-	kongcompletion "github.com/jotaen/kong-completion"
-
-	"palimpsest/internal/app"
-)
-
-// Main runs one command and returns its exit code.
-func Main(ctx context.Context, args []string) int {
-	return app.Main(ctx, args, commands()...)
+// command is a command of the program.
+type command struct {
+	Name, Help string
+	Run        any // a pointer to a struct, as kong takes it
+	hidden     bool
 }
 
-func commands() []app.Command {
-	return []app.Command{
+// commands are all commands, in the order of the data flow.
+func commands() []command {
+	return []command{
+		{Name: "up", Help: "Run everything in one process.", Run: &upCommand{}},
+		{Name: "ingest", Help: "Run the ingest service alone.", Run: &serviceCommand{}},
+		{Name: "scheduler", Help: "Run the scheduler service alone.", Run: &serviceCommand{}},
+		{Name: "extractor", Help: "Run the extractor service alone.", Run: &serviceCommand{}},
+		{Name: "decider", Help: "Run the decider service alone.", Run: &serviceCommand{}},
+		{Name: "consolidator", Help: "Run the consolidator service alone.", Run: &serviceCommand{}},
+		{Name: "query", Help: "Run the query service alone.", Run: &serviceCommand{}},
+		{Name: "publish", Help: "Publish messages from standard input: lines of text or JSON.", Run: &publishCommand{}},
 		{Name: "search", Help: "Find facts and episodes.", Run: &searchCommand{}},
 		{Name: "context", Help: "Assemble what is known for a system prompt.", Run: &contextCommand{}},
 		{Name: "episodes", Help: "List episodes, newest first.", Run: &episodesCommand{}},
@@ -36,6 +40,19 @@ func commands() []app.Command {
 		{Name: "reindex", Help: "Make new vectors after a change of embedder.model; those of before answer until all are there.", Run: &reindexCommand{}},
 		{Name: "eval", Help: "Measure search against labelled data.", Run: &evalCommand{}},
 		{Name: "doctor", Help: "Check versions, ports, data directory, engines, streams and clock.", Run: &doctorCommand{}},
+		{Name: "replay", Help: "Replay the audit stream.", Run: &replayCommand{}},
+		{Name: "ready", Help: "Check a process's dependencies; exit 1 if not ready.", Run: &readyCommand{}},
+		{Name: "ledger", Help: "Account for every episode.", Run: &ledgerCommand{}},
+		{Name: "report", Help: "Report deltas, churn, yield, latency and cost.", Run: &reportCommand{}},
+		{Name: "deadletter", Help: "List, show, retry and drop refused messages.", Run: &deadletterCommand{}},
+		{Name: "digest", Help: "Print the digest of all facts.", Run: &digestCommand{}},
+		{Name: "rebuild", Help: "Rebuild the memory store of a stopped Palimpsest from its streams.", Run: &rebuildCommand{}},
+		{Name: "chaos", Help: "Kill a Palimpsest of its own again and again, and judge what it kept.", Run: &chaosCommand{}},
+		{Name: "topology", Help: "Show, apply and compare the streams.", Run: &topologyCommand{}},
+		{Name: "config", Help: "Print and check the configuration.", Run: &configCommand{}},
+		{Name: "bench", Help: "Measure what Palimpsest costs, against the bare engines.", Run: &benchCommand{}},
+		{Name: "bench-peer", Help: "Run what bench measures.", Run: &benchPeerCommand{}, hidden: true},
+		{Name: "version", Help: "Print the version.", Run: &versionCommand{}},
 		{Name: "completion", Help: "Print a completion script for bash, zsh or fish.", Run: &kongcompletion.Completion{}},
 	}
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 	"net/http/httptest"
@@ -10,9 +9,6 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
-
-	"palimpsest/internal/app"
-	"palimpsest/internal/terminal"
 )
 
 // TestMain is the program itself where a shell asks it for completions.
@@ -23,20 +19,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// The exit codes of the command line.
-const (
-	exitOK    = 0
-	exitError = 1
-	exitUsage = 2
-)
-
 // call runs one command. It finds no broker where others may run one.
 func call(t *testing.T, args ...string) (code int, out, complaint string) {
 	t.Helper()
-	var o, e bytes.Buffer
-	environ := []string{"PALIMPSEST_NATS_LISTEN=127.0.0.1:0"}
-	code = app.Run(t.Context(), args, terminal.Terminal{In: strings.NewReader(""), Out: &o, Err: &e, Environ: environ}, commands()...)
-	return code, o.String(), e.String()
+	return callWith(t, "", []string{"PALIMPSEST_NATS_LISTEN=127.0.0.1:0"}, args...)
 }
 
 // serve answers requests as handle does, and returns the address.

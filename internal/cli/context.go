@@ -10,7 +10,7 @@ import (
 )
 
 type contextCommand struct {
-	app.Whose
+	Whose
 	Text          []string `arg:"" help:"The message or question to assemble for."`
 	Budget        int      `help:"Tokens at most; 1000 or 3000 by the question unless given."`
 	EpisodeWindow string   `help:"Only episodes of this time before now, in days (30d) or as a duration (12h)." placeholder:"TIME"`

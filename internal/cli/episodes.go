@@ -13,7 +13,7 @@ import (
 )
 
 type episodesCommand struct {
-	app.Whose
+	Whose
 	Limit  int         `help:"Episodes at most (1 to 1000)." default:"20"`
 	After  api.Instant `help:"Only later ones: RFC 3339 or YYYY-MM-DD." placeholder:"INSTANT"`
 	Before api.Instant `help:"Only earlier ones." placeholder:"INSTANT"`

@@ -7,7 +7,7 @@ import (
 )
 
 type exportCommand struct {
-	app.Whose
+	Whose
 	Content bool `help:"Leave out wall-clock fields, to compare two installations."`
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 type factsCommand struct {
-	app.Whose
+	Whose
 	ID       string `arg:"" optional:"" help:"One fact: its id, or the last 8 hex digits."`
 	Revision uint64 `help:"One version of the fact."`
 	Limit    int    `help:"Facts at most." default:"100"`

@@ -15,7 +15,7 @@ type holdsCommand struct {
 }
 
 type holdListCommand struct {
-	app.Whose
+	Whose
 	Limit  int    `help:"At most this many." default:"100"`
 	Cursor string `help:"Continue where the page before ended."`
 }

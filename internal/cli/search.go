@@ -13,7 +13,7 @@ import (
 )
 
 type searchCommand struct {
-	app.Whose
+	Whose
 	Text  []string `arg:"" help:"What to look for."`
 	Limit int      `help:"Results at most (1 to 1000); 5 or 20 by the question unless given."`
 	narrowFlags

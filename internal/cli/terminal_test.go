@@ -11,7 +11,6 @@ import (
 
 	"github.com/creack/pty"
 
-	"palimpsest/internal/app"
 	"palimpsest/internal/terminal"
 	"palimpsest/pkg/api"
 )
@@ -41,7 +40,7 @@ func (c *console) run(answer string, environ []string, args ...string) (code int
 	c.t.Helper()
 	ended := make(chan int, 1)
 	go func() {
-		code := app.Run(c.t.Context(), args, terminal.Terminal{In: c.tty, Out: c.tty, Err: c.tty, Environ: environ}, commands()...)
+		code := run(c.t.Context(), args, terminal.Terminal{In: c.tty, Out: c.tty, Err: c.tty, Environ: environ})
 		_ = c.tty.Close() // ends the reads of the other side
 		ended <- code
 	}()

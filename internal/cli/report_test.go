@@ -1,4 +1,4 @@
-package app
+package cli
 
 import (
 	"encoding/json"
@@ -30,7 +30,7 @@ func TestReport(t *testing.T) {
 	t.Cleanup(server.Close)
 	ask := func(args ...string) string {
 		t.Helper()
-		code, out, complaint := call(t, "", nil, append([]string{"--server", server.URL, "report"}, args...)...)
+		code, out, complaint := callWith(t, "", nil, append([]string{"--server", server.URL, "report"}, args...)...)
 		if code != exitOK {
 			t.Fatalf("%d %s", code, complaint)
 		}
@@ -53,7 +53,7 @@ func TestReport(t *testing.T) {
 		t.Errorf("list: %s", out)
 	}
 	for _, args := range [][]string{{"--limit", "0"}, {"--from", "soon"}, {"--format", "xml"}} {
-		if code, _, complaint := call(t, "", nil, append([]string{"report", "yield"}, args...)...); code != exitUsage || !strings.Contains(complaint, args[0]) {
+		if code, _, complaint := callWith(t, "", nil, append([]string{"report", "yield"}, args...)...); code != exitUsage || !strings.Contains(complaint, args[0]) {
 			t.Errorf("%v: %d %s", args, code, complaint)
 		}
 	}

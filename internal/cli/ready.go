@@ -1,4 +1,4 @@
-package app
+package cli
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"palimpsest/internal/app"
 	"palimpsest/internal/terminal"
 )
 
@@ -14,16 +15,16 @@ type readyCommand struct{}
 
 // Run implements the command. A process that is not ready is an error, so that a
 // container's health check can be this.
-func (c *readyCommand) Run(inv *invocation) error {
-	cl, err := inv.client()
+func (c *readyCommand) Run(inv *app.Invocation) error {
+	cl, err := inv.Client()
 	if err != nil {
 		return err
 	}
-	r, err := cl.Ready(inv.ctx)
+	r, err := cl.Ready(inv.Context())
 	if err != nil {
 		return err
 	}
-	return inv.print(r, func(w io.Writer) {
+	return inv.Print(r, func(w io.Writer) {
 		t := terminal.NewTable(w, "CHECK", "OK", "TOOK")
 		for _, name := range slices.Sorted(maps.Keys(r.Checks)) {
 			check := r.Checks[name]

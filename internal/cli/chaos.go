@@ -1,4 +1,4 @@
-package app
+package cli
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"palimpsest/internal/app"
 	"palimpsest/internal/chaos"
 	"palimpsest/internal/memory"
 )
@@ -56,7 +57,7 @@ func (c *chaosCommand) Validate() error {
 var errChaos = errors.New("what was kept is not what was acknowledged")
 
 // Run implements the command. A bad verdict is an error.
-func (c *chaosCommand) Run(inv *invocation) error {
+func (c *chaosCommand) Run(inv *app.Invocation) error {
 	program, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("chaos: %w", err)
@@ -83,11 +84,11 @@ func (c *chaosCommand) try(t *trial, size chaos.Size) error {
 		return err
 	}
 	if c.Replicas > 0 {
-		if err := vacant(t.inv.ctx, t.cfg); err != nil {
-			return plain(t.cfg, err)
+		if err := app.VacantEngines(t.inv.Context(), t.cfg); err != nil {
+			return err
 		}
 	}
-	_, _ = fmt.Fprintf(t.inv.term.Err, "seed %d: %d episodes of %d users, %d kills among %d processes, in %s\n",
+	_, _ = fmt.Fprintf(t.inv.Terminal().Err, "seed %d: %d episodes of %d users, %d kills among %d processes, in %s\n",
 		size.Seed, size.Episodes, size.Users, size.Kills, len(t.plan.Processes), t.dir)
 	if err := t.run(t.dir, size, t.plan); err != nil {
 		return err
@@ -106,13 +107,13 @@ func (c *chaosCommand) try(t *trial, size chaos.Size) error {
 }
 
 // judge judges what a run kept, wherever it kept it.
-func (c *chaosCommand) judge(inv *invocation, program string) error {
+func (c *chaosCommand) judge(inv *app.Invocation, program string) error {
 	record, _, err := chaos.ReadRecord(c.Judge)
 	if err != nil {
 		return err
 	}
 	t := &trial{inv: inv, program: program, dir: c.Judge, begun: true, kept: true}
-	if err := t.choose(record.Processes / len(parts)); err != nil {
+	if err := t.choose(record.Processes / app.Services()); err != nil {
 		return err
 	}
 	return t.keep(t.conclude())
@@ -143,7 +144,7 @@ func (c *chaosCommand) directory() (string, error) {
 func (c *chaosCommand) size() chaos.Size {
 	size := chaos.Size{
 		Episodes: c.Episodes, Users: c.Users, Kills: c.Kills, Seed: rand.Uint64N(1_000_000),
-		Processes: max(1, c.Replicas*len(parts)), Every: c.Every, OneVoice: c.Compare,
+		Processes: max(1, c.Replicas*app.Services()), Every: c.Every, OneVoice: c.Compare,
 	}
 	if c.Every > 0 {
 		size.Kills = int(c.For / c.Every)
@@ -156,13 +157,13 @@ func (c *chaosCommand) size() chaos.Size {
 
 // trial is one call of the command: its plan and its directory.
 type trial struct {
-	inv     *invocation
+	inv     *app.Invocation
 	program string
 	dir     string
 	begun   bool // the directory holds files of a run
 	kept    bool // the directory stays
 
-	cfg  Config // of the engines that are judged
+	cfg  app.Config // of the engines that are judged
 	plan chaos.Plan
 }
 
@@ -173,19 +174,11 @@ func (t *trial) calm() string { return filepath.Join(t.dir, "one") }
 // replicas of each service.
 func (t *trial) choose(replicas int) (err error) {
 	if replicas > 0 {
-		t.cfg, t.plan, err = t.inv.deployment(replicas)
+		t.cfg, t.plan, err = t.inv.Deployment(replicas)
 		return err
 	}
-	t.cfg, t.plan = ownEngines(t.dir), chaos.Whole(t.dir)
+	t.cfg, t.plan = app.OwnEngines(t.dir), chaos.Whole(t.dir)
 	return nil
-}
-
-// ownEngines configures a single process that keeps its engines in the directory
-// of a run.
-func ownEngines(dir string) Config {
-	cfg := defaults()
-	cfg.Data, cfg.Memory, cfg.Audit, cfg.NATS.URL = chaos.Data(dir), backendFile, backendFile, natsEmbedded
-	return cfg
 }
 
 func (t *trial) run(dir string, size chaos.Size, plan chaos.Plan) error {
@@ -195,10 +188,10 @@ func (t *trial) run(dir string, size chaos.Size, plan chaos.Plan) error {
 			rules = append(rules, r.ID)
 		}
 	}
-	line, end := progressLine(t.inv.term.Err)
+	line, end := progressLine(t.inv.Terminal().Err)
 	defer end()
 	t.begun = true
-	_, err := chaos.Run(t.inv.ctx, chaos.Config{
+	_, err := chaos.Run(t.inv.Context(), chaos.Config{
 		Size: size, Plan: plan, Program: t.program, Dir: dir, Rules: rules, Each: memory.RuleTurn, Progress: line,
 	})
 	return err
@@ -206,7 +199,7 @@ func (t *trial) run(dir string, size chaos.Size, plan chaos.Plan) error {
 
 // keep keeps the directory where something is to be looked at, and says so.
 func (t *trial) keep(err error) error {
-	if err == nil || errors.Is(err, errChaos) || t.inv.ctx.Err() != nil || errors.As(err, new(*userError)) {
+	if err == nil || errors.Is(err, errChaos) || t.inv.Context().Err() != nil || app.Correctable(err) {
 		return err
 	}
 	if !t.begun {
@@ -234,7 +227,7 @@ func (t *trial) conclude() error {
 		out.Dir = t.dir
 	}
 	inv := t.inv
-	if err := inv.print(out, out.tell); err != nil {
+	if err := inv.Print(out, out.tell); err != nil {
 		return err
 	}
 	if !out.Verdict.OK {

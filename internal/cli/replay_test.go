@@ -1,4 +1,4 @@
-package app
+package cli
 
 import (
 	"bytes"
@@ -101,7 +101,7 @@ func TestReplayAsksForWhatItIsTold(t *testing.T) {
 		"--user a --kind add --kind delete":  "kind=add&kind=delete&project=default&user=a",
 		"--user a --limit 2":                 "limit=2&project=default&user=a",
 	} {
-		code, _, complaint := call(t, "", nil, append([]string{"--server", url, "replay"}, strings.Fields(args)...)...)
+		code, _, complaint := callWith(t, "", nil, append([]string{"--server", url, "replay"}, strings.Fields(args)...)...)
 		if got := <-s.asked; code != exitOK || got != want {
 			t.Errorf("%s: %d %s, asked %s, want %s", args, code, complaint, got, want)
 		}
@@ -116,11 +116,11 @@ func TestReplayRefusals(t *testing.T) {
 		"--scope /user/a/ --user b": "--scope", "--scope /user/a/ --all-users": "--scope", "--after 3 --from 4": "--after", "--from 5 --to 2": "--to lies before",
 		"--from 2026-03-02 --to 2026-03-01": "--to lies before",
 	} {
-		if code, _, complaint := call(t, "", nil, append([]string{"replay"}, strings.Fields(args)...)...); code != exitUsage || !strings.Contains(complaint, want) {
+		if code, _, complaint := callWith(t, "", nil, append([]string{"replay"}, strings.Fields(args)...)...); code != exitUsage || !strings.Contains(complaint, want) {
 			t.Errorf("%s: %d %s", args, code, complaint)
 		}
 	}
-	if code, _, complaint := call(t, "", nil, "replay", "--scope", "alice"); code != exitError || !strings.Contains(complaint, "--scope") {
+	if code, _, complaint := callWith(t, "", nil, "replay", "--scope", "alice"); code != exitError || !strings.Contains(complaint, "--scope") {
 		t.Errorf("%d %s", code, complaint)
 	}
 }
@@ -129,14 +129,14 @@ func TestReplayRefusals(t *testing.T) {
 func TestReplayPaced(t *testing.T) {
 	t.Parallel()
 	s, url := serveAudit(t, 2*pageSize+5)
-	code, out, complaint := call(t, "", nil, "--server", url, "replay", "--all-users", "--from", "3", "--speed", "1000")
+	code, out, complaint := callWith(t, "", nil, "--server", url, "replay", "--all-users", "--from", "3", "--speed", "1000")
 	if got := sequencesOf(t, out); code != exitOK || len(got) != 2*pageSize+3 || got[0] != 3 || got[len(got)-1] != 2*pageSize+5 {
 		t.Errorf("%d %s: %d lines", code, complaint, len(got))
 	}
 	if n := s.calls.Load(); n != 3 {
 		t.Errorf("%d pages, want 3", n)
 	}
-	code, out, _ = call(t, "", nil, "--server", url, "replay", "--all-users", "--speed", "1000", "--limit", "70")
+	code, out, _ = callWith(t, "", nil, "--server", url, "replay", "--all-users", "--speed", "1000", "--limit", "70")
 	if got := sequencesOf(t, out); code != exitOK || len(got) != 70 {
 		t.Errorf("%d: %d lines, want 70", code, len(got))
 	}
@@ -147,20 +147,20 @@ func TestReplayPaced(t *testing.T) {
 func TestReplayFollows(t *testing.T) {
 	t.Parallel()
 	_, url := serveAudit(t, 5)
-	code, out, complaint := call(t, "", nil, "--server", url, "replay", "--all-users", "-f", "--limit", "5")
+	code, out, complaint := callWith(t, "", nil, "--server", url, "replay", "--all-users", "-f", "--limit", "5")
 	if diff := cmp.Diff([]uint64{1, 2, 3, 4, 5}, sequencesOf(t, out)); diff != "" || code != exitOK || !strings.Contains(complaint, "behind 2") {
 		t.Errorf("%d %s: %s", code, complaint, diff)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var got bytes.Buffer
-	code = Run(ctx, []string{"--server", url, "replay", "--all-users", "-f", "--after", "4"}, terminal.Terminal{In: strings.NewReader(""), Out: &got, Err: writerFunc(func(b []byte) (int, error) {
+	code = run(ctx, []string{"--server", url, "replay", "--all-users", "-f", "--after", "4"}, terminal.Terminal{In: strings.NewReader(""), Out: &got, Err: writerFunc(func(b []byte) (int, error) {
 		cancel()
 		return len(b), nil
 	})})
 	if diff := cmp.Diff([]uint64{5}, sequencesOf(t, got.String())); diff != "" || code != exitOK {
 		t.Errorf("interrupted: %d %s", code, diff)
 	}
-	if code, _, complaint := call(t, "", nil, "--server", "127.0.0.1:1", "replay", "--all-users", "-f"); code != exitError || strings.Contains(complaint, "again") {
+	if code, _, complaint := callWith(t, "", nil, "--server", "127.0.0.1:1", "replay", "--all-users", "-f"); code != exitError || strings.Contains(complaint, "again") {
 		t.Errorf("a server that is not there: %d %s", code, complaint)
 	}
 }
@@ -176,7 +176,7 @@ func TestReplayInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var complaint bytes.Buffer
 	n := 0
-	code := Run(ctx, []string{"--server", url, "replay", "--all-users", "--speed", "1e-9", "--max-pause", "1h"}, terminal.Terminal{
+	code := run(ctx, []string{"--server", url, "replay", "--all-users", "--speed", "1e-9", "--max-pause", "1h"}, terminal.Terminal{
 		In: strings.NewReader(""), Err: &complaint,
 		Out: writerFunc(func(b []byte) (int, error) {
 			n++
@@ -192,7 +192,7 @@ func TestReplayInterrupted(t *testing.T) {
 func TestReplayOfCloudEvents(t *testing.T) {
 	t.Parallel()
 	_, url := serveAudit(t, 2)
-	code, out, complaint := call(t, "", nil, "--server", url, "replay", "--all-users", "--format", "cloudevents")
+	code, out, complaint := callWith(t, "", nil, "--server", url, "replay", "--all-users", "--format", "cloudevents")
 	if code != exitOK || strings.Count(out, "\n") != 2 {
 		t.Fatalf("%d %s: %s", code, complaint, out)
 	}

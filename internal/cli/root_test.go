@@ -1,9 +1,11 @@
-package app
+package cli
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -13,21 +15,17 @@ import (
 	"testing"
 
 	"palimpsest/internal/terminal"
-
-	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// call runs one command with an environment of its own.
-func call(t *testing.T, in string, environ []string, args ...string) (code int, out, complaint string) {
+// callWith runs one command with an environment of its own.
+func callWith(t *testing.T, in string, environ []string, args ...string) (code int, out, complaint string) {
 	t.Helper()
 	var o, e bytes.Buffer
-	code = Run(t.Context(), args, terminal.Terminal{In: strings.NewReader(in), Out: &o, Err: &e, Environ: environ})
+	code = run(t.Context(), args, terminal.Terminal{In: strings.NewReader(in), Out: &o, Err: &e, Environ: environ})
 	return code, o.String(), e.String()
 }
 
-func TestRefusals(t *testing.T) {
+func TestRefusalsOfProcesses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, text string) string {
@@ -71,7 +69,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			code, out, complaint := call(t, "", c.environ, c.args...)
+			code, out, complaint := callWith(t, "", c.environ, c.args...)
 			if code != c.code || !strings.Contains(complaint, c.want) || out != "" && !strings.HasPrefix(out, "Palimpsest ") {
 				t.Errorf("code %d, output %q, complaint %q; want code %d, %q", code, out, complaint, c.code, c.want)
 			}
@@ -86,6 +84,33 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// up runs everything over a data directory until stop is called.
+func up(t *testing.T, data string) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	out, write := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- run(ctx, []string{"up", "--data", data, "--http", "127.0.0.1:0", "--nats", "127.0.0.1:0"}, terminal.Terminal{
+			In: strings.NewReader(""), Out: write, Err: io.Discard,
+		})
+		_ = write.Close()
+	}()
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && !strings.HasSuffix(lines.Text(), "is ready.") {
+	}
+	if lines.Err() != nil || lines.Text() == "" {
+		t.Fatal("it ended before it was ready")
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	return func() {
+		cancel()
+		if code := <-ended; code != exitOK {
+			t.Errorf("it ended with code %d", code)
+		}
+	}
+}
+
 // TestTakenIsToldInTheUsersWords: what a second instance meets names the
 // setting and its value, and nothing of where it was found.
 func TestTakenIsToldInTheUsersWords(t *testing.T) {
@@ -97,14 +122,13 @@ func TestTakenIsToldInTheUsersWords(t *testing.T) {
 	defer func() { _ = taken.Close() }()
 	address := taken.Addr().String()
 	held := t.TempDir()
-	_, stop := open(t, held)
-	defer stop()
+	defer up(t, held)()
 	for want, args := range map[string][]string{
 		"palimpsest: data: " + held + " is in use by another process\n":      {"--data", held, "--http", "127.0.0.1:0", "--nats", "127.0.0.1:0"},
 		"palimpsest: http.listen: " + address + ": address already in use\n": {"--data", t.TempDir(), "--http", address, "--nats", "127.0.0.1:0"},
 		"palimpsest: nats.listen: " + address + ": address already in use\n": {"--data", t.TempDir(), "--http", "127.0.0.1:0", "--nats", address},
 	} {
-		code, _, complaint := call(t, "", nil, append([]string{"up"}, args...)...)
+		code, _, complaint := callWith(t, "", nil, append([]string{"up"}, args...)...)
 		if code != exitError || complaint != want {
 			t.Errorf("code %d, complaint %q, want %q", code, complaint, want)
 		}
@@ -118,7 +142,7 @@ func TestInterruptedCommandSaysSo(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var out, complaint bytes.Buffer
-	code := Run(ctx, []string{"--server", server.URL, "ledger", "--user", "x"}, terminal.Terminal{In: strings.NewReader(""), Out: &out, Err: &complaint})
+	code := run(ctx, []string{"--server", server.URL, "ledger", "--user", "x"}, terminal.Terminal{In: strings.NewReader(""), Out: &out, Err: &complaint})
 	if code != exitError || complaint.String() != "palimpsest: interrupted\n" {
 		t.Errorf("code %d, complaint %q", code, complaint.String())
 	}
@@ -130,7 +154,7 @@ func TestEffectiveConfiguration(t *testing.T) {
 		"PALIMPSEST_PIPELINE_CONCURRENCY=200", "PALIMPSEST_INGEST_MAX_CONTENT=1000", "REDIS_URL=redis://u:hunter2@x",
 		"NATS_URL=nats://127.0.0.1:1", "PALIMPSEST_NATS_URL=nats://127.0.0.1:2",
 	}
-	code, out, complaint := call(t, "", environ, "--json", "config", "print")
+	code, out, complaint := callWith(t, "", environ, "--json", "config", "print")
 	if code != exitOK {
 		t.Fatal(complaint)
 	}
@@ -177,17 +201,5 @@ func TestEffectiveConfiguration(t *testing.T) {
 		if strings.HasPrefix(value, "0 ") || strings.HasPrefix(value, "0s ") || strings.HasPrefix(value, " ") {
 			t.Errorf("%s = %q shows no effective value", key, value)
 		}
-	}
-}
-
-func TestIngestsLimitsAreQuerys(t *testing.T) {
-	t.Parallel()
-	inv := &invocation{line: &commandLine{}, term: terminal.Terminal{Environ: []string{"PALIMPSEST_INGEST_MAX_CONTENT=1000", "PALIMPSEST_INGEST_MAX_METADATA=200"}}}
-	c, _, err := inv.configuration(map[string]string{"http.listen": "127.0.0.1:1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c.Query.MaxContent != 1000 || c.Query.MaxMetadata != 200 || c.HTTP.Listen != "127.0.0.1:1" {
-		t.Errorf("query's limits are %d and %d, HTTP listens on %s", c.Query.MaxContent, c.Query.MaxMetadata, c.HTTP.Listen)
 	}
 }

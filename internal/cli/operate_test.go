@@ -1,4 +1,4 @@
-package app
+package cli
 
 import (
 	"net/http"
@@ -27,7 +27,7 @@ func TestReadyIsTheExitCode(t *testing.T) {
 			_, _ = w.Write([]byte(answer))
 		}))
 		t.Cleanup(srv.Close)
-		code, out, complaint := call(t, "", nil, "--server", srv.URL, "ready")
+		code, out, complaint := callWith(t, "", nil, "--server", srv.URL, "ready")
 		if code != want.code || !strings.Contains(out+complaint, want.says) {
 			t.Errorf("%d, %q, %q; want %d, %q", code, out, complaint, want.code, want.says)
 		}
@@ -41,11 +41,11 @@ func TestTopologyHasTheConfiguredReplicas(t *testing.T) {
 	environ := []string{
 		"NATS_URL=" + env.URL, "PALIMPSEST_NATS_NKEY_SEED=" + filepath.Join(env.Dir, broker.SeedFile), "PALIMPSEST_NATS_REPLICAS=3",
 	}
-	code, out, _ := call(t, "", environ, "topology", "diff")
+	code, out, _ := callWith(t, "", environ, "topology", "diff")
 	if code != exitError || !strings.Contains(out, "EPISODES replicas: want 3, have 1") {
 		t.Errorf("%d, %q", code, out)
 	}
-	if code, out, complaint := call(t, "", environ[:2], "topology", "apply"); code != exitOK || !strings.Contains(out, "applied") {
+	if code, out, complaint := callWith(t, "", environ[:2], "topology", "apply"); code != exitOK || !strings.Contains(out, "applied") {
 		t.Errorf("%d, %q, %q", code, out, complaint)
 	}
 }

@@ -1,4 +1,4 @@
-package app
+package terminal
 
 import (
 	"fmt"
@@ -7,28 +7,27 @@ import (
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
-
-	"palimpsest/internal/terminal"
 )
 
-// progress shows how far long work is: a bar on a terminal, elsewhere a line as
+// Progress shows how far long work is: a bar on a terminal, elsewhere a line as
 // each part ends.
-type progress struct {
+type Progress struct {
 	to   io.Writer
 	bars *mpb.Progress // nil where there is no terminal
 }
 
-func newProgress(to io.Writer) *progress {
-	p := &progress{to: to}
-	if terminal.Is(to) {
+// NewProgress returns one that draws to a writer.
+func NewProgress(to io.Writer) *Progress {
+	p := &Progress{to: to}
+	if Is(to) {
 		p.bars = mpb.New(mpb.WithOutput(to))
 	}
 	return p
 }
 
-// part begins a part of the work of which there are about total units. step
+// Part begins a part of the work of which there are about total units. step
 // counts some of them; end says that there are no more.
-func (p *progress) part(name string, total uint64) (step func(n int), end func()) {
+func (p *Progress) Part(name string, total uint64) (step func(n int), end func()) {
 	began, count := time.Now(), 0
 	if p.bars == nil {
 		return func(n int) { count += n }, func() {
@@ -41,8 +40,8 @@ func (p *progress) part(name string, total uint64) (step func(n int), end func()
 	return bar.IncrBy, func() { bar.SetTotal(-1, true) }
 }
 
-// wait lets the last picture be drawn.
-func (p *progress) wait() {
+// Wait lets the last picture be drawn.
+func (p *Progress) Wait() {
 	if p.bars != nil {
 		p.bars.Wait()
 	}

@@ -1,4 +1,4 @@
-package app
+package cli
 
 import (
 	"bytes"
@@ -125,7 +125,7 @@ func TestP1PublishOutlivesARestart(t *testing.T) {
 		}
 	}}
 	var out, said bytes.Buffer
-	code := Run(t.Context(), []string{"publish", "--user", "nora", "--nats", env.Broker.ClientURL()}, terminal.Terminal{In: in, Out: &out, Err: &said})
+	code := run(t.Context(), []string{"publish", "--user", "nora", "--nats", env.Broker.ClientURL()}, terminal.Terminal{In: in, Out: &out, Err: &said})
 	if code != exitOK || out.String() != fmt.Sprintf("%d published\n", lines) {
 		t.Fatalf("code %d, output %q, it said %q", code, out.String(), said.String())
 	}
@@ -201,7 +201,7 @@ func TestPublishTellsOnceWhatFails(t *testing.T) {
 		Host: "127.0.0.1", Port: natsserver.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(), MaxPayload: 1 << 10,
 	})
 	text := "short\n" + strings.Repeat("long ", 1000) + "\nshort\n"
-	code, out, complaint := call(t, text, nil, "publish", "--user", "nora", "--nats", srv.ClientURL())
+	code, out, complaint := callWith(t, text, nil, "publish", "--user", "nora", "--nats", srv.ClientURL())
 	if code != exitError || out != "" || strings.Count(complaint, "line 2") > 1 || strings.Count(complaint, "palimpsest:") != 1 {
 		t.Errorf("code %d, output %q, complaint %q", code, out, complaint)
 	}

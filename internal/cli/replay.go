@@ -1,4 +1,4 @@
-package app
+package cli
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"palimpsest/internal/app"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/client"
 	"palimpsest/pkg/events"
@@ -55,20 +56,20 @@ func (c *replayCommand) Validate() error {
 }
 
 // Run implements the command. The stream is JSON with and without --json.
-func (c *replayCommand) Run(inv *invocation) error {
-	sel, err := c.selection(inv.line.Project)
+func (c *replayCommand) Run(inv *app.Invocation) error {
+	sel, err := c.selection(inv.Project())
 	if err != nil {
 		return err
 	}
-	cl, err := inv.client()
+	cl, err := inv.Client()
 	if err != nil {
 		return err
 	}
 	r := &replaying{
-		client: cl, sel: sel, query: c.query(), pace: pace{speed: c.Speed, most: c.MaxPause}, errs: inv.term.Err,
-		write: lineWriter(inv.term.Out, c.Format), last: c.query().After,
+		client: cl, sel: sel, query: c.query(), pace: pace{speed: c.Speed, most: c.MaxPause}, errs: inv.Terminal().Err,
+		write: lineWriter(inv.Terminal().Out, c.Format), last: c.query().After,
 	}
-	return r.ended(inv.ctx, r.run(inv.ctx))
+	return r.ended(inv.Context(), r.run(inv.Context()))
 }
 
 // ended says where to go on after an error; to interrupt is how following ends.

@@ -1,4 +1,4 @@
-package app
+package cli
 
 import (
 	"bufio"
@@ -27,7 +27,7 @@ func TestCheckReachesWhatIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	environ := []string{"PALIMPSEST_AUDIT=clickhouse://me:hunter2@127.0.0.1:1/p"}
-	code, out, complaint := call(t, "", environ, "--config", path, "config", "check")
+	code, out, complaint := callWith(t, "", environ, "--config", path, "config", "check")
 	if code != exitError || out != "" || strings.Contains(complaint, "hunter2") {
 		t.Errorf("code %d, output %q, complaint %q", code, out, complaint)
 	}
@@ -40,7 +40,7 @@ func TestCheckReachesWhatIsNamed(t *testing.T) {
 			t.Errorf("complaint %q lacks %q", complaint, want)
 		}
 	}
-	if code, out, complaint := call(t, "", environ, "--config", path, "config", "check", "--offline"); code != 0 || out != "ok\n" {
+	if code, out, complaint := callWith(t, "", environ, "--config", path, "config", "check", "--offline"); code != 0 || out != "ok\n" {
 		t.Errorf("offline: code %d, output %q, complaint %q", code, out, complaint)
 	}
 	for name, c := range map[string]struct {
@@ -53,7 +53,7 @@ func TestCheckReachesWhatIsNamed(t *testing.T) {
 		c.options.Host, c.options.Port, c.options.NoSigs, c.options.NoLog = "127.0.0.1", natsserver.RANDOM_PORT, true, true
 		url := brokertest.Serve(t, &c.options).ClientURL()
 		there := []string{"NATS_URL=" + url, "PALIMPSEST_DATA=" + t.TempDir()}
-		code, out, complaint := call(t, "", there, "config", "check")
+		code, out, complaint := callWith(t, "", there, "config", "check")
 		if c.want == "" {
 			if code != 0 || out != "ok\n" {
 				t.Errorf("%s: code %d, output %q, complaint %q", name, code, out, complaint)
@@ -61,7 +61,7 @@ func TestCheckReachesWhatIsNamed(t *testing.T) {
 			continue
 		}
 		for _, args := range [][]string{{"config", "check"}, {"up", "--data", t.TempDir(), "--http", "127.0.0.1:0"}} {
-			code, _, complaint := call(t, "", there, args...)
+			code, _, complaint := callWith(t, "", there, args...)
 			if want := "palimpsest: env NATS_URL: nats.url: " + url + ": " + c.want; code != exitError || !strings.HasPrefix(complaint, want) {
 				t.Errorf("%v %s: code %d, complaint %q, want %q", args, name, code, complaint, want)
 			}
@@ -79,7 +79,7 @@ func TestCheckRefusesARedisWithoutSearch(t *testing.T) {
 		{"config", "check"},
 		{"up", "--data", t.TempDir(), "--http", "127.0.0.1:0", "--nats", "127.0.0.1:0"},
 	} {
-		if code, _, complaint := call(t, "", environ, args...); code != exitError || complaint != want {
+		if code, _, complaint := callWith(t, "", environ, args...); code != exitError || complaint != want {
 			t.Errorf("%v: code %d, complaint %q, want %q", args, code, complaint, want)
 		}
 	}
@@ -94,7 +94,7 @@ func TestStartNamesItsEngines(t *testing.T) {
 	out, write := io.Pipe()
 	done := make(chan int, 1)
 	go func() {
-		done <- Run(ctx, []string{"up", "--data", dir, "--http", "127.0.0.1:0", "--nats", "127.0.0.1:0"}, terminal.Terminal{
+		done <- run(ctx, []string{"up", "--data", dir, "--http", "127.0.0.1:0", "--nats", "127.0.0.1:0"}, terminal.Terminal{
 			In: strings.NewReader(""), Out: write, Err: io.Discard, Environ: []string{"REDIS_URL=redis://:hunter2@127.0.0.1:1", "PALIMPSEST_AUDIT=sqlite"},
 		})
 	}()
@@ -110,7 +110,7 @@ func TestStartNamesItsEngines(t *testing.T) {
 	cancel()
 	go func() { _, _ = io.Copy(io.Discard, out) }()
 	defer out.Close()
-	if code := receive(t, "the end of the process", done); code != exitError {
+	if code := <-done; code != exitError {
 		t.Errorf("code %d", code)
 	}
 }
@@ -119,7 +119,7 @@ func TestStartNamesItsEngines(t *testing.T) {
 func TestTopologyOfNobody(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	code, out, complaint := call(t, "", nil, "topology", "diff", "--data", dir)
+	code, out, complaint := callWith(t, "", nil, "topology", "diff", "--data", dir)
 	want := fmt.Sprintf("palimpsest: data: no Palimpsest runs on %s: name its directory with --data, or a NATS of your own by nats.url", dir)
 	if code != exitError || out != "" || !strings.HasPrefix(complaint, want) {
 		t.Errorf("code %d, output %q, complaint %q", code, out, complaint)

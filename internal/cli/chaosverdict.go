@@ -1,11 +1,14 @@
-package app
+package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"time"
 
+	"palimpsest/internal/app"
 	"palimpsest/internal/chaos"
 	"palimpsest/internal/terminal"
 )
@@ -44,6 +47,25 @@ type tried struct {
 	Run     chaos.Figures `json:"run"`
 	Verdict chaos.Verdict `json:"verdict"`
 	Dir     string        `json:"dir,omitempty"` // where it is kept
+}
+
+// verdict judges the data that the run left in the engines.
+func (t *trial) verdict() (out tried, err error) {
+	ctx := t.inv.Context()
+	record, workload, err := chaos.ReadRecord(t.dir)
+	if err != nil {
+		return out, err
+	}
+	out.Size, out.Run = record.Size, record.Run
+	if out.Verdict, err = app.JudgeEngines(ctx, t.cfg, record, workload); err != nil {
+		return out, err
+	}
+	digests, failed := chaos.Rebuild(ctx, t.program, t.dir, t.plan)
+	out.Verdict.Compare(digests, failed)
+	if _, missing := os.Stat(t.calm()); missing == nil { // a comparison was requested
+		err = app.CompareEngines(ctx, t.cfg, app.OwnEngines(t.calm()), &out.Verdict, workload)
+	}
+	return out, errors.Join(err, ctx.Err())
 }
 
 func (t tried) tell(w io.Writer) {

@@ -1,6 +1,7 @@
-package app
+package cli
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"palimpsest/internal/app"
 	"palimpsest/internal/terminal"
 
 	"github.com/goccy/go-yaml"
@@ -85,15 +87,16 @@ func understood(c deployed, file string) (string, error) {
 	if i := slices.Index(args, "--config"); i >= 0 {
 		args[i+1] = file
 	}
-	var line commandLine
+	var flags app.Flags
+	all := commands()
 	term := terminal.Terminal{Out: io.Discard, Err: io.Discard}
 	for name, value := range c.env {
-		if _, ok := fallbacks[name]; !ok && !strings.HasPrefix(name, "PALIMPSEST_") {
+		if !app.Reads(name) {
 			return "", errors.New("nothing reads " + name)
 		}
 		term.Environ = append(term.Environ, name+"="+value)
 	}
-	parser, err := grammar(&line, term, func(int) {})
+	parser, err := grammar(&flags, all, term, func(int) {})
 	if err != nil {
 		return "", err
 	}
@@ -101,17 +104,15 @@ func understood(c deployed, file string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	inv := &invocation{term: term, line: &line}
-	services := map[string]serviceCommand{
-		"ingest": line.Ingest, "scheduler": line.Scheduler, "extractor": line.Extractor, "decider": line.Decider,
-		"consolidator": line.Consolidator, "query": line.Query,
-	}
+	inv := app.NewInvocation(context.Background(), term, flags)
 	name := parsed.Command()
-	if service, ok := services[name]; ok {
-		_, _, err = inv.configurationOf(alone(name), map[string]string{"http.listen": service.HTTP})
-	} else {
-		_, _, err = inv.configuration(nil)
+	for _, c := range all {
+		if service, ok := c.Run.(*serviceCommand); ok && c.Name == name {
+			_, _, err = inv.ServiceConfiguration(name, map[string]string{"http.listen": service.HTTP})
+			return name, err
+		}
 	}
+	_, _, err = inv.Configuration(nil)
 	return name, err
 }
 

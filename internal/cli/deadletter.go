@@ -1,4 +1,4 @@
-package app
+package cli
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"palimpsest/internal/app"
 	"palimpsest/internal/terminal"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/client"
@@ -24,11 +25,11 @@ type reach struct {
 	Everywhere bool `help:"Those of every project, and those whose project could not be read."`
 }
 
-func (r reach) client(inv *invocation) (*client.Client, error) {
+func (r reach) client(inv *app.Invocation) (*client.Client, error) {
 	if r.Everywhere {
-		return inv.clientOf("")
+		return inv.ClientOf("")
 	}
-	return inv.client()
+	return inv.Client()
 }
 
 // letterFilter narrows a command to some of the letters.
@@ -50,16 +51,16 @@ type letterListCommand struct {
 }
 
 // Run implements the command.
-func (c *letterListCommand) Run(inv *invocation) error {
+func (c *letterListCommand) Run(inv *app.Invocation) error {
 	cl, err := c.client(inv)
 	if err != nil {
 		return err
 	}
-	page, err := cl.DeadLetters(inv.ctx, c.behind(c.After, c.Limit))
+	page, err := cl.DeadLetters(inv.Context(), c.behind(c.After, c.Limit))
 	if err != nil {
 		return err
 	}
-	return inv.print(page, func(w io.Writer) {
+	return inv.Print(page, func(w io.Writer) {
 		t := terminal.NewTable(w, "SEQ", "SERVICE", "CODE", "FIELD", "REASON", "BURIED")
 		for _, l := range page.Letters {
 			t.Row(l.Sequence, l.Service, l.Code, l.Field, l.Reason, l.BuriedAt.Format(time.RFC3339))
@@ -74,16 +75,16 @@ type letterShowCommand struct {
 }
 
 // Run implements the command.
-func (c *letterShowCommand) Run(inv *invocation) error {
+func (c *letterShowCommand) Run(inv *app.Invocation) error {
 	cl, err := c.client(inv)
 	if err != nil {
 		return err
 	}
-	l, err := cl.DeadLetter(inv.ctx, c.Sequence)
+	l, err := cl.DeadLetter(inv.Context(), c.Sequence)
 	if err != nil {
 		return err
 	}
-	return inv.print(l, func(w io.Writer) {
+	return inv.Print(l, func(w io.Writer) {
 		_, _ = fmt.Fprintf(w, "%s %s: %s: %s\non %s (%s %d), attempt %d, %d bytes, sha256 %s\n%s\n",
 			l.Service, l.Code, l.Field, l.Reason, l.Subject, l.Stream, l.MessageAt, l.Attempts, l.Size, l.SHA256, l.Data)
 	})
@@ -112,36 +113,36 @@ func (c *letterCommand) Validate() error {
 
 // each settles the letters that the command names. Those that come while it runs,
 // such as one that is retried in vain, are none of them.
-func (c *letterCommand) each(inv *invocation, settle func(*client.Client, context.Context, uint64) (api.Settled, error)) error {
+func (c *letterCommand) each(inv *app.Invocation, settle func(*client.Client, context.Context, uint64) (api.Settled, error)) error {
 	cl, err := c.client(inv)
 	if err != nil {
 		return err
 	}
 	if !c.All {
-		s, err := settle(cl, inv.ctx, c.Sequence)
+		s, err := settle(cl, inv.Context(), c.Sequence)
 		if err != nil {
 			return err
 		}
-		return inv.print(s, func(w io.Writer) { told(w, s) })
+		return inv.Print(s, func(w io.Writer) { told(w, s) })
 	}
-	sequences, err := c.matching(inv.ctx, cl)
+	sequences, err := c.matching(inv.Context(), cl)
 	if err != nil {
 		return err
 	}
 	done, left := []api.Settled{}, 0
 	for _, sequence := range sequences {
-		s, err := settle(cl, inv.ctx, sequence)
-		if inv.ctx.Err() != nil {
-			return inv.ctx.Err()
+		s, err := settle(cl, inv.Context(), sequence)
+		if inv.Context().Err() != nil {
+			return inv.Context().Err()
 		}
 		if err != nil {
 			left++
-			_, _ = fmt.Fprintf(inv.term.Err, "letter %d: %v\n", sequence, err)
+			_, _ = fmt.Fprintf(inv.Terminal().Err, "letter %d: %v\n", sequence, err)
 			continue
 		}
 		done = append(done, s)
 	}
-	err = inv.print(done, func(w io.Writer) {
+	err = inv.Print(done, func(w io.Writer) {
 		for _, s := range done {
 			told(w, s)
 		}
@@ -175,13 +176,13 @@ func told(w io.Writer, s api.Settled) { _, _ = fmt.Fprintf(w, "%s %d\n", s.Actio
 type letterRetryCommand struct{ letterCommand }
 
 // Run implements the command.
-func (c *letterRetryCommand) Run(inv *invocation) error {
+func (c *letterRetryCommand) Run(inv *app.Invocation) error {
 	return c.each(inv, (*client.Client).RetryDeadLetter)
 }
 
 type letterDropCommand struct{ letterCommand }
 
 // Run implements the command.
-func (c *letterDropCommand) Run(inv *invocation) error {
+func (c *letterDropCommand) Run(inv *app.Invocation) error {
 	return c.each(inv, (*client.Client).DropDeadLetter)
 }

@@ -1,4 +1,4 @@
-package app
+package cli
 
 import (
 	"encoding/csv"
@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"palimpsest/internal/app"
 	"palimpsest/internal/terminal"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/client"
@@ -31,20 +32,20 @@ func (c *reportCommand) Validate() error {
 }
 
 // Run implements the command.
-func (c *reportCommand) Run(inv *invocation) error {
-	cl, err := inv.client()
+func (c *reportCommand) Run(inv *app.Invocation) error {
+	cl, err := inv.Client()
 	if err != nil {
 		return err
 	}
 	if c.Format == "json" {
-		inv.line.JSON = true
+		inv = inv.InJSON()
 	}
 	if c.Name == "" {
-		names, err := cl.Reports(inv.ctx)
+		names, err := cl.Reports(inv.Context())
 		if err != nil {
 			return err
 		}
-		return inv.print(names, func(w io.Writer) {
+		return inv.Print(names, func(w io.Writer) {
 			t := terminal.NewTable(w, "REPORT", "ABOUT")
 			for _, n := range names.Reports {
 				t.Row(n.Name, n.About)
@@ -52,18 +53,18 @@ func (c *reportCommand) Run(inv *invocation) error {
 			t.Flush()
 		})
 	}
-	sel, err := c.Selector(inv.line.Project)
+	sel, err := c.Selector(inv.Project())
 	if err != nil {
 		return err
 	}
-	r, err := cl.Report(inv.ctx, c.Name, sel, client.ReportRange{From: c.From.Time, To: c.To.Time, Limit: c.Limit})
+	r, err := cl.Report(inv.Context(), c.Name, sel, client.ReportRange{From: c.From.Time, To: c.To.Time, Limit: c.Limit})
 	if err != nil {
 		return err
 	}
-	if c.Format == "csv" && !inv.line.JSON {
-		return reportCSV(inv.term.Out, r)
+	if c.Format == "csv" && !inv.Flags().JSON {
+		return reportCSV(inv.Terminal().Out, r)
 	}
-	return inv.print(r, func(w io.Writer) {
+	return inv.Print(r, func(w io.Writer) {
 		columns := make([]string, len(r.Columns))
 		for i, name := range r.Columns {
 			columns[i] = strings.ToUpper(name)

@@ -10,27 +10,27 @@ import (
 	"sync"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"palimpsest/internal/config"
 	"palimpsest/pkg/api"
 )
 
-type upCommand struct {
-	Data string `help:"Directory of whatever is kept; ./palimpsest-data unless configured." placeholder:"DIR"`
-	HTTP string `name:"http" help:"Address for HTTP; 127.0.0.1:8080 unless configured." placeholder:"HOST:PORT"`
-	NATS string `name:"nats" help:"Address for NATS publishers; 127.0.0.1:4222 unless configured." placeholder:"HOST:PORT"`
+// Up runs all services in one process, and returns once the invocation has ended
+// and they have drained. settings override the configuration, by their keys.
+func (inv *Invocation) Up(settings map[string]string) error {
+	return inv.serve(whole(), settings, greet)
 }
 
-// Run implements the command: it returns once ctx has ended and everything has
-// drained.
-func (c *upCommand) Run(inv *invocation) error {
-	return inv.serve(whole(), map[string]string{"data": c.Data, "http.listen": c.HTTP, "nats.listen": c.NATS}, greet)
+// Service runs one service, by its name, as a process of its own, on engines that
+// several processes can share.
+func (inv *Invocation) Service(name string, settings map[string]string) error {
+	return inv.serve(alone(name), settings, func(w io.Writer, h *house) {
+		_, _ = fmt.Fprintf(w, "Palimpsest %s %s is ready.\n  HTTP  %s\n", Version(), name, h.http.URL())
+	})
 }
 
 // serve runs a process of a shape until it is asked to end, and has it greet once
 // it is ready.
-func (inv *invocation) serve(sh shape, flags map[string]string, greet func(io.Writer, *house)) error {
+func (inv *Invocation) serve(sh shape, flags map[string]string, greet func(io.Writer, *house)) error {
 	cfg, settings, err := inv.configurationOf(sh, flags)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (inv *invocation) serve(sh shape, flags map[string]string, greet func(io.Wr
 
 // announce prints the engines that a process is about to use, and what chose each.
 func (s shape) announce(w io.Writer, c Config) {
-	title := version()
+	title := Version()
 	if len(s.parts) == 1 {
 		title += " " + s.name
 	}
@@ -113,7 +113,7 @@ func (h *house) greet(ctx context.Context, w io.Writer, ready func(io.Writer, *h
 }
 
 func (h *house) tellUnready(w io.Writer, now api.Readiness) {
-	_, _ = fmt.Fprintf(w, "Palimpsest %s is not ready yet.\n", version())
+	_, _ = fmt.Fprintf(w, "Palimpsest %s is not ready yet.\n", Version())
 	for _, name := range slices.Sorted(maps.Keys(now.Checks)) {
 		if check := now.Checks[name]; !check.OK {
 			_, _ = fmt.Fprintf(w, "  %s: %s\n", name, check.Error)
@@ -136,7 +136,7 @@ func greet(w io.Writer, h *house) {
 Try:
   echo "Hello, Nora here. I'm a hydrologist at Fenwick Labs." | palimpsest publish --user nora --agent assistant --session s1 --nats %s
   palimpsest --server %s search --user nora "where does Nora work?"
-`, version(), h.http.URL(), h.streams.ClientURL(), h.cfg.kept(), keys, h.streams.ClientURL(), h.http.URL())
+`, Version(), h.http.URL(), h.streams.ClientURL(), h.cfg.kept(), keys, h.streams.ClientURL(), h.http.URL())
 }
 
 // kept says where whatever is remembered is kept.
@@ -158,20 +158,6 @@ func settingsAttr(s *config.Settings) string {
 		}
 	}
 	return b.String()
-}
-
-// serviceCommand runs one service as a process of its own, on engines that
-// several processes can share.
-type serviceCommand struct {
-	HTTP string `name:"http" help:"Address for health, readiness and metrics, and of query for its API; 127.0.0.1:8080 unless configured." placeholder:"HOST:PORT"`
-}
-
-// Run implements the command, whose name is the service's.
-func (c *serviceCommand) Run(parsed *kong.Context, inv *invocation) error {
-	name := parsed.Command()
-	return inv.serve(alone(name), map[string]string{"http.listen": c.HTTP}, func(w io.Writer, h *house) {
-		_, _ = fmt.Fprintf(w, "Palimpsest %s %s is ready.\n  HTTP  %s\n", version(), name, h.http.URL())
-	})
 }
 
 // closer undoes one step of opening.

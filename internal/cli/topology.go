@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"palimpsest/internal/app"
+	"palimpsest/internal/topology"
+)
+
+type topologyCommand struct {
+	Data string `help:"Data directory of the running Palimpsest." placeholder:"DIR"`
+
+	Show  topologyShowCommand  `cmd:"" help:"Show the streams and consumers as declared."`
+	Apply topologyApplyCommand `cmd:"" help:"Create and update them."`
+	Diff  topologyDiffCommand  `cmd:"" help:"Compare the declared with what the broker has."`
+
+	Permissions topologyPermissionsCommand `cmd:"" help:"Print what a NATS server should let each service do."`
+}
+
+type topologyShowCommand struct{}
+
+// Run implements the command.
+func (c *topologyShowCommand) Run(inv *app.Invocation) error {
+	decl := topology.Declare(topology.Config{})
+	return inv.Print(decl, func(w io.Writer) {
+		for _, s := range decl.Streams {
+			_, _ = fmt.Fprintf(w, "%s  %v  %s\n", s.Config.Name, s.Config.Subjects, s.Config.Retention)
+			for _, consumer := range s.Consumers {
+				filters := append([]string{}, consumer.FilterSubjects...)
+				if consumer.FilterSubject != "" {
+					filters = append(filters, consumer.FilterSubject)
+				}
+				_, _ = fmt.Fprintf(w, "  %s  %s\n", consumer.Durable, strings.Join(filters, " "))
+			}
+		}
+	})
+}
+
+type topologyPermissionsCommand struct{}
+
+// Run implements the command.
+func (c *topologyPermissionsCommand) Run(inv *app.Invocation) error {
+	all := topology.Declare(topology.Config{}).ServicePermissions()
+	return inv.Print(all, func(w io.Writer) { _, _ = io.WriteString(w, topology.ServerText(all)) })
+}
+
+type topologyApplyCommand struct{}
+
+// Run implements the command.
+func (c *topologyApplyCommand) Run(inv *app.Invocation, of *topologyCommand) error {
+	if err := inv.ApplyTopology(of.Data); err != nil {
+		return err
+	}
+	return inv.Print(map[string]bool{"applied": true}, func(w io.Writer) { _, _ = fmt.Fprintln(w, "applied") })
+}
+
+type topologyDiffCommand struct{}
+
+// Run implements the command. A difference is an error.
+func (c *topologyDiffCommand) Run(inv *app.Invocation, of *topologyCommand) error {
+	differences, err := inv.DiffTopology(of.Data)
+	if err != nil {
+		return err
+	}
+	err = inv.Print(differences, func(w io.Writer) {
+		for _, d := range differences {
+			_, _ = fmt.Fprintln(w, d)
+		}
+		if len(differences) == 0 {
+			_, _ = fmt.Fprintln(w, "no difference")
+		}
+	})
+	if err == nil && len(differences) > 0 {
+		return errors.New("the broker's topology differs from the declared")
+	}
+	return err
+}

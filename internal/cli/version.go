@@ -1,0 +1,16 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"palimpsest/internal/app"
+)
+
+type versionCommand struct{}
+
+// Run implements the command.
+func (c *versionCommand) Run(inv *app.Invocation) error {
+	v := map[string]string{"version": app.Version()}
+	return inv.Print(v, func(w io.Writer) { _, _ = fmt.Fprintln(w, v["version"]) })
+}

@@ -1,0 +1,26 @@
+package cli
+
+import (
+	"errors"
+
+	"palimpsest/pkg/scope"
+)
+
+// Whose narrows a read; a flag that is left out widens it.
+type Whose struct {
+	User    *string `help:"User; any unless given, \"\" for none." placeholder:"ID"`
+	Agent   *string `help:"Agent; any unless given, \"\" for none." placeholder:"ID"`
+	Session *string `help:"Session; any unless given, \"\" for none." placeholder:"ID"`
+
+	AllUsers bool `help:"Read the whole project; needed where none of the three is named."`
+}
+
+// Selector returns the levels that the flags name. It refuses flags that the
+// server would refuse, in terms of flags.
+func (w Whose) Selector(project string) (scope.Selector, error) {
+	sel := scope.Selector{Project: project, User: w.User, Agent: w.Agent, Session: w.Session, All: w.AllUsers}
+	if named := w.User != nil || w.Agent != nil || w.Session != nil; named == w.AllUsers {
+		return sel, errors.New("name --user, --agent or --session, or read the whole project with --all-users")
+	}
+	return sel, nil
+}
