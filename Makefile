@@ -19,7 +19,7 @@ TEST  = CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(RACE) $(FLAGS)
 DEPLOY = cd deploy/test && $(GO) test -count 1 .
 
 .DEFAULT_GOAL := help
-.PHONY: help build image run test race lint fuzz bench microbench e2e verify-long cover clickhouse mem0 generate verify clean
+.PHONY: help build image run test race lint fuzz bench microbench e2e verify-long cover clickhouse mem0 conformance generate verify clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,6 +77,9 @@ clickhouse: ## fetch the ClickHouse that its tests run against
 
 mem0: ## install the clients of mem0 that tests run
 	.ci/mem0
+
+conformance: ## install the conformance suite of MCP that tests run
+	.ci/conformance
 
 generate: ## make generated files anew
 	$(GO) generate ./...

@@ -21,11 +21,6 @@ import (
 // Tools call native in the same process. The HTTP server around it must bound
 // bodies and refuse web pages, as it does for native.
 func Handler(native http.Handler, version string, log *slog.Logger) http.Handler {
-	options := &sdk.StreamableHTTPOptions{
-		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
-		// The server around it has both bounds, and settings for them.
-		MaxRequestBodyBytes: -1, DisableLocalhostProtection: true,
-	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		project, whose, err := defaults(r.URL.RawQuery)
 		if err != nil {
@@ -37,8 +32,17 @@ func Handler(native http.Handler, version string, log *slog.Logger) http.Handler
 			refuse(w, err)
 			return
 		}
-		s := New(memory, Config{Version: version, Default: whose, Log: log})
-		sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, options).ServeHTTP(w, r)
+		streamable(New(memory, Config{Version: version, Default: whose, Log: log}), false).ServeHTTP(w, r)
+	})
+}
+
+// streamable serves s over streamable HTTP. With sessions, s may send requests and
+// notifications to its clients; it needs them only if it sends any.
+func streamable(s *sdk.Server, sessions bool) http.Handler {
+	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, &sdk.StreamableHTTPOptions{
+		Stateless: !sessions, JSONResponse: !sessions, PropagateRequestCancellation: true,
+		// The server around it has both bounds, and settings for them.
+		MaxRequestBodyBytes: -1, DisableLocalhostProtection: true,
 	})
 }
 
