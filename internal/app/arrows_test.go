@@ -17,7 +17,7 @@ type layer struct {
 var contracts = []string{
 	"palimpsest/internal/pipeline", "palimpsest/internal/cursor", "palimpsest/internal/extract", "palimpsest/internal/decide",
 	"palimpsest/internal/retrieval", "palimpsest/internal/retrieval/timex", "palimpsest/internal/retrieval/assembly", "palimpsest/internal/store", "palimpsest/internal/audit",
-	"palimpsest/internal/embed", "palimpsest/internal/llm", "palimpsest/internal/memory", "palimpsest/internal/filter", "palimpsest/internal/lex",
+	"palimpsest/internal/embed", "palimpsest/internal/llm", "palimpsest/internal/memory", "palimpsest/internal/filter", "palimpsest/internal/lex", "palimpsest/internal/rules",
 	"palimpsest/internal/telemetry", "palimpsest/internal/httpserver", "palimpsest/internal/failpoint",
 	"palimpsest/internal/mcp", "palimpsest/internal/mem0",
 }
@@ -28,7 +28,7 @@ func below(more ...string) []string { return append(slices.Clone(wire), more...)
 
 var layers = []layer{
 	{"palimpsest/cmd/palimpsest", []string{"palimpsest/internal/cli"}},
-	{"palimpsest/internal/cli", below("palimpsest/internal/app", "palimpsest/internal/filter", "palimpsest/internal/recovery", "palimpsest/internal/eval", "palimpsest/internal/mcp", "palimpsest/internal/terminal", "palimpsest/internal/topology", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/internal/memory", "palimpsest/pkg/client")},
+	{"palimpsest/internal/cli", below("palimpsest/internal/app", "palimpsest/internal/filter", "palimpsest/internal/rules", "palimpsest/internal/recovery", "palimpsest/internal/eval", "palimpsest/internal/mcp", "palimpsest/internal/terminal", "palimpsest/internal/topology", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/internal/memory", "palimpsest/pkg/client")},
 	{"palimpsest/internal/app", []string{"palimpsest/"}},
 	{"palimpsest/docs/consumer", wire},
 	{"palimpsest/internal/recovery", append(below("palimpsest/services/"), contracts...)},
@@ -80,7 +80,8 @@ var layers = []layer{
 	{"palimpsest/internal/schema", nil},
 	{"palimpsest/internal/watch", nil},
 	{"palimpsest/internal/filter", below("palimpsest/internal/lex")},
-	{"palimpsest/internal/memory", below("palimpsest/internal/lex")},
+	{"palimpsest/internal/rules", below("palimpsest/internal/memory", "palimpsest/internal/filter", "palimpsest/internal/lex")},
+	{"palimpsest/internal/memory", below("palimpsest/internal/lex", "palimpsest/internal/filter")},
 	{"palimpsest/internal/lex", nil},
 
 	{"palimpsest/pkg/client", []string{"palimpsest/pkg/api", "palimpsest/pkg/scope"}},

@@ -14,6 +14,7 @@ import (
 	"palimpsest/internal/config"
 	"palimpsest/internal/httpserver"
 	"palimpsest/internal/pipeline"
+	"palimpsest/internal/rules"
 	"palimpsest/internal/store/redis"
 	"palimpsest/internal/telemetry"
 	"palimpsest/services/consolidator"
@@ -50,8 +51,10 @@ type Config struct {
 	ClickHouse clickhouse.Config `yaml:"clickhouse"`
 	Embedder   Embedder
 	LLM        LLM
-	HTTP       httpserver.Config
-	Log        Log
+	// Rules say when episodes are consolidated, by what, and what may come of it.
+	Rules rules.Config
+	HTTP  httpserver.Config
+	Log   Log
 	// Telemetry is off unless a collector is named.
 	Telemetry telemetry.Config
 
@@ -210,8 +213,8 @@ func (inv *Invocation) configurationOf(sh shape, flags map[string]string) (*Conf
 // complete sets the defaults. It comes last because some defaults follow from the
 // user's settings.
 func (c *Config) complete() {
-	if c.LLM.on() {
-		c.Scheduler.Rules, c.Extractor.Rules, c.Decider.Rules = c.LLM.rules(), c.LLM.rules(), c.LLM.rules()
+	if list, err := c.Rules.Rules(c.LLM.name()); err == nil { // Validate tells the error
+		c.Scheduler.Rules, c.Extractor.Rules, c.Decider.Rules = list, list, list
 	}
 	c.Pipeline = c.Pipeline.WithDefaults()
 	c.Ingest = c.Ingest.WithDefaults()
@@ -247,6 +250,9 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("log.format: %q is neither text nor json", c.Log.Format))
 	}
 	errs = append(errs, c.validateBackends())
+	if _, err := c.Rules.Rules(c.LLM.name()); err != nil {
+		errs = append(errs, err)
+	}
 	for _, v := range []interface{ Validate() error }{
 		c.Embedder, c.LLM, c.HTTP, c.Telemetry, c.Pipeline, c.Ingest, c.Scheduler, c.Extractor, c.Decider, c.Consolidator, c.Query,
 	} {

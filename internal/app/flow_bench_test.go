@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/memory"
+	"palimpsest/internal/rules"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -23,7 +24,7 @@ const flowSize = 8000
 // publisher together, and is the figure that other work on the machine disturbs
 // least. Each run does a fixed amount of work, whatever b.N.
 func BenchmarkFlow(b *testing.B) {
-	turn := memory.Shipped()[:1]
+	turn := rules.Shipped()[:1]
 	if turn[0].ID != memory.RuleTurn {
 		b.Fatalf("the first rule is %s", turn[0].ID)
 	}
@@ -33,7 +34,7 @@ func BenchmarkFlow(b *testing.B) {
 		scopes int
 	}{
 		{"scopes=200/rules=turn", turn, 200},
-		{"scopes=200/rules=all", memory.Shipped(), 200},
+		{"scopes=200/rules=all", rules.Shipped(), 200},
 		{"scopes=1/rules=turn", turn, 1},
 	} {
 		b.Run(c.name, func(b *testing.B) {

@@ -19,8 +19,7 @@ import (
 	"palimpsest/internal/llm/anthropic"
 	"palimpsest/internal/llm/gemini"
 	"palimpsest/internal/llm/openai"
-	"palimpsest/internal/memory"
-	"palimpsest/pkg/events"
+	"palimpsest/internal/rules"
 )
 
 // LLM says which language models extract and decide. Without a provider none does:
@@ -79,7 +78,7 @@ const (
 var stages = []string{"extract", "decide"}
 
 // modelName is how rules name the extractor and the decider with a model.
-const modelName = "model"
+const modelName = rules.Model
 
 func defaultLLM() LLM {
 	return LLM{Timeout: 2 * time.Minute, Extract: Stage{MaxTokens: 4000}, Decide: Stage{MaxTokens: 2000}, Limits: llm.Limits{}.WithDefaults()}
@@ -196,15 +195,13 @@ func (c LLM) open(e Endpoint) (*llm.Ladder, error) {
 	return llm.New(p, llm.Mode(e.Mode))
 }
 
-// rules are the shipped ones, or with a model those whose full extractor it is.
-func (c LLM) rules() []memory.Rule {
-	rules := memory.Shipped()
-	for i := range rules {
-		if c.on() && rules[i].ID == memory.RuleSleep {
-			rules[i].Class, rules[i].Extractor, rules[i].Decider = events.ClassModel, modelName, modelName
-		}
+// name is that of the extractor and the decider that rules use unless they name one;
+// empty where no model is configured.
+func (c LLM) name() string {
+	if c.on() {
+		return modelName
 	}
-	return rules
+	return ""
 }
 
 // model returns the model of a stage, with its cache and its governor. Stages with

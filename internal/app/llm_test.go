@@ -10,6 +10,7 @@ import (
 	"palimpsest/internal/llm"
 	"palimpsest/internal/llm/llmtest"
 	"palimpsest/internal/memory"
+	"palimpsest/internal/rules"
 	"palimpsest/pkg/events"
 )
 
@@ -51,7 +52,11 @@ func TestLLMConfig(t *testing.T) {
 	if e := c.endpoint("decide"); e.BaseURL != "" || e.Provider != providerGemini {
 		t.Errorf("another provider's URL is taken over: %+v", e)
 	}
-	for _, r := range c.rules() {
+	list, err := rules.Config{}.Rules(c.name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range list {
 		if model := r.ID == memory.RuleSleep; model != (r.Class == events.ClassModel) || model != (r.Extractor == modelName) {
 			t.Errorf("rule %+v", r)
 		}

@@ -55,9 +55,11 @@ func (h *house) watch() {
 
 // watchShared adds the figures of what all processes share.
 func (h *house) watchShared(rules []memory.Rule) {
-	ids := make([]string, len(rules))
-	for i, r := range rules {
-		ids[i] = r.ID
+	var ids []string
+	for _, r := range rules {
+		if r.Enabled {
+			ids = append(ids, r.ID)
+		}
 	}
 	h.metrics.WatchStore(h.store)
 	h.metrics.WatchLedger(h.store, ids)

@@ -10,9 +10,9 @@ import (
 	"palimpsest/internal/extract"
 	"palimpsest/internal/extract/rulepack"
 	"palimpsest/internal/httpserver"
-	"palimpsest/internal/memory"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/telemetry"
+	"palimpsest/pkg/events"
 	"palimpsest/services/consolidator"
 	"palimpsest/services/decider"
 	"palimpsest/services/extractor"
@@ -71,7 +71,9 @@ func (h *house) wireScheduler() (_ pipeline.Service, err error) {
 // RulePacks returns the extractor that needs no model.
 func RulePacks() (extract.Extractor, error) { return rulepack.New() }
 
-func (h *house) wireExtractor() (pipeline.Service, error) {
+func (h *house) wireExtractor() (pipeline.Service, error) { return h.newExtractor() }
+
+func (h *house) newExtractor() (*extractor.Service, error) {
 	packs, err := RulePacks()
 	if err != nil {
 		return nil, err
@@ -83,7 +85,9 @@ func (h *house) wireExtractor() (pipeline.Service, error) {
 	return extractor.New(h.cfg.Extractor, extractor.Deps{Episodes: h.timed.store, Facts: h.timed.store, Extractors: all, Fallback: packs})
 }
 
-func (h *house) wireDecider() (pipeline.Service, error) {
+func (h *house) wireDecider() (pipeline.Service, error) { return h.newDecider() }
+
+func (h *house) newDecider() (*decider.Service, error) {
 	all := map[string]decide.Decider{"rules": deterministic.New()}
 	model, err := h.modelDecider()
 	if err != nil {
@@ -104,15 +108,36 @@ func (h *house) wireConsolidator() (_ pipeline.Service, err error) {
 	return h.consolidator, err
 }
 
+// rehearsal extracts and decides in this process, also where the extractor and the
+// decider run in others.
+func (h *house) rehearsal() (query.Rehearse, error) {
+	extracts, err := h.newExtractor()
+	if err != nil {
+		return nil, err
+	}
+	decides, err := h.newDecider()
+	return func(ctx context.Context, tick events.TickIssued) (events.CandidatesExtracted, events.DeltasDecided, error) {
+		found, err := extracts.Rehearse(ctx, tick)
+		if err != nil {
+			return found, events.DeltasDecided{}, err
+		}
+		decided, err := decides.Rehearse(ctx, found, h.now())
+		return found, decided, err
+	}, err
+}
+
 // wireQuery wires the query service and the metrics of everything that all
 // processes share. One service is enough to report those.
 func (h *house) wireQuery() (pipeline.Service, error) {
-	rules := memory.Shipped()
-	h.watchShared(rules)
+	h.watchShared(h.cfg.Scheduler.Rules)
+	rehearse, err := h.rehearsal()
+	if err != nil {
+		return nil, err
+	}
 	q, err := query.New(h.cfg.Query, query.Deps{
 		Store: h.timed.store, Searcher: h.timed.store, Embedders: h.timed.embedders, Journal: journal.New(h.streams.JetStream()), Log: h.timed.log,
 		Publisher: h.runtime.Publisher(), Listener: h.runtime.Listener(), Letters: h.runtime.Letters(),
-		Rules: rules, Ready: h.ready, Metrics: h.metrics.Handler(), Version: Version(), Now: h.now, Logger: h.log,
+		Rules: h.cfg.Scheduler.Rules, Rehearse: rehearse, Ready: h.ready, Metrics: h.metrics.Handler(), Version: Version(), Now: h.now, Logger: h.log,
 	})
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"palimpsest/internal/app"
 	"palimpsest/internal/chaos"
 	"palimpsest/internal/memory"
+	"palimpsest/internal/rules"
 )
 
 type chaosCommand struct {
@@ -182,17 +183,17 @@ func (t *trial) choose(replicas int) (err error) {
 }
 
 func (t *trial) run(dir string, size chaos.Size, plan chaos.Plan) error {
-	var rules []string
-	for _, r := range memory.Shipped() {
+	var ids []string
+	for _, r := range rules.Shipped() {
 		if r.Enabled {
-			rules = append(rules, r.ID)
+			ids = append(ids, r.ID)
 		}
 	}
 	line, end := progressLine(t.inv.Terminal().Err)
 	defer end()
 	t.begun = true
 	_, err := chaos.Run(t.inv.Context(), chaos.Config{
-		Size: size, Plan: plan, Program: t.program, Dir: dir, Rules: rules, Each: memory.RuleTurn, Progress: line,
+		Size: size, Plan: plan, Program: t.program, Dir: dir, Rules: ids, Each: memory.RuleTurn, Progress: line,
 	})
 	return err
 }

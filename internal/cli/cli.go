@@ -34,6 +34,7 @@ func commands() []command {
 		{Name: "end-session", Help: "End a session.", Run: &endSessionCommand{}},
 		{Name: "delete-scope", Help: "Close all facts of a user, an agent or a session.", Run: &deleteScopeCommand{}},
 		{Name: "holds", Help: "List and release held changes of facts.", Run: &holdsCommand{}},
+		{Name: "rules", Help: "List, run and rehearse consolidation rules.", Run: &rulesCommand{}},
 		{Name: "export", Help: "Export all facts in canonical form.", Run: &exportCommand{}},
 		{Name: "mcp", Help: "Serve the Model Context Protocol on standard input and output, for a running Palimpsest.", Run: &mcpCommand{}},
 		{Name: "verify", Help: "Compare memory store, streams and audit log with each other, also while Palimpsest runs.", Run: &verifyCommand{}},

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/goccy/go-yaml/ast"
 )
 
 // Origin says where a value came from: default, env NAME, flag, FILE:LINE.
@@ -27,6 +29,16 @@ type Setting struct {
 	Secret bool `json:"secret"`
 }
 
+// Section is a setting that reads its own part of a document.
+type Section interface {
+	// ReadYAML takes the value of the key in a file. Its errors name file and line.
+	ReadYAML(file string, n ast.Node) error
+	// ReadText takes the value of a variable or a flag.
+	ReadText(text string) error
+	// String is the value as it is shown.
+	String() string
+}
+
 // Settings are the leaves of a struct, by key.
 type Settings struct {
 	order  []string
@@ -34,9 +46,10 @@ type Settings struct {
 }
 
 type leaf struct {
-	value  reflect.Value
-	origin Origin
-	secret bool
+	value   reflect.Value
+	section Section // nil for a value that is written as text
+	origin  Origin
+	secret  bool
 }
 
 // ErrUnknownKey: no field has that key.
@@ -46,7 +59,7 @@ var durationType = reflect.TypeFor[time.Duration]()
 
 // Of returns the settings of a pointer to a struct, whose present values are
 // the defaults. Leaves are strings, booleans, numbers, durations and lists of
-// strings; the fields of an embedded struct are those of the outer one; a field
+// strings, and each [Section]; the fields of an embedded struct are those of the outer one; a field
 // tagged `secret:"true"` is one; a field tagged `yaml:"-"`
 // and anything that is not a leaf is none.
 func Of(target any) *Settings {
@@ -68,6 +81,11 @@ func (s *Settings) add(prefix string, v reflect.Value) {
 		key := prefix + name
 		if f.Anonymous && f.Type.Kind() == reflect.Struct {
 			s.add(prefix, v.Field(i))
+			continue
+		}
+		if section, ok := v.Field(i).Addr().Interface().(Section); ok {
+			s.order = append(s.order, key)
+			s.fields[key] = &leaf{section: section, origin: Default}
 			continue
 		}
 		if f.Type.Kind() == reflect.Struct {
@@ -113,6 +131,13 @@ func (s *Settings) Set(key, text string, origin Origin) error {
 	f, ok := s.fields[key]
 	if !ok {
 		return fmt.Errorf("%s: %w %q", origin, ErrUnknownKey, key)
+	}
+	if f.section != nil {
+		if err := f.section.ReadText(text); err != nil {
+			return fmt.Errorf("%s: %w", origin, err)
+		}
+		f.origin = origin
+		return nil
 	}
 	if err := parse(f.value, text); err != nil {
 		return fmt.Errorf("%s: %s: %w", origin, key, err)
@@ -184,6 +209,9 @@ func (s *Settings) All() []Setting {
 }
 
 func show(f *leaf) string {
+	if f.section != nil {
+		return f.section.String()
+	}
 	text := fmt.Sprint(f.value.Interface())
 	if f.value.Kind() == reflect.Slice {
 		items := make([]string, f.value.Len())

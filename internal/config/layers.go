@@ -61,6 +61,13 @@ func (s *Settings) node(name, prefix string, n ast.Node) []error {
 func (s *Settings) entry(name, prefix string, v *ast.MappingValueNode) []error {
 	key := prefix + v.Key.GetToken().Value
 	origin := Origin(fmt.Sprintf("%s:%d", name, v.Key.GetToken().Position.Line))
+	if f, ok := s.fields[key]; ok && f.section != nil {
+		if err := f.section.ReadYAML(name, v.Value); err != nil {
+			return []error{err}
+		}
+		f.origin = origin
+		return nil
+	}
 	switch value := v.Value.(type) {
 	case *ast.MappingNode, *ast.MappingValueNode:
 		return s.node(name, key+".", value)

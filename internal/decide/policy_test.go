@@ -6,12 +6,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"palimpsest/internal/memory"
+	"palimpsest/internal/rules"
 	"palimpsest/pkg/events"
 )
 
 func TestPolicy(t *testing.T) {
 	t.Parallel()
-	turn, sleep := memory.Shipped()[0], memory.Shipped()[1]
+	turn, sleep := rules.Shipped()[0], rules.Shipped()[1]
 	procedures := memory.Rule{ID: "procedures", Then: []events.FactKind{events.FactProcedural}}
 	held := func(why string) Verdict { return Verdict{Action: Hold, Reason: events.ReasonHeld, Why: why} }
 	dropped := func(why events.Reason) Verdict { return Verdict{Action: Drop, Reason: why} }

@@ -25,6 +25,7 @@ var scenarios = []scenario{
 	{"P8FaultRefusedCandidate", refusedCandidate},
 	{"P9TheHotPathIsCheap", theHotPathIsCheap},
 	{"SessionEnd", sessionEnd},
+	{"RulesRunOnDemand", rulesRunOnDemand},
 	{"WaitAnswersWithOutcomes", waitAnswersWithOutcomes},
 	{"ReadYourWrites", readYourWrites},
 	{"AClockThatIsAhead", aheadClock},

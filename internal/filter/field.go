@@ -54,6 +54,16 @@ var Memory = Schema{
 	},
 }
 
+// Episodes is the fields of episodes alone.
+var Episodes = Schema{
+	metadata: true,
+	fields: map[string]Type{
+		"id": Text, "text": Text, "user": Text, "agent": Text, "session": Text, "role": Text, "source_node": Text, "mode": Text,
+		"event_time": Time, "created_at": Time, "ordinal": Number,
+	},
+	aliases: map[string]string{"content": "text", "timestamp": "event_time", "arrived_at": "created_at"},
+}
+
 // Audit is the fields of audit records.
 var Audit = Schema{
 	fields: map[string]Type{

@@ -3,6 +3,7 @@ package memory
 import (
 	"time"
 
+	"palimpsest/internal/filter"
 	"palimpsest/pkg/events"
 )
 
@@ -28,6 +29,15 @@ type Rule struct {
 	// Extractor and Decider name implementations; empty means the configured.
 	Extractor string
 	Decider   string
+	// When keeps the episodes that the rule reads; nil keeps all. Those that it
+	// leaves out count as read. Where is its text.
+	When  filter.Expr
+	Where string
+	// Prompt and DecisionPrompt replace the tasks of the configured prompts where
+	// they are not empty.
+	Prompt, DecisionPrompt string
+	// Streaming says that a model may read every message by itself.
+	Streaming bool
 	// CommitOnly leaves what the write policy would hold to the other enabled
 	// rules, which read the same episodes later: the batch loses the candidate.
 	// Where no other rule may emit it, it becomes a NOOP held.
@@ -56,12 +66,4 @@ func (r Rule) Emits(k events.FactKind) bool {
 		}
 	}
 	return false
-}
-
-// Shipped returns the rules of an installation that configures none.
-func Shipped() []Rule {
-	return []Rule{
-		{ID: RuleTurn, Cadence: Cadence{Every: 1}, Extractor: "rulepack", CommitOnly: true, Enabled: true},
-		{ID: RuleSleep, Cadence: Cadence{Every: 100, Cron: "0 3 * * *", SessionEnd: true}, Enabled: true},
-	}
 }

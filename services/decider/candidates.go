@@ -78,7 +78,7 @@ func (s *Service) decideOn(
 	look := newTrail(s.lookup(b.Scope, latest(in), state))
 	known := decide.Known{
 		Scope: b.Scope, At: in.Time, Cause: in.ID, Lookup: look,
-		Breaker: s.breaker(), Held: held,
+		Breaker: s.breaker(), Held: held, Prompt: rule.DecisionPrompt,
 	}
 	decision, refused, err := reconcile(ctx, decider, passed, known)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"palimpsest/internal/decide"
 	"palimpsest/internal/decide/deterministic"
 	"palimpsest/internal/memory"
+	"palimpsest/internal/rules"
 	"palimpsest/pkg/events"
 )
 
@@ -68,7 +69,7 @@ func TestHeldCandidateIsAuditedOnce(t *testing.T) {
 		rules []memory.Rule
 		held  map[string]int // NOOPs by rule
 	}{
-		"shipped":       {memory.Shipped(), map[string]int{memory.RuleTurn: 0, memory.RuleSleep: 1}},
+		"shipped":       {rules.Shipped(), map[string]int{memory.RuleTurn: 0, memory.RuleSleep: 1}},
 		"left to whole": {[]memory.Rule{quick, whole}, map[string]int{"quick": 0, "whole": 1}},
 		"nobody else":   {[]memory.Rule{quick, off}, map[string]int{"quick": 1}},
 		"not its kind":  {[]memory.Rule{quick, narrow}, map[string]int{"quick": 1}},

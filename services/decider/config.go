@@ -7,6 +7,7 @@ import (
 
 	"palimpsest/internal/decide"
 	"palimpsest/internal/memory"
+	"palimpsest/internal/rules"
 )
 
 // DefaultDecider names the decider of rules that name none.
@@ -15,7 +16,7 @@ const DefaultDecider = "rules"
 // Config of the decider. A zero value stands for its default.
 type Config struct {
 	// Rules are the consolidation rules of the installation; a batch of a rule
-	// that is not among them may emit all kinds. Default: memory.Shipped.
+	// that is not among them may emit all kinds. Default: rules.Shipped.
 	Rules []memory.Rule
 	// Decider names the implementation for rules that name none. Default:
 	// [DefaultDecider].
@@ -41,7 +42,7 @@ type Churn struct {
 // WithDefaults returns c with its default in each zero member.
 func (c Config) WithDefaults() Config {
 	if c.Rules == nil {
-		c.Rules = memory.Shipped()
+		c.Rules = rules.Shipped()
 	}
 	if c.Decider == "" {
 		c.Decider = DefaultDecider

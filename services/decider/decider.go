@@ -1,13 +1,16 @@
 package decider
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"palimpsest/internal/decide"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
 )
 
 // name of the service in dead letters, logs and metrics.
@@ -52,6 +55,17 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		}
 	}
 	return s, nil
+}
+
+// Rehearse returns the deltas that a batch would lead to at an instant. A model's
+// calls count.
+func (s *Service) Rehearse(ctx context.Context, batch events.CandidatesExtracted, at time.Time) (out events.DeltasDecided, err error) {
+	in := events.Event[events.CandidatesExtracted]{Meta: events.Meta{ID: "rehearsal", Time: at}, Data: batch}
+	made, err := s.decide(ctx, in)
+	if err == nil && len(made) > 0 {
+		out, _ = made[0].(events.DeltasDecided)
+	}
+	return out, err
 }
 
 // Name implements [pipeline.Service].

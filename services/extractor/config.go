@@ -4,13 +4,14 @@ import (
 	"fmt"
 
 	"palimpsest/internal/memory"
+	"palimpsest/internal/rules"
 )
 
 // Config of the extractor. A zero value stands for its default.
 type Config struct {
 	// Extractor is the one used by rules that name none; default "rulepack".
 	Extractor string
-	// Rules are the enabled consolidation rules; default memory.Shipped(). The
+	// Rules are the enabled consolidation rules; default rules.Shipped(). The
 	// rules add and verbatim are known without being listed.
 	Rules []memory.Rule
 }
@@ -21,7 +22,7 @@ func (c Config) WithDefaults() Config {
 		c.Extractor = "rulepack"
 	}
 	if c.Rules == nil {
-		c.Rules = memory.Shipped()
+		c.Rules = rules.Shipped()
 	}
 	return c
 }

@@ -1,12 +1,14 @@
 package extractor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 
 	"palimpsest/internal/extract"
+	"palimpsest/internal/filter"
 	"palimpsest/internal/llm"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/pipeline"
@@ -40,9 +42,9 @@ func (s *Service) extract(ctx context.Context, in events.Event[events.TickIssued
 		return nil, err
 	}
 	payloads := []events.Payload{nil}
-	for _, part := range cut(episodes, func(e memory.Episode) bool { return reads(rule.Rule, e, s.deps.When) }) {
+	for _, part := range cut(episodes, func(e memory.Episode) bool { return reads(rule.Rule, e) }) {
 		about := extract.Context{
-			Scope: tick.Scope, Rule: tick.Rule, Prompt: tick.Prompt, Before: turnsBefore(turns, episodes[:part.at], part.episodes),
+			Scope: tick.Scope, Rule: tick.Rule, Prompt: cmp.Or(tick.Prompt, rule.Prompt), Before: turnsBefore(turns, episodes[:part.at], part.episodes),
 			Known: func(ctx context.Context) ([]events.Fact, error) { return s.known(ctx, tick.Scope, part.episodes) },
 		}
 		found, err := rule.extractor.Extract(ctx, part.episodes, about)
@@ -106,9 +108,10 @@ func (s *Service) known(ctx context.Context, fact scope.Scope, episodes []memory
 	return out, nil
 }
 
-// reads reports whether a rule takes an episode: never an incognito one.
-func reads(rule memory.Rule, e memory.Episode, when func(memory.Rule, memory.Episode) bool) bool {
-	return e.Mode != events.ModeIncognito && when(rule, e)
+// reads reports whether a rule takes an episode: never an incognito one. Those that it
+// does not take are still context for the episodes after them.
+func reads(rule memory.Rule, e memory.Episode) bool {
+	return e.Mode != events.ModeIncognito && (rule.When == nil || filter.Match(rule.When, store.EpisodeRow(&e)))
 }
 
 // before reads the turns in front of the range, for each session in it.

@@ -12,9 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"palimpsest/internal/extract"
+	"palimpsest/internal/filter"
 	"palimpsest/internal/llm"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/pipeline"
+	"palimpsest/internal/rules"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -89,13 +91,24 @@ func tick(rule string, from, to uint64) events.Event[events.TickIssued] {
 	}}}
 }
 
-func newService(t *testing.T, r *fakeReader, x *fakeExtractor, when func(memory.Rule, memory.Episode) bool) *Service {
+func newService(t *testing.T, r *fakeReader, x *fakeExtractor, when filter.Expr) *Service {
 	t.Helper()
-	s, err := New(Config{}, Deps{Episodes: r, Extractors: map[string]extract.Extractor{"rulepack": x}, When: when})
+	list := rules.Shipped()
+	list[0].When = when
+	s, err := New(Config{Rules: list}, Deps{Episodes: r, Extractors: map[string]extract.Extractor{"rulepack": x}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+func where(t *testing.T, text string) filter.Expr {
+	t.Helper()
+	e, err := filter.ParseWhere(text, filter.Episodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
 }
 
 func run1(t *testing.T, s *Service, in events.Event[events.TickIssued]) events.CandidatesExtracted {
@@ -166,7 +179,7 @@ func TestWhatARuleDoesNotReadIsContextStill(t *testing.T) {
 	r := &fakeReader{episodes: []memory.Episode{said("1", 1, "a", "x"), said("2", 2, "a", "skip"), said("3", 3, "a", "x")}}
 	r.episodes[0].Mode = events.ModeIncognito
 	x := &fakeExtractor{}
-	got := run1(t, newService(t, r, x, func(_ memory.Rule, e memory.Episode) bool { return e.Content != "skip" }), tick("turn", 0, 3))
+	got := run1(t, newService(t, r, x, where(t, "content <> 'skip'")), tick("turn", 0, 3))
 	if diff := cmp.Diff([][2][]string{{{"2"}, {"3"}}}, x.calls); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}

@@ -1,6 +1,7 @@
 package extractor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -8,6 +9,7 @@ import (
 	"palimpsest/internal/memory"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
 )
 
 // Deps is what the extractor needs.
@@ -20,9 +22,6 @@ type Deps struct {
 	// Fallback extracts what an extractor never will; nil leaves it without a
 	// candidate.
 	Fallback extract.Extractor
-	// When says whether a rule reads an episode; nil reads all. Episodes it
-	// refuses are still context for those after them.
-	When func(rule memory.Rule, e memory.Episode) bool
 }
 
 // Service implements [pipeline.Service].
@@ -48,9 +47,6 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if deps.Episodes == nil {
 		return nil, errors.New("extractor: needs an episode reader")
 	}
-	if deps.When == nil {
-		deps.When = func(memory.Rule, memory.Episode) bool { return true }
-	}
 	s := &Service{deps: deps, rules: make(map[string]ruled, len(cfg.Rules)+2)}
 	implied := []memory.Rule{{ID: memory.RuleAdd, Enabled: true}, {ID: memory.RuleVerbatim, Enabled: true}}
 	for _, r := range append(implied, cfg.Rules...) {
@@ -64,6 +60,15 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		s.rules[r.ID] = ruled{Rule: r, extractor: x}
 	}
 	return s, nil
+}
+
+// Rehearse returns the batch that a tick would lead to. A model's calls count.
+func (s *Service) Rehearse(ctx context.Context, tick events.TickIssued) (out events.CandidatesExtracted, err error) {
+	made, err := s.extract(ctx, events.Event[events.TickIssued]{Data: tick})
+	if err == nil {
+		out, _ = made[0].(events.CandidatesExtracted)
+	}
+	return out, err
 }
 
 // Name implements [pipeline.Service].

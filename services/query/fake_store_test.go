@@ -23,6 +23,7 @@ type fakeStore struct {
 	versions []store.Fact
 	holds    []store.Hold
 	entities map[scope.Scope][]events.Entity
+	ends     map[scope.Scope][]events.SessionEnd
 	states   map[scope.Scope]memory.State
 	outcomes map[string][]events.Outcome // by project and correlation id
 	requests map[string]store.Request
@@ -138,6 +139,17 @@ func (f *fakeStore) Sessions(ctx context.Context, sel scope.Selector, q store.Se
 	}
 	out = out[min(q.Skip, len(out)):]
 	return out[:min(q.Limit, len(out))], err
+}
+
+func (f *fakeStore) EndsAbove(_ context.Context, fact scope.Scope, from uint64) (out []events.SessionEnd, err error) {
+	err = f.do(func() {
+		for _, e := range f.ends[fact] {
+			if e.LastOrdinal > from {
+				out = append(out, e)
+			}
+		}
+	})
+	return out, err
 }
 
 func (f *fakeStore) State(_ context.Context, fact scope.Scope) (out memory.State, err error) {

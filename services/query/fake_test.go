@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"palimpsest/internal/embed"
-	"palimpsest/internal/memory"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/retrieval"
+	"palimpsest/internal/rules"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/client"
 	"palimpsest/pkg/events"
@@ -216,7 +216,7 @@ func newRig(t *testing.T, change ...func(*Config, *Deps)) *rig {
 	config.Wait, config.MaxWait, config.Fresh = 5*time.Second, 10*time.Second, 20*time.Millisecond
 	deps := Deps{
 		Store: r.store, Searcher: r.store, Embedders: embed.Only(r.embedder), Journal: r.journal, Log: r.log, Publisher: r.publisher,
-		Listener: r.listener, Letters: r.letters, Rules: memory.Shipped(), Version: "test", Now: func() time.Time { return noon },
+		Listener: r.listener, Letters: r.letters, Rules: rules.Shipped(), Version: "test", Now: func() time.Time { return noon },
 		Ready:   func(context.Context) api.Readiness { return *r.ready },
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "palimpsest_up 1\n") }),
 		Logger:  slog.New(slog.NewTextHandler(r.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),

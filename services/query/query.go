@@ -14,6 +14,8 @@ import (
 	"palimpsest/internal/retrieval"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/api"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
 )
 
 // Deps are the dependencies of the service.
@@ -26,8 +28,11 @@ type Deps struct {
 	Publisher pipeline.Publisher
 	Listener  pipeline.Listener
 	Letters   DeadLetters
-	// Rules are the enabled rules; a waiter waits for one that runs on every episode.
+	// Rules are the consolidation rules; a waiter waits for one that runs on every
+	// episode.
 	Rules []memory.Rule
+	// Rehearse decides on a tick without applying it.
+	Rehearse Rehearse
 	// Ready checks every dependency.
 	Ready func(context.Context) api.Readiness
 	// Metrics serves the Prometheus text format.
@@ -46,6 +51,8 @@ type Store interface {
 	store.Requests
 	store.Exporter
 	store.Ledger
+	// EndsAbove is as in [store.Schedule].
+	EndsAbove(ctx context.Context, fact scope.Scope, from uint64) ([]events.SessionEnd, error)
 }
 
 // AuditLog is the role of the audit log that reading takes.

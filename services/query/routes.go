@@ -32,6 +32,7 @@ func (s *Service) routes() (http.Handler, error) {
 	s.commandRoutes(a)
 	s.writeRoutes(a)
 	s.holdRoutes(a)
+	s.ruleRoutes(a)
 	s.operationRoutes(a)
 	s.streamRoutes(a)
 	s.reportRoutes(a)

@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"palimpsest/internal/memory"
+	"palimpsest/internal/rules"
 	"palimpsest/pkg/events"
 )
 
 // Config of the scheduler. A zero value stands for its default.
 type Config struct {
-	// Rules that may be due. Default: memory.Shipped().
+	// Rules that may be due. Default: rules.Shipped().
 	Rules []memory.Rule
 	// SessionIdle, by arrival time, ends a session. Default: 30 min.
 	SessionIdle time.Duration
@@ -42,7 +43,7 @@ type Config struct {
 // WithDefaults returns c with its default in each zero member.
 func (c Config) WithDefaults() Config {
 	if c.Rules == nil {
-		c.Rules = memory.Shipped()
+		c.Rules = rules.Shipped()
 	}
 	c.SessionIdle = cmp.Or(c.SessionIdle, 30*time.Minute)
 	c.SwitchGrace = cmp.Or(c.SwitchGrace, 2*time.Minute)
@@ -85,12 +86,12 @@ func (c Config) Validate() error {
 // rule is one that is enabled, its cron expression read.
 type rule struct {
 	memory.Rule
-	cron *schedule // nil for none
+	cron *rules.Schedule // nil for none
 }
 
 func (c Config) rules() ([]rule, error) {
 	seen := make(map[string]bool)
-	var rules []rule
+	var all []rule
 	for _, r := range c.Rules {
 		switch {
 		case r.ID == "":
@@ -101,15 +102,15 @@ func (c Config) rules() ([]rule, error) {
 		seen[r.ID] = true
 		compiled := rule{Rule: r}
 		if r.Cadence.Cron != "" {
-			s, err := parseCron(r.Cadence.Cron, r.Cadence.Location)
+			s, err := rules.ParseCron(r.Cadence.Cron, r.Cadence.Location)
 			if err != nil {
 				return nil, fmt.Errorf("scheduler: rule %s: %w", r.ID, err)
 			}
 			compiled.cron = s
 		}
 		if r.Enabled {
-			rules = append(rules, compiled)
+			all = append(all, compiled)
 		}
 	}
-	return rules, nil
+	return all, nil
 }

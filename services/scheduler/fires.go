@@ -69,7 +69,7 @@ func (s *Service) openFire(ctx context.Context, r rule, now time.Time) error {
 	if r.cron == nil {
 		return nil
 	}
-	at := r.cron.last(now)
+	at := r.cron.Last(now)
 	served, err := s.deps.Schedule.LastFire(ctx, r.ID)
 	if err != nil {
 		return fmt.Errorf("read last fire: %w", err)
@@ -79,7 +79,7 @@ func (s *Service) openFire(ctx context.Context, r rule, now time.Time) error {
 		return nil
 	}
 	spread := s.cfg.Jitter
-	if next := r.cron.after(at); !next.IsZero() {
+	if next := r.cron.After(at); !next.IsZero() {
 		spread = min(spread, next.Sub(at)/2)
 	}
 	s.fires.set(r.ID, fire{at: at, spread: spread})

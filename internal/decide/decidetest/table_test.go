@@ -14,6 +14,7 @@ import (
 	"palimpsest/internal/extract"
 	"palimpsest/internal/extract/rulepack"
 	"palimpsest/internal/memory"
+	"palimpsest/internal/rules"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -64,7 +65,7 @@ func (k *talk) consolidate(episodes, before []memory.Episode) []string {
 	}
 	policy := decide.NewPolicy(nil)
 	passed := slices.DeleteFunc(slices.Clone(candidates), func(c events.Candidate) bool {
-		return policy.Judge(c, memory.Shipped()[0]).Action != decide.Commit
+		return policy.Judge(c, rules.Shipped()[0]).Action != decide.Commit
 	})
 	d, err := deterministic.New().Decide(ctx, passed, decide.Known{
 		Scope: speaker.Fact(), At: k.now(), Cause: fmt.Sprintf("m%d-%d", len(k.said), len(episodes)), Lookup: k.Memory,

@@ -17,6 +17,7 @@ import (
 	"palimpsest/internal/extract"
 	"palimpsest/internal/extract/rulepack"
 	"palimpsest/internal/memory"
+	"palimpsest/internal/rules"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -185,7 +186,7 @@ func remembered(t *testing.T, x extract.Extractor, turns []string) []events.Fact
 			Timestamp: at.Add(time.Duration(i) * 5 * time.Hour), Ordinal: uint64(i + 1),
 		})
 	}
-	policy, rule := decide.NewPolicy(nil), memory.Shipped()[0]
+	policy, rule := decide.NewPolicy(nil), rules.Shipped()[0]
 	for from := 0; from < len(episodes); from += chatBatch {
 		batch := episodes[from:min(len(episodes), from+chatBatch)]
 		found, err := x.Extract(t.Context(), batch, extract.Context{

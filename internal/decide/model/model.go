@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
@@ -159,7 +160,7 @@ func (d *Decider) ask(ctx context.Context, part []open, known decide.Known) (map
 		return nil, fmt.Errorf("render the prompt: %w", err)
 	}
 	reply, err := d.model.Complete(ctx, llm.Request{
-		Scope: known.Scope, System: d.cfg.Prompt, User: user, Schema: schema, Name: "operations", MaxTokens: d.cfg.MaxTokens,
+		Scope: known.Scope, System: cmp.Or(known.Prompt, d.cfg.Prompt), User: user, Schema: schema, Name: "operations", MaxTokens: d.cfg.MaxTokens,
 		Accept: func(r llm.Reply) error { _, err := read(r); return err },
 	})
 	if llm.Unusable(err) {

@@ -1,4 +1,4 @@
-package scheduler
+package rules
 
 import (
 	"testing"
@@ -16,9 +16,9 @@ func location(t testing.TB, name string) *time.Location {
 	return loc
 }
 
-func mustParse(t testing.TB, expr, zone string) *schedule {
+func mustParse(t testing.TB, expr, zone string) *Schedule {
 	t.Helper()
-	s, err := parseCron(expr, location(t, zone))
+	s, err := ParseCron(expr, location(t, zone))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,11 +51,11 @@ func TestFires(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, want := range tt.want {
-				at = s.after(at)
+				at = s.After(at)
 				if got := at.Format(time.RFC3339); got != want {
 					t.Fatalf("fires %s, want %s", got, want)
 				}
-				if got := s.last(at.Add(time.Second)); !got.Equal(at) {
+				if got := s.Last(at.Add(time.Second)); !got.Equal(at) {
 					t.Errorf("last before a second later is %s, want %s", got, at)
 				}
 			}
@@ -66,7 +66,7 @@ func TestFires(t *testing.T) {
 func TestCronRefusals(t *testing.T) {
 	t.Parallel()
 	for _, expr := range []string{"", "* * * *", "@daily", "61 * * * *", "0 0 31 2 *", "TZ=Europe/Berlin 0 3 * * *", "CRON_TZ=x", "TZ=", ", * * * *", "1,,2 * * * *", "* 3, * * *"} {
-		if _, err := parseCron(expr, nil); err == nil {
+		if _, err := ParseCron(expr, nil); err == nil {
 			t.Errorf("%q is accepted", expr)
 		}
 	}
@@ -77,12 +77,12 @@ func FuzzParseCron(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, expr string) {
-		s, err := parseCron(expr, nil)
+		s, err := ParseCron(expr, nil)
 		if err != nil {
 			return
 		}
-		if at := s.after(noon); !at.IsZero() && !at.After(noon) {
-			t.Errorf("%q fires at %s, after %s", expr, at, noon)
+		if at := s.After(time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)); !at.IsZero() && !at.After(time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)) {
+			t.Errorf("%q fires at %s, after %s", expr, at, time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC))
 		}
 	})
 }
@@ -97,13 +97,13 @@ func TestDailyFiresOnceADay(t *testing.T) {
 		hour, minute := rapid.IntRange(0, 23).Draw(rt, "hour"), rapid.IntRange(0, 59).Draw(rt, "minute")
 		s := mustParse(t, time.Date(0, 1, 1, hour, minute, 0, 0, time.UTC).Format("4 15 * * *"), zone)
 		at := time.Date(rapid.IntRange(2000, 2037).Draw(rt, "year"), time.Month(rapid.IntRange(1, 12).Draw(rt, "month")), 1, 0, 0, 0, 0, time.UTC)
-		at = s.after(at)
+		at = s.After(at)
 		for range 40 {
-			next := s.after(at)
+			next := s.After(at)
 			if gap := next.Sub(at); gap < 22*time.Hour || gap > 26*time.Hour {
 				rt.Fatalf("%02d:%02d in %s: %s, then %s", hour, minute, zone, at, next)
 			}
-			if got := s.last(next.Add(-time.Second)); !got.Equal(at) {
+			if got := s.Last(next.Add(-time.Second)); !got.Equal(at) {
 				rt.Fatalf("last before %s is %s, want %s", next, got, at)
 			}
 			at = next

@@ -1,4 +1,4 @@
-package scheduler
+package rules
 
 import (
 	"fmt"
@@ -9,16 +9,18 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// schedule is a cron expression on the wall clock of a location. Every time
+// Schedule is a cron expression on the wall clock of a location. Every time
 // that it names comes once a day, also on the days when the clock is changed:
 // one that the clock skips fires at the moment of the change, one that it
 // passes twice fires the first time.
-type schedule struct {
+type Schedule struct {
 	spec cron.Schedule // reads wall clock times written as if they were UTC
 	loc  *time.Location
 }
 
-func parseCron(expr string, loc *time.Location) (*schedule, error) {
+// ParseCron reads a five-field cron expression on the wall clock of loc; nil means UTC. It refuses
+// one that never fires.
+func ParseCron(expr string, loc *time.Location) (*Schedule, error) {
 	if strings.Contains(expr, "TZ=") {
 		return nil, fmt.Errorf("cron %q: name the time zone by tz, not in the expression", expr)
 	}
@@ -41,12 +43,12 @@ func parseCron(expr string, loc *time.Location) (*schedule, error) {
 	if spec.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
 		return nil, fmt.Errorf("cron %q: never fires", expr)
 	}
-	return &schedule{spec: spec, loc: loc}, nil
+	return &Schedule{spec: spec, loc: loc}, nil
 }
 
-// after returns the first fire later than t. [schedule.instant] is monotone and
+// After returns the first fire later than t. [Schedule.instant] is monotone and
 // takes t's own wall clock time to t or earlier, so the search can begin there.
-func (s *schedule) after(t time.Time) time.Time {
+func (s *Schedule) After(t time.Time) time.Time {
 	for wall := s.wall(t); ; {
 		if wall = s.spec.Next(wall); wall.IsZero() {
 			return time.Time{}
@@ -57,16 +59,16 @@ func (s *schedule) after(t time.Time) time.Time {
 	}
 }
 
-// horizons are how far [schedule.last] looks back, so that a schedule of
+// horizons are how far [Schedule.Last] looks back, so that a schedule of
 // minutes is not walked through years.
 var horizons = [...]time.Duration{time.Hour, 25 * time.Hour, 8 * 24 * time.Hour, 32 * 24 * time.Hour, 367 * 24 * time.Hour, 8 * 366 * 24 * time.Hour}
 
-// last returns the newest fire at or before now, the zero time if there was
+// Last returns the newest fire at or before now, the zero time if there was
 // none in eight years.
-func (s *schedule) last(now time.Time) time.Time {
+func (s *Schedule) Last(now time.Time) time.Time {
 	for _, h := range horizons {
 		var newest time.Time
-		for at := s.after(now.Add(-h)); !at.IsZero() && !at.After(now); at = s.after(at) {
+		for at := s.After(now.Add(-h)); !at.IsZero() && !at.After(now); at = s.After(at) {
 			newest = at
 		}
 		if !newest.IsZero() {
@@ -77,7 +79,7 @@ func (s *schedule) last(now time.Time) time.Time {
 }
 
 // wall writes the wall clock's time at t as if it were UTC.
-func (s *schedule) wall(t time.Time) time.Time {
+func (s *Schedule) wall(t time.Time) time.Time {
 	t = t.In(s.loc)
 	_, offset := t.Zone()
 	return t.Add(time.Duration(offset) * time.Second).UTC()
@@ -85,7 +87,7 @@ func (s *schedule) wall(t time.Time) time.Time {
 
 // instant is the inverse of wall: the first instant at which the wall clock
 // shows that time or, where it skips it, a later one.
-func (s *schedule) instant(wall time.Time) time.Time {
+func (s *Schedule) instant(wall time.Time) time.Time {
 	at := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, s.loc)
 	start, end := at.ZoneBounds()
 	switch shown := s.wall(at); {

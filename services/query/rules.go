@@ -1,0 +1,227 @@
+package query
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"palimpsest/internal/lex"
+	"palimpsest/internal/memory"
+	"palimpsest/pkg/api"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// Rehearse extracts and decides as a tick would, and publishes nothing.
+type Rehearse func(ctx context.Context, tick events.TickIssued) (events.CandidatesExtracted, events.DeltasDecided, error)
+
+func (s *Service) ruleRoutes(a huma.API) {
+	op := func(id, method, path, summary string) huma.Operation {
+		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Tags: []string{"rules"}}
+	}
+	huma.Register(a, op("list-rules", http.MethodGet, "/v1/rules", "List the consolidation rules"), s.listRules)
+	register[api.RunRule](a, op("run-rule", http.MethodPost, "/v1/rules/{id}/run", "Run a rule in a scope now"), s.runRule)
+	register[api.RunRule](a, op("rehearse-rule", http.MethodPost, "/v1/rules/{id}/dry-run",
+		"Decide as a run would, and apply nothing"), s.rehearseRule)
+}
+
+type ruleList struct{ Body api.RuleList }
+
+func (s *Service) listRules(context.Context, *struct{}) (*ruleList, error) {
+	out := &ruleList{api.RuleList{Rules: []api.Rule{}}}
+	for _, r := range s.deps.Rules {
+		out.Body.Rules = append(out.Body.Rules, viewRule(r))
+	}
+	return out, nil
+}
+
+func viewRule(r memory.Rule) api.Rule {
+	out := api.Rule{
+		ID: r.ID, Enabled: r.Enabled, Every: r.Cadence.Every, Cron: r.Cadence.Cron, SessionEnd: r.Cadence.SessionEnd, When: r.Where,
+		Extractor: r.Extractor, Decider: r.Decider, Prompt: r.Prompt, Decision: r.DecisionPrompt, Streaming: r.Streaming, CommitOnly: r.CommitOnly,
+	}
+	if r.Cadence.Location != nil {
+		out.TZ = r.Cadence.Location.String()
+	}
+	for _, k := range r.Then {
+		out.Then = append(out.Then, string(k))
+	}
+	return out
+}
+
+type ruleInput struct {
+	ProjectParam
+	Unread
+	ID string `path:"id" doc:"Identifier of the rule."`
+}
+
+type ruleRun struct {
+	Status int
+	Body   api.RuleRun
+}
+
+// runRule publishes the tick that the scheduler would. The two may overlap: of ticks
+// of a (rule, scope) only the one that begins at the watermark is applied.
+func (s *Service) runRule(ctx context.Context, in *ruleInput) (*ruleRun, error) {
+	body, tick, run, err := s.ruleTick(ctx, in)
+	if err != nil {
+		return nil, s.problem(ctx, err)
+	}
+	if run.Status == statusIdle {
+		return &ruleRun{http.StatusOK, run}, nil
+	}
+	most, err := s.patience(body.Timeout)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.deps.Publisher.Publish(ctx, events.Meta{ID: tick.id(), Source: source}, tick.TickIssued); err != nil {
+		return nil, s.problem(ctx, s.unpublished(ctx, "", err))
+	}
+	if !body.Wait || !s.reached(ctx, tick.TickIssued, most) {
+		return &ruleRun{http.StatusAccepted, run}, nil
+	}
+	run.Status = statusDone
+	return &ruleRun{http.StatusOK, run}, nil
+}
+
+// statusIdle: there was nothing to do.
+const statusIdle = "idle"
+
+// asked is a tick that a caller asked for.
+type asked struct{ events.TickIssued }
+
+// id is that of the scheduler's tick of the same range, so that the stream takes one.
+func (a asked) id() string {
+	return events.HashID(append([]string{string(a.Kind())}, a.Identity()...)...)
+}
+
+// ruleTick reads what a caller asks for, and composes the tick.
+func (s *Service) ruleTick(ctx context.Context, in *ruleInput) (body api.RunRule, tick asked, run api.RuleRun, err error) {
+	if body, err = read[api.RunRule](in.RawBody); err != nil {
+		return body, tick, run, err
+	}
+	project, err := s.project(in.ProjectParam)
+	if err != nil {
+		return body, tick, run, err
+	}
+	owner := body.In(project)
+	if err := owner.Validate(); err != nil {
+		return body, tick, run, err
+	}
+	r, ok := s.ruleOf(in.ID)
+	if !ok {
+		return body, tick, run, api.NewProblem(http.StatusNotFound, api.CodeNotFound, "id", "no rule is called %q", lex.Clip(in.ID))
+	}
+	fact := owner.Fact()
+	state, err := s.deps.Store.State(ctx, fact)
+	if err != nil {
+		return body, tick, run, err
+	}
+	span := events.Range{From: state.Watermarks[r.ID], To: max(state.LastOrdinal, state.Watermarks[r.ID])}
+	last := span.To
+	span.To = min(span.To, span.From+events.MaxTickEpisodes)
+	run = api.RuleRun{
+		Scope: api.ScopeOf(fact), Rule: r.ID, Status: statusAccepted, From: span.From, To: span.To, Remaining: last - span.To,
+	}
+	if span.Empty() {
+		run.Status = statusIdle
+	}
+	tick.TickIssued = events.TickIssued{Batch: events.Batch{
+		Header: events.Header{Scope: fact, Incarnation: state.Incarnation}, Rule: r.ID, Class: r.Class, Range: span, Cause: events.CauseRequest,
+	}}
+	tick.SessionEnds, err = s.endsIn(ctx, r, fact, span)
+	return body, tick, run, err
+}
+
+// endsIn returns the session ends that a tick carries, see the scheduler.
+func (s *Service) endsIn(ctx context.Context, r memory.Rule, fact scope.Scope, span events.Range) ([]events.SessionEnd, error) {
+	if !r.Cadence.SessionEnd || span.Empty() {
+		return nil, nil
+	}
+	all, err := s.deps.Store.EndsAbove(ctx, fact, span.From)
+	var in []events.SessionEnd
+	for _, e := range all {
+		if e.LastOrdinal <= span.To {
+			in = append(in, e)
+		}
+	}
+	return in, err
+}
+
+func (s *Service) ruleOf(id string) (memory.Rule, bool) {
+	for _, r := range s.deps.Rules {
+		if r.ID == id {
+			return r, true
+		}
+	}
+	return memory.Rule{}, false
+}
+
+// reached waits until the watermark of a tick's rule is at its end.
+func (s *Service) reached(ctx context.Context, tick events.TickIssued, most time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	again := time.NewTicker(lookAgain)
+	defer again.Stop()
+	for {
+		state, err := s.deps.Store.State(ctx, tick.Scope)
+		if err == nil && state.Watermarks[tick.Rule] >= tick.Range.To {
+			return true
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-again.C:
+		}
+	}
+}
+
+type rehearsal struct{ Body api.Rehearsal }
+
+func (s *Service) rehearseRule(ctx context.Context, in *ruleInput) (*rehearsal, error) {
+	_, tick, run, err := s.ruleTick(ctx, in)
+	if err != nil {
+		return nil, s.problem(ctx, err)
+	}
+	out := &rehearsal{api.Rehearsal{RuleRun: run, Deltas: []api.Rehearsed{}}}
+	if run.Status == statusIdle {
+		return out, nil
+	}
+	found, decided, err := s.deps.Rehearse(ctx, tick.TickIssued)
+	if err != nil {
+		return nil, s.problem(ctx, err)
+	}
+	out.Body.Status, out.Body.Candidates = statusDone, len(found.Candidates)
+	for _, d := range decided.Deltas {
+		out.Body.Deltas = append(out.Body.Deltas, viewRehearsed(d))
+	}
+	return out, nil
+}
+
+func viewRehearsed(d events.Delta) api.Rehearsed {
+	p := d.Provenance()
+	out := api.Rehearsed{Reason: string(p.Reason), Confidence: p.Confidence, Sources: p.SourceEpisodeIDs, DecidedBy: p.DecidedBy}
+	show := func(event events.Change, payload events.FactPayload) {
+		out.Event = string(event)
+		switch {
+		case payload.Fact != nil:
+			out.ID, out.Memory = payload.Fact.ID, payload.Fact.Text
+		case payload.Hold != nil:
+			out.ID, out.Memory = payload.Hold.ID, payload.Hold.Candidate.Text
+		}
+	}
+	switch d := d.(type) {
+	case events.Add:
+		show(events.ChangeAdd, d.Payload())
+	case events.Update:
+		show(events.ChangeUpdate, d.Payload())
+		out.Replaces = d.Replaces()
+	case events.Delete:
+		out.Event, out.Replaces = string(events.ChangeDelete), d.Replaces()
+	case events.Noop:
+		out.Event, out.ID = string(events.ChangeNone), d.About()
+	}
+	return out
+}

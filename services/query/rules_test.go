@@ -1,0 +1,112 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"palimpsest/internal/memory"
+	"palimpsest/pkg/api"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+func payloadsOf(all []sent) (out []events.Payload) {
+	for _, s := range all {
+		out = append(out, s.p)
+	}
+	return out
+}
+
+func TestListRules(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	got, err := r.client.Rules(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := api.RuleList{Rules: []api.Rule{
+		{ID: "turn", Enabled: true, Every: 1, Extractor: "rulepack", Decider: "rules", CommitOnly: true},
+		{ID: "sleep", Enabled: true, Every: 100, Cron: "0 3 * * *", SessionEnd: true},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestRunARule(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	fact := nora.Fact()
+	end := events.SessionEnd{Session: "s", LastOrdinal: 120, Cause: events.EndIdle, At: noon}
+	late := events.SessionEnd{Session: "s", LastOrdinal: 300, Cause: events.EndIdle, At: noon}
+	r.store.states[fact] = memory.State{LastOrdinal: 310, Incarnation: 2, Watermarks: map[string]uint64{"sleep": 10}}
+	r.store.ends = map[scope.Scope][]events.SessionEnd{fact: {end, late}}
+	body := api.RunRule{Scope: api.ScopeOf(nora)}
+	run, err := r.client.RunRule(t.Context(), "sleep", body)
+	want := api.RuleRun{Scope: api.ScopeOf(fact), Rule: "sleep", Status: "accepted", From: 10, To: 210, Remaining: 100}
+	if diff := cmp.Diff(want, run); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	tick := events.TickIssued{
+		Batch: events.Batch{
+			Header: events.Header{Scope: fact, Incarnation: 2}, Rule: "sleep", Range: events.Range{From: 10, To: 210}, Cause: events.CauseRequest,
+		},
+		SessionEnds: []events.SessionEnd{end},
+	}
+	if diff := cmp.Diff([]events.Payload{tick}, payloadsOf(r.publisher.sent())); diff != "" {
+		t.Errorf("published (-want +got):\n%s", diff)
+	}
+	body.Wait, body.Timeout = true, 0.05
+	if run, err = r.client.RunRule(t.Context(), "sleep", body); err != nil || run.Status != "accepted" {
+		t.Errorf("waited for nothing: %+v, %v", run, err)
+	}
+	r.store.states[fact] = memory.State{LastOrdinal: 310, Watermarks: map[string]uint64{"sleep": 310}}
+	if run, err = r.client.RunRule(t.Context(), "sleep", body); err != nil || run.Status != "idle" || run.Remaining != 0 {
+		t.Errorf("with nothing pending: %+v, %v", run, err)
+	}
+	if p := r.do(http.MethodPost, "/v1/rules/dream/run", `{"user":"nora"}`).problem(t); p.Status != http.StatusNotFound {
+		t.Errorf("an unknown rule: %+v", p)
+	}
+	if p := r.do(http.MethodPost, "/v1/rules/turn/run", `{}`).problem(t); p.Status != http.StatusUnprocessableEntity && p.Status != http.StatusBadRequest {
+		t.Errorf("no scope: %+v", p)
+	}
+}
+
+func TestRehearseARule(t *testing.T) {
+	t.Parallel()
+	var asked events.TickIssued
+	fails := errors.New("no packs")
+	r := newRig(t, func(_ *Config, d *Deps) {
+		d.Rehearse = func(_ context.Context, tick events.TickIssued) (events.CandidatesExtracted, events.DeltasDecided, error) {
+			asked = tick
+			if tick.Rule == "sleep" {
+				return events.CandidatesExtracted{}, events.DeltasDecided{}, fails
+			}
+			noop, err := events.NewNoop(events.Provenance{
+				ID: "d", CandidateID: "c", SourceEpisodeIDs: []string{"e1"}, PromotionTS: noon, RuleID: "p", Confidence: 0.5,
+				Reason: events.ReasonDuplicate, DecidedBy: "rules@1",
+			}, "f1")
+			return events.CandidatesExtracted{Candidates: make([]events.Candidate, 3)}, events.DeltasDecided{Deltas: events.Deltas{noop}}, err
+		}
+	})
+	r.store.states[nora.Fact()] = memory.State{LastOrdinal: 2}
+	got, err := r.client.RehearseRule(t.Context(), "turn", api.RunRule{Scope: api.ScopeOf(nora)})
+	want := api.Rehearsal{
+		RuleRun:    api.RuleRun{Scope: api.ScopeOf(nora.Fact()), Rule: "turn", Status: "done", To: 2},
+		Candidates: 3,
+		Deltas:     []api.Rehearsed{{Event: "NONE", Reason: "duplicate", ID: "f1", Confidence: 0.5, Sources: []string{"e1"}, DecidedBy: "rules@1"}},
+	}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if asked.Range != (events.Range{To: 2}) || len(payloadsOf(r.publisher.sent())) > 0 {
+		t.Errorf("asked for %+v, published %v", asked.Range, payloadsOf(r.publisher.sent()))
+	}
+	if _, err := r.client.RehearseRule(t.Context(), "sleep", api.RunRule{Scope: api.ScopeOf(nora)}); err == nil {
+		t.Error("a failed rehearsal is no error")
+	}
+}
