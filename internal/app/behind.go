@@ -51,20 +51,23 @@ func (t *targets) end(ctx context.Context, target **uint64, of *pipeline.Replay)
 // behindStreams reports whether the store lacks anything that the streams held
 // when it was first called.
 func (h *house) behindStreams(ctx context.Context) (bool, error) {
-	for _, s := range []struct {
+	streams := []struct {
 		target **uint64
 		replay *pipeline.Replay
 		parts  []pipeline.Partition
+		end    uint64
 	}{
-		{&h.targets.episodes, episodesOf(h.streams.JetStream()), ingest.Partitions()},
-		{&h.targets.effects, effectsOf(h.streams.JetStream()), consolidator.Partitions()},
-	} {
-		end, err := h.targets.end(ctx, s.target, s.replay)
-		if err != nil {
+		{target: &h.targets.episodes, replay: episodesOf(h.streams.JetStream()), parts: ingest.Partitions()},
+		{target: &h.targets.effects, replay: effectsOf(h.streams.JetStream()), parts: consolidator.Partitions()},
+	}
+	for i, s := range streams { // before the wait for one of them lets the other grow
+		var err error
+		if streams[i].end, err = h.targets.end(ctx, s.target, s.replay); err != nil {
 			return false, err
 		}
-		behind, err := h.behind(ctx, s.replay, s.parts, end)
-		if behind || err != nil {
+	}
+	for _, s := range streams {
+		if behind, err := h.behind(ctx, s.replay, s.parts, s.end); behind || err != nil {
 			return behind, err
 		}
 	}

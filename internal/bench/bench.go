@@ -114,6 +114,7 @@ var measures = []measure{
 	{"grown", "added → answered with its fact, of a user with 10,000 rows over one with 1,000 (200 and 20 if quick)", measureGrown},
 	{"lag", "said → found by text, by vector, as a fact, while others publish 200 messages/s (20 if quick)", measureLag},
 	{"search", "a search over the sum of a bare FTS5 query and a bare scan of contiguous vectors", measureSearch},
+	{"revive", "ready after a kill with 200 messages of one user under way → a new message answered with its fact, of 20 kills (2 if quick)", measureRevive},
 	{"idle", "an empty process", measureIdle},
 	{"footprint", "memory and disk a minute after 10,000 episodes of one sentence by 50 users were consolidated", measureFootprint},
 	{"allocs", "one message from decode to the memory store", measureAllocs},
@@ -139,15 +140,16 @@ type sizes struct {
 	probes      int    // messages whose lag is measured
 	repeats     int    // of the mixture of questions
 	messages    int    // whose allocations are counted
+	kills       int    // of a process
 	settle      time.Duration
 	sentences   int // episodes whose footprint is measured
 	rest        time.Duration
 }
 
 var (
-	fullSizes = sizes{sync: 2_000, async: 30_000, flood: 4_000, stored: 40_000, adds: 4_000, grown: [2]int{1_000, 10_000}, pace: 200, probes: 50, repeats: 3, messages: 4_000, settle: time.Second,
+	fullSizes = sizes{sync: 2_000, async: 30_000, flood: 4_000, stored: 40_000, adds: 4_000, grown: [2]int{1_000, 10_000}, pace: 200, probes: 50, repeats: 3, messages: 4_000, kills: 20, settle: time.Second,
 		sentences: 10_000, rest: time.Minute}
-	quickSizes = sizes{sync: 20, async: 200, flood: 200, stored: 200, adds: 80, grown: [2]int{20, 200}, pace: 20, probes: 3, repeats: 1, messages: 200, settle: 100 * time.Millisecond,
+	quickSizes = sizes{sync: 20, async: 200, flood: 200, stored: 200, adds: 80, grown: [2]int{20, 200}, pace: 20, probes: 3, repeats: 1, messages: 200, kills: 2, settle: 100 * time.Millisecond,
 		sentences: 200, rest: 100 * time.Millisecond}
 )
 

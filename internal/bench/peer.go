@@ -52,6 +52,16 @@ func (b *bench) start(ctx context.Context, name string) (*peer, error) {
 	if err != nil {
 		return nil, err
 	}
+	p, err := b.startOver(ctx, name, dir)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return p, nil
+}
+
+// startOver is start over the files of an earlier peer, which it leaves where they are
+// if it fails.
+func (b *bench) startOver(ctx context.Context, name, dir string) (*peer, error) {
 	p := &peer{dir: dir, login: b.Login}
 	args := []string{"bench-peer", name, "--data", dir}
 	if b.Profiles != "" {
@@ -68,10 +78,11 @@ func (b *bench) start(ctx context.Context, name string) (*peer, error) {
 		err = p.command.Start()
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start %s: %w", name, err), os.RemoveAll(dir))
+		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	if err := p.await(out, name != PeerBare); err != nil {
-		return nil, errors.Join(fmt.Errorf("start %s: %w", name, err), p.stop())
+		p.kill()
+		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	return p, nil
 }

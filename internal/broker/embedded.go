@@ -145,7 +145,11 @@ func StartEmbedded(cfg EmbeddedConfig) (*Embedded, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
-	if err := e.start(ctx); err != nil {
+	err := e.start(ctx)
+	if err == nil {
+		err = e.release(ctx)
+	}
+	if err != nil {
 		e.conn.Close()
 		e.callers.Close()
 		e.stop()

@@ -38,6 +38,8 @@ type logReader struct {
 	tries    int      // of held, in a row
 	retryAt  time.Time
 	counted  bool // this start is
+	// caughtUp: the cursor was written with nothing left to read.
+	caughtUp bool
 	// careful is how many messages are yet to be handled one by one.
 	careful int
 	// suspect has the mark that an earlier start left, until its message is handled.
@@ -94,7 +96,7 @@ func (r *logReader) begin() error {
 	}
 	r.tail = tail.New(tail.Config{JS: r.rt.js, Stream: r.Stream, Filters: []string{r.part.Filter}, After: r.at.Sequence, Ahead: r.Batch})
 	r.read, r.held, r.tries, r.flushed = r.at.Sequence, nil, 0, time.Now()
-	r.counted, r.careful, r.suspect = false, 0, cursor.Cursor{}
+	r.counted, r.caughtUp, r.careful, r.suspect = false, false, 0, cursor.Cursor{}
 	if r.at == cursors[0] {
 		return nil
 	}
@@ -209,10 +211,10 @@ func (r *logReader) patience() time.Duration {
 	return logIdle
 }
 
-// interval is how often the cursor is written. Readiness waits for the first one of a
-// start.
+// interval is how often the cursor is written. Readiness waits until it has caught up
+// after a start.
 func (r *logReader) interval() time.Duration {
-	if r.at.Starts > 0 || r.since >= logDue {
+	if !r.caughtUp || r.since >= logDue {
 		return logFlush
 	}
 	return logRest
@@ -265,6 +267,7 @@ func (r *logReader) flush(ctx context.Context, clean bool) error {
 	if err := r.set(ctx, next); err != nil {
 		return err
 	}
+	r.caughtUp = r.caughtUp || r.pending.Load() == 0
 	failpoint.Reach(r.Name, failpoint.Acked)
 	return nil
 }
