@@ -84,6 +84,12 @@ func (r *ExtractionReport) facts(u Utterance, found []events.Candidate, out *Out
 		if best >= 0.5 {
 			used[at] = true
 			s.Found, s.Right = 1, 1
+		} else if i := label.ended(found, of); i >= 0 {
+			if used[i] {
+				s.Stated = 0 // it was counted as what it states
+			} else {
+				used[i], s.Found, s.Right = true, 1, 1
+			}
 		} else {
 			out.Missed = append(out.Missed, label)
 		}
@@ -133,6 +139,21 @@ func (l Label) covers(c events.Candidate, categories []string) bool {
 		return categories[0] != "" || l.about(c)
 	}
 	return l.about(c) && slices.Contains(categories, categoryOf(c.Predicate))
+}
+
+// ended is the index of a candidate that ends the labelled fact, as one that says
+// what took its place does; -1 for none.
+func (l Label) ended(found []events.Candidate, categories []string) int {
+	if !l.Negated {
+		return -1
+	}
+	return slices.IndexFunc(found, func(c events.Candidate) bool {
+		return slices.ContainsFunc(c.Retracts, func(t events.Triple) bool {
+			t.Object = cmp.Or(t.Object, l.Object) // whatever it is
+			return l.about(events.Candidate{Subject: t.Subject, Negated: true}) &&
+				slices.Contains(categories, categoryOf(t.Predicate)) && overlap(t.Object, l.Object) >= 0.5
+		})
+	})
 }
 
 func (l Label) about(c events.Candidate) bool {

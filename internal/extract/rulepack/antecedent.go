@@ -92,7 +92,7 @@ func (r *reading) antecedent(ts []token) []token {
 	if m := r.last.m; m != nil {
 		said = m.get("o")
 	} else if r.asked != nil {
-		said = r.asked.m.get("o")
+		said = r.asked.get("o")
 	}
 	if r.topic != nil {
 		said = r.topic

@@ -212,7 +212,7 @@ func (lx *lexicon) owns(ts []token, i int) bool {
 // leading reports whether the tokens are an adverbial in front of a subject
 // ("for plotting", "last year").
 func (lx *lexicon) leading(ts []token) bool {
-	return len(ts) > 0 && len(ts) <= 5 && (lx.is(ts[0], isPreposition|isBinder) || lx.leads.at(ts, 0) > 0 || lx.fillers.at(ts, 0) > 0 || lx.dated(ts))
+	return len(ts) > 0 && len(ts) <= 5 && (lx.is(ts[0], isPreposition|isBinder|isOften) || lx.leads.at(ts, 0) > 0 || lx.fillers.at(ts, 0) > 0 || lx.dated(ts))
 }
 
 // opensQuestion reports whether a question begins at i: "do you", "what is".
@@ -246,10 +246,11 @@ func (lx *lexicon) judge(cs []clause, asks bool) {
 		if lx.opensQuestion(ts, 0) && (asks || !lx.is(ts[1], isOwn) || lx.leadOf(ts) == nil) || (asks || len(ts) > 2) && lx.is(ts[0], isAsking) && !lx.is(ts[0], isBinder) {
 			question = true
 		}
-		if lx.is(ts[0], isUnreal) || lx.unrealLeads.at(ts, 0) > 0 {
+		courtesy := i > 0 && !asks && len(ts) > 1 && lx.is(ts[0], isUnreal) && lx.is(ts[1], isOther) && !lx.modal(cs[:i])
+		if (lx.is(ts[0], isUnreal) || lx.unrealLeads.at(ts, 0) > 0) && !courtesy {
 			unreal = true
 		}
-		c.question = question || asks && i == len(cs)-1
+		c.question = question || courtesy || asks && i == len(cs)-1
 		c.reported, c.hedged = reported, hedged
 		hedged = lx.hedgeLeads.at(ts, 0) == len(ts)
 		if lx.reports(ts) {
@@ -260,6 +261,17 @@ func (lx *lexicon) judge(cs []clause, asks bool) {
 	for i := range cs {
 		cs[i].unreal = unreal
 	}
+}
+
+// modal reports whether clauses say what would be: a condition behind them counts,
+// unlike the courtesy of "my birthday is in June, if you need it".
+func (lx *lexicon) modal(cs []clause) bool {
+	for _, c := range cs {
+		if slices.ContainsFunc(c.tokens, func(t token) bool { return lx.is(t, isModal) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // reports reports whether the clause attributes the next one to another person.

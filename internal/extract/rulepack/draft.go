@@ -22,6 +22,9 @@ func (r *reading) draft(rule *Rule, m *match, who *person, full []token) {
 	if c.EvidenceQuote == "" || rule.Kind != events.FactProcedural && r.l.lx.addressed(m) {
 		return
 	}
+	if r.technical && rule.Category == "skill" && r.l.lx.ofTask(m) {
+		return // "i use the function twice"
+	}
 	if talk[rule.Category] && (r.technical || r.l.lx.unresolved(m)) || rule.Category == "preference" && r.l.lx.unresolved(m) {
 		return
 	}
@@ -67,6 +70,18 @@ func (lx *lexicon) addressed(m *match) bool {
 
 // talk are the categories whose loose patterns also match talk about a task.
 var talk = map[string]bool{"goal": true, "event": true, "possession": true, "habit": true}
+
+// ofTask reports whether a capture holds a word of a task: "function".
+func (lx *lexicon) ofTask(m *match) bool {
+	for _, s := range m.captured {
+		for i := s.from; i < s.to; i++ {
+			if n := lx.technical.at(m.ts, i); n > 0 && n < s.to-s.from {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // unresolved reports whether a capture ends in a word for something said before:
 // "i want to sort it".

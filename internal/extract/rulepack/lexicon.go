@@ -32,6 +32,10 @@ type Lexicon struct {
 	Shared []string `yaml:"shared"`
 	// Hearer maps words to the agent to the speaker's own: "you": "i".
 	Hearer map[string]string `yaml:"hearer"`
+	// Support are auxiliaries that only make a question: "do".
+	Support []string `yaml:"support"`
+	// Mine are possessives without their noun: "mine".
+	Mine []string `yaml:"mine"`
 	// It are pronouns that stand for the last thing spoken of.
 	It []string `yaml:"it"`
 	// Only opens a value that contrasts with a list: "no coffee, only tea".
@@ -96,6 +100,10 @@ type Lexicon struct {
 	// UnrealLeads those that make it unreal ("i wish").
 	HedgeLeads  []string `yaml:"hedge_leads"`
 	UnrealLeads []string `yaml:"unreal_leads"`
+	// Modals make a condition behind them count: "i would go if you came".
+	Modals []string `yaml:"modals"`
+	// Often opens an adverbial before a subject: "most evenings".
+	Often []string `yaml:"often"`
 	// Unreal words make their sentence hypothetical.
 	Unreal []string `yaml:"unreal"`
 	// Reporting verbs of another subject attribute the next clause to that subject.
@@ -215,6 +223,8 @@ const (
 	isAnd
 	isTheirs
 	isHearer
+	isModal
+	isOften
 	isShared
 	isIt
 	isDocument
@@ -235,6 +245,9 @@ type lexicon struct {
 	echo         map[string]string
 	rephrase     map[string]string
 	hearer       map[string]string
+	support      []string
+	namings      []string
+	mine         []string
 	rephrased    phrases
 	tasks        phrases
 	corrects     phrases
@@ -269,6 +282,7 @@ func (l Lexicon) compile() *lexicon {
 		contractions: make(map[string][]string, len(l.Contractions)),
 		prefixes:     l.Prefixes, capitalNouns: l.CapitalNouns, inverts: l.Inverts,
 		rewrite: l.Rewrite, third: l.Third, echo: l.Echo, rephrase: l.Rephrase, hearer: l.Hearer,
+		support: l.Support, namings: l.Naming, mine: l.Mine,
 		subject: l.Subject, possessive: l.Possessive, otherOwn: l.OtherOwn, calendar: l.Calendar, endings: make(map[string]events.EntityType), followers: l.NameFollowers, noLonger: l.NoLonger, possess: l.Possess, shared: first(l.Shared),
 		shifts: newPhrases(slices.Collect(maps.Keys(l.Calendar.Shifts))),
 	}
@@ -291,7 +305,7 @@ func (l Lexicon) compile() *lexicon {
 		{isBinder, l.Binders}, {isStop, l.Stops}, {isPreposition, l.Prepositions}, {isEmpty, l.Empty},
 		{isArticle, l.Articles}, {isTail, l.Tails}, {isNotName, l.NotNames},
 		{isAbbreviation, l.Abbreviations}, {isAnd, l.And}, {isTheirs, l.Theirs},
-		{isShared, l.Shared}, {isIt, l.It}, {isHearer, slices.Collect(maps.Keys(l.Hearer))},
+		{isShared, l.Shared}, {isModal, l.Modals}, {isOften, l.Often}, {isIt, l.It}, {isHearer, slices.Collect(maps.Keys(l.Hearer))},
 		{isDocument, l.Documents}, {isRelative, l.Relative}, {isKinName, l.KinNames}, {isFigure, l.Figures},
 	} {
 		for _, w := range c.words {
@@ -317,34 +331,6 @@ func (lx *lexicon) is(t token, c class) bool {
 		return t.class&c != 0
 	}
 	return lx.words[t.low]&c != 0
-}
-
-// phrases finds phrases of one or more words by their first word, longest
-// first.
-type phrases map[string][][]string
-
-func newPhrases(list []string) phrases {
-	p := make(phrases, len(list))
-	for _, s := range list {
-		words := strings.Fields(s)
-		if len(words) > 0 {
-			p[words[0]] = append(p[words[0]], words)
-		}
-	}
-	for _, alternatives := range p {
-		slices.SortStableFunc(alternatives, func(a, b []string) int { return len(b) - len(a) })
-	}
-	return p
-}
-
-// at is the number of tokens of the longest phrase at i, or 0.
-func (p phrases) at(ts []token, i int) int {
-	for _, words := range p[ts[i].low] {
-		if hasWords(ts[i:], words) {
-			return len(words)
-		}
-	}
-	return 0
 }
 
 func first(list []string) string {
@@ -378,16 +364,4 @@ func (lx *lexicon) endedAt(ts []token, i int) int {
 		return 0
 	}
 	return lx.ended.at(ts, i)
-}
-
-func hasWords(ts []token, words []string) bool {
-	if len(words) > len(ts) {
-		return false
-	}
-	for j, w := range words {
-		if ts[j].low != w {
-			return false
-		}
-	}
-	return true
 }

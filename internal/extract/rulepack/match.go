@@ -261,7 +261,7 @@ func (m *machine) capture(in *instruction, pc, at int, f flags) bool {
 		}
 		return to > at && try(to)
 	case capAll:
-		return at < len(m.ts) && m.ts[at].word && !m.lx.is(m.ts[at], isSpeaker|isOther|isNegator|isJoint|isEmpty) && m.filled(at, len(m.ts)) && try(len(m.ts))
+		return at < len(m.ts) && m.ts[at].word && !m.lx.is(m.ts[at], isSpeaker|isOther|isNegator|isJoint) && (!m.lx.is(m.ts[at], isEmpty) || m.lx.is(m.ts[at], isArticle)) && m.filled(at, len(m.ts)) && try(len(m.ts))
 	case capName, capAnyName:
 		for to := at + m.nameLen(at, in.typ == capAnyName); to > at; to-- {
 			if try(to) {
@@ -329,7 +329,7 @@ func endsIn(set phrases, word string) bool {
 	if len(set[word]) > 0 && len(set[word][len(set[word])-1]) == 1 {
 		return true
 	}
-	for i := 1; i < len(word); i++ {
+	for i := range word {
 		if _, ok := set["*"+word[i:]]; ok {
 			return true
 		}

@@ -141,7 +141,9 @@ type Answer struct {
 	ID   string   `yaml:"id"`
 	Ask  []string `yaml:"ask"`
 	Lead string   `yaml:"lead"`
-	Yes  bool     `yaml:"yes"`
+	// Else is tried where nothing matches behind Lead.
+	Else string `yaml:"else"`
+	Yes  bool   `yaml:"yes"`
 }
 
 // PackError says what is wrong with a pack, and where.

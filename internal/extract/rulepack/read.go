@@ -44,6 +44,9 @@ func (r *reading) read(previous *question) {
 		r.answer(sentences[0], previous)
 	}
 	for _, s := range sentences {
+		if s.asks {
+			r.asked = &question{tokens: s.tokens}
+		}
 		if lx.sets(s.tokens) {
 			break // the rest is material for the agent to work on
 		}
@@ -79,13 +82,13 @@ func (r *reading) clause(c, before *clause) {
 	if len(ts) == 0 || c.question || c.reported || r.corrects(ts, full) {
 		return
 	}
-	ts = lx.uninverted(ts)
+	ts = lx.uninverted(r.mine(ts))
 	verb := 0
 	for verb < len(ts)-1 && lx.is(ts[verb], isFiller) && (before != nil || !lx.is(ts[verb], isLead)) {
 		verb++
 	}
 	elided := false
-	if lead := lx.leadOf(ts[verb:]); lead != nil && (r.l.opens(before) || verb > 0 && r.l.carries(before)) {
+	if lead := lx.leadOf(ts[verb:]); lead != nil && (r.l.opens(before) || r.l.carries(before)) {
 		ts, elided = append(virtual(lead...), ts...), true
 	}
 	ts = r.l.owned(r.antecedent(ts), before)

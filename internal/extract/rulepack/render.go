@@ -89,7 +89,11 @@ func (v *view) value(name string) string {
 		if name == "o" && v.raw != nil {
 			return source(v.l.echoed(v.raw))
 		}
-		return source(v.l.echoed(v.m.get(name)))
+		ts := v.m.get(name)
+		for len(ts) > 1 && v.l.lx.is(ts[len(ts)-1], isAnd) {
+			ts = ts[:len(ts)-1]
+		}
+		return source(v.l.echoed(ts))
 	case "title":
 		// A phrase with an article is a description, not a name: "a small village".
 		if ts := v.m.get(name); len(ts) > 1 && v.l.lx.is(ts[0], isArticle|isOwn) && strings.ToLower(s) == s {
