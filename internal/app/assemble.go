@@ -29,9 +29,9 @@ import (
 // closeLimit bounds the closing of the backends after the services have drained.
 const closeLimit = 15 * time.Second
 
-// house is a process with the backends and services of its shape.
-type house struct {
-	shape   shape
+// process is a process with the backends and services of its target.
+type process struct {
+	target  target
 	cfg     Config
 	log     *slog.Logger
 	now     func() time.Time
@@ -62,10 +62,10 @@ type house struct {
 	targets      targets
 }
 
-// assemble is an open house with the clock of the product and the embedder that
+// assemble is an open process with the clock of the product and the embedder that
 // the configuration names.
-func assemble(ctx context.Context, sh shape, cfg Config, log *slog.Logger) (*house, error) {
-	h := &house{shape: sh, cfg: cfg, log: log, now: time.Now}
+func assemble(ctx context.Context, sh target, cfg Config, log *slog.Logger) (*process, error) {
+	h := &process{target: sh, cfg: cfg, log: log, now: time.Now}
 	var err error
 	if h.embedder, err = cfg.Embedder.open(); err != nil {
 		return h, err
@@ -75,7 +75,7 @@ func assemble(ctx context.Context, sh shape, cfg Config, log *slog.Logger) (*hou
 
 // open opens the backends, then wires the services to them. If a step fails, it
 // closes the opened ones in reverse order.
-func (h *house) open(ctx context.Context) error {
+func (h *process) open(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{h.restore, h.openStores, h.openBroker, h.compareStreams, h.wire} {
 		if err := step(ctx); err != nil {
 			return errors.Join(plain(h.cfg, err), h.close())
@@ -84,18 +84,18 @@ func (h *house) open(ctx context.Context) error {
 	return nil
 }
 
-func (h *house) openStores(ctx context.Context) error {
+func (h *process) openStores(ctx context.Context) error {
 	var err error
 	if h.store, h.storeGone, err = openMemory(ctx, h.cfg, h.embedder.Info(), h.now, h.log); err != nil {
 		return err
 	}
 	h.later("memory store", func(context.Context) error { return h.store.Close() })
-	if h.shape.embeds() {
+	if h.target.embeds() {
 		if err := h.store.BuildSpace(ctx, h.embedder.Info()); err != nil {
 			return err
 		}
 	}
-	if !h.shape.auditLog() {
+	if !h.target.auditLog() {
 		return nil
 	}
 	if h.auditLog, h.auditGone, err = openAudit(ctx, h.cfg, h.log); err != nil {
@@ -105,9 +105,9 @@ func (h *house) openStores(ctx context.Context) error {
 	return nil
 }
 
-func (h *house) openBroker(ctx context.Context) error {
+func (h *process) openBroker(ctx context.Context) error {
 	var err error
-	if h.streams, err = openStreams(ctx, h.cfg, h.shape.name, h.log); err != nil {
+	if h.streams, err = openStreams(ctx, h.cfg, h.target.name, h.log); err != nil {
 		return err
 	}
 	h.later("broker", h.streams.Shutdown)
@@ -125,13 +125,13 @@ func splitAddress(key, address string) (host string, port int, err error) {
 	return host, port, nil
 }
 
-func (h *house) later(name string, undo func(context.Context) error) {
+func (h *process) later(name string, undo func(context.Context) error) {
 	h.closers = append(h.closers, closer{name, undo})
 }
 
 // run serves until ctx ends or a part fails, then drains: HTTP first, so that
 // nothing new comes in, then the services, then what they rest on.
-func (h *house) run(ctx context.Context, ready func()) error {
+func (h *process) run(ctx context.Context, ready func()) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	go func() {
@@ -157,7 +157,7 @@ func (h *house) run(ctx context.Context, ready func()) error {
 
 // serveOnceThere is serve for engines that were there when they were opened and
 // go away before the services run: it begins again, for awayLimit.
-func (h *house) serveOnceThere(ctx context.Context, ready func()) error {
+func (h *process) serveOnceThere(ctx context.Context, ready func()) error {
 	ticker := time.NewTicker(awayAgain)
 	defer ticker.Stop()
 	running := false
@@ -183,7 +183,7 @@ func (h *house) serveOnceThere(ctx context.Context, ready func()) error {
 }
 
 // close undoes what was opened, last first.
-func (h *house) close() error {
+func (h *process) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
 	var errs []error

@@ -50,15 +50,15 @@ func (t *targets) end(ctx context.Context, target **uint64, of *pipeline.Replay)
 
 // behindStreams reports whether the store lacks anything that the streams held
 // when it was first called.
-func (h *house) behindStreams(ctx context.Context) (bool, error) {
+func (h *process) behindStreams(ctx context.Context) (bool, error) {
 	streams := []struct {
-		target **uint64
-		replay *pipeline.Replay
-		parts  []pipeline.Partition
-		end    uint64
+		target     **uint64
+		replay     *pipeline.Replay
+		partitions []pipeline.Partition
+		end        uint64
 	}{
-		{target: &h.targets.episodes, replay: episodesOf(h.streams.JetStream()), parts: ingest.Partitions()},
-		{target: &h.targets.effects, replay: effectsOf(h.streams.JetStream()), parts: consolidator.Partitions()},
+		{target: &h.targets.episodes, replay: episodesOf(h.streams.JetStream()), partitions: ingest.Partitions()},
+		{target: &h.targets.effects, replay: effectsOf(h.streams.JetStream()), partitions: consolidator.Partitions()},
 	}
 	for i, s := range streams { // before the wait for one of them lets the other grow
 		var err error
@@ -67,21 +67,21 @@ func (h *house) behindStreams(ctx context.Context) (bool, error) {
 		}
 	}
 	for _, s := range streams {
-		if behind, err := h.behind(ctx, s.replay, s.parts, s.end); behind || err != nil {
+		if behind, err := h.behind(ctx, s.replay, s.partitions, s.end); behind || err != nil {
 			return behind, err
 		}
 	}
 	return false, nil
 }
 
-// behind reports whether a stream holds anything up to end that a reader of parts
+// behind reports whether a stream holds anything up to end that a reader of partitions
 // has yet to read.
-func (h *house) behind(ctx context.Context, of *pipeline.Replay, parts []pipeline.Partition, end uint64) (bool, error) {
-	cursors, err := h.store.ReadCursors(ctx, pipeline.Readers(parts)...)
+func (h *process) behind(ctx context.Context, of *pipeline.Replay, partitions []pipeline.Partition, end uint64) (bool, error) {
+	cursors, err := h.store.ReadCursors(ctx, pipeline.Readers(partitions)...)
 	if err != nil {
 		return false, err
 	}
-	for i, p := range parts {
+	for i, p := range partitions {
 		if unread, err := of.Unread(ctx, p, cursors[i].Sequence, end); unread || err != nil {
 			return unread, err
 		}
@@ -91,19 +91,19 @@ func (h *house) behind(ctx context.Context, of *pipeline.Replay, parts []pipelin
 
 // storing reports whether episodes of a fact scope were in their stream when the
 // process started, and are not yet stored.
-func (h *house) storing(ctx context.Context, fact scope.Scope) (bool, error) {
+func (h *process) storing(ctx context.Context, fact scope.Scope) (bool, error) {
 	end, err := h.targets.end(ctx, &h.targets.episodes, episodesOf(h.streams.JetStream()))
 	if err != nil {
 		return false, err
 	}
-	part := ingest.Partitions()[fact.Partition(events.Partitions)]
-	return h.behind(ctx, episodesOf(h.streams.JetStream()), []pipeline.Partition{part}, end)
+	partition := ingest.Partitions()[fact.Partition(events.Partitions)]
+	return h.behind(ctx, episodesOf(h.streams.JetStream()), []pipeline.Partition{partition}, end)
 }
 
 // countDropped sets where each scope goes on counting, if EPISODES has dropped
 // messages that the store has not read: it was restored from a copy that is older
 // than all that is left.
-func (h *house) countDropped(ctx context.Context) error {
+func (h *process) countDropped(ctx context.Context) error {
 	if h.ingest == nil {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (h *house) countDropped(ctx context.Context) error {
 // applyDropped applies what only the audit log has, if AUDIT has dropped effects that
 // the store has not read: it was restored from a copy that is older than all that is
 // left.
-func (h *house) applyDropped(ctx context.Context) error {
+func (h *process) applyDropped(ctx context.Context) error {
 	if h.consolidator == nil {
 		return nil
 	}
@@ -151,13 +151,13 @@ func (h *house) applyDropped(ctx context.Context) error {
 
 // adoptEpisodes and adoptEffects are where to begin what an earlier version read with
 // durable consumers.
-func (h *house) adoptEpisodes(ctx context.Context, p pipeline.Partition) (uint64, error) {
+func (h *process) adoptEpisodes(ctx context.Context, p pipeline.Partition) (uint64, error) {
 	return episodesOf(h.streams.JetStream()).Adopt(ctx, p, func(e *pipeline.Entry) (bool, bool, error) {
 		return h.ingest.Has(ctx, h.store, e)
 	})
 }
 
-func (h *house) adoptEffects(ctx context.Context, p pipeline.Partition) (uint64, error) {
+func (h *process) adoptEffects(ctx context.Context, p pipeline.Partition) (uint64, error) {
 	has := h.consolidator.Applied
 	if p.Reader != consolidator.Projector {
 		has = h.consolidator.Logged

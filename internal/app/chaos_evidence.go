@@ -78,13 +78,13 @@ func JudgeEngines(ctx context.Context, cfg Config, record chaos.Record, workload
 
 // judge holds the engines against the record.
 func (e *engines) judge(ctx context.Context, record chaos.Record, workload *chaos.Workload) (chaos.Verdict, error) {
-	letters, err := lettersEver(ctx, e.streams.JetStream())
+	deadLetters, err := lettersEver(ctx, e.streams.JetStream())
 	if err != nil {
 		return chaos.Verdict{}, err
 	}
 	return chaos.Judge(ctx, record, workload, chaos.Evidence{
 		Episodes: episodesOf(e.streams.JetStream()), Journal: journal.New(e.streams.JetStream()), Log: e.auditLog, Store: e.memory,
-		Letters: letters,
+		Letters: deadLetters,
 	})
 }
 

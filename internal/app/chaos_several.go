@@ -23,7 +23,7 @@ func OwnEngines(dir string) Config {
 }
 
 // Services is the number of services.
-func Services() int { return len(parts) }
+func Services() int { return len(services) }
 
 // Deployment is the configuration of several processes, and the plan to run so
 // many of each service with it.
@@ -43,7 +43,7 @@ func (inv *Invocation) Deployment(replicas int) (Config, chaos.Plan, error) {
 		plan.Flags = []string{"--config", inv.flags.ConfigFile}
 	}
 	for range replicas {
-		for _, p := range parts {
+		for _, p := range services {
 			plan.Processes = append(plan.Processes, chaos.Process{
 				Name: p.name, Args: []string{p.name, "--http", "127.0.0.1:0"}, Answers: p.answers,
 			})

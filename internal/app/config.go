@@ -173,10 +173,10 @@ func Reads(variable string) bool {
 // configurationOf lays embedded.yaml (for everything in one process), the
 // fallbacks, the file that --config names, the environment and flags over the
 // defaults.
-func (inv *Invocation) configurationOf(sh shape, flags map[string]string) (*Config, *config.Settings, error) {
+func (inv *Invocation) configurationOf(sh target, flags map[string]string) (*Config, *config.Settings, error) {
 	c := defaults()
 	settings := config.Of(&c)
-	if len(sh.parts) == len(parts) {
+	if len(sh.services) == len(services) {
 		if err := settings.YAML(embeddedFile, embeddedYAML); err != nil {
 			return nil, nil, err
 		}

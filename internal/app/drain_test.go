@@ -34,7 +34,7 @@ func (a asking) Decide(ctx context.Context, candidates []events.Candidate, known
 func TestDrainEndsWithTheRequest(t *testing.T) {
 	t.Parallel()
 	asked := make(chan struct{}, 100)
-	h, stop := openAltered(t, loopback(t.TempDir()), func(*house) {}, func(h *house) {
+	h, stop := openAltered(t, loopback(t.TempDir()), func(*process) {}, func(h *process) {
 		if _, err := h.streams.Conn().Subscribe("mute", func(*nats.Msg) {}); err != nil {
 			t.Fatal(err)
 		}

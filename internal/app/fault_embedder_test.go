@@ -24,7 +24,7 @@ func (e refusingEmbedder) Embed(ctx context.Context, texts []string) ([][]float3
 // else has its vector.
 func TestP7FaultTextRefusedByTheEmbedder(t *testing.T) {
 	t.Parallel()
-	h, stop := openAltered(t, loopback(t.TempDir()), func(h *house) { h.embedder = refusingEmbedder{h.embedder} }, func(*house) {})
+	h, stop := openAltered(t, loopback(t.TempDir()), func(h *process) { h.embedder = refusingEmbedder{h.embedder} }, func(*process) {})
 	defer stop()
 	healed(t, h)
 	tell(t, h, "nora", 1, "The poison is in the cup.")

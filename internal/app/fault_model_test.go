@@ -58,7 +58,7 @@ func modelled(t *testing.T, url string, every uint64) Config {
 }
 
 // slept waits until the rule with the model has reached ordinal in a user's scope.
-func slept(t *testing.T, h *house, user string, ordinal uint64) {
+func slept(t *testing.T, h *process, user string, ordinal uint64) {
 	t.Helper()
 	fact := scope.Scope{Project: "default", User: user}
 	eventually(t, user+" is consolidated by the model", func() error {
@@ -70,7 +70,7 @@ func slept(t *testing.T, h *house, user string, ordinal uint64) {
 	})
 }
 
-func (h *house) governed() (states []llm.State) {
+func (h *process) governed() (states []llm.State) {
 	for _, g := range h.governors {
 		states = append(states, g.State())
 	}
@@ -136,7 +136,7 @@ func TestP7FaultModelOutage(t *testing.T) {
 			t.Errorf("%s: %d versions of the home, %v", name(i), len(versions), err)
 		}
 	}
-	letters(t, h, 0)
+	deadLetters(t, h, 0)
 	if state := h.governed()[0]; state.Paused {
 		t.Errorf("the model pauses still: %+v", state)
 	}

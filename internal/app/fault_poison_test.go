@@ -38,7 +38,7 @@ func TestP8FaultPoisonEpisodeIsTheNewest(t *testing.T) {
 	t.Parallel()
 	cfg := loopback(t.TempDir())
 	cfg.Pipeline.MaxDeliveries, cfg.Pipeline.RetryBase, cfg.Pipeline.RetryMax = 3, 1, 1
-	queasily := func(h *house) {
+	queasily := func(h *process) {
 		s, err := ingest.New(h.cfg.Ingest, ingest.Deps{
 			Episodes: queasy{h.store}, Cursors: h.store, Shares: h.store, Vectors: h.store, Embedders: embed.Only(local.New()),
 		})
@@ -48,7 +48,7 @@ func TestP8FaultPoisonEpisodeIsTheNewest(t *testing.T) {
 		h.ingest = s
 		h.replace(s)
 	}
-	place := func(h *house, ordinal uint64, content string) {
+	place := func(h *process, ordinal uint64, content string) {
 		t.Helper()
 		consolidated(t, h, "nora", ordinal)
 		r := events.Range{From: ordinal - 1, To: ordinal}
@@ -57,22 +57,22 @@ func TestP8FaultPoisonEpisodeIsTheNewest(t *testing.T) {
 			t.Errorf("place %d has %+v, %v", ordinal, got, err)
 		}
 	}
-	h, stop := openAltered(t, cfg, func(*house) {}, queasily)
+	h, stop := openAltered(t, cfg, func(*process) {}, queasily)
 	tell(t, h, "nora", 1, "I live in Oslo.")
 	tell(t, h, "nora", 2, "My cat ate poison.")
-	letters(t, h, 1)
+	deadLetters(t, h, 1)
 	place(h, 1, "I live in Oslo.")
 	stop()
-	h, stop = openAltered(t, cfg, func(*house) {}, queasily)
+	h, stop = openAltered(t, cfg, func(*process) {}, queasily)
 	tell(t, h, "nora", 3, "I live in Rome.")
 	place(h, 2, "I live in Rome.")
 	stop()
 	h, stop = openWith(t, cfg) // it agrees now
-	if _, err := caller(t, h).RetryDeadLetter(t.Context(), letters(t, h, 1)[0].Sequence); err != nil {
+	if _, err := caller(t, h).RetryDeadLetter(t.Context(), deadLetters(t, h, 1)[0].Sequence); err != nil {
 		t.Fatal(err)
 	}
 	place(h, 3, "My cat ate poison.")
-	letters(t, h, 0)
+	deadLetters(t, h, 0)
 	stop()
 	out, err := rebuild(t.Context(), cfg, slog.New(slog.DiscardHandler), terminal.NewProgress(io.Discard), RebuildMode{Check: true})
 	if err != nil || out.Live != out.Rebuilt || out.Moved > 0 {

@@ -49,12 +49,12 @@ func receive[T any](t testing.TB, what string, from <-chan T) T {
 }
 
 // healed waits until the store is up to the streams.
-func healed(t *testing.T, h *house) {
+func healed(t *testing.T, h *process) {
 	t.Helper()
 	eventually(t, "healed", func() error { _, err := h.caughtUp.ready(t.Context()); return err })
 }
 
-func caller(t *testing.T, h *house) *client.Client {
+func caller(t *testing.T, h *process) *client.Client {
 	t.Helper()
 	c, err := client.New(h.http.URL())
 	if err != nil {
@@ -64,7 +64,7 @@ func caller(t *testing.T, h *house) *client.Client {
 }
 
 // tell publishes one episode of a user's.
-func tell(t *testing.T, h *house, user string, n int, content string) {
+func tell(t *testing.T, h *process, user string, n int, content string) {
 	t.Helper()
 	_, err := h.runtime.Publisher().Publish(t.Context(), events.Meta{ID: fmt.Sprintf("%s-%d", user, n), Source: "test"}, events.EpisodeRecorded{
 		Scope: scope.Scope{Project: "default", User: user, Session: "s1"}, Role: events.RoleUser, Content: content,
@@ -77,7 +77,7 @@ func tell(t *testing.T, h *house, user string, n int, content string) {
 
 // consolidated waits until the rule that runs on every episode has reached
 // ordinal in a user's scope, and the ledger balances.
-func consolidated(t *testing.T, h *house, user string, ordinal uint64) api.Account {
+func consolidated(t *testing.T, h *process, user string, ordinal uint64) api.Account {
 	t.Helper()
 	var total api.Account
 	eventually(t, fmt.Sprintf("%s is consolidated up to %d", user, ordinal), func() error {
@@ -96,7 +96,7 @@ func consolidated(t *testing.T, h *house, user string, ordinal uint64) api.Accou
 }
 
 // lives is where a user is known to live, all places that are valid.
-func lives(t *testing.T, h *house, user string) (places []string) {
+func lives(t *testing.T, h *process, user string) (places []string) {
 	t.Helper()
 	page, err := caller(t, h).Facts(t.Context(), scope.Selector{Project: "default", User: &user}, client.ListFacts{Limit: 100})
 	if err != nil {
@@ -111,7 +111,7 @@ func lives(t *testing.T, h *house, user string) (places []string) {
 	return places
 }
 
-func letters(t *testing.T, h *house, n int) []api.DeadLetter {
+func deadLetters(t *testing.T, h *process, n int) []api.DeadLetter {
 	t.Helper()
 	var page api.DeadLetterPage
 	eventually(t, fmt.Sprintf("%d dead letters", n), func() (err error) {

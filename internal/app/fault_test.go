@@ -33,14 +33,14 @@ import (
 func TestP7FaultClockJumps(t *testing.T) {
 	t.Parallel()
 	var ahead atomic.Int64
-	h, stop := openAltered(t, loopback(t.TempDir()), func(h *house) {
+	h, stop := openAltered(t, loopback(t.TempDir()), func(h *process) {
 		h.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 		// If this clock and the broker's disagree, a commit may look too old to wake
 		// the scheduler. The sweep finds the work that it leaves.
 		h.cfg.Scheduler.Sweep = 100 * time.Millisecond
 		// A message in flight at a jump looks as old as the jump is long.
 		h.cfg.Pipeline.BacklogAge = 48 * time.Hour
-	}, func(*house) {})
+	}, func(*process) {})
 	defer stop()
 	jumps := []time.Duration{0, -time.Hour, 24 * time.Hour, -25 * time.Hour, time.Minute, 0}
 	for n, jump := range jumps {
@@ -76,7 +76,7 @@ func TestP7FaultClockJumps(t *testing.T) {
 			seen[e.ID] = true
 		}
 	}
-	letters(t, h, 0)
+	deadLetters(t, h, 0)
 }
 
 // faultyEmbedder fails while it is down.
@@ -98,7 +98,7 @@ func TestP7FaultEmbedderDown(t *testing.T) {
 	t.Parallel()
 	e := &faultyEmbedder{}
 	e.down.Store(true)
-	h, stop := openAltered(t, loopback(t.TempDir()), func(h *house) { e.Embedder, h.embedder = h.embedder, e }, func(*house) {})
+	h, stop := openAltered(t, loopback(t.TempDir()), func(h *process) { e.Embedder, h.embedder = h.embedder, e }, func(*process) {})
 	defer stop()
 	tell(t, h, "nora", 1, "I live in Oslo.")
 	consolidated(t, h, "nora", 1)
@@ -154,8 +154,8 @@ func (p *picky) Extract(ctx context.Context, episodes []memory.Episode, in extra
 	return p.Extractor.Extract(ctx, episodes, in)
 }
 
-func (p *picky) install(t *testing.T) func(h *house) {
-	return func(h *house) {
+func (p *picky) install(t *testing.T) func(h *process) {
+	return func(h *process) {
 		packs, err := rulepack.New()
 		if err != nil {
 			t.Fatal(err)
@@ -170,7 +170,7 @@ func (p *picky) install(t *testing.T) func(h *house) {
 }
 
 // replace puts a service in the place of the one of its name.
-func (h *house) replace(s pipeline.Service) {
+func (h *process) replace(s pipeline.Service) {
 	for i, old := range h.services {
 		if old.Name() == s.Name() {
 			h.services[i] = s
@@ -184,7 +184,7 @@ func (h *house) replace(s pipeline.Service) {
 func TestP8FaultPoisonedRange(t *testing.T) {
 	t.Parallel()
 	p := &picky{}
-	h, stop := openAltered(t, loopback(t.TempDir()), func(*house) {}, p.install(t))
+	h, stop := openAltered(t, loopback(t.TempDir()), func(*process) {}, p.install(t))
 	defer stop()
 	tell(t, h, "bob", 1, "I live in Bonn.")
 	said, err := caller(t, h).Record(t.Context(), api.Record{
@@ -202,7 +202,7 @@ func TestP8FaultPoisonedRange(t *testing.T) {
 	if got := lives(t, h, "bob"); !slices.Equal(got, []string{"Bonn"}) {
 		t.Errorf("bob lives in %v", got)
 	}
-	l := letters(t, h, 1)[0]
+	l := deadLetters(t, h, 1)[0]
 	if l.Service != "extractor" || l.Code != events.CodeInvalidField || l.Kind != string(events.KindTickIssued) || l.Attempts != 1 {
 		t.Errorf("letter %+v", l)
 	}
@@ -217,7 +217,7 @@ func TestP8FaultPoisonedRange(t *testing.T) {
 	retry(l)
 	var again api.DeadLetter
 	eventually(t, "another letter", func() error {
-		if again = letters(t, h, 1)[0]; again.Sequence == l.Sequence {
+		if again = deadLetters(t, h, 1)[0]; again.Sequence == l.Sequence {
 			return errors.New("the same")
 		}
 		return nil
@@ -236,7 +236,7 @@ func TestP8FaultPoisonedRange(t *testing.T) {
 	if got := lives(t, h, "nora"); !slices.Equal(got, []string{"Rome"}) {
 		t.Errorf("nora lives in %v: what was said later must stand", got)
 	}
-	letters(t, h, 0)
+	deadLetters(t, h, 0)
 }
 
 // refusing refuses to read the state of a scope, some times.
@@ -256,9 +256,9 @@ func (r *refusing) State(ctx context.Context, fact scope.Scope) (memory.State, e
 // again when it is overdue, and nothing is lost.
 func TestP8FaultStandInIsBuriedToo(t *testing.T) {
 	t.Parallel()
-	h, stop := openAltered(t, loopback(t.TempDir()), func(h *house) {
+	h, stop := openAltered(t, loopback(t.TempDir()), func(h *process) {
 		h.cfg.Scheduler.Overdue, h.cfg.Scheduler.Sweep = 300*time.Millisecond, 50*time.Millisecond
-	}, func(h *house) {
+	}, func(h *process) {
 		state := &refusing{StateReader: h.store}
 		state.left.Store(2)
 		s, err := decider.New(h.cfg.Decider, decider.Deps{
@@ -278,7 +278,7 @@ func TestP8FaultStandInIsBuriedToo(t *testing.T) {
 		t.Errorf("nora lives in %v", got)
 	}
 	// The range is consolidated: retried, its letters come to nothing.
-	for _, l := range letters(t, h, 2) {
+	for _, l := range deadLetters(t, h, 2) {
 		if _, err := caller(t, h).RetryDeadLetter(t.Context(), l.Sequence); err != nil {
 			t.Fatal(err)
 		}
@@ -300,7 +300,7 @@ func (stubborn) Decide(_ context.Context, candidates []events.Candidate, _ decid
 // reason at once, also on a repetition, and not "accepted" when the wait ends.
 func TestP8FaultRefusedCommand(t *testing.T) {
 	t.Parallel()
-	h, stop := openAltered(t, loopback(t.TempDir()), func(h *house) { h.cfg.Query.Wait = 25 * time.Second }, func(h *house) {
+	h, stop := openAltered(t, loopback(t.TempDir()), func(h *process) { h.cfg.Query.Wait = 25 * time.Second }, func(h *process) {
 		s, err := decider.New(h.cfg.Decider, decider.Deps{
 			State: h.store, Facts: h.store, Search: h.store, Deciders: map[string]decide.Decider{"rules": stubborn{deterministic.New()}},
 		})
@@ -321,7 +321,7 @@ func TestP8FaultRefusedCommand(t *testing.T) {
 			t.Errorf("it took %v", took)
 		}
 	}
-	letters(t, h, 1)
+	deadLetters(t, h, 1)
 }
 
 // TestP7FaultBrokerRestarts restarts the broker in place under load: publishers get
@@ -334,9 +334,9 @@ func TestP7FaultBrokerRestarts(t *testing.T) {
 	if os.Getenv("E2E_FULL") != "" {
 		restarts = 30
 	}
-	h, stop := openAltered(t, loopback(t.TempDir()), func(h *house) {
+	h, stop := openAltered(t, loopback(t.TempDir()), func(h *process) {
 		h.cfg.Decider.Churn.Limit = n // nora moves often
-	}, func(*house) {})
+	}, func(*process) {})
 	defer stop()
 	tell(t, h, "bob", 1, "I live in Bonn.")
 	consolidated(t, h, "bob", 1) // everything runs
@@ -372,5 +372,5 @@ func TestP7FaultBrokerRestarts(t *testing.T) {
 	if got := lives(t, h, "nora"); !slices.Equal(got, []string{"Town59"}) {
 		t.Errorf("nora lives in %v", got)
 	}
-	letters(t, h, 0)
+	deadLetters(t, h, 0)
 }

@@ -18,9 +18,9 @@ import (
 // flowSize episodes are published by one run of BenchmarkFlow.
 const flowSize = 8000
 
-// BenchmarkFlow publishes to a whole house in this process, over loopback as
+// BenchmarkFlow publishes to a whole Palimpsest in this process, over loopback as
 // anyone would, and waits until all of it is consolidated: what profiles of a
-// flood are taken from. The time of the processors is that of the house and the
+// flood are taken from. The time of the processors is that of the process and the
 // publisher together, and is the figure that other work on the machine disturbs
 // least. Each run does a fixed amount of work, whatever b.N.
 func BenchmarkFlow(b *testing.B) {

@@ -40,7 +40,7 @@ func (r *catchUp) ready(context.Context) (map[string]any, error) {
 // that its scope's row knows, and is refused where there is a newer one. So a
 // consolidator on a store that is behind can commit nothing wrong, and an effect
 // that two of them apply is applied once.
-func (h *house) serve(ctx context.Context, ready func()) error {
+func (h *process) serve(ctx context.Context, ready func()) error {
 	h.mend(ctx)
 	err := await(ctx, h.log, "memory", h.cfg.Memory, func() error {
 		if err := h.countDropped(ctx); err != nil {
@@ -69,8 +69,8 @@ const recoveryPoll = 50 * time.Millisecond
 
 // awaitRecovery returns true once the store has all that the streams hold now, and
 // false where ctx ends before.
-func (h *house) awaitRecovery(ctx context.Context) bool {
-	if h.ingest == nil && h.consolidator == nil && !h.shape.answers() {
+func (h *process) awaitRecovery(ctx context.Context) bool {
+	if h.ingest == nil && h.consolidator == nil && !h.target.answers() {
 		h.caughtUp.done.Store(true) // others tell
 		return true
 	}
@@ -100,7 +100,7 @@ func (h *house) awaitRecovery(ctx context.Context) bool {
 // restore builds a memory store anew whose file is missing, or whose log was cut,
 // where there are streams to build it from. Where they do not have all that it takes,
 // or lost some, the store that there is begins, and readiness says what is missing.
-func (h *house) restore(ctx context.Context) error {
+func (h *process) restore(ctx context.Context) error {
 	if !h.cfg.local() {
 		return nil
 	}

@@ -25,7 +25,7 @@ import (
 
 // open runs a process over dir, once its store is repaired, until the test calls
 // stop.
-func open(t *testing.T, dir string) (h *house, stop func()) {
+func open(t *testing.T, dir string) (h *process, stop func()) {
 	t.Helper()
 	return openWith(t, loopback(dir))
 }
@@ -41,16 +41,16 @@ func loopback(dir string) Config {
 	return cfg
 }
 
-func openWith(t testing.TB, cfg Config) (h *house, stop func()) {
+func openWith(t testing.TB, cfg Config) (h *process, stop func()) {
 	t.Helper()
-	return openAltered(t, cfg, func(*house) {}, func(*house) {})
+	return openAltered(t, cfg, func(*process) {}, func(*process) {})
 }
 
 // openAltered is openWith for a process that prepare changes before its backends
 // open, and rewire before its services run.
-func openAltered(t testing.TB, cfg Config, prepare, rewire func(*house)) (h *house, stop func()) {
+func openAltered(t testing.TB, cfg Config, prepare, rewire func(*process)) (h *process, stop func()) {
 	t.Helper()
-	h = &house{shape: whole(), cfg: cfg, log: slog.New(slog.DiscardHandler), now: time.Now, embedder: local.New()}
+	h = &process{target: whole(), cfg: cfg, log: slog.New(slog.DiscardHandler), now: time.Now, embedder: local.New()}
 	prepare(h)
 	if err := h.open(t.Context()); err != nil {
 		t.Fatal(err)
@@ -75,12 +75,12 @@ func openAltered(t testing.TB, cfg Config, prepare, rewire func(*house)) (h *hou
 	}
 }
 
-// errEnded: a house ended before it was ready.
+// errEnded: a process ended before it was ready.
 var errEnded = errors.New("ended before it was ready")
 
 // say publishes n episodes of each user, from number from, and waits until they
 // are consolidated.
-func say(t *testing.T, h *house, from, n int) {
+func say(t *testing.T, h *process, from, n int) {
 	t.Helper()
 	for i := from; i < from+n; i++ {
 		for _, user := range []string{"nora", "bob"} {
@@ -99,7 +99,7 @@ func say(t *testing.T, h *house, from, n int) {
 
 // reached waits until the rule that runs on every episode has reached ordinal,
 // in both scopes.
-func reached(t *testing.T, h *house, ordinal uint64) {
+func reached(t *testing.T, h *process, ordinal uint64) {
 	t.Helper()
 	for _, user := range []string{"nora", "bob"} {
 		reachedBy(t, h, scope.Scope{Project: "default", User: user}, ordinal)
@@ -107,7 +107,7 @@ func reached(t *testing.T, h *house, ordinal uint64) {
 }
 
 // reachedBy waits until rule turn has reached ordinal in a scope.
-func reachedBy(t testing.TB, h *house, fact scope.Scope, ordinal uint64) memory.State {
+func reachedBy(t testing.TB, h *process, fact scope.Scope, ordinal uint64) memory.State {
 	t.Helper()
 	deadline := time.After(2 * time.Minute)
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -125,7 +125,7 @@ func reachedBy(t testing.TB, h *house, fact scope.Scope, ordinal uint64) memory.
 	}
 }
 
-func exported(t *testing.T, h *house) string {
+func exported(t *testing.T, h *process) string {
 	t.Helper()
 	var out bytes.Buffer
 	err := h.store.Scopes(t.Context(), scope.Selector{Project: "default"}, func(s scope.Scope) bool {

@@ -36,11 +36,11 @@ func LimitHeap(limit int) {
 
 // cacheMemory is the size in bytes of a cache that may take a part of the memory
 // limit, at most usual.
-func (c Config) cacheMemory(part int, usual int64) int64 {
+func (c Config) cacheMemory(service int, usual int64) int64 {
 	if c.MemoryLimit == 0 {
 		return usual
 	}
-	return min(usual, int64(c.MemoryLimit)<<20/int64(part))
+	return min(usual, int64(c.MemoryLimit)<<20/int64(service))
 }
 
 // trimmer returns memory to the system once a burst of work is over. The runtime

@@ -11,7 +11,7 @@ import (
 
 // compareStreams looks whether EPISODES or AUDIT lacks the end that the stores
 // have. Then the process runs, and is not ready.
-func (h *house) compareStreams(ctx context.Context) error {
+func (h *process) compareStreams(ctx context.Context) error {
 	var positions []recovery.Position
 	if held, ok := h.store.(interface {
 		Newest(ctx context.Context) (episode, effect uint64, err error)
@@ -46,4 +46,4 @@ func (h *house) compareStreams(ctx context.Context) error {
 }
 
 // intact is an error while a stream lacks what the stores have.
-func (h *house) intact(context.Context) (map[string]any, error) { return nil, h.short }
+func (h *process) intact(context.Context) (map[string]any, error) { return nil, h.short }

@@ -206,7 +206,7 @@ func (c LLM) name() string {
 
 // model returns the model of a stage, with its cache and its governor. Stages with
 // one endpoint share a governor: its limits are the endpoint's.
-func (h *house) model(stage string) (llm.Model, string, error) {
+func (h *process) model(stage string) (llm.Model, string, error) {
 	e := h.cfg.LLM.endpoint(stage)
 	task, err := readPrompt(h.cfg.LLM.stage(stage).Prompt)
 	if err != nil {
@@ -236,7 +236,7 @@ func readPrompt(path string) (string, error) {
 }
 
 // modelExtractor adds the extractor with a model, where one is configured.
-func (h *house) modelExtractor(to map[string]extract.Extractor, packs extract.Extractor) error {
+func (h *process) modelExtractor(to map[string]extract.Extractor, packs extract.Extractor) error {
 	if !h.cfg.LLM.on() {
 		return nil
 	}
@@ -249,7 +249,7 @@ func (h *house) modelExtractor(to map[string]extract.Extractor, packs extract.Ex
 }
 
 // modelDecider returns the decider with a model; nil where none is configured.
-func (h *house) modelDecider() (*decidemodel.Decider, error) {
+func (h *process) modelDecider() (*decidemodel.Decider, error) {
 	if !h.cfg.LLM.on() {
 		return nil, nil //nolint:nilnil // there is none
 	}
@@ -262,7 +262,7 @@ func (h *house) modelDecider() (*decidemodel.Decider, error) {
 
 // llmReady lists the models and those that pause. A paused model does not make the
 // process unready: messages that need it wait in the stream.
-func (h *house) llmReady(context.Context) (map[string]any, error) {
+func (h *process) llmReady(context.Context) (map[string]any, error) {
 	var models []llm.State
 	for _, g := range h.governors {
 		models = append(models, g.State())
@@ -272,7 +272,7 @@ func (h *house) llmReady(context.Context) (map[string]any, error) {
 }
 
 // llmPaused reports whether a model pauses.
-func (h *house) llmPaused() bool {
+func (h *process) llmPaused() bool {
 	for _, g := range h.governors {
 		if g.State().Paused {
 			return true

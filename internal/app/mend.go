@@ -63,8 +63,8 @@ func (c cure) ingest(through store.Store) (*ingest.Service, error) {
 }
 
 // lowest is the sequence below which all of parts was read.
-func lowest(ctx context.Context, in cursor.Store, parts []pipeline.Partition) (uint64, error) {
-	cursors, err := in.ReadCursors(ctx, pipeline.Readers(parts)...)
+func lowest(ctx context.Context, in cursor.Store, partitions []pipeline.Partition) (uint64, error) {
+	cursors, err := in.ReadCursors(ctx, pipeline.Readers(partitions)...)
 	if err != nil {
 		return 0, err
 	}
@@ -107,12 +107,12 @@ func (c cure) effects(ctx context.Context, through store.Store) error {
 	return nil
 }
 
-func (h *house) cure() cure {
+func (h *process) cure() cure {
 	return cure{cfg: h.cfg, streams: h.streams, auditLog: h.auditLog, embedder: h.embedder, log: h.log}
 }
 
 // remedy is what is this process's to put back.
-func (h *house) remedy() (r store.Remedy) {
+func (h *process) remedy() (r store.Remedy) {
 	c := h.cure()
 	if h.ingest != nil {
 		r.Episodes = c.episodes
@@ -125,7 +125,7 @@ func (h *house) remedy() (r store.Remedy) {
 
 // lost is closed while the memory store may lack what it acknowledged; nil where
 // it cannot.
-func (h *house) lost() <-chan struct{} {
+func (h *process) lost() <-chan struct{} {
 	if m, ok := h.store.(store.Mender); ok {
 		return m.Lost()
 	}
@@ -134,7 +134,7 @@ func (h *house) lost() <-chan struct{} {
 
 // mend returns once the memory store is complete, or ctx has ended. It recovers
 // the rows that this process is responsible for and waits for the other processes.
-func (h *house) mend(ctx context.Context) {
+func (h *process) mend(ctx context.Context) {
 	m, ok := h.store.(store.Mender)
 	if !ok {
 		return
@@ -155,7 +155,7 @@ func (h *house) mend(ctx context.Context) {
 }
 
 // keepWhole mends the memory store whenever it is lost.
-func (h *house) keepWhole(ctx context.Context) {
+func (h *process) keepWhole(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():

@@ -12,10 +12,10 @@ import (
 
 // export begins to send what is traced and counted to a collector, if one is
 // named; a stop sends the rest.
-func (h *house) export(ctx context.Context) error {
+func (h *process) export(ctx context.Context) error {
 	id := telemetry.Identity{Service: "palimpsest", Version: Version()}
-	if len(h.shape.parts) == 1 {
-		id.Service += "-" + h.shape.name
+	if len(h.target.services) == 1 {
+		id.Service += "-" + h.target.name
 	}
 	export, err := telemetry.NewExport(ctx, h.cfg.Telemetry, id, h.metrics, h.log)
 	if export == nil || err != nil {
@@ -33,7 +33,7 @@ type timed struct {
 	embedders embed.Set
 }
 
-func (h *house) timeBackends() timed {
+func (h *process) timeBackends() timed {
 	t := timed{store: h.metrics.Store(h.store), embedders: embedders(h.embedder, h.metrics.Embedder)}
 	if h.auditLog != nil {
 		t.log = h.metrics.Log(h.auditLog)
@@ -42,7 +42,7 @@ func (h *house) timeBackends() timed {
 }
 
 // watch adds the figures of this process that are asked for at a scrape.
-func (h *house) watch() {
+func (h *process) watch() {
 	h.metrics.WatchBuild(Version())
 	h.metrics.WatchStages(h.runtime.Stats)
 	h.metrics.WatchBacklog(h.runtime.Backlog)
@@ -54,7 +54,7 @@ func (h *house) watch() {
 }
 
 // watchShared adds the figures of what all processes share.
-func (h *house) watchShared(rules []memory.Rule) {
+func (h *process) watchShared(rules []memory.Rule) {
 	var ids []string
 	for _, r := range rules {
 		if r.Enabled {

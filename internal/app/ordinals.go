@@ -124,8 +124,8 @@ func (o *ordinals) met(e, stored memory.Episode) {
 type counting struct {
 	ingest *ingest.Service
 	past   ingest.Replay
-	kept   audit.Keeper // nil where only AUDIT can be asked
-	tail   audit.Tail
+	kept   audit.EffectArchive // nil where only AUDIT can be asked
+	tail   audit.TailReader
 	has    store.EpisodeReader // the present store; nil for none
 	into   store.EpisodeWriter
 }

@@ -34,7 +34,7 @@ func TestUnseenEpisodesStayPending(t *testing.T) {
 			}
 			stop()
 			// Now ingest alone runs, and no rule sees the episodes that it stores.
-			h, stop = openAltered(t, loopback(dir), func(*house) {}, func(h *house) { h.services = h.services[:1] })
+			h, stop = openAltered(t, loopback(dir), func(*process) {}, func(h *process) { h.services = h.services[:1] })
 			for n := seen + 1; n <= all; n++ {
 				tell(t, h, "nora", n, fmt.Sprintf("I have a cat named Tom%d.", n))
 			}
@@ -126,7 +126,7 @@ func TestDroppedEpisodesKeepTheirOrdinals(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, memoryFile)
 	nora := scope.Scope{Project: "default", User: "nora"}
-	say := func(h *house, from, to int) {
+	say := func(h *process, from, to int) {
 		for n := from; n <= to; n++ {
 			tell(t, h, "nora", n, fmt.Sprintf("I have a cat named Tom%d.", n))
 			consolidated(t, h, "nora", uint64(n))

@@ -19,7 +19,7 @@ import (
 const readyLimit = 2 * time.Second
 
 // ready asks every dependency how it is.
-func (h *house) ready(ctx context.Context) api.Readiness {
+func (h *process) ready(ctx context.Context) api.Readiness {
 	out := api.Readiness{Ready: true, Checks: map[string]api.Check{}}
 	checks := map[string]func(context.Context) (map[string]any, error){
 		"nats":      h.natsReady,
@@ -45,12 +45,12 @@ func (h *house) ready(ctx context.Context) api.Readiness {
 // natsReady also counts the dead letters, and names the servers of a cluster that
 // are away. They want an operator's eye and are no reason to send requests
 // elsewhere.
-func (h *house) natsReady(ctx context.Context) (map[string]any, error) {
+func (h *process) natsReady(ctx context.Context) (map[string]any, error) {
 	if err := h.streams.Ready(ctx); err != nil {
 		return nil, err
 	}
-	letters, err := h.runtime.Letters().Count(ctx)
-	details := map[string]any{"dead_letters": letters}
+	deadLetters, err := h.runtime.Letters().Count(ctx)
+	details := map[string]any{"dead_letters": deadLetters}
 	if away := h.streams.Away(); len(away) > 0 {
 		details["away"] = away
 	}
@@ -74,7 +74,7 @@ func checked(ctx context.Context, ask func(context.Context) (map[string]any, err
 const countLimit = 500 * time.Millisecond
 
 // memoryReady also shows what the store holds, as of the last count that was in time.
-func (h *house) memoryReady(ctx context.Context) (map[string]any, error) {
+func (h *process) memoryReady(ctx context.Context) (map[string]any, error) {
 	if err := h.store.Ping(ctx); err != nil {
 		return nil, plain(h.cfg, err)
 	}
@@ -100,7 +100,7 @@ func (h *house) memoryReady(ctx context.Context) (map[string]any, error) {
 
 // count is what the store holds, as of the last count that was in time; nil where none
 // was.
-func (h *house) count(ctx context.Context) (*store.Stats, error) {
+func (h *process) count(ctx context.Context) (*store.Stats, error) {
 	ctx, cancel := context.WithTimeout(ctx, countLimit)
 	defer cancel()
 	stats, err := h.store.Stats(ctx)
@@ -116,7 +116,7 @@ func (h *house) count(ctx context.Context) (*store.Stats, error) {
 const refusalsShown = 3
 
 // refusals are some of the texts that the embedder refused: whose they are, and why.
-func (h *house) refusals(ctx context.Context) ([]string, error) {
+func (h *process) refusals(ctx context.Context) ([]string, error) {
 	refused, err := h.store.RefusedVectors(ctx, refusalsShown)
 	lines := make([]string, len(refused))
 	for i, v := range refused {
@@ -128,7 +128,7 @@ func (h *house) refusals(ctx context.Context) ([]string, error) {
 // stagesReady is an error while a stage has work and passes nothing. A single scope
 // that stands still, and work that waits for another attempt, are shown and are no
 // reason to send requests elsewhere.
-func (h *house) stagesReady(context.Context) (map[string]any, error) {
+func (h *process) stagesReady(context.Context) (map[string]any, error) {
 	held := 0
 	var failing []string
 	for _, s := range h.runtime.Stats() {
@@ -158,7 +158,7 @@ var errStalled = errors.New("stages stand still")
 const trackEvery = 3 * time.Second
 
 // track watches the progress of the stages until ctx ends.
-func (h *house) track(ctx context.Context) {
+func (h *process) track(ctx context.Context) {
 	ticker := time.NewTicker(trackEvery)
 	defer ticker.Stop()
 	for {

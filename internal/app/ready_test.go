@@ -68,7 +68,7 @@ func TestReadinessDoesNotWaitForCounts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowCounter{took: time.Minute}
-		h := &house{store: s}
+		h := &process{store: s}
 		check := func(name string, episodes any, want error) {
 			t.Helper()
 			details, err := h.memoryReady(t.Context())
@@ -92,7 +92,7 @@ func TestReadinessFollowsProgress(t *testing.T) {
 	t.Parallel()
 	var clock atomic.Int64
 	now := func() time.Time { return time.Unix(clock.Load(), 0) }
-	h, stop := openAltered(t, loopback(t.TempDir()), func(*house) {}, func(h *house) {
+	h, stop := openAltered(t, loopback(t.TempDir()), func(*process) {}, func(h *process) {
 		h.tracker = pipeline.NewTracker(now, h.log)
 	})
 	defer stop()

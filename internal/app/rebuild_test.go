@@ -47,7 +47,7 @@ func removeAll(t *testing.T, paths ...string) {
 }
 
 // remembered lists episodes by ordinal, and facts: a rebuild must keep both.
-func remembered(t *testing.T, h *house) string {
+func remembered(t *testing.T, h *process) string {
 	t.Helper()
 	out := exported(t, h)
 	for _, user := range []string{"nora", "bob"} {

@@ -40,7 +40,7 @@ func (e heldEmbedder) Embed(ctx context.Context, texts []string) ([][]float32, e
 func TestP7EmbedderChanges(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	asked := func(h *house) (degraded []string) {
+	asked := func(h *process) (degraded []string) {
 		t.Helper()
 		nora := "nora"
 		found, err := caller(t, h).Search(t.Context(), api.Search{Selector: api.Selector{User: &nora}, Text: "Where is Oslo?", Explain: true})
@@ -52,7 +52,7 @@ func TestP7EmbedderChanges(t *testing.T) {
 		}
 		return found.Degraded
 	}
-	embedded := func(h *house, name string) {
+	embedded := func(h *process, name string) {
 		t.Helper()
 		eventually(t, "all is embedded by "+name, func() error {
 			check := h.ready(t.Context()).Checks["memory"]
@@ -74,7 +74,7 @@ func TestP7EmbedderChanges(t *testing.T) {
 		degraded []string
 	}{{"second", nil}, {"third", []string{"vector"}}} {
 		next := heldEmbedder{local.New(), step.name, make(chan struct{})}
-		h, stop = openAltered(t, loopback(dir), func(h *house) { h.embedder = next }, func(*house) {})
+		h, stop = openAltered(t, loopback(dir), func(h *process) { h.embedder = next }, func(*process) {})
 		healed(t, h)
 		details := h.ready(t.Context()).Checks["memory"].Details
 		if details["vectors"] != before || details["vectors_building"] != step.name+"@1" || details["vectors_building_pending"] == uint64(0) {

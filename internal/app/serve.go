@@ -23,20 +23,20 @@ func (inv *Invocation) Up(settings map[string]string) error {
 // Service runs one service, by its name, as a process of its own, on engines that
 // several processes can share.
 func (inv *Invocation) Service(name string, settings map[string]string) error {
-	return inv.serve(alone(name), settings, func(w io.Writer, h *house) {
+	return inv.serve(alone(name), settings, func(w io.Writer, h *process) {
 		_, _ = fmt.Fprintf(w, "Palimpsest %s %s is ready.\n  HTTP  %s\n", Version(), name, h.http.URL())
 	})
 }
 
-// serve runs a process of a shape until it is asked to end, and has it greet once
+// serve runs a process of a target until it is asked to end, and has it greet once
 // it is ready.
-func (inv *Invocation) serve(sh shape, flags map[string]string, greet func(io.Writer, *house)) error {
+func (inv *Invocation) serve(sh target, flags map[string]string, greet func(io.Writer, *process)) error {
 	cfg, settings, err := inv.configurationOf(sh, flags)
 	if err != nil {
 		return err
 	}
 	log := newLogger(cfg.Log, inv.term.Err)
-	if len(sh.parts) == 1 {
+	if len(sh.services) == 1 {
 		log = log.With("process", sh.name)
 	}
 	log.Debug("configuration", "settings", settingsAttr(settings))
@@ -56,9 +56,9 @@ func (inv *Invocation) serve(sh shape, flags map[string]string, greet func(io.Wr
 }
 
 // announce prints the engines that a process is about to use, and what chose each.
-func (s shape) announce(w io.Writer, c Config) {
+func (s target) announce(w io.Writer, c Config) {
 	title := Version()
-	if len(s.parts) == 1 {
+	if len(s.services) == 1 {
 		title += " " + s.name
 	}
 	_, _ = fmt.Fprintf(w, "Palimpsest %s starts.\n", title)
@@ -88,7 +88,7 @@ const (
 
 // greet calls ready once the process is ready. If that takes long, it prints why
 // and where the process listens.
-func (h *house) greet(ctx context.Context, w io.Writer, ready func(io.Writer, *house)) {
+func (h *process) greet(ctx context.Context, w io.Writer, ready func(io.Writer, *process)) {
 	ticker := time.NewTicker(greetAgain)
 	defer ticker.Stop()
 	began, told := time.Now(), false
@@ -112,7 +112,7 @@ func (h *house) greet(ctx context.Context, w io.Writer, ready func(io.Writer, *h
 	}
 }
 
-func (h *house) tellUnready(w io.Writer, now api.Readiness) {
+func (h *process) tellUnready(w io.Writer, now api.Readiness) {
 	_, _ = fmt.Fprintf(w, "Palimpsest %s is not ready yet.\n", Version())
 	for _, name := range slices.Sorted(maps.Keys(now.Checks)) {
 		if check := now.Checks[name]; !check.OK {
@@ -123,7 +123,7 @@ func (h *house) tellUnready(w io.Writer, now api.Readiness) {
 }
 
 // greet says what is listened on and one command to try.
-func greet(w io.Writer, h *house) {
+func greet(w io.Writer, h *process) {
 	keys := "No keys are required, because the addresses are loopback."
 	if h.cfg.HTTP.Unprotected {
 		keys = "No keys are required: whoever reaches the HTTP address reads and writes everything."

@@ -46,9 +46,9 @@ func TestSlowDecisionOutlivesIdleChatter(t *testing.T) {
 		{ID: "slow", Class: events.ClassModel, Cadence: memory.Cadence{Every: first}, Decider: "slow", Enabled: true},
 	}
 	late := &slow{Decider: deterministic.New(), began: make(chan struct{}), goOn: make(chan struct{})}
-	h, stop := openAltered(t, loopback(t.TempDir()), func(h *house) {
+	h, stop := openAltered(t, loopback(t.TempDir()), func(h *process) {
 		h.cfg.Scheduler.Rules, h.cfg.Extractor.Rules = rules, rules
-	}, func(h *house) {
+	}, func(h *process) {
 		s, err := decider.New(decider.Config{Rules: rules}, decider.Deps{
 			State: h.store, Facts: h.store, Search: h.store,
 			Deciders: map[string]decide.Decider{"rules": deterministic.New(), "slow": late},
@@ -85,5 +85,5 @@ func TestSlowDecisionOutlivesIdleChatter(t *testing.T) {
 	if n := late.asked.Load(); n != 1 {
 		t.Errorf("the range was decided %d times", n)
 	}
-	letters(t, h, 0)
+	deadLetters(t, h, 0)
 }

@@ -61,7 +61,7 @@ func (inv *Invocation) Temporary(embedder string, use func(context.Context, Temp
 	return errors.Join(err, <-ended)
 }
 
-func (h *house) lend(ctx context.Context, inv *Invocation, use func(context.Context, Temporary) error) error {
+func (h *process) lend(ctx context.Context, inv *Invocation, use func(context.Context, Temporary) error) error {
 	c, err := client.New(h.http.URL())
 	if err != nil {
 		return err

@@ -136,7 +136,7 @@ func (s *spans) silent(t *testing.T, secrets ...string) {
 func TestOneTraceFromPublishToAppliedFact(t *testing.T) {
 	t.Parallel()
 	told := newSpans()
-	h, stop := openAltered(t, loopback(t.TempDir()), func(h *house) { h.tracer = told.tracer(t, "palimpsest") }, func(*house) {})
+	h, stop := openAltered(t, loopback(t.TempDir()), func(h *process) { h.tracer = told.tracer(t, "palimpsest") }, func(*process) {})
 	defer stop()
 	eventually(t, "the sweep of the start is over", func() error { return swept(h) })
 	body := `{"user": "nora", "session": "s1", "messages": [{"role": "user", "content": "I work as a hydrologist at Fenwick Labs."}]}`
@@ -180,7 +180,7 @@ func TestOneTraceFromPublishToAppliedFact(t *testing.T) {
 }
 
 // search asks, and sees each channel as a span of the request.
-func search(t *testing.T, h *house, told *spans) {
+func search(t *testing.T, h *process, told *spans) {
 	t.Helper()
 	const id = "1af7651916cd43dd8448eb211c80319c"
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.http.URL()+"/v1/search", strings.NewReader(`{"user": "nora", "text": "hydrologist"}`))
@@ -201,13 +201,13 @@ func search(t *testing.T, h *house, told *spans) {
 	}
 }
 
-// TestOneTraceAcrossProcesses joins six houses, each with a runtime, a tracer and
+// TestOneTraceAcrossProcesses joins six processes, each with a runtime, a tracer and
 // an exporter of its own, by nothing but the broker.
 func TestOneTraceAcrossProcesses(t *testing.T) {
 	t.Parallel()
 	ground, conn := newGround(t)
 	told := newSpans()
-	for _, p := range parts {
+	for _, p := range services {
 		h := runPart(t, ground, p, told)
 		if p.name == "scheduler" {
 			eventually(t, "the sweep of the start is over", func() error { return swept(h) })
@@ -254,12 +254,12 @@ func TestRangeOfTwoTraces(t *testing.T) {
 	publish(t, conn, "e1", "I live in Lisbon.", "00-"+other+"-b7ad6b7169203331-01")
 	publish(t, conn, "e2", "I work as a baker.", itsParent)
 	told := newSpans()
-	ingest := slices.IndexFunc(parts, func(p part) bool { return p.name == "ingest" })
-	runPart(t, ground, parts[ingest], told)
+	ingest := slices.IndexFunc(services, func(p service) bool { return p.name == "ingest" })
+	runPart(t, ground, services[ingest], told)
 	for _, id := range []string{other, itsTrace} {
 		told.await(t, "an episode is stored", inTrace(id, "process ingest"))
 	}
-	for i, p := range parts {
+	for i, p := range services {
 		if i != ingest {
 			runPart(t, ground, p, told)
 		}
@@ -278,9 +278,9 @@ func TestRangeOfTwoTraces(t *testing.T) {
 }
 
 // newGround is what processes share: a broker, a store and an audit log.
-func newGround(t *testing.T) (*house, *nats.Conn) {
+func newGround(t *testing.T) (*process, *nats.Conn) {
 	t.Helper()
-	ground := &house{shape: whole(), cfg: loopback(t.TempDir()), log: slog.New(slog.DiscardHandler), now: time.Now, embedder: local.New()}
+	ground := &process{target: whole(), cfg: loopback(t.TempDir()), log: slog.New(slog.DiscardHandler), now: time.Now, embedder: local.New()}
 	for _, step := range []func(context.Context) error{ground.openStores, ground.openBroker} {
 		if err := step(t.Context()); err != nil {
 			t.Fatal(err)
@@ -300,13 +300,13 @@ func newGround(t *testing.T) (*house, *nats.Conn) {
 }
 
 // runPart runs one service on the ground that all share, until the test ends.
-func runPart(t *testing.T, ground *house, p part, told *spans) *house {
+func runPart(t *testing.T, ground *process, p service, told *spans) *process {
 	t.Helper()
-	h := &house{
-		shape: alone(p.name), cfg: ground.cfg, log: ground.log, now: ground.now, embedder: ground.embedder,
+	h := &process{
+		target: alone(p.name), cfg: ground.cfg, log: ground.log, now: ground.now, embedder: ground.embedder,
 		streams: ground.streams, store: ground.store, tracer: told.tracer(t, p.name),
 	}
-	if h.shape.auditLog() {
+	if h.target.auditLog() {
 		h.auditLog = ground.auditLog
 	}
 	if err := h.wire(t.Context()); err != nil {
@@ -324,9 +324,9 @@ func runPart(t *testing.T, ground *house, p part, told *spans) *house {
 	return h
 }
 
-// swept is an error until the scheduler of a house has swept: a sweep may find what
+// swept is an error until the scheduler of a process has swept: a sweep may find what
 // is due before the message about it is handled.
-func swept(h *house) error {
+func swept(h *process) error {
 	for _, s := range h.runtime.Stats() {
 		if s.Stage == "scheduler-sweep" && s.Handled > 0 {
 			return nil

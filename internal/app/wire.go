@@ -21,10 +21,10 @@ import (
 	"palimpsest/services/scheduler"
 )
 
-// wire hands each service of the shape its dependencies, in the order in which
+// wire hands each service of the target its dependencies, in the order in which
 // data meets them, and takes the HTTP address: the last thing that can be taken
 // already.
-func (h *house) wire(ctx context.Context) error {
+func (h *process) wire(ctx context.Context) error {
 	h.metrics = telemetry.New()
 	err := h.export(ctx)
 	if err != nil {
@@ -41,7 +41,7 @@ func (h *house) wire(ctx context.Context) error {
 	h.watch()
 	h.timed = h.timeBackends()
 	h.handler = httpserver.Status(Version(), h.ready, h.metrics.Handler())
-	for _, p := range h.shape.parts {
+	for _, p := range h.target.services {
 		service, err := p.wire(h)
 		if err != nil {
 			return err
@@ -55,7 +55,7 @@ func (h *house) wire(ctx context.Context) error {
 	return nil
 }
 
-func (h *house) wireIngest() (_ pipeline.Service, err error) {
+func (h *process) wireIngest() (_ pipeline.Service, err error) {
 	h.ingest, err = ingest.New(h.cfg.Ingest, ingest.Deps{
 		Episodes: h.timed.store, Cursors: h.store, Shares: h.store, Vectors: h.timed.store, Embedders: h.timed.embedders, Now: h.now,
 		Adopt: h.adoptEpisodes, Logger: h.log,
@@ -63,7 +63,7 @@ func (h *house) wireIngest() (_ pipeline.Service, err error) {
 	return h.ingest, err
 }
 
-func (h *house) wireScheduler() (_ pipeline.Service, err error) {
+func (h *process) wireScheduler() (_ pipeline.Service, err error) {
 	h.scheduler, err = scheduler.New(h.cfg.Scheduler, scheduler.Deps{Schedule: h.timed.store, Episodes: h.timed.store, Now: h.now})
 	return h.scheduler, err
 }
@@ -71,9 +71,9 @@ func (h *house) wireScheduler() (_ pipeline.Service, err error) {
 // RulePacks returns the extractor that needs no model.
 func RulePacks() (extract.Extractor, error) { return rulepack.New() }
 
-func (h *house) wireExtractor() (pipeline.Service, error) { return h.newExtractor() }
+func (h *process) wireExtractor() (pipeline.Service, error) { return h.newExtractor() }
 
-func (h *house) newExtractor() (*extractor.Service, error) {
+func (h *process) newExtractor() (*extractor.Service, error) {
 	packs, err := RulePacks()
 	if err != nil {
 		return nil, err
@@ -85,9 +85,9 @@ func (h *house) newExtractor() (*extractor.Service, error) {
 	return extractor.New(h.cfg.Extractor, extractor.Deps{Episodes: h.timed.store, Facts: h.timed.store, Extractors: all, Fallback: packs})
 }
 
-func (h *house) wireDecider() (pipeline.Service, error) { return h.newDecider() }
+func (h *process) wireDecider() (pipeline.Service, error) { return h.newDecider() }
 
-func (h *house) newDecider() (*decider.Service, error) {
+func (h *process) newDecider() (*decider.Service, error) {
 	all := map[string]decide.Decider{"rules": deterministic.New()}
 	model, err := h.modelDecider()
 	if err != nil {
@@ -99,7 +99,7 @@ func (h *house) newDecider() (*decider.Service, error) {
 	return decider.New(h.cfg.Decider, decider.Deps{State: h.timed.store, Facts: h.timed.store, Search: h.timed.store, Deciders: all})
 }
 
-func (h *house) wireConsolidator() (_ pipeline.Service, err error) {
+func (h *process) wireConsolidator() (_ pipeline.Service, err error) {
 	h.consolidator, err = consolidator.New(h.cfg.Consolidator, consolidator.Deps{
 		Applier: h.timed.store, Facts: h.timed.store, Outcomes: h.timed.store, Journal: h.metrics.Journal(journal.New(h.streams.JetStream())),
 		Log: h.timed.log, Kept: h.auditLog, Cursors: h.store, LogCursors: h.auditLog, Shares: h.store, Behind: h.storing, Adopt: h.adoptEffects,
@@ -110,7 +110,7 @@ func (h *house) wireConsolidator() (_ pipeline.Service, err error) {
 
 // rehearsal extracts and decides in this process, also where the extractor and the
 // decider run in others.
-func (h *house) rehearsal() (query.Rehearse, error) {
+func (h *process) rehearsal() (query.Rehearse, error) {
 	extracts, err := h.newExtractor()
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (h *house) rehearsal() (query.Rehearse, error) {
 
 // wireQuery wires the query service and the metrics of everything that all
 // processes share. One service is enough to report those.
-func (h *house) wireQuery() (pipeline.Service, error) {
+func (h *process) wireQuery() (pipeline.Service, error) {
 	h.watchShared(h.cfg.Scheduler.Rules)
 	rehearse, err := h.rehearsal()
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 var (
 	// ErrConflict: the scope has effects after the sequence that was expected.
 	ErrConflict = errors.New("audit: the scope has newer effects")
-	// ErrOvertaken: AUDIT dropped effects before they were read. The audit log may
+	// ErrTrimmed: AUDIT dropped effects before they were read. The audit log may
 	// have them. A reader continues after the last effect that was yielded.
-	ErrOvertaken = errors.New("audit: effects were dropped before they were read")
+	ErrTrimmed = errors.New("audit: effects were dropped before they were read")
 )
 
 // Journal is the AUDIT stream, one ordered list of effects per fact scope.
@@ -44,7 +44,7 @@ type Reader interface {
 	// Read yields the effects within sel behind sequence after, in stream order,
 	// up to those committed when it was called. Where AUDIT has dropped some of
 	// what stood behind after, or drops some meanwhile, it must yield what comes
-	// before and then [ErrOvertaken].
+	// before and then [ErrTrimmed].
 	Read(ctx context.Context, sel scope.Selector, after uint64) iter.Seq2[events.Event[events.EffectCommitted], error]
 	// Last returns the sequence of the newest effect of all, 0 for none.
 	Last(ctx context.Context) (uint64, error)
@@ -59,12 +59,12 @@ type Stream interface {
 	// Since returns the sequence behind which stands all that AUDIT took at the
 	// instant at or later, by the clock of the broker.
 	Since(ctx context.Context, at time.Time) (uint64, error)
-	// Begin is as in [Tape].
+	// Begin is as in [RebuildReader].
 	Begin(ctx context.Context) (uint64, error)
 }
 
-// Tail is what a start asks the journal, to find what the log lacks.
-type Tail interface {
+// TailReader is what a start asks the journal, to find what the log lacks.
+type TailReader interface {
 	// All yields the effects of every scope behind sequence after, in stream
 	// order, up to those committed when it was called.
 	All(ctx context.Context, after uint64) iter.Seq2[events.Event[events.EffectCommitted], error]
@@ -83,17 +83,17 @@ type Head struct {
 	Sequence uint64
 }
 
-// Tape is the journal from end to end: what a rebuild reads.
-type Tape interface {
-	Tail
+// RebuildReader reads the journal from end to end: what a rebuild reads.
+type RebuildReader interface {
+	TailReader
 	// Begin is the lowest sequence that AUDIT may hold: what stood below it was
 	// dropped because of its age or the stream's size. It is 1 or less where
 	// nothing was.
 	Begin(ctx context.Context) (uint64, error)
 }
 
-// Keeper keeps effects whole, those too that AUDIT has dropped.
-type Keeper interface {
+// EffectArchive keeps effects whole, those too that AUDIT has dropped.
+type EffectArchive interface {
 	// Heads tells of the newest effect of each fact scope, in any order.
 	Heads
 	// Effects yields the effects of one fact scope with revisions above after,
@@ -124,7 +124,7 @@ type Writer interface {
 // stream was trimmed; it answers questions about what was committed.
 type Log interface {
 	Writer
-	Keeper
+	EffectArchive
 	Archive
 	Reports
 	// Readers that write to the log keep their cursors in it.

@@ -31,7 +31,7 @@ const (
 // consolidation does not.
 func measureStore(ctx context.Context, b *bench) ([]Figure, error) {
 	messages := flood(b.stored)
-	var rates, costs, strangers pair
+	var rates, costs, unnamed pair
 	ingest := func(ctx context.Context, who caller) (one run, err error) {
 		err = b.with(ctx, PeerIngest, func(p *peer) error {
 			if one, err = p.flood(ctx, who, messages, false); err != nil {
@@ -48,7 +48,7 @@ func measureStore(ctx context.Context, b *bench) ([]Figure, error) {
 	}
 	unknown := func(ctx context.Context) error {
 		one, err := ingest(ctx, anonymous)
-		strangers.ours = append(strangers.ours, one.stored)
+		unnamed.ours = append(unnamed.ours, one.stored)
 		return err
 	}
 	raw := func(ctx context.Context) error {
@@ -59,10 +59,10 @@ func measureStore(ctx context.Context, b *bench) ([]Figure, error) {
 	if err := b.rounds(ctx, known, raw, unknown); err != nil {
 		return nil, err
 	}
-	strangers.limit = rates.limit
+	unnamed.limit = rates.limit
 	figures := []Figure{
 		rates.over("store.ingest", unitEpisodes, Higher, storedTarget),
-		strangers.over("store.ingest.anonymous", unitEpisodes, Higher, 0),
+		unnamed.over("store.ingest.anonymous", unitEpisodes, Higher, 0),
 	}
 	if slices.Min(costs.ours) > 0 && slices.Min(costs.limit) > 0 { // where the system tells
 		figures = append(figures, costs.over("store.ingest.cpu", unitCost, Lower, 0))

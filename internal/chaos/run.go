@@ -77,8 +77,8 @@ func Run(ctx context.Context, cfg Config) (Record, error) {
 	}
 	defer log.Close() //nolint:errcheck // it is for reading along
 	r := &run{
-		cfg: cfg, workload: w, log: log, wire: newWire(), crew: newCrew(cfg.Program, cfg.Plan, log),
-		course: course{left: w.Kills}, begun: time.Now(),
+		cfg: cfg, workload: w, log: log, wire: newWire(), processes: newProcesses(cfg.Program, cfg.Plan, log),
+		progress: progress{left: w.Kills}, begun: time.Now(),
 	}
 	r.publishers = newPublishers(w, r.wire)
 	if err := r.all(ctx); err != nil {
@@ -99,9 +99,9 @@ type run struct {
 	log        *os.File
 	wire       *wire
 	publishers *publishers
-	crew       *crew
+	processes  *processes
 	watch      *watch
-	course     course
+	progress   progress
 	begun      time.Time
 	figures    Figures
 }
@@ -113,12 +113,12 @@ func (r *run) all(ctx context.Context) (err error) {
 		cancel()
 		r.wire.set(nil)
 		stopped := group.Wait()
-		r.crew.kill()
+		r.processes.kill()
 		if err == nil && r.figures.Stuck == "" {
 			err = stopped
 		}
 	}()
-	if err := r.crew.begin(ctx); err != nil {
+	if err := r.processes.begin(ctx); err != nil {
 		return err
 	}
 	if err := r.meet(ctx); err != nil {
@@ -141,7 +141,7 @@ func (r *run) all(ctx context.Context) (err error) {
 		return err
 	}
 	r.wire.set(nil)
-	return r.crew.stop(ctx)
+	return r.processes.stop(ctx)
 }
 
 // meet lets publishers in, and begins to watch.
@@ -151,7 +151,7 @@ func (r *run) meet(ctx context.Context) (err error) {
 		if eyes, err = broker.Endpoint(filepath.Join(Data(r.cfg.Dir), "nats")); err != nil {
 			return err
 		}
-		mouths = broker.ConnectConfig{URL: r.crew.life(0).nats}
+		mouths = broker.ConnectConfig{URL: r.processes.life(0).nats}
 	}
 	eyes.Name, mouths.Name = "chaos", "chaos"
 	if r.watch, err = newWatch(ctx, eyes); err != nil {
@@ -175,12 +175,12 @@ func (r *run) disturb(ctx context.Context, said <-chan struct{}, clocked <-chan 
 	}
 	ticker := time.NewTicker(pace)
 	defer ticker.Stop()
-	moved, last := time.Now(), r.course.now(r.publishers)
+	moved, last := time.Now(), r.progress.now(r.publishers)
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case err := <-r.crew.failed:
+		case err := <-r.processes.failed:
 			return fmt.Errorf("%w, see %s", err, r.log.Name())
 		case err := <-clocked:
 			if err != nil {
@@ -193,13 +193,13 @@ func (r *run) disturb(ctx context.Context, said <-chan struct{}, clocked <-chan 
 		case <-ticker.C:
 			done, err := r.look(ctx, said)
 			if done {
-				r.figures.Backlog, r.figures.DrainSeconds = r.course.drained()
+				r.figures.Backlog, r.figures.DrainSeconds = r.progress.drained()
 			}
 			if done || err != nil {
 				return err
 			}
 		}
-		now := r.course.now(r.publishers)
+		now := r.progress.now(r.publishers)
 		if now != last {
 			moved, last = time.Now(), now
 		} else if time.Since(moved) > r.cfg.Patience {
@@ -215,7 +215,7 @@ func (r *run) record() (Record, error) {
 		return Record{}, err
 	}
 	p := r.publishers
-	r.figures.Kills = r.course.kills()
+	r.figures.Kills = r.progress.kills()
 	r.figures.RepeatedKnown, r.figures.RepeatedStored = int(p.swept.Load()), int(p.taken.Load())
 	r.figures.Unacknowledged, r.figures.Seconds = int(p.retried.Load()), since(r.begun)
 	return Record{

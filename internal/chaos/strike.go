@@ -22,7 +22,7 @@ func (r *run) byClock(ctx context.Context) error {
 
 // strike makes the kills that a counter has reached, one after the other.
 func (r *run) strike(ctx context.Context, counter Counter, count int) error {
-	for _, kill := range r.course.due(counter, count) {
+	for _, kill := range r.progress.due(counter, count) {
 		if err := r.kill(ctx, kill); err != nil {
 			return err
 		}
@@ -33,8 +33,8 @@ func (r *run) strike(ctx context.Context, counter Counter, count int) error {
 // kill ends a process and begins its next life. Where it took the broker with it,
 // nothing goes on before that one is ready.
 func (r *run) kill(ctx context.Context, kill Kill) error {
-	now := r.course.now(r.publishers)
-	victim := r.crew.life(kill.Process)
+	now := r.progress.now(r.publishers)
+	victim := r.processes.life(kill.Process)
 	killed := Killed{
 		Kill: kill, Name: victim.of.Name, Acknowledged: now.Acknowledged, Consolidated: now.Consolidated,
 	}
@@ -44,11 +44,11 @@ func (r *run) kill(ctx context.Context, kill Kill) error {
 		r.wire.set(nil)
 		r.watch.close()
 	}
-	next, err := r.crew.launch(kill.Process)
+	next, err := r.processes.launch(kill.Process)
 	if err != nil {
 		return err
 	}
-	r.course.struck(killed, next, at)
+	r.progress.struck(killed, next, at)
 	if r.cfg.Plan.shared() {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (r *run) kill(ctx context.Context, kill Kill) error {
 
 // look asks how far the processes are, and reports whether that is the end.
 func (r *run) look(ctx context.Context, said <-chan struct{}) (done bool, err error) {
-	ledger, err := r.watch.ledger(ctx, r.crew.answers())
+	ledger, err := r.watch.ledger(ctx, r.processes.answers())
 	if err != nil {
 		return false, r.excuse(ctx, err)
 	}
@@ -71,8 +71,8 @@ func (r *run) look(ctx context.Context, said <-chan struct{}) (done bool, err er
 			known = int(t.Consolidated)
 		}
 	}
-	r.course.reach(known, settled)
-	now := r.course.now(r.publishers)
+	r.progress.reach(known, settled)
+	now := r.progress.now(r.publishers)
 	if r.cfg.Progress != nil {
 		r.cfg.Progress(now.Progress)
 	}
@@ -84,7 +84,7 @@ func (r *run) look(ctx context.Context, said <-chan struct{}) (done bool, err er
 	default:
 		return false, nil
 	}
-	if after := r.course.now(r.publishers); after.Kills > now.Kills || r.course.more() {
+	if after := r.progress.now(r.publishers); after.Kills > now.Kills || r.progress.more() {
 		return false, nil
 	}
 	quiet, err := r.watch.quiet(ctx, ledger, r.cfg.Rules, r.cfg.Episodes)

@@ -66,7 +66,7 @@ func (c *replayCommand) Run(inv *app.Invocation) error {
 		return err
 	}
 	r := &replaying{
-		client: cl, sel: sel, query: c.query(), pace: pace{speed: c.Speed, most: c.MaxPause}, errs: inv.Terminal().Err,
+		client: cl, sel: sel, query: c.query(), pacer: pacer{speed: c.Speed, most: c.MaxPause}, errs: inv.Terminal().Err,
 		write: lineWriter(inv.Terminal().Out, c.Format), last: c.query().After,
 	}
 	return r.ended(inv.Context(), r.run(inv.Context()))
@@ -136,7 +136,7 @@ type replaying struct {
 	client *client.Client
 	sel    scope.Selector
 	query  client.ReplayAudit
-	pace   pace
+	pacer  pacer
 	write  func(api.AuditLine) error
 	errs   io.Writer
 	last   uint64 // sequence of the last line written
@@ -148,7 +148,7 @@ type replaying struct {
 const pageSize = 64
 
 func (r *replaying) run(ctx context.Context) error {
-	if r.pace.speed > 0 {
+	if r.pacer.speed > 0 {
 		if err := r.pages(ctx); err != nil || !r.query.Follow || r.full() {
 			return err
 		}
@@ -235,7 +235,7 @@ func (r *replaying) take(ctx context.Context, lines iter.Seq2[api.AuditLine, err
 }
 
 func (r *replaying) put(ctx context.Context, line api.AuditLine) error {
-	if err := r.pace.wait(ctx, committed(line)); err != nil {
+	if err := r.pacer.wait(ctx, committed(line)); err != nil {
 		return err
 	}
 	if err := r.write(line); err != nil {

@@ -70,7 +70,7 @@ func TestP1BrokersOfAClusterAreKilled(t *testing.T) {
 	t.Parallel()
 	kills, part := 1, 10
 	if full() {
-		kills, part = 3, 19 // less than a hundred turns, see crowd
+		kills, part = 3, 19 // less than a hundred turns, see loadGenerator
 	}
 	const users = 4
 	turns := (kills + 2) * part

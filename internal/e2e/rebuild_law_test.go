@@ -103,15 +103,15 @@ func remake(t *rapid.T, made *sqlite.Store, j *journal) consolidator.Rebuilt {
 	return got
 }
 
-// All implements [audit.Tape].
+// All implements [audit.RebuildReader].
 func (j *journal) All(ctx context.Context, after uint64) iter.Seq2[events.Event[events.EffectCommitted], error] {
 	return j.ReadScope(ctx, scope.Scope{}, after)
 }
 
-// Begin implements [audit.Tape].
+// Begin implements [audit.RebuildReader].
 func (*journal) Begin(context.Context) (uint64, error) { return 1, nil }
 
-// Heads implements [audit.Tape].
+// Heads implements [audit.RebuildReader].
 func (j *journal) Heads(_ context.Context, yield func(audit.Head) error) error {
 	return yield(audit.Head{Scope: person("ann").Fact(), Sequence: uint64(len(j.effects))})
 }

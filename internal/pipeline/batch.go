@@ -54,8 +54,8 @@ type member struct {
 }
 
 func newBatcher(rt *Runtime, service string, stage Stage, b *binding) *batcher {
-	// The lanes only hold messages here: a message of a batch never runs by itself.
-	return &batcher{route: stage.batch, keeper: newKeeper(rt, service, stage.name, b, newLanes(0, nil, nil))}
+	// The dispatcher only holds messages here: a message of a batch never runs by itself.
+	return &batcher{route: stage.batch, keeper: newKeeper(rt, service, stage.name, b, newDispatcher(0, nil, nil))}
 }
 
 func (b *batcher) run(life lifetime) {
@@ -94,7 +94,7 @@ func (b *batcher) collect() ([]*member, error) {
 				b.log.Error("accept", "error", err)
 				return
 			}
-			if b.lanes.hold(d) {
+			if b.dispatcher.hold(d) {
 				got = append(got, d)
 			}
 		},
@@ -112,7 +112,7 @@ func (b *batcher) collect() ([]*member, error) {
 
 // admit decodes a message; nil where it never can be handled.
 func (b *batcher) admit(d *delivery) *member {
-	msg, deliveries, tries := b.lanes.latest(d)
+	msg, deliveries, tries := b.dispatcher.latest(d)
 	m := &member{d: d}
 	var err error
 	m.raw, m.in, err = b.decode(msg)
@@ -137,5 +137,5 @@ func (b *batcher) finish(m *member, v verdict, o Observation) {
 	if n.park { // nothing waits in place outside a batch
 		b.nak(m.d, n.delay)
 	}
-	b.lanes.drop(m.d)
+	b.dispatcher.drop(m.d)
 }

@@ -47,7 +47,7 @@ func TestBatchBisectsToTheOneBadEvent(t *testing.T) {
 				}
 				return nil
 			}))
-			l := b.letters(1)[0]
+			l := b.deadLetters(1)[0]
 			b.settled("EPISODES", "episodes")
 			stop()
 			if l.CausationID != "37" {
@@ -76,7 +76,7 @@ func TestBatchWaitsForAnOutageToEnd(t *testing.T) {
 	}))
 	b.settled("EPISODES", "episodes")
 	stop()
-	b.letters(0)
+	b.deadLetters(0)
 }
 
 func TestBatchBuriesWhatItCannotDecode(t *testing.T) {
@@ -95,7 +95,7 @@ func TestBatchBuriesWhatItCannotDecode(t *testing.T) {
 	if n := await(t, got); n != 1 {
 		t.Errorf("%d events", n)
 	}
-	b.letters(1)
+	b.deadLetters(1)
 	b.settled("EPISODES", "episodes")
 }
 

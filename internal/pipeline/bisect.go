@@ -117,7 +117,7 @@ func (b *batcher) attempt(part []*member) (took time.Duration, err error) {
 	for i, m := range part {
 		in[i] = m.event
 	}
-	b.lanes.begin(now, part)
+	b.dispatcher.begin(now, part)
 	ctx, span := b.rt.tracing.batch(b.handlers, b.keeper, part)
 	err = b.call(ctx, func(ctx context.Context) error {
 		failpoint.Reach(b.point, failpoint.Fetched)
@@ -127,7 +127,7 @@ func (b *batcher) attempt(part []*member) (took time.Duration, err error) {
 		failpoint.Reach(b.point, failpoint.Handled)
 		return nil
 	})
-	b.lanes.end(part)
+	b.dispatcher.end(part)
 	endBatch(span, err)
 	return time.Since(now), err
 }
@@ -164,7 +164,7 @@ func (b *batcher) abandon(parts [][]*member) {
 	for _, part := range parts {
 		for _, m := range part {
 			b.nak(m.d, 0)
-			b.lanes.drop(m.d)
+			b.dispatcher.drop(m.d)
 		}
 	}
 }

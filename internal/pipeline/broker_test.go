@@ -219,13 +219,13 @@ func tickOf(of scope.Scope, rule string) events.TickIssued {
 }
 
 // letters waits for n dead letters.
-func (b *bench) letters(n int) []Letter {
+func (b *bench) deadLetters(n int) []Letter {
 	b.tb.Helper()
 	var got []Letter
-	letters := NewLetters(b.js, b.conn, time.Now)
+	deadLetters := NewLetters(b.js, b.conn, time.Now)
 	b.eventually(fmt.Sprintf("%d dead letters", n), func() bool {
 		var err error
-		got, _, err = letters.List(b.context(), LetterFilter{}, 0, 100)
+		got, _, err = deadLetters.List(b.context(), LetterFilter{}, 0, 100)
 		return err == nil && len(got) >= n
 	})
 	if len(got) != n {

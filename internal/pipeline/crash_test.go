@@ -77,7 +77,7 @@ func TestHandlerThatKillsTheProcess(t *testing.T) {
 				b.tell(user(who), who, "slow")
 			}
 			deaths := b.dieUntil(func() bool { return b.lettersHeld() > 0 })
-			letter := b.letters(1)[0]
+			letter := b.deadLetters(1)[0]
 			if letter.Code != events.CodePoison || letter.Stream != tc.stream || letter.Sequence != 1 {
 				t.Errorf("letter %+v", letter)
 			}
@@ -86,7 +86,7 @@ func TestHandlerThatKillsTheProcess(t *testing.T) {
 			}
 			b.start(quickConfig(), onEpisode(func(context.Context, episode) ([]events.Payload, error) { return nil, nil }))
 			b.settled("EPISODES", "episodes")
-			b.letters(1)
+			b.deadLetters(1)
 		})
 	}
 }

@@ -90,7 +90,7 @@ func (f LetterFilter) subject() string {
 // List returns at most limit (1 to 1000) letters that match, oldest first, from
 // behind sequence after. cursor is what to pass as after for the next page; 0
 // where there is none.
-func (l *Letters) List(ctx context.Context, f LetterFilter, after uint64, limit int) (letters []Letter, cursor uint64, err error) {
+func (l *Letters) List(ctx context.Context, f LetterFilter, after uint64, limit int) (deadLetters []Letter, cursor uint64, err error) {
 	if limit < 1 || limit > 1000 {
 		return nil, 0, fmt.Errorf("pipeline: list dead letters: limit %d is not between 1 and 1000", limit)
 	}
@@ -99,10 +99,10 @@ func (l *Letters) List(ctx context.Context, f LetterFilter, after uint64, limit 
 		return nil, 0, fmt.Errorf("pipeline: list dead letters: %w", err)
 	}
 	subject := f.subject()
-	for len(letters) < limit {
+	for len(deadLetters) < limit {
 		msg, err := stream.GetMsg(ctx, after+1, jetstream.WithGetMsgSubject(subject))
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			return letters, 0, nil
+			return deadLetters, 0, nil
 		}
 		if err != nil {
 			return nil, 0, fmt.Errorf("pipeline: list dead letters: %w", err)
@@ -113,10 +113,10 @@ func (l *Letters) List(ctx context.Context, f LetterFilter, after uint64, limit 
 			return nil, 0, err
 		}
 		if f.Code == "" || f.Code == letter.Code {
-			letters = append(letters, letter)
+			deadLetters = append(deadLetters, letter)
 		}
 	}
-	return letters, after, nil
+	return deadLetters, after, nil
 }
 
 // Count is how many letters there are.
@@ -157,7 +157,7 @@ func (l *Letters) Drop(ctx context.Context, sequence uint64) error {
 
 // settle removes a letter that is done with, and with it an episode that another
 // attempt might store: a rebuild would store that in a place that it did not get.
-func (l *Letters) settle(ctx context.Context, letters jetstream.Stream, letter Letter) error {
+func (l *Letters) settle(ctx context.Context, deadLetters jetstream.Stream, letter Letter) error {
 	if slices.Contains(fickle, letter.Code) && strings.HasPrefix(letter.Subject, "palimpsest."+events.NounEpisodes+".") {
 		_, stands, err := l.original(ctx, letter)
 		if err == nil && stands {
@@ -167,7 +167,7 @@ func (l *Letters) settle(ctx context.Context, letters jetstream.Stream, letter L
 			return err
 		}
 	}
-	return remove(ctx, letters, letter.Sequence)
+	return remove(ctx, deadLetters, letter.Sequence)
 }
 
 // remove deletes a dead letter. It returns ErrNoLetter if another call has deleted it.

@@ -26,26 +26,26 @@ func TestDeadLettersAreListedRetriedAndDropped(t *testing.T) {
 		return nil, nil
 	}))
 	b.say(user("ann"), "one")
-	b.letters(1)
+	b.deadLetters(1)
 	b.say(user("bob"), "two")
-	b.letters(2)
+	b.deadLetters(2)
 	pub := &broker{js: b.js, conn: b.conn, now: time.Now, timeout: patience}
 	if _, err := pub.Publish(b.context(), events.Meta{ID: "big", Source: "test"}, said(user("ann"), large)); err != nil {
 		t.Fatal(err)
 	}
-	all := b.letters(3)
-	letters := NewLetters(b.js, b.conn, time.Now)
-	page, cursor, err := letters.List(b.context(), LetterFilter{}, 0, 2)
+	all := b.deadLetters(3)
+	deadLetters := NewLetters(b.js, b.conn, time.Now)
+	page, cursor, err := deadLetters.List(b.context(), LetterFilter{}, 0, 2)
 	if err != nil || len(page) != 2 || cursor == 0 {
 		t.Fatalf("page of %d, cursor %d, %v", len(page), cursor, err)
 	}
-	if page, cursor, err = letters.List(b.context(), LetterFilter{}, cursor, 2); err != nil || len(page) != 1 || cursor != 0 {
+	if page, cursor, err = deadLetters.List(b.context(), LetterFilter{}, cursor, 2); err != nil || len(page) != 1 || cursor != 0 {
 		t.Fatalf("second page of %d, cursor %d, %v", len(page), cursor, err)
 	}
 	for want, f := range map[int]LetterFilter{
 		2: {User: "ann"}, 1: {Project: "p", User: "bob", Service: "worker", Code: "broken"}, 0: {Service: "other"},
 	} {
-		if got, _, err := letters.List(b.context(), f, 0, 10); err != nil || len(got) != want {
+		if got, _, err := deadLetters.List(b.context(), f, 0, 10); err != nil || len(got) != want {
 			t.Errorf("%+v: %d letters, want %d (%v)", f, len(got), want, err)
 		}
 	}
@@ -54,7 +54,7 @@ func TestDeadLettersAreListedRetriedAndDropped(t *testing.T) {
 		if i == 1 {
 			continue
 		}
-		if err := letters.Retry(b.context(), l.Sequence); err != nil {
+		if err := deadLetters.Retry(b.context(), l.Sequence); err != nil {
 			t.Fatal(err)
 		}
 		in := await(t, handled)
@@ -62,13 +62,13 @@ func TestDeadLettersAreListedRetriedAndDropped(t *testing.T) {
 			t.Errorf("retried %s of %v", in.ID, in.Scope)
 		}
 	}
-	if err := letters.Drop(b.context(), all[1].Sequence); err != nil {
+	if err := deadLetters.Drop(b.context(), all[1].Sequence); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := letters.Show(b.context(), all[1].Sequence); !errors.Is(err, ErrNoLetter) {
+	if _, err := deadLetters.Show(b.context(), all[1].Sequence); !errors.Is(err, ErrNoLetter) {
 		t.Errorf("show after drop: %v", err)
 	}
-	b.letters(0)
+	b.deadLetters(0)
 	stop()
 }
 
@@ -80,7 +80,7 @@ func TestRetriedRangesAreLate(t *testing.T) {
 		return nil, Rejectf("bad_rule", "rule", "no such rule")
 	})))
 	b.publish(tick(user("ann"), 3))
-	l := b.letters(1)[0]
+	l := b.deadLetters(1)[0]
 	stop()
 	if err := NewLetters(b.js, b.conn, time.Now).Retry(b.context(), l.Sequence); err != nil {
 		t.Fatal(err)

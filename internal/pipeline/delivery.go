@@ -10,7 +10,7 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// delivery is one message that a stage holds. The lanes' lock guards the fields
+// delivery is one message that a stage holds. The dispatcher's lock guards the fields
 // below msg.
 type delivery struct {
 	key     string // messages of one key keep their order

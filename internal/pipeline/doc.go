@@ -5,11 +5,11 @@
 //
 // A message passes through these files:
 //
-//	source ─▶ lanes ─▶ worker ─▶ verdict ─▶ broker, ack
+//	source ─▶ dispatcher ─▶ worker ─▶ verdict ─▶ broker, ack
 //	                                └─────▶ letter
 //
-// The source fetches no more messages than there are free slots. The lanes keep the
+// The source fetches no more messages than there are free slots. The dispatcher keeps the
 // order of a fact scope. The worker decodes, calls the handler and publishes the
-// returned payloads. One pure function judges. A batch stage has no lanes, and a log
+// returned payloads. One pure function judges. A batch stage has no dispatcher, and a log
 // stage (log*.go) reads a stream without a consumer.
 package pipeline

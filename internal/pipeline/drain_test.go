@@ -69,7 +69,7 @@ func TestDrainCancelsAndGivesBack(t *testing.T) {
 	if took := time.Since(given); took > 2*time.Second {
 		t.Errorf("redelivered after %v", took)
 	}
-	b.letters(0)
+	b.deadLetters(0)
 }
 
 // A handler slower than the ack wait keeps its message.
@@ -125,7 +125,7 @@ func TestServerRestart(t *testing.T) {
 		t.Errorf("got %q", id)
 	}
 	b.settled("EPISODES", "episodes")
-	b.letters(0)
+	b.deadLetters(0)
 }
 
 // A stage that drains during an outage returns its waiting messages at once.

@@ -21,21 +21,21 @@ import (
 // keeper is the common part of all stages with a consumer: it reports held messages
 // in progress, calls handlers and carries verdicts out.
 type keeper struct {
-	rt      *Runtime
-	service string
-	source  string // of the published payloads
-	point   string // stage of the failpoints
-	binding *binding
-	lanes   *lanes
-	meter   *meter
-	log     *slog.Logger
+	rt         *Runtime
+	service    string
+	source     string // of the published payloads
+	point      string // stage of the failpoints
+	binding    *binding
+	dispatcher *dispatcher
+	meter      *meter
+	log        *slog.Logger
 	// handlers ends when handlers must.
 	handlers context.Context //nolint:containedctx // the lifetime of a stage
 }
 
-func newKeeper(rt *Runtime, service, stage string, b *binding, l *lanes) *keeper {
+func newKeeper(rt *Runtime, service, stage string, b *binding, l *dispatcher) *keeper {
 	return &keeper{
-		rt: rt, service: service, source: sourceOf(service), point: stage, binding: b, lanes: l,
+		rt: rt, service: service, source: sourceOf(service), point: stage, binding: b, dispatcher: l,
 		meter: rt.newMeter(service, stage, l.len), log: logger(rt.log, service, stage),
 	}
 }
@@ -63,7 +63,7 @@ func (k *keeper) startBeats() (end func()) {
 
 func (k *keeper) beat() {
 	var held []jetstream.Msg
-	k.lanes.each(func(d *delivery) {
+	k.dispatcher.each(func(d *delivery) {
 		// A handler past its deadline has lost its claim: the message is
 		// delivered again, to a replica that is not stuck.
 		if d.state != running || time.Since(d.started) < k.rt.cfg.HandlerTimeout {
@@ -157,7 +157,7 @@ func (k *keeper) conclude(ctx context.Context, d *delivery, c conclusion) next {
 func (k *keeper) ack(d *delivery) {
 	const attempts = 2
 	for range attempts {
-		msg, _, _ := k.lanes.latest(d)
+		msg, _, _ := k.dispatcher.latest(d)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(k.handlers), k.rt.cfg.PublishTimeout/attempts)
 		err := msg.DoubleAck(ctx)
 		cancel()
@@ -170,7 +170,7 @@ func (k *keeper) ack(d *delivery) {
 }
 
 func (k *keeper) nak(d *delivery, delay time.Duration) {
-	msg, _, _ := k.lanes.latest(d)
+	msg, _, _ := k.dispatcher.latest(d)
 	var err error
 	if delay > 0 {
 		err = msg.NakWithDelay(delay)
@@ -186,7 +186,7 @@ func (k *keeper) nak(d *delivery, delay time.Duration) {
 // one. If the process dies in between there are two, and the handler of the second
 // finds the work done.
 func (k *keeper) renew(ctx context.Context, d *delivery, delay time.Duration) {
-	msg, _, tries := k.lanes.latest(d)
+	msg, _, tries := k.dispatcher.latest(d)
 	again := &nats.Msg{Subject: msg.Subject(), Header: make(nats.Header, len(msg.Headers())), Data: msg.Data()}
 	for name, values := range msg.Headers() {
 		again.Header[name] = values
@@ -235,7 +235,7 @@ func (k *keeper) bury(ctx context.Context, d *delivery, c conclusion) error {
 
 // end terminates a buried message, so that it is not redelivered.
 func (k *keeper) end(d *delivery, reason string) {
-	msg, _, _ := k.lanes.latest(d)
+	msg, _, _ := k.dispatcher.latest(d)
 	if err := msg.TermWithReason(reason); err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
 		k.log.Debug("term", "sequence", d.seq, "error", err) // buried again, under the same id
 	}

@@ -102,7 +102,7 @@ func TestP8LogMessageThatKillsTheProcess(t *testing.T) {
 	if deaths < maxDeaths { // on a slow machine the cursor moves between deaths, and each counts
 		t.Errorf("%d deaths", deaths)
 	}
-	if l := b.letters(1)[0]; l.Code != events.CodePoison || l.MessageBuried.Sequence != 18 {
+	if l := b.deadLetters(1)[0]; l.Code != events.CodePoison || l.MessageBuried.Sequence != 18 {
 		t.Errorf("letter %+v", l)
 	}
 	if c := at(); c.Alone != 0 || c.Deaths != 0 {
@@ -122,7 +122,7 @@ func TestP8LogMessageThatKillsBehindOneThatFails(t *testing.T) {
 	}
 	cursors := &fileCursors{path: t.TempDir() + "/cursor"}
 	b.childrenUntil([]string{logEnv + "=" + cursors.path}, func() bool { return b.lettersHeld() > 0 })
-	if l := b.letters(1)[0]; l.Code != events.CodePoison || l.MessageBuried.Sequence != 4 {
+	if l := b.deadLetters(1)[0]; l.Code != events.CodePoison || l.MessageBuried.Sequence != 4 {
 		t.Errorf("letter %+v", l)
 	}
 	c, err := cursors.ReadCursors(b.context(), "reader")

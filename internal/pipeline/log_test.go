@@ -177,7 +177,7 @@ func TestLogBuriesRefusedMessages(t *testing.T) {
 	}
 	b.caughtUp(cursors, "reader", 3)
 	codes := []string{}
-	for _, l := range b.letters(2) {
+	for _, l := range b.deadLetters(2) {
 		codes = append(codes, l.Code)
 	}
 	if slices.Sort(codes); !slices.Equal(codes, []string{"no", events.CodeScopeMissing}) {
@@ -220,7 +220,7 @@ func TestLogRetriesOneKey(t *testing.T) {
 	if ids := got.order(annKey); !slices.Equal(ids, want) {
 		t.Errorf("handled %v", ids)
 	}
-	b.letters(0)
+	b.deadLetters(0)
 }
 
 // TestLogFindsThePanic: a message whose handler panics each time is buried, and none
@@ -242,7 +242,7 @@ func TestLogFindsThePanic(t *testing.T) {
 	}
 	b.start(quickConfig(), ReadLog(one(cursors, got.handle)))
 	b.caughtUp(cursors, "reader", 6)
-	if l := b.letters(1)[0]; l.Code != events.CodePoison || l.MessageBuried.Sequence != 3 {
+	if l := b.deadLetters(1)[0]; l.Code != events.CodePoison || l.MessageBuried.Sequence != 3 {
 		t.Errorf("letter %+v", l)
 	}
 	if ids := got.order(user("ann").Fact().String()); !slices.Equal(ids, []string{"1", "2"}) {

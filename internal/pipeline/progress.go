@@ -70,7 +70,7 @@ func (k *keeper) progress(ctx context.Context) (Progress, error) {
 		return p, err
 	}
 	p.Runnable = info.NumPending
-	k.lanes.each(func(d *delivery) {
+	k.dispatcher.each(func(d *delivery) {
 		if d.state == parked {
 			p.Delayed++
 			return

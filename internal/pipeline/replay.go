@@ -109,7 +109,7 @@ func readTo(
 // buried are the sequences and hashes of the messages that the service buried, and
 // that another attempt, version or configuration might take.
 func (p *Replay) buried(ctx context.Context) (map[uint64]string, error) {
-	letters, err := p.js.Stream(ctx, DeadLetterStream)
+	deadLetters, err := p.js.Stream(ctx, DeadLetterStream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, nil
 	}
@@ -118,14 +118,14 @@ func (p *Replay) buried(ctx context.Context) (map[uint64]string, error) {
 	}
 	found := map[uint64]string{}
 	filter := LetterFilter{Service: p.service}.subject()
-	last, err := letters.GetLastMsgForSubject(ctx, filter)
+	last, err := deadLetters.GetLastMsgForSubject(ctx, filter)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	err = readTo(ctx, p.js, letters, tail.Config{JS: p.js, Stream: DeadLetterStream, Filters: []string{filter}}, last.Sequence,
+	err = readTo(ctx, p.js, deadLetters, tail.Config{JS: p.js, Stream: DeadLetterStream, Filters: []string{filter}}, last.Sequence,
 		func(messages []tail.Message) error {
 			for _, m := range messages {
 				l, err := readLetter(&jetstream.RawStreamMsg{Subject: m.Subject, Sequence: m.Sequence, Header: m.Header, Data: m.Data, Time: m.Time})

@@ -51,7 +51,7 @@ func (b *bench) buried(p events.Payload, stage Stage) Letter {
 	_, stop := b.start(quickConfig(), stage)
 	defer stop()
 	b.publish(p)
-	return b.letters(1)[0]
+	return b.deadLetters(1)[0]
 }
 
 func sample(of scope.Scope, candidates int) events.CandidatesExtracted {
@@ -90,8 +90,8 @@ func TestEveryRangeIsRetriedLate(t *testing.T) {
 				t.Fatalf("letter of %d bytes: truncated %v", l.Size, l.Truncated)
 			}
 			b.purge("CANDIDATES") // of the stand-in
-			letters := NewLetters(b.js, b.conn, time.Now)
-			if err := letters.Retry(b.context(), l.Sequence); err != nil {
+			deadLetters := NewLetters(b.js, b.conn, time.Now)
+			if err := deadLetters.Retry(b.context(), l.Sequence); err != nil {
 				t.Fatal(err)
 			}
 			if c.clipped || name == "tick" {
@@ -139,7 +139,7 @@ func (b *bench) letter(l events.MessageBuried) Letter {
 		l.Size = len(l.Data)
 	}
 	b.publish(l)
-	return b.letters(1)[0]
+	return b.deadLetters(1)[0]
 }
 
 // TestDeadLettersThatCannotBeRetried: a retry that is impossible returns the reason,
@@ -174,12 +174,12 @@ func TestDeadLettersThatCannotBeRetried(t *testing.T) {
 			b := newBench(t)
 			b.batches()
 			l := b.letter(c.letter)
-			letters := NewLetters(b.js, b.conn, time.Now)
-			err := letters.Retry(b.context(), l.Sequence)
+			deadLetters := NewLetters(b.js, b.conn, time.Now)
+			err := deadLetters.Retry(b.context(), l.Sequence)
 			if !errors.Is(err, c.want) {
 				t.Errorf("err = %v, want %v", err, c.want)
 			}
-			if _, err := letters.Show(b.context(), l.Sequence); (c.want == nil) != errors.Is(err, ErrNoLetter) {
+			if _, err := deadLetters.Show(b.context(), l.Sequence); (c.want == nil) != errors.Is(err, ErrNoLetter) {
 				t.Errorf("show: %v", err)
 			}
 		})
@@ -202,11 +202,11 @@ func TestDeadLettersAreSettledOnce(t *testing.T) {
 	b := newBench(t)
 	b.standard()
 	l := b.buried(tick(user("ann"), 3), refusing[events.TickIssued]("ticks"))
-	letters := NewLetters(b.js, b.conn, time.Now)
+	deadLetters := NewLetters(b.js, b.conn, time.Now)
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			if err := letters.Retry(b.context(), l.Sequence); err != nil && !errors.Is(err, ErrNoLetter) {
+			if err := deadLetters.Retry(b.context(), l.Sequence); err != nil && !errors.Is(err, ErrNoLetter) {
 				t.Errorf("retry: %v", err)
 			}
 		})
@@ -220,19 +220,19 @@ func TestDeadLettersAreSettledOnce(t *testing.T) {
 		t.Errorf("the tick was sent %d times", n)
 	}
 	for range 2 {
-		if err := letters.Retry(b.context(), l.Sequence); !errors.Is(err, ErrNoLetter) {
+		if err := deadLetters.Retry(b.context(), l.Sequence); !errors.Is(err, ErrNoLetter) {
 			t.Errorf("retry of what is settled: %v", err)
 		}
-		if err := letters.Drop(b.context(), l.Sequence); !errors.Is(err, ErrNoLetter) {
+		if err := deadLetters.Drop(b.context(), l.Sequence); !errors.Is(err, ErrNoLetter) {
 			t.Errorf("drop of what is settled: %v", err)
 		}
 	}
 	for _, unknown := range []uint64{0, 99} {
-		if err := letters.Drop(b.context(), unknown); !errors.Is(err, ErrNoLetter) {
+		if err := deadLetters.Drop(b.context(), unknown); !errors.Is(err, ErrNoLetter) {
 			t.Errorf("drop %d: %v", unknown, err)
 		}
 	}
-	if n, err := letters.Count(b.context()); n != 0 || err != nil {
+	if n, err := deadLetters.Count(b.context()); n != 0 || err != nil {
 		t.Errorf("%d letters, %v", n, err)
 	}
 }
@@ -246,20 +246,20 @@ func TestRetriedInVainIsBuriedAgain(t *testing.T) {
 	_, stop := b.start(quickConfig(), refusing[events.TickIssued]("ticks"))
 	defer stop()
 	b.publish(tick(user("ann"), 3))
-	letters := NewLetters(b.js, b.conn, time.Now)
+	deadLetters := NewLetters(b.js, b.conn, time.Now)
 	last := uint64(0)
 	for range 3 {
 		var next []Letter
 		b.eventually("another letter", func() bool {
 			var err error
-			next, _, err = letters.List(b.context(), LetterFilter{}, last, 10)
+			next, _, err = deadLetters.List(b.context(), LetterFilter{}, last, 10)
 			return err == nil && len(next) > 0
 		})
 		if len(next) != 1 {
 			t.Fatalf("%d letters", len(next))
 		}
 		last = next[0].Sequence
-		if err := letters.Retry(b.context(), last); err != nil {
+		if err := deadLetters.Retry(b.context(), last); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -301,7 +301,7 @@ func TestBuriedCommandHasAStandIn(t *testing.T) {
 				t.Errorf("stand-in %+v", in)
 			}
 			await(t, rest)
-			b.letters(1)
+			b.deadLetters(1)
 		})
 	}
 }
@@ -327,9 +327,9 @@ func TestRetryOfARememberedMessage(t *testing.T) {
 	if _, err := b.js.PublishMsg(b.context(), msg); err != nil {
 		t.Fatal(err)
 	}
-	l := b.letters(1)[0]
+	l := b.deadLetters(1)[0]
 	if err := NewLetters(b.js, b.conn, time.Now).Retry(b.context(), l.Sequence); !errors.Is(err, ErrRemembered) {
 		t.Errorf("err = %v", err)
 	}
-	b.letters(1)
+	b.deadLetters(1)
 }

@@ -16,9 +16,9 @@ import (
 // what a call costs hardly counts, few enough that others get their turn.
 const maxRun = 64
 
-// together is how many messages at the head of a lane may be handled at once.
+// together is how many messages at the head of a key queue may be handled at once.
 // One that came or was tried before goes alone: it may be why that was in vain.
-func (l *lanes) together(q *lane) int {
+func (l *dispatcher) together(q *keyQueue) int {
 	if l.runs == nil {
 		return 1
 	}
@@ -32,7 +32,7 @@ func (l *lanes) together(q *lane) int {
 func (d *delivery) fresh() bool { return d.deliveries == 1 && d.retries == 0 && !d.alone }
 
 // take takes the first n messages.
-func (q *lane) take(n int) []*delivery {
+func (q *keyQueue) take(n int) []*delivery {
 	run := slices.Clone(q.queue[:n])
 	clear(q.queue[:n])
 	q.queue = q.queue[n:]
@@ -40,8 +40,8 @@ func (q *lane) take(n int) []*delivery {
 }
 
 // workRun hands over messages that were taken together. Those that did not get
-// through return to the head of their lane.
-func (l *lanes) workRun(q *lane, run []*delivery) {
+// through return to the head of their key queue.
+func (l *dispatcher) workRun(q *keyQueue, run []*delivery) {
 	now := time.Now()
 	for _, d := range run {
 		d.state, d.started = running, now
@@ -91,7 +91,7 @@ func (w *worker) workRun(run []*delivery) (passed int) {
 	err := w.handleRun(ctx, route, in)
 	took := time.Since(began)
 	if err != nil {
-		w.lanes.again(run)
+		w.dispatcher.again(run)
 		endRun(spans, Observation{Verdict: string(actWait)})
 		w.log.DebugContext(ctx, "run failed", "messages", len(run), "error", err)
 		return 0
@@ -102,7 +102,7 @@ func (w *worker) workRun(run []*delivery) (passed int) {
 		w.meter.record(o)
 	}
 	endRun(spans, o)
-	w.lanes.answer(run...)
+	w.dispatcher.answer(run...)
 	w.ackRun(run)
 	return len(run)
 }
@@ -110,7 +110,7 @@ func (w *worker) workRun(run []*delivery) (passed int) {
 // again makes each message of a failed run go alone. That is another attempt, and
 // counts as one for the handler: the payloads of the first may not have been
 // published.
-func (l *lanes) again(run []*delivery) {
+func (l *dispatcher) again(run []*delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, d := range run {
@@ -124,7 +124,7 @@ func (w *worker) readRun(run []*delivery) (Route, []decoded) {
 	var route Route
 	in := make([]decoded, 0, len(run))
 	for _, d := range run {
-		msg, _, tries := w.lanes.latest(d)
+		msg, _, tries := w.dispatcher.latest(d)
 		_, m, err := w.decode(msg)
 		if err != nil {
 			break
@@ -161,7 +161,7 @@ func (w *worker) handleRun(ctx context.Context, route Route, in []decoded) error
 func (k *keeper) ackRun(run []*delivery) {
 	last := len(run) - 1
 	for _, d := range run[:last] {
-		msg, _, _ := k.lanes.latest(d)
+		msg, _, _ := k.dispatcher.latest(d)
 		if err := msg.Ack(); err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
 			k.log.Warn("ack", "sequence", d.seq, "error", err)
 		}

@@ -131,7 +131,7 @@ func TestRefusalInARunIsIsolated(t *testing.T) {
 	if !slices.Equal(r.seen, want) {
 		t.Errorf("handled %v", r.seen)
 	}
-	b.letters(1)
+	b.deadLetters(1)
 	if got := rt.Stats()[0]; got.Handled != n-1 || got.Buried != 1 {
 		t.Errorf("stats %+v", got)
 	}

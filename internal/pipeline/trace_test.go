@@ -78,7 +78,7 @@ func TestAttemptsAreSpans(t *testing.T) {
 		return nil, Rejectf("too_loud", "content", "hush: a secret")
 	}))
 	b.sayIn("e1", itsParent)
-	letter := b.letters(1)[0]
+	letter := b.deadLetters(1)[0]
 	b.settled("EPISODES", "episodes")
 	stop()
 	var got []string
@@ -180,14 +180,14 @@ func TestLettersOfHandlersAreObserved(t *testing.T) {
 	b := newBench(t)
 	b.standard()
 	var mu sync.Mutex
-	var letters []string
+	var deadLetters []string
 	b.observer = func(o Observation) {
 		mu.Lock()
 		defer mu.Unlock()
 		if o.Waited <= 0 {
 			t.Errorf("waited %v", o.Waited)
 		}
-		letters = append(letters, o.Letters...)
+		deadLetters = append(deadLetters, o.Letters...)
 	}
 	_, stop := b.start(quickConfig(), onEpisode(func(_ context.Context, in episode) ([]events.Payload, error) {
 		return []events.Payload{events.MessageBuried{
@@ -197,7 +197,7 @@ func TestLettersOfHandlersAreObserved(t *testing.T) {
 	b.say(user("ann"), "e1")
 	b.settled("EPISODES", "episodes")
 	stop()
-	if diff := cmp.Diff([]string{events.CodeFactConflict}, letters); diff != "" {
+	if diff := cmp.Diff([]string{events.CodeFactConflict}, deadLetters); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -49,7 +49,7 @@ func TestIncognitoEpisodesAreNotKept(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			l := b.letters(1)[0]
+			l := b.deadLetters(1)[0]
 			if l.Size != len(tc.body) || l.Code == "" || l.MessageBuried.Sequence != ack.Sequence || l.Scope.User != "ann" {
 				t.Errorf("%+v", l)
 			}

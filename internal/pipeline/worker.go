@@ -26,9 +26,9 @@ func newWorker(rt *Runtime, service string, stage Stage, b *binding) *worker {
 	for _, r := range stage.routes {
 		w.routes[r.kind] = r
 	}
-	w.keeper = newKeeper(rt, service, stage.name, b, newLanes(rt.cfg.Concurrency, rt.passedBy(service, b), w.work))
+	w.keeper = newKeeper(rt, service, stage.name, b, newDispatcher(rt.cfg.Concurrency, rt.passedBy(service, b), w.work))
 	if slices.ContainsFunc(stage.routes, func(r Route) bool { return r.run != nil }) {
-		w.lanes.runs = w.workRun
+		w.dispatcher.runs = w.workRun
 	}
 	return w
 }
@@ -48,7 +48,7 @@ func (w *worker) run(life lifetime) {
 func (w *worker) want(stop context.Context) int {
 	var lingered bool
 	for {
-		free := w.hold - w.lanes.len()
+		free := w.hold - w.dispatcher.len()
 		if free*4 >= w.hold || free > 0 && lingered {
 			return free
 		}
@@ -57,7 +57,7 @@ func (w *worker) want(stop context.Context) int {
 			timer = time.After(linger)
 		}
 		select {
-		case <-w.lanes.changed:
+		case <-w.dispatcher.changed:
 		case <-timer:
 			lingered = true
 		case <-stop.Done():
@@ -72,37 +72,37 @@ func (w *worker) accept(msg jetstream.Msg) {
 		w.log.Error("accept", "error", err)
 		return
 	}
-	if w.lanes.hold(d) {
-		w.lanes.enqueue(d)
+	if w.dispatcher.hold(d) {
+		w.dispatcher.enqueue(d)
 	}
 }
 
 // drain finishes messages until handlers are cancelled, and returns the rest to the
 // broker.
 func (w *worker) drain() {
-	w.lanes.close()
+	w.dispatcher.close()
 	due := func(d *delivery) bool { return d.state != parked }
-	w.giveBack(w.lanes.release(due))
-	for !w.lanes.idle() && w.handlers.Err() == nil {
+	w.giveBack(w.dispatcher.release(due))
+	for !w.dispatcher.idle() && w.handlers.Err() == nil {
 		select {
-		case <-w.lanes.changed:
-			w.giveBack(w.lanes.release(due))
+		case <-w.dispatcher.changed:
+			w.giveBack(w.dispatcher.release(due))
 		case <-w.handlers.Done():
 		}
 	}
-	w.giveBack(w.lanes.release((*delivery).busy))
+	w.giveBack(w.dispatcher.release((*delivery).busy))
 	deadline := time.After(grace)
-	for !w.lanes.idle() {
+	for !w.dispatcher.idle() {
 		select {
-		case <-w.lanes.changed:
-			w.giveBack(w.lanes.release((*delivery).busy))
+		case <-w.dispatcher.changed:
+			w.giveBack(w.dispatcher.release((*delivery).busy))
 		case <-deadline:
-			w.giveBack(w.lanes.release(func(*delivery) bool { return false }))
+			w.giveBack(w.dispatcher.release(func(*delivery) bool { return false }))
 			w.log.Warn("gave up handlers that ignore cancellation")
 			return
 		}
 	}
-	w.lanes.wait()
+	w.dispatcher.wait()
 }
 
 // suspectAfter is how many deliveries of a message are normal.
@@ -114,7 +114,7 @@ func (w *worker) work(d *delivery) next {
 		w.nak(d, 0)
 		return next{}
 	}
-	msg, deliveries, tries := w.lanes.latest(d)
+	msg, deliveries, tries := w.dispatcher.latest(d)
 	if deliveries > w.rt.cfg.suspectAfter() {
 		// It may have killed the process, and the messages delivered with it would
 		// die with it each time. Suspects of all stages go in random order and one
@@ -134,7 +134,7 @@ func (w *worker) work(d *delivery) next {
 	}
 	a := attempt{
 		err: err, deliveries: deliveries, tries: tries,
-		age: w.rt.now().Sub(in.Time), queue: w.binding.queue, full: w.binding.queue && !w.lanes.mayPark(d),
+		age: w.rt.now().Sub(in.Time), queue: w.binding.queue, full: w.binding.queue && !w.dispatcher.mayPark(d),
 	}
 	o := Observation{Kind: m.meta.Kind, Redelivered: deliveries > 1, Waited: a.age}
 	v := w.rt.cfg.judge(a, rand.Float64())
@@ -144,17 +144,17 @@ func (w *worker) work(d *delivery) next {
 		a.handled = true
 		o.Duration = time.Since(began)
 		if _, postponed := Postponed(a.err); a.err != nil && !postponed {
-			a.strikes = w.lanes.strike(d, crashed(a.err))
+			a.strikes = w.dispatcher.strike(d, crashed(a.err))
 		}
 		v = w.rt.cfg.judge(a, rand.Float64())
 	}
-	w.lanes.answer(d)
+	w.dispatcher.answer(d)
 	return w.conclude(ctx, d, conclusion{raw: in, in: m, route: route, attempt: a, verdict: v, seen: o, span: span})
 }
 
-// handle calls the handler and publishes its payloads. letters are the codes of the
+// handle calls the handler and publishes its payloads. deadLetters are the codes of the
 // dead letters among them.
-func (w *worker) handle(ctx context.Context, route Route, m decoded) (letters []string, err error) {
+func (w *worker) handle(ctx context.Context, route Route, m decoded) (deadLetters []string, err error) {
 	err = w.call(ctx, func(ctx context.Context) error {
 		failpoint.Reach(w.point, failpoint.Fetched)
 		payloads, err := route.handle(ctx, m)
@@ -165,19 +165,19 @@ func (w *worker) handle(ctx context.Context, route Route, m decoded) (letters []
 		if err := w.rt.broker.follow(ctx, m.meta, w.source, w.point, payloads); err != nil {
 			return err
 		}
-		letters = codesOf(payloads)
+		deadLetters = codesOf(payloads)
 		return nil
 	})
-	return letters, err
+	return deadLetters, err
 }
 
-func codesOf(payloads []events.Payload) (letters []string) {
+func codesOf(payloads []events.Payload) (deadLetters []string) {
 	for _, p := range payloads {
 		if letter, ok := p.(events.MessageBuried); ok {
-			letters = append(letters, letter.Code)
+			deadLetters = append(deadLetters, letter.Code)
 		}
 	}
-	return letters
+	return deadLetters
 }
 
 func logger(log *slog.Logger, service, stage string) *slog.Logger {

@@ -82,7 +82,7 @@ func TestFailingMessageIsBuriedOnceOthersGetThrough(t *testing.T) {
 				stats := rt.Stats()
 				return len(stats) > 0 && stats[0].Buried == 1
 			})
-			l := b.letters(1)[0]
+			l := b.deadLetters(1)[0]
 			if l.Code != events.CodePoison || l.Attempts < 20 || l.CausationID != "bad" {
 				t.Errorf("letter %+v", l)
 			}
@@ -124,7 +124,7 @@ func TestOutageBuriesNothing(t *testing.T) {
 	down.Store(false)
 	b.settled("EPISODES", "episodes")
 	stop()
-	b.letters(0)
+	b.deadLetters(0)
 }
 
 func TestUndecodableMessagesAreBuried(t *testing.T) {
@@ -145,19 +145,19 @@ func TestUndecodableMessagesAreBuried(t *testing.T) {
 	publish("palimpsest.episodes._._._._", nil, []byte(`{"content":"whose?"}`))
 	publish("palimpsest.episodes.P.%41lice.%zz.ü", nil, []byte(`{}`))
 	publish("palimpsest.episodes.p.ann._._", nats.Header{"Ce-Specversion": {"9"}, "Ce-Id": {"\xff"}, "X": {string(garbage[:40_000])}}, []byte(`{}`))
-	letters := b.letters(6)
-	slices.SortFunc(letters, func(x, y Letter) int { return cmp.Compare(x.MessageBuried.Sequence, y.MessageBuried.Sequence) })
+	deadLetters := b.deadLetters(6)
+	slices.SortFunc(deadLetters, func(x, y Letter) int { return cmp.Compare(x.MessageBuried.Sequence, y.MessageBuried.Sequence) })
 	b.settled("EPISODES", "episodes")
 	stop()
-	if l := letters[0]; !l.Truncated || l.Size != len(garbage) || !bytes.Equal(l.Data, garbage[:4096]) || l.Scope.User != "ann" {
+	if l := deadLetters[0]; !l.Truncated || l.Size != len(garbage) || !bytes.Equal(l.Data, garbage[:4096]) || l.Scope.User != "ann" {
 		t.Errorf("garbage: truncated %v, size %d, %d bytes of data, scope %v", l.Truncated, l.Size, len(l.Data), l.Scope)
 	}
 	for i, code := range []string{events.CodeMalformed, "", events.CodeScopeMissing, "", events.CodeSubjectToken, events.CodeMalformed} {
-		if l := letters[i]; code != "" && l.Code != code {
+		if l := deadLetters[i]; code != "" && l.Code != code {
 			t.Errorf("letter %d: code %s (%s: %s), want %s", i, l.Code, l.Field, l.Reason, code)
 		}
-		if letters[i].ID != letterID("EPISODES", uint64(i+1), "worker") {
-			t.Errorf("letter %d: id %s", i, letters[i].ID)
+		if deadLetters[i].ID != letterID("EPISODES", uint64(i+1), "worker") {
+			t.Errorf("letter %d: id %s", i, deadLetters[i].ID)
 		}
 	}
 }
@@ -170,7 +170,7 @@ func TestUnknownKindWaitsAndIsThenBuried(t *testing.T) {
 	cfg.UnknownGrace = 2 * time.Second // a busy machine takes its time to the first try
 	rt, stop := b.start(cfg, onEpisode(func(context.Context, episode) ([]events.Payload, error) { return nil, nil }))
 	b.publish(events.SessionEnded{Scope: user("ann"), Cause: events.EndExplicit})
-	l := b.letters(1)[0]
+	l := b.deadLetters(1)[0]
 	stop()
 	if l.Code != events.CodeUnknownKind || rt.Stats()[0].Retried == 0 {
 		t.Errorf("letter %+v, stats %+v", l, rt.Stats())
@@ -185,7 +185,7 @@ func TestBuriedRangesAreSkipped(t *testing.T) {
 		return nil, Rejectf("bad_rule", "rule", "no such rule")
 	})))
 	b.publish(tick(user("ann"), 3))
-	l := b.letters(1)[0]
+	l := b.deadLetters(1)[0]
 	b.settled("TICKS", "ticks")
 	stop()
 	if l.Code != "bad_rule" || l.Field != "rule" || l.MessageKind != events.KindTickIssued {
@@ -235,7 +235,7 @@ func TestNothingIsLostWhereBuryingFails(t *testing.T) {
 	await(t, seen)
 	await(t, seen)
 	b.stream("DEADLETTER", 0, "palimpsest.deadletter.>")
-	b.letters(1)
+	b.deadLetters(1)
 	b.settled("EPISODES", "episodes")
 }
 
@@ -288,5 +288,5 @@ func TestP7TroubleOfOneTenantTakesNoSlotOfAnother(t *testing.T) {
 		return err == nil && info.State.Msgs == 0
 	})
 	stop()
-	b.letters(0)
+	b.deadLetters(0)
 }

@@ -45,7 +45,7 @@ type Effects interface {
 // Journal is AUDIT.
 type Journal interface {
 	audit.Journal
-	audit.Tape
+	audit.RebuildReader
 }
 
 // Extent is what a stream holds: the sequences of its oldest and newest message

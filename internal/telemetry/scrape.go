@@ -160,11 +160,11 @@ func (m *Metrics) WatchStreams(sizes func(context.Context) ([]pipeline.StreamSiz
 
 // WatchLetters adds how many dead letters there are.
 func (m *Metrics) WatchLetters(count func(context.Context) (uint64, error)) {
-	letters := newGauge("dead_letters", "Dead letters that nobody has retried or dropped.")
+	deadLetters := newGauge("dead_letters", "Dead letters that nobody has retried or dropped.")
 	m.watch(restShort, func(ctx context.Context) ([]prometheus.Metric, error) {
 		n, err := count(ctx)
-		return []prometheus.Metric{letters.of(float64(n))}, err
-	}, letters)
+		return []prometheus.Metric{deadLetters.of(float64(n))}, err
+	}, deadLetters)
 }
 
 // WatchDisk adds the free space of the broker's disk and how much of it is kept

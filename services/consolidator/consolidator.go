@@ -22,7 +22,7 @@ type Deps struct {
 	Journal  audit.Journal
 	Log      audit.Writer
 	// Kept has the effects that AUDIT dropped; nil where nothing has.
-	Kept audit.Keeper
+	Kept audit.EffectArchive
 	// Cursors lie in the memory store, LogCursors in Log. Shares divides the work.
 	Cursors    cursor.Store
 	LogCursors cursor.Store

@@ -68,7 +68,7 @@ type rebuilding struct {
 // [*GapError]; where the audit log continues another history than AUDIT has, with
 // an error that wraps [ErrAhead]. If lacking returns nil, Rebuild leaves the rest
 // of that scope out; it returns any other error.
-func (s *Service) Rebuild(ctx context.Context, tape audit.Tape, read func(), lacking func(fact scope.Scope, err error) error) (Rebuilt, error) {
+func (s *Service) Rebuild(ctx context.Context, tape audit.RebuildReader, read func(), lacking func(fact scope.Scope, err error) error) (Rebuilt, error) {
 	r := &rebuilding{
 		service: s, at: reached{}, heads: map[scope.Scope]uint64{}, skipped: map[scope.Scope]bool{}, lacking: lacking,
 	}
@@ -77,7 +77,7 @@ func (s *Service) Rebuild(ctx context.Context, tape audit.Tape, read func(), lac
 	return r.out, err
 }
 
-func (r *rebuilding) run(ctx context.Context, tape audit.Tape, read func()) error {
+func (r *rebuilding) run(ctx context.Context, tape audit.RebuildReader, read func()) error {
 	for e, err := range decoded(ctx, tape) {
 		if err != nil {
 			return err
@@ -133,8 +133,8 @@ func (r *rebuilding) count(fact scope.Scope, applied int, err error) error {
 // readAhead is how many effects are decoded before it is their turn.
 const readAhead = 64
 
-// decoded is all of a tape, read and decoded while what came before is applied.
-func decoded(ctx context.Context, tape audit.Tape) iter.Seq2[events.Event[events.EffectCommitted], error] {
+// decoded is all of a stream, read and decoded while what came before is applied.
+func decoded(ctx context.Context, tape audit.RebuildReader) iter.Seq2[events.Event[events.EffectCommitted], error] {
 	type read struct {
 		effect events.Event[events.EffectCommitted]
 		err    error

@@ -47,13 +47,13 @@ func (s *Service) listLetters(ctx context.Context, in *listLettersInput) (*lette
 	}
 	// Letters whose subject names no scope belong to no project: unless one is
 	// asked for, all are listed.
-	letters, next, err := s.deps.Letters.List(ctx,
+	deadLetters, next, err := s.deps.Letters.List(ctx,
 		pipeline.LetterFilter{Service: in.Service, Project: in.Project, User: in.User, Code: in.Code}, in.After, n)
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
 	page := api.DeadLetterPage{Letters: []api.DeadLetter{}, Next: next}
-	for _, l := range letters {
+	for _, l := range deadLetters {
 		view := viewLetter(l)
 		view.Headers, view.Data = nil, nil
 		page.Letters = append(page.Letters, view)

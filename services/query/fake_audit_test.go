@@ -102,7 +102,7 @@ func (f *fakeJournal) read(ctx context.Context, sel scope.Selector, after uint64
 					continue
 				}
 				if begin, _ := f.Begin(ctx); e.Sequence < begin {
-					yield(events.Event[events.EffectCommitted]{}, audit.ErrOvertaken)
+					yield(events.Event[events.EffectCommitted]{}, audit.ErrTrimmed)
 					return
 				}
 				if !sel.Match(e.Scope) {

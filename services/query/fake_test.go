@@ -114,16 +114,16 @@ func (f *fakeListener) listening() int {
 }
 
 type fakeLetters struct {
-	letters []pipeline.Letter
-	did     []string
-	asked   pipeline.LetterFilter
-	err     error // of a retry
+	deadLetters []pipeline.Letter
+	did         []string
+	asked       pipeline.LetterFilter
+	err         error // of a retry
 }
 
 func (f *fakeLetters) List(_ context.Context, q pipeline.LetterFilter, after uint64, limit int) ([]pipeline.Letter, uint64, error) {
 	f.asked = q
 	var out []pipeline.Letter
-	for _, l := range f.letters {
+	for _, l := range f.deadLetters {
 		if l.Sequence > after && (q.Project == "" || q.Project == l.Scope.Project) && (q.Code == "" || q.Code == l.Code) {
 			out = append(out, l)
 		}
@@ -135,7 +135,7 @@ func (f *fakeLetters) List(_ context.Context, q pipeline.LetterFilter, after uin
 }
 
 func (f *fakeLetters) Show(_ context.Context, sequence uint64) (pipeline.Letter, error) {
-	for _, l := range f.letters {
+	for _, l := range f.deadLetters {
 		if l.Sequence == sequence {
 			return l, nil
 		}
@@ -171,19 +171,19 @@ func (f *fakeEmbedder) Embed(_ context.Context, texts []string) ([][]float32, er
 
 // rig is a service on fakes, served over HTTP.
 type rig struct {
-	service   *Service
-	t         *testing.T
-	url       string
-	client    *client.Client
-	store     *fakeStore
-	publisher *fakePublisher
-	listener  *fakeListener
-	journal   *fakeJournal
-	log       *fakeLog
-	letters   *fakeLetters
-	embedder  *fakeEmbedder
-	ready     *api.Readiness
-	logs      *buffer
+	service     *Service
+	t           *testing.T
+	url         string
+	client      *client.Client
+	store       *fakeStore
+	publisher   *fakePublisher
+	listener    *fakeListener
+	journal     *fakeJournal
+	log         *fakeLog
+	deadLetters *fakeLetters
+	embedder    *fakeEmbedder
+	ready       *api.Readiness
+	logs        *buffer
 }
 
 // buffer is a log that many may write.
@@ -208,7 +208,7 @@ func newRig(t *testing.T, change ...func(*Config, *Deps)) *rig {
 	t.Helper()
 	r := &rig{
 		t: t, store: newFakeStore(), publisher: &fakePublisher{}, listener: &fakeListener{},
-		journal: newFakeJournal(), log: &fakeLog{}, letters: &fakeLetters{}, embedder: &fakeEmbedder{},
+		journal: newFakeJournal(), log: &fakeLog{}, deadLetters: &fakeLetters{}, embedder: &fakeEmbedder{},
 		ready: &api.Readiness{Ready: true, Checks: map[string]api.Check{"store": {OK: true}}}, logs: &buffer{},
 	}
 	config := DefaultConfig()
@@ -216,7 +216,7 @@ func newRig(t *testing.T, change ...func(*Config, *Deps)) *rig {
 	config.Wait, config.MaxWait, config.Fresh = 5*time.Second, 10*time.Second, 20*time.Millisecond
 	deps := Deps{
 		Store: r.store, Searcher: r.store, Embedders: embed.Only(r.embedder), Journal: r.journal, Log: r.log, Publisher: r.publisher,
-		Listener: r.listener, Letters: r.letters, Rules: rules.Shipped(), Version: "test", Now: func() time.Time { return noon },
+		Listener: r.listener, Letters: r.deadLetters, Rules: rules.Shipped(), Version: "test", Now: func() time.Time { return noon },
 		Ready:   func(context.Context) api.Readiness { return *r.ready },
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "palimpsest_up 1\n") }),
 		Logger:  slog.New(slog.NewTextHandler(r.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),

@@ -211,7 +211,7 @@ func TestDeadLetters(t *testing.T) {
 			Data: []byte("{oops"), Headers: map[string][]string{"A": {"b"}},
 		}}
 	}
-	r.letters.letters = []pipeline.Letter{letter(1, "default"), letter(2, "rival"), letter(3, "")}
+	r.deadLetters.deadLetters = []pipeline.Letter{letter(1, "default"), letter(2, "rival"), letter(3, "")}
 	first, err := r.client.DeadLetters(t.Context(), client.ListLetters{Limit: 2})
 	if err != nil || len(first.Letters) != 2 || first.Next != 2 || first.Letters[0].Data != nil || first.Letters[0].MessageAt != 71 {
 		t.Fatalf("%+v, %v", first, err)
@@ -235,7 +235,7 @@ func TestDeadLetters(t *testing.T) {
 			t.Errorf("%s: %+v", path, p)
 		}
 	}
-	if diff := cmp.Diff([]string{"retry", "drop"}, r.letters.did); diff != "" {
+	if diff := cmp.Diff([]string{"retry", "drop"}, r.deadLetters.did); diff != "" {
 		t.Error(diff)
 	}
 	if p := r.do(http.MethodGet, "/v1/deadletters/x", "").problem(t); p.Code != api.CodeInvalidField || p.Field != "sequence" {
@@ -251,7 +251,7 @@ func TestDeadLettersAreNarrowed(t *testing.T) {
 	r := newRig(t)
 	a := r.do(http.MethodGet, "/v1/deadletters?service=decider&code=poison&user=nora&project=p", "")
 	want := pipeline.LetterFilter{Service: "decider", Project: "p", User: "nora", Code: "poison"}
-	if diff := cmp.Diff(want, r.letters.asked); diff != "" || a.status != 200 {
+	if diff := cmp.Diff(want, r.deadLetters.asked); diff != "" || a.status != 200 {
 		t.Errorf("%d: %s", a.status, diff)
 	}
 }
@@ -271,8 +271,8 @@ func TestDeadLetterThatCannotBeRetried(t *testing.T) {
 		{pipeline.ErrRemembered, http.StatusServiceUnavailable, api.CodeStreamUnavailable},
 	} {
 		r := newRig(t)
-		r.letters.letters = []pipeline.Letter{{Sequence: 1}}
-		r.letters.err = fmt.Errorf("pipeline: retry dead letter 1: %w", c.err)
+		r.deadLetters.deadLetters = []pipeline.Letter{{Sequence: 1}}
+		r.deadLetters.err = fmt.Errorf("pipeline: retry dead letter 1: %w", c.err)
 		if p := r.do(http.MethodPost, "/v1/deadletters/1/retry", "").problem(t); p.Status != c.status || p.Code != c.code || p.Detail == "" {
 			t.Errorf("%v: %+v", c.err, p)
 		}

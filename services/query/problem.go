@@ -97,7 +97,7 @@ func explained(err error) *api.Problem {
 		return fieldProblem("", field)
 	case errors.As(err, &level):
 		return scopeProblem(level)
-	case errors.Is(err, audit.ErrOvertaken):
+	case errors.Is(err, audit.ErrTrimmed):
 		return api.NewProblem(http.StatusGone, api.CodeTrimmed, "after", "AUDIT has dropped what comes next, and the audit log lacks it")
 	case errors.Is(err, store.ErrNotFound):
 		return api.NewProblem(http.StatusNotFound, api.CodeNotFound, "", "there is no such id here")

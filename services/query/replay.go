@@ -212,7 +212,7 @@ func forward(
 	effects iter.Seq2[events.Event[events.EffectCommitted], error], at uint64, yield func(events.Event[events.EffectCommitted], error) bool,
 ) (uint64, error) {
 	for e, err := range effects {
-		if errors.Is(err, audit.ErrOvertaken) {
+		if errors.Is(err, audit.ErrTrimmed) {
 			return at, err
 		}
 		if !yield(e, err) || err != nil {

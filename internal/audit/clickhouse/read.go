@@ -162,7 +162,7 @@ func scanRecord(rows driver.Rows) (r audit.Record, err error) {
 	return r, nil
 }
 
-// Effects implements [audit.Keeper]; it reads a page at a time.
+// Effects implements [audit.EffectArchive]; it reads a page at a time.
 func (l *Log) Effects(ctx context.Context, fact scope.Scope, after uint64) iter.Seq2[events.Event[events.EffectCommitted], error] {
 	return func(yield func(events.Event[events.EffectCommitted], error) bool) {
 		for {

@@ -34,9 +34,9 @@ type Journal struct {
 }
 
 var (
-	_ audit.Journal = (*Journal)(nil)
-	_ audit.Tape    = (*Journal)(nil)
-	_ audit.Stream  = (*Journal)(nil)
+	_ audit.Journal       = (*Journal)(nil)
+	_ audit.RebuildReader = (*Journal)(nil)
+	_ audit.Stream        = (*Journal)(nil)
 )
 
 // New returns the journal of a broker that has the topology.

@@ -44,12 +44,12 @@ func (j *Journal) Follow(ctx context.Context, sel scope.Selector, after uint64) 
 	return j.read(ctx, reader{filter: filterOf(sel), at: after, end: math.MaxUint64, watch: true})
 }
 
-// All implements [audit.Tail].
+// All implements [audit.TailReader].
 func (j *Journal) All(ctx context.Context, after uint64) effects {
 	return j.read(ctx, reader{filter: allEffects, at: after})
 }
 
-// Begin implements [audit.Tape].
+// Begin implements [audit.RebuildReader].
 func (j *Journal) Begin(ctx context.Context) (uint64, error) {
 	first, _, err := j.extent(ctx)
 	if err != nil {
@@ -147,5 +147,5 @@ func filterOf(sel scope.Selector) string {
 }
 
 func errOvertaken(begin uint64) error {
-	return fmt.Errorf("%w: AUDIT begins at %d", audit.ErrOvertaken, begin)
+	return fmt.Errorf("%w: AUDIT begins at %d", audit.ErrTrimmed, begin)
 }

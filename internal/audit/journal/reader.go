@@ -107,7 +107,7 @@ func (r *reader) stream(ctx context.Context) error {
 			failing = time.Time{}
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, tail.ErrCut), errors.Is(err, audit.ErrOvertaken), !failing.IsZero() && time.Since(failing) > failureLimit:
+		case errors.Is(err, tail.ErrCut), errors.Is(err, audit.ErrTrimmed), !failing.IsZero() && time.Since(failing) > failureLimit:
 			return err
 		default:
 			if failing.IsZero() {
@@ -178,7 +178,7 @@ func (r *reader) takeAll(ctx context.Context, messages []tail.Message) (done boo
 	return false, err
 }
 
-// unbroken returns [audit.ErrOvertaken] if AUDIT may have dropped something behind the
+// unbroken returns [audit.ErrTrimmed] if AUDIT may have dropped something behind the
 // last message seen. It is asked after messages arrived: what AUDIT holds then, it held
 // when they were sent.
 func (r *reader) unbroken(ctx context.Context) error {

@@ -45,7 +45,7 @@ func TestP5OvertakenReaderSaysSo(t *testing.T) {
 			}
 			last := uint64(0)
 			for e, err := range read(j, bounded(t), scope.Exactly(alice)) {
-				if errors.Is(err, audit.ErrOvertaken) {
+				if errors.Is(err, audit.ErrTrimmed) {
 					if last < 20 || last > each-30 {
 						t.Errorf("overtaken behind %d", last)
 					}

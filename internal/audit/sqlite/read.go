@@ -126,7 +126,7 @@ func (l *Log) effect(ctx context.Context, at place) (events.Event[events.EffectC
 	return e, err
 }
 
-// Effects implements [audit.Keeper]; it reads one effect at a time, so that the
+// Effects implements [audit.EffectArchive]; it reads one effect at a time, so that the
 // caller may take as long as it likes over each.
 func (l *Log) Effects(ctx context.Context, fact scope.Scope, after uint64) iter.Seq2[events.Event[events.EffectCommitted], error] {
 	return func(yield func(events.Event[events.EffectCommitted], error) bool) {

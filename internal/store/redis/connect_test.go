@@ -189,7 +189,7 @@ func TestReach(t *testing.T) {
 	}
 	defer client.Close()
 	if n, err := client.Exists(t.Context(), cfg.Namespace+":witness").Result(); err != nil || n != 0 {
-		t.Errorf("%d witnesses, %v", n, err)
+		t.Errorf("%d epoch records, %v", n, err)
 	}
 }
 

@@ -26,11 +26,11 @@ func (s *Store) beginNamespace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.run(ctx, beginScript, []string{s.witnessKey()}, rand.Text(), 1, strings.Join(ids, ","))
+	_, err = s.run(ctx, beginScript, []string{s.epochRecordKey()}, rand.Text(), 1, strings.Join(ids, ","))
 	return err
 }
 
-func (s *Store) witnessKey() string { return layout{namespace: s.cfg.Namespace}.witness() }
+func (s *Store) epochRecordKey() string { return layout{namespace: s.cfg.Namespace}.epochRecord() }
 
 // chooseNext begins the generation after the one in use. What a construction that
 // did not end left of it is removed.
@@ -46,7 +46,7 @@ func (s *Store) chooseNext(ctx context.Context) error {
 		return fmt.Errorf("redis: a generation is under construction: %w", store.ErrLocked)
 	}
 	s.finish = append(s.finish, release)
-	w, err := s.askWitness(ctx, s.client, nil)
+	w, err := s.askEpochRecord(ctx, s.client, nil)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (s *Store) Promote(ctx context.Context) error {
 	if _, err := s.call(ctx, "FT.ALIASUPDATE", t.alias(), t.index()); err != nil {
 		return fmt.Errorf("promote: %w", err)
 	}
-	if _, err := s.run(ctx, promoteScript, []string{t.witness()}, t.generation, rand.Text()); err != nil {
+	if _, err := s.run(ctx, promoteScript, []string{t.epochRecord()}, t.generation, rand.Text()); err != nil {
 		return fmt.Errorf("promote: %w", err)
 	}
 	s.building.Store(false)

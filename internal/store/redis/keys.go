@@ -56,9 +56,10 @@ func (l layout) index() string { return strings.TrimSuffix(l.root(), ":") }
 // alias is the name under which the promoted generation is found.
 func (l layout) alias() string { return l.namespace + ":live" }
 
-// witness is what tells of a server that forgot; see witness.go. It is of no
+// epochRecord is the key of the epoch record, which shows that a server lost data; see
+// epoch_record.go. It is of no
 // generation.
-func (l layout) witness() string { return l.namespace + ":witness" }
+func (l layout) epochRecord() string { return l.namespace + ":witness" }
 
 // lease is the key of the lease of a process that mends the store or builds a
 // generation.

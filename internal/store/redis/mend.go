@@ -17,7 +17,7 @@ const (
 	// leaseLife is how long the lease of a dead process stays valid.
 	leaseLife  = 10 * time.Second
 	leaseRenew = 3 * time.Second
-	// mendPoll is how often the witness is asked whether another has mended.
+	// mendPoll is how often the epoch record is asked whether another has mended.
 	mendPoll = 200 * time.Millisecond
 )
 
@@ -52,7 +52,7 @@ func (s *Store) Mend(ctx context.Context, remedy store.Remedy) error {
 }
 
 // mend restores one part, unless another process does.
-func (s *Store) mend(ctx context.Context, w witness, heal func(context.Context, store.Store) error) (began bool, err error) {
+func (s *Store) mend(ctx context.Context, w epochRecord, heal func(context.Context, store.Store) error) (began bool, err error) {
 	release, err := s.lease(ctx, "mend")
 	if err != nil || release == nil {
 		return false, err
@@ -78,13 +78,13 @@ func (s *Store) mend(ctx context.Context, w witness, heal func(context.Context, 
 		args = []any{w.lost, "effects", rand.Text(), strings.Join(ids, ",")}
 	}
 	// Where it is refused, something was lost meanwhile, and is mended next.
-	_, err = s.run(ctx, mendedScript, []string{s.witnessKey()}, args...)
+	_, err = s.run(ctx, mendedScript, []string{s.epochRecordKey()}, args...)
 	return true, err
 }
 
 // passing returns the store through which a loss is mended. The index and all rows
 // of the generation may be lost.
-func (s *Store) passing(ctx context.Context, w witness) (*Store, error) {
+func (s *Store) passing(ctx context.Context, w epochRecord) (*Store, error) {
 	through := &Store{cfg: s.cfg, client: s.client, through: true, lost: make(chan struct{})}
 	through.held.Store(&tenure{layout: layout{s.cfg.Namespace, w.generation}, pass: w.lost})
 	if err := through.prepare(ctx); err != nil {

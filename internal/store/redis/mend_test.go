@@ -283,7 +283,7 @@ func TestP1ARangeLacksNothing(t *testing.T) {
 	if errs := read(s); errors.Join(errs[:]...) != nil {
 		t.Errorf("while nothing is lost: %v", errs)
 	}
-	if err := other.client.HSet(t.Context(), s.witnessKey(), "lost", "token").Err(); err != nil {
+	if err := other.client.HSet(t.Context(), s.epochRecordKey(), "lost", "token").Err(); err != nil {
 		t.Fatal(err)
 	}
 	if errs := read(s); errs[0] != nil || !errors.Is(errs[1], store.ErrLost) || !errors.Is(errs[2], store.ErrLost) {

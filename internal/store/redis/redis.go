@@ -31,9 +31,9 @@ type Store struct {
 	looking sync.Mutex
 	state   sync.Mutex
 	lost    chan struct{} // closed while writes have to wait
-	// nodes are the servers of a cluster that the witness knows, strangers those
+	// nodes are the servers of a cluster that the epoch record knows, unknown nodes those
 	// that were met since.
-	nodes, strangers map[string]bool
+	nodes, unknownNodes map[string]bool
 	// through says that it serves one who mends, over the client of another.
 	through bool
 	// building says that the generation is under construction.
@@ -50,7 +50,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	logging.Disable() // all that the client says comes as an error too
-	s := &Store{cfg: cfg.withDefaults(), lost: make(chan struct{}), nodes: map[string]bool{}, strangers: map[string]bool{}}
+	s := &Store{cfg: cfg.withDefaults(), lost: make(chan struct{}), nodes: map[string]bool{}, unknownNodes: map[string]bool{}}
 	var err error
 	if s.client, err = connect(s.cfg.URL, s.greet); err != nil {
 		return nil, err

@@ -90,7 +90,7 @@ func TestP1ANodeComesBackWithLess(t *testing.T) {
 }
 
 // TestP1NothingIsWrittenToANodeThatMayLackSomething: in a cluster no script can ask
-// the witness, so it is the first connection to a node that was started again that
+// the epoch record, so it is the first connection to a node that was started again that
 // must not carry a write. Nothing looks before.
 func TestP1NothingIsWrittenToANodeThatMayLackSomething(t *testing.T) {
 	t.Parallel()

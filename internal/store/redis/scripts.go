@@ -31,8 +31,8 @@ var (
 	guardLua string
 	//go:embed scripts/begin.lua
 	beginLua string
-	//go:embed scripts/witness.lua
-	witnessLua string
+	//go:embed scripts/epoch_record.lua
+	epochRecordLua string
 	//go:embed scripts/mended.lua
 	mendedLua string
 	//go:embed scripts/promote.lua
@@ -50,7 +50,7 @@ var (
 )
 
 // Each script changes keys of one slot alone, all of which it gets as KEYS; outside
-// of a cluster, guarded ones read the witness too, which is their last key.
+// of a cluster, guarded ones read the epoch record too, which is their last key.
 var (
 	commitScript      = goredis.NewScript(settleLua + guardLua + wordsLua + commitLua)
 	putEpisodeScript  = goredis.NewScript(settleLua + guardLua + wordsLua + putEpisodeLua)
@@ -61,7 +61,7 @@ var (
 	laterScript       = goredis.NewScript(laterLua)
 	watchScript       = goredis.NewScript(watchLua)
 	beginScript       = goredis.NewScript(beginLua)
-	witnessScript     = goredis.NewScript(witnessLua)
+	epochRecordScript = goredis.NewScript(epochRecordLua)
 	mendedScript      = goredis.NewScript(mendedLua)
 	promoteScript     = goredis.NewScript(promoteLua)
 	leaseScript       = goredis.NewScript(leaseLua)

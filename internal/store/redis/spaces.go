@@ -149,7 +149,7 @@ func ReadSpaces(ctx context.Context, cfg Config) (spaces store.Spaces, pending u
 	}
 	defer func() { err = errors.Join(err, explain(client.Close())) }()
 	s.client = client
-	generation, err := s.call(ctx, "HMGET", s.witnessKey(), "generation")
+	generation, err := s.call(ctx, "HMGET", s.epochRecordKey(), "generation")
 	if err != nil {
 		return spaces, 0, err
 	}

@@ -8,12 +8,12 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// tenure is the time during which a store works on one generation in one era. A call
+// tenure is the time during which a store works on one generation in one epoch. A call
 // that depends on its reads names one tenure throughout.
 type tenure struct {
 	layout
-	// pass is the era that its writes name to the witness, or the loss that is being
-	// mended. It is empty in a generation under construction, which has no witness.
+	// pass is the epoch that its writes name to the epoch record, or the loss that is being
+	// mended. It is empty in a generation under construction, which has no epoch record.
 	pass string
 	// spaces are the vector spaces, as of the last pulse.
 	spaces atomic.Pointer[meta]

@@ -150,11 +150,11 @@ func (c *contest) run(b *testing.B, queries []string) {
 		},
 	}
 	cold := medians(b, 1, len(queries), func(i int) error {
-		c.store.lists, c.store.rows = newShelf[listKey, postingList](1), newShelf[rowKey, store.Hit](1)
+		c.store.lists, c.store.rows = newLRU[listKey, postingList](1), newLRU[rowKey, store.Hit](1)
 		return runs[0](i)
 	})
-	c.store.lists = newShelf[listKey, postingList](DefaultTextMemory)
-	c.store.rows = newShelf[rowKey, store.Hit](DefaultTextMemory / 2)
+	c.store.lists = newLRU[listKey, postingList](DefaultTextMemory)
+	c.store.rows = newLRU[rowKey, store.Hit](DefaultTextMemory / 2)
 	for i := range queries { // both engines have read their pages
 		for _, run := range runs {
 			if err := run(i); err != nil {
@@ -297,7 +297,7 @@ func BenchmarkSearchAmongScopes(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 	for name, kept := range map[string]int64{"cold": 1, "warm": DefaultTextMemory} {
 		for _, s := range stores {
-			s.lists, s.rows = newShelf[listKey, postingList](kept), newShelf[rowKey, store.Hit](kept)
+			s.lists, s.rows = newLRU[listKey, postingList](kept), newLRU[rowKey, store.Hit](kept)
 		}
 		few, many := ask(stores[0], 10), ask(stores[1], 10_000)
 		medians(b, 1, 1000, few, many)

@@ -80,7 +80,7 @@ func (w *writer) putVector(sp space, v store.Vector) error {
 	key, values := slabKey{r.target, r.scope.id}, append([]float32(nil), v.Values...)
 	w.then(func() {
 		if now := w.store.serving.Load(); now.ID == sp.ID {
-			now.drawer.apply(key, change{r.row, values})
+			now.vectorCache.apply(key, change{r.row, values})
 		}
 	})
 	return nil
@@ -92,6 +92,6 @@ func (w *writer) dropVector(t table, scopeID, row int64) error {
 			return fmt.Errorf("drop vector: %w", err)
 		}
 	}
-	w.then(func() { w.store.serving.Load().drawer.apply(slabKey{t.target, scopeID}, change{row: row}) })
+	w.then(func() { w.store.serving.Load().vectorCache.apply(slabKey{t.target, scopeID}, change{row: row}) })
 	return nil
 }

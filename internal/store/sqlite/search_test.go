@@ -79,7 +79,7 @@ func TestSlab(t *testing.T) {
 func TestDrawerMakesRoom(t *testing.T) {
 	t.Parallel()
 	const n = 100
-	d := newDrawer(3 * (n*4*2 + 32))
+	d := newVectorCache(3 * (n*4*2 + 32))
 	loads := map[int64]int{}
 	use := func(id int64) {
 		t.Helper()
@@ -110,7 +110,7 @@ func TestDrawerMakesRoom(t *testing.T) {
 
 func TestLoadOutlivesAnImpatientCaller(t *testing.T) {
 	t.Parallel()
-	d := newDrawer(1 << 20)
+	d := newVectorCache(1 << 20)
 	ctx, cancel := context.WithCancel(t.Context())
 	calls := 0
 	load := func(ctx context.Context, _ *slab) error {

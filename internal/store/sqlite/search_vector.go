@@ -36,7 +36,7 @@ func (s *Store) SearchVector(ctx context.Context, sel scope.Selector, vector []f
 		if docs == 0 {
 			continue
 		}
-		sl, err := serving.drawer.open(ctx, slabKey{f.target, p.scopeID}, s.loadSlab(serving, f.table, docs))
+		sl, err := serving.vectorCache.open(ctx, slabKey{f.target, p.scopeID}, s.loadSlab(serving, f.table, docs))
 		if err != nil {
 			return nil, err
 		}

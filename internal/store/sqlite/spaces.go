@@ -74,7 +74,7 @@ func (s *spaces) find(id uint64) (space, bool) {
 // serving is what vector searches go through. It is another for another space.
 type serving struct {
 	space
-	drawer *drawer
+	vectorCache *vectorCache
 }
 
 // Spaces implements [store.VectorSpaces].
@@ -253,7 +253,7 @@ func (w *writer) setSpaces(sp spaces) error {
 func (s *Store) serve(sp *spaces) {
 	s.spaces.Store(sp)
 	if now := s.serving.Load(); now == nil || now.ID != sp.Served.ID || now.Embedder.Dimensions != sp.Served.Embedder.Dimensions {
-		s.serving.Store(&serving{sp.Served, newDrawer(s.cfg.VectorMemory)})
+		s.serving.Store(&serving{sp.Served, newVectorCache(s.cfg.VectorMemory)})
 	}
 }
 

@@ -26,14 +26,14 @@ type Store struct {
 	reads  *reads
 	writes *sql.DB
 	queue  chan *job
-	lists  *shelf[listKey, postingList]
-	rows   *shelf[rowKey, store.Hit]
+	lists  *lru[listKey, postingList]
+	rows   *lru[rowKey, store.Hit]
 	// spaces are those of the last commit, and serving what searches go through.
 	spaces  atomic.Pointer[spaces]
 	serving atomic.Pointer[serving]
 	// placesOf is read before all else: a search of few rows costs little more
 	// than to ask where they are.
-	placesOf *shelf[placesKey, foundPlaces]
+	placesOf *lru[placesKey, foundPlaces]
 	// turn is that of the projects whose texts are to be embedded, by the tables of
 	// the space.
 	turn struct {
@@ -116,9 +116,9 @@ func (s *Store) open(ctx context.Context) (err error) {
 	}
 	s.reads = newReads(readDB)
 	s.reads.noted = s.noted
-	s.placesOf = newShelf[placesKey, foundPlaces](placesMemory)
-	s.lists = newShelf[listKey, postingList](s.cfg.TextMemory)
-	s.rows = newShelf[rowKey, store.Hit](s.cfg.TextMemory / 2)
+	s.placesOf = newLRU[placesKey, foundPlaces](placesMemory)
+	s.lists = newLRU[listKey, postingList](s.cfg.TextMemory)
+	s.rows = newLRU[rowKey, store.Hit](s.cfg.TextMemory / 2)
 	if s.watch, err = watch.Start(s.cfg.Path, s.cfg.Path+"-wal"); err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}

@@ -1,6 +1,6 @@
--- A write counts on what is there, so it names the era in which that was whole, or
--- the loss that it mends; the witness is its last key. It names nothing where there
--- is no witness to ask: in a cluster, whose scripts keep to one slot, and in a
+-- A write counts on what is there, so it names the epoch in which that was whole, or
+-- the loss that it mends; the epoch record is its last key. It names nothing where there
+-- is no epoch record to ask: in a cluster, whose scripts keep to one slot, and in a
 -- generation under construction.
 local function refused(pass)
   if pass == '' then return nil end

@@ -1,5 +1,5 @@
 -- Records that a part was put back, unless something was lost meanwhile. ARGV are
--- the token of the loss and the part; for the last one also the new era and the
+-- the token of the loss and the part; for the last one also the new epoch and the
 -- run ids of the servers.
 if redis.call('HGET', KEYS[1], 'lost') ~= ARGV[1] then return 0 end
 if not ARGV[3] then

@@ -5,13 +5,13 @@ import (
 	"sync"
 )
 
-// shelf is an LRU cache with a budget in bytes. Its values are never changed in
+// lru is an LRU cache with a budget in bytes. Its values are never changed in
 // place, so a reader may keep one.
 //
 // A read that misses takes marks before it asks the database and returns them with
 // its result. If a commit has changed that stripe in between, the result may be the
 // older one, and is not cached.
-type shelf[K shelfKey, V any] struct {
+type lru[K lruKey, V any] struct {
 	budget int64
 	mu     sync.Mutex
 	held   map[K]*list.Element // of *book[K, V]
@@ -26,12 +26,12 @@ const stripes = 64
 
 // shelfKey is the key of a value. Several keys may return the same changes id: the
 // posting lists of a scope do.
-type shelfKey interface {
+type lruKey interface {
 	comparable
 	changes() int64
 }
 
-type book[K shelfKey, V any] struct {
+type lruEntry[K lruKey, V any] struct {
 	key   K
 	value V
 	size  int64
@@ -40,28 +40,28 @@ type book[K shelfKey, V any] struct {
 // bookBytes is what one entry costs besides its value.
 const bookBytes = 256
 
-func newShelf[K shelfKey, V any](budget int64) *shelf[K, V] {
-	return &shelf[K, V]{budget: budget, held: map[K]*list.Element{}, recent: list.New(), counts: map[int64]int{}}
+func newLRU[K lruKey, V any](budget int64) *lru[K, V] {
+	return &lru[K, V]{budget: budget, held: map[K]*list.Element{}, recent: list.New(), counts: map[int64]int{}}
 }
 
 func stripe(id int64) int { return int(uint64(id) % stripes) }
 
 // get calls found for each key that is held, and returns the mark of each
 // stripe as of now.
-func (s *shelf[K, V]) get(keys []K, found func(i int, value V)) (marks [stripes]uint64) {
+func (s *lru[K, V]) get(keys []K, found func(i int, value V)) (marks [stripes]uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, key := range keys {
 		if e, ok := s.held[key]; ok {
 			s.recent.MoveToFront(e)
-			found(i, e.Value.(*book[K, V]).value) //nolint:forcetypeassert // ours
+			found(i, e.Value.(*lruEntry[K, V]).value) //nolint:forcetypeassert // ours
 		}
 	}
 	return s.marks
 }
 
 // put keeps a value of size bytes that was read after marks were taken.
-func (s *shelf[K, V]) put(key K, value V, size int64, marks *[stripes]uint64) {
+func (s *lru[K, V]) put(key K, value V, size int64, marks *[stripes]uint64) {
 	id := key.changes()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (s *shelf[K, V]) put(key K, value V, size int64, marks *[stripes]uint64) {
 	if e, known := s.held[key]; known {
 		s.remove(e)
 	}
-	s.held[key] = s.recent.PushFront(&book[K, V]{key: key, value: value, size: size})
+	s.held[key] = s.recent.PushFront(&lruEntry[K, V]{key: key, value: value, size: size})
 	s.counts[id]++
 	s.used += size + bookBytes
 	s.shrink()
@@ -79,7 +79,7 @@ func (s *shelf[K, V]) put(key K, value V, size int64, marks *[stripes]uint64) {
 
 // change notes that a commit changed the rows of id. If held is true, an edit of the
 // cached values must follow.
-func (s *shelf[K, V]) change(id int64) (held bool) {
+func (s *lru[K, V]) change(id int64) (held bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.marks[stripe(id)]++
@@ -88,7 +88,7 @@ func (s *shelf[K, V]) change(id int64) (held bool) {
 
 // edit calls next with the value of each of keys that is held, and keeps what
 // it returns; with keep false the value goes.
-func (s *shelf[K, V]) edit(keys []K, next func(i int, value V) (v V, size int64, keep bool)) {
+func (s *lru[K, V]) edit(keys []K, next func(i int, value V) (v V, size int64, keep bool)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, key := range keys {
@@ -96,7 +96,7 @@ func (s *shelf[K, V]) edit(keys []K, next func(i int, value V) (v V, size int64,
 		if !ok {
 			continue
 		}
-		b := e.Value.(*book[K, V]) //nolint:forcetypeassert // ours
+		b := e.Value.(*lruEntry[K, V]) //nolint:forcetypeassert // ours
 		value, size, keep := next(i, b.value)
 		if !keep {
 			s.remove(e)
@@ -108,14 +108,14 @@ func (s *shelf[K, V]) edit(keys []K, next func(i int, value V) (v V, size int64,
 	s.shrink()
 }
 
-func (s *shelf[K, V]) shrink() {
+func (s *lru[K, V]) shrink() {
 	for s.used > s.budget {
 		s.remove(s.recent.Back())
 	}
 }
 
-func (s *shelf[K, V]) remove(e *list.Element) {
-	b := e.Value.(*book[K, V]) //nolint:forcetypeassert // ours
+func (s *lru[K, V]) remove(e *list.Element) {
+	b := e.Value.(*lruEntry[K, V]) //nolint:forcetypeassert // ours
 	s.used -= b.size + bookBytes
 	s.recent.Remove(e)
 	delete(s.held, b.key)

@@ -16,43 +16,43 @@ import (
 	"palimpsest/internal/store"
 )
 
-// The witness is one row of the namespace. It holds the generation in use, the era
+// The epoch record is one row of the namespace. It holds the generation in use, the epoch
 // in which the data was last whole, the servers that took part then, and whether
-// data was lost since. If a server loses data, the witness is lost too, or its era
+// data was lost since. If a server loses data, the epoch record is lost too, or its epoch
 // is an older one; a server that restarts or takes over has another run id. Every
 // new connection compares the run id before it sends any command, every write that
-// depends on stored rows names its era, and a pulse checks while nothing is written.
-type witness struct {
+// depends on stored rows names its epoch, and a pulse checks while nothing is written.
+type epochRecord struct {
 	generation uint64
-	era        string
+	epoch      string
 	// lost is the token of the loss that is to be mended; empty while whole.
 	lost string
 	// mended says that the episodes were put back after that loss.
 	mended bool
 }
 
-func parseWitness(reply any) witness {
+func parseEpochRecord(reply any) epochRecord {
 	f := hashOf(reply)
-	return witness{generation: f.uint("generation"), era: f["era"], lost: f["lost"], mended: f["mended"] != ""}
+	return epochRecord{generation: f.uint("generation"), epoch: f["era"], lost: f["lost"], mended: f["mended"] != ""}
 }
 
 // errMoved: the call was made in a tenure that has ended, and changed nothing.
-var errMoved = errors.New("redis: another generation or era began")
+var errMoved = errors.New("redis: another generation or epoch began")
 
-// errStranger: a write met a server of a cluster that may lack what was
+// errUnknownNode: a write met a server of a cluster that may lack what was
 // acknowledged. It is returned bare, since the driver unwraps it.
-var errStranger = errors.New("LOST a server of the cluster was started again, or took over")
+var errUnknownNode = errors.New("LOST a server of the cluster was started again, or took over")
 
 // isRefused knows the answer of a guarded script, or of the greeting before it.
 func isRefused(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "LOST") }
 
 // writesIn is the key of the tenure in which a call writes to a cluster, whose
-// scripts cannot ask the witness.
+// scripts cannot ask the epoch record.
 type writesIn struct{}
 
-// askWitness reads the witness and declares a loss where the servers of those run
+// askEpochRecord reads the epoch record and declares a loss where the servers of those run
 // ids, or what the store knows, show one.
-func (s *Store) askWitness(ctx context.Context, on goredis.Scripter, known *tenure, ids ...string) (witness, error) {
+func (s *Store) askEpochRecord(ctx context.Context, on goredis.Scripter, known *tenure, ids ...string) (epochRecord, error) {
 	args := []any{rand.Text(), "", 0, 0}
 	if known != nil {
 		args = []any{rand.Text(), known.pass, flag(!isClosed(s.Lost())), known.generation}
@@ -60,16 +60,16 @@ func (s *Store) askWitness(ctx context.Context, on goredis.Scripter, known *tenu
 	for _, id := range ids {
 		args = append(args, id)
 	}
-	reply, err := witnessScript.Run(ctx, on, []string{s.witnessKey()}, args...).Result()
+	reply, err := epochRecordScript.Run(ctx, on, []string{s.epochRecordKey()}, args...).Result()
 	if err := explain(err); err != nil {
-		return witness{}, fmt.Errorf("ask the witness: %w", err)
+		return epochRecord{}, fmt.Errorf("read the epoch record: %w", err)
 	}
-	return parseWitness(reply), nil
+	return parseEpochRecord(reply), nil
 }
 
-// greet runs on a new connection before any other command. In a cluster the witness
-// may be on another node: the next look reports the stranger to it, and no write is
-// sent to a stranger before that.
+// greet runs on a new connection before any other command. In a cluster the epoch record
+// may be on another node: the next look reports the unknown node to it, and no write is
+// sent to an unknown node before that.
 func (s *Store) greet(ctx context.Context, cn *goredis.Conn) error {
 	id, err := runID(ctx, cn)
 	if err != nil || id == "" {
@@ -78,12 +78,12 @@ func (s *Store) greet(ctx context.Context, cn *goredis.Conn) error {
 	if s.cluster() {
 		s.meet(id)
 		if t, writes := ctx.Value(writesIn{}).(*tenure); writes && (s.isLost() || s.tenure() != t) {
-			return errStranger
+			return errUnknownNode
 		}
 		return nil
 	}
-	w, err := s.askWitness(ctx, cn, nil, id)
-	if t := s.tenure(); err == nil && t != nil && (w.lost != "" || t.pass != "" && t.pass != w.era) {
+	w, err := s.askEpochRecord(ctx, cn, nil, id)
+	if t := s.tenure(); err == nil && t != nil && (w.lost != "" || t.pass != "" && t.pass != w.epoch) {
 		s.lose() // another process may have mended it meanwhile; the next look finds out
 	}
 	return err
@@ -131,52 +131,52 @@ func (s *Store) runIDs(ctx context.Context) ([]string, error) {
 // maxNodes is what Redis calls the most that a cluster should have.
 const maxNodes = 1000
 
-// meet notes a node of a cluster. A node that the witness does not list may lack
-// acknowledged writes, so the witness is updated before anything is written.
+// meet notes a node of a cluster. A node that the epoch record does not list may lack
+// acknowledged writes, so the epoch record is updated before anything is written.
 func (s *Store) meet(id string) {
 	s.state.Lock()
 	defer s.state.Unlock()
 	if !s.nodes[id] {
-		s.strangers[id] = true
+		s.unknownNodes[id] = true
 	}
 }
 
-// look reads the witness and follows it.
-func (s *Store) look(ctx context.Context) (witness, error) {
+// look reads the epoch record and follows it.
+func (s *Store) look(ctx context.Context) (epochRecord, error) {
 	s.looking.Lock()
 	defer s.looking.Unlock()
 	if err := s.begin(ctx); err != nil {
-		return witness{}, err
+		return epochRecord{}, err
 	}
 	defer s.end()
-	strangers := s.met()
+	unknownNodes := s.met()
 	var ids []string
-	if len(strangers) > 0 || !s.cluster() {
+	if len(unknownNodes) > 0 || !s.cluster() {
 		var err error
 		if ids, err = s.runIDs(ctx); err != nil {
-			return witness{}, err
+			return epochRecord{}, err
 		}
 	}
-	w, err := s.askWitness(ctx, s.client, s.tenure(), ids...)
+	w, err := s.askEpochRecord(ctx, s.client, s.tenure(), ids...)
 	if err != nil {
 		return w, err
 	}
-	s.told(strangers, ids)
+	s.told(unknownNodes, ids)
 	return w, s.follow(ctx, w)
 }
 
-// met returns the nodes of a cluster that the witness does not list.
+// met returns the nodes of a cluster that the epoch record does not list.
 func (s *Store) met() map[string]bool {
 	s.state.Lock()
 	defer s.state.Unlock()
-	return maps.Clone(s.strangers)
+	return maps.Clone(s.unknownNodes)
 }
 
-func (s *Store) told(strangers map[string]bool, ids []string) {
+func (s *Store) told(unknownNodes map[string]bool, ids []string) {
 	s.state.Lock()
 	defer s.state.Unlock()
-	for id := range strangers {
-		delete(s.strangers, id)
+	for id := range unknownNodes {
+		delete(s.unknownNodes, id)
 	}
 	if len(ids) == 0 {
 		return
@@ -187,15 +187,15 @@ func (s *Store) told(strangers map[string]bool, ids []string) {
 	}
 }
 
-// follow takes up the generation and the era that the witness names.
-func (s *Store) follow(ctx context.Context, w witness) error {
+// follow takes up the generation and the epoch that the epoch record names.
+func (s *Store) follow(ctx context.Context, w epochRecord) error {
 	t := s.tenure()
 	if s.building.Load() {
 		return nil // no other process uses it
 	}
-	moved := t == nil || t.pass == "" || t.generation != w.generation || w.lost == "" && (t.pass != w.era || s.isLost())
+	moved := t == nil || t.pass == "" || t.generation != w.generation || w.lost == "" && (t.pass != w.epoch || s.isLost())
 	if moved {
-		if err := s.take(ctx, w.generation, w.era); err != nil {
+		if err := s.take(ctx, w.generation, w.epoch); err != nil {
 			return err
 		}
 	}
@@ -234,7 +234,7 @@ func isClosed(c <-chan struct{}) bool {
 func (s *Store) isLost() bool {
 	s.state.Lock()
 	defer s.state.Unlock()
-	return isClosed(s.lost) || len(s.strangers) > 0
+	return isClosed(s.lost) || len(s.unknownNodes) > 0
 }
 
 // Lost implements [store.Mender].
@@ -244,7 +244,7 @@ func (s *Store) Lost() <-chan struct{} {
 	return s.lost
 }
 
-// pulse checks the witness and the vector spaces while nothing is written.
+// pulse checks the epoch record and the vector spaces while nothing is written.
 func (s *Store) pulse(ctx context.Context) {
 	ticker := time.NewTicker(s.cfg.Pulse)
 	defer ticker.Stop()
@@ -260,20 +260,20 @@ func (s *Store) pulse(ctx context.Context) {
 				continue
 			}
 			if _, err := s.look(ctx); err != nil && ctx.Err() == nil {
-				s.cfg.Logger.Debug("look at the witness", "error", err)
+				s.cfg.Logger.Debug("read the epoch record", "error", err)
 			}
 		}
 	}
 }
 
-// unchanged reports whether the witness has the era and generation of the store and
+// unchanged reports whether the epoch record has the epoch and generation of the store and
 // no loss. It is one command; a new connection detects a server that restarted.
 func (s *Store) unchanged(ctx context.Context) bool {
 	t := s.tenure()
 	if t.pass == "" || s.isLost() {
 		return false
 	}
-	reply, err := s.call(ctx, "HMGET", t.witness(), "era", "lost", "generation")
+	reply, err := s.call(ctx, "HMGET", t.epochRecord(), "era", "lost", "generation")
 	w := pick([]string{"era", "lost", "generation"}, reply)
 	return err == nil && w["era"] == t.pass && w["lost"] == "" && w["generation"] == strconv.FormatUint(t.generation, 10)
 }
@@ -304,7 +304,7 @@ func (s *Store) guardedAll(ctx context.Context, t *tenure, script *goredis.Scrip
 	}
 	for i, c := range calls {
 		if pass != "" {
-			calls[i].keys = slices.Concat(c.keys, []string{t.witness()})
+			calls[i].keys = slices.Concat(c.keys, []string{t.epochRecord()})
 		}
 		calls[i].args = append([]any{pass}, c.args...)
 	}
@@ -327,7 +327,7 @@ func (s *Store) guardedAll(ctx context.Context, t *tenure, script *goredis.Scrip
 }
 
 // passed returns nil if the tenure still is the one to write in, according to the
-// witness.
+// epoch record.
 func (s *Store) passed(ctx context.Context, t *tenure) error {
 	if !s.through {
 		if _, err := s.look(ctx); err != nil {
@@ -345,12 +345,12 @@ func (s *Store) passed(ctx context.Context, t *tenure) error {
 
 // unbroken returns nil if nothing was lost in a tenure so far, so that earlier reads
 // in it were complete. The connection that reads detects a server that restarted; a
-// server that was emptied, or is being mended, shows it in the witness alone.
+// server that was emptied, or is being mended, shows it in the epoch record alone.
 func (s *Store) unbroken(ctx context.Context, t *tenure) error {
 	if s.through || t.pass == "" {
 		return nil
 	}
-	reply, err := s.call(ctx, "HMGET", t.witness(), "era", "lost")
+	reply, err := s.call(ctx, "HMGET", t.epochRecord(), "era", "lost")
 	if err != nil {
 		return err
 	}

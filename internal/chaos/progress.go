@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// course is how far a run is: the kills to come, those that were made, and what
+// progress is how far a run is: the kills to come, those that were made, and what
 // the processes have done.
-type course struct {
+type progress struct {
 	mu      sync.Mutex
 	left    []Kill
 	made    []Killed
@@ -25,21 +25,21 @@ type reached struct {
 }
 
 // now returns the progress that the publishers know, without a request.
-func (c *course) now(p *publishers) reached {
+func (c *progress) now(p *publishers) reached {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return reached{Progress{Acknowledged: int(p.said.Load()), Consolidated: c.known, Kills: len(c.made)}, c.settled}
 }
 
 // reach notes what the processes have done.
-func (c *course) reach(known int, settled uint64) {
+func (c *progress) reach(known int, settled uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.known, c.settled = known, settled
 }
 
 // due takes out the kills that a counter has reached.
-func (c *course) due(counter Counter, count int) (reached []Kill) {
+func (c *progress) due(counter Counter, count int) (reached []Kill) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.left, reached = due(c.left, counter, count)
@@ -47,14 +47,14 @@ func (c *course) due(counter Counter, count int) (reached []Kill) {
 }
 
 // struck notes a kill and the life that followed.
-func (c *course) struck(k Killed, next *process, at time.Time) {
+func (c *progress) struck(k Killed, next *process, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.made, c.lives, c.last = append(c.made, k), append(c.lives, next), at
 }
 
 // more reports whether there are kills to come.
-func (c *course) more() bool {
+func (c *progress) more() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.left) > 0
@@ -62,7 +62,7 @@ func (c *course) more() bool {
 
 // kills are those that were made, each with how long the next life took to be
 // ready.
-func (c *course) kills() []Killed {
+func (c *progress) kills() []Killed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	made := slices.Clone(c.made)
@@ -75,7 +75,7 @@ func (c *course) kills() []Killed {
 }
 
 // drained is what was left to do at the last kill, and how long that took.
-func (c *course) drained() (backlog int, seconds float64) {
+func (c *progress) drained() (backlog int, seconds float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.made) == 0 {

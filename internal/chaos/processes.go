@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// crew runs the processes of a plan, each in one life after the other.
-type crew struct {
+// processes runs the processes of a plan, each in one life after the other.
+type processes struct {
 	program string
 	plan    Plan
 	log     io.Writer
@@ -23,12 +23,12 @@ type crew struct {
 	eyes  sync.WaitGroup
 }
 
-func newCrew(program string, plan Plan, log io.Writer) *crew {
-	return &crew{program: program, plan: plan, log: log, failed: make(chan error, 1), lives: make([]*process, len(plan.Processes))}
+func newProcesses(program string, plan Plan, log io.Writer) *processes {
+	return &processes{program: program, plan: plan, log: log, failed: make(chan error, 1), lives: make([]*process, len(plan.Processes))}
 }
 
 // begin starts all processes at once and returns when they are ready.
-func (c *crew) begin(ctx context.Context) error {
+func (c *processes) begin(ctx context.Context) error {
 	for place := range c.plan.Processes {
 		if _, err := c.launch(place); err != nil {
 			return err
@@ -38,7 +38,7 @@ func (c *crew) begin(ctx context.Context) error {
 }
 
 // launch begins a life of the process at a place, and keeps an eye on it.
-func (c *crew) launch(place int) (*process, error) {
+func (c *processes) launch(place int) (*process, error) {
 	l, err := c.plan.launch(c.program, c.plan.Processes[place], c.log)
 	if err != nil {
 		return nil, err
@@ -59,14 +59,14 @@ func (c *crew) launch(place int) (*process, error) {
 	return l, nil
 }
 
-func (c *crew) life(place int) *process {
+func (c *processes) life(place int) *process {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.lives[place]
 }
 
 // all are those that were started.
-func (c *crew) all() (found []*process) {
+func (c *processes) all() (found []*process) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.lives {
@@ -78,7 +78,7 @@ func (c *crew) all() (found []*process) {
 }
 
 // await returns once all are ready.
-func (c *crew) await(ctx context.Context) error {
+func (c *processes) await(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, l := range c.all() {
 		group.Go(func() error { return l.await(ctx) })
@@ -87,7 +87,7 @@ func (c *crew) await(ctx context.Context) error {
 }
 
 // answers is the address of one that can be asked, empty where none can.
-func (c *crew) answers() string {
+func (c *processes) answers() string {
 	for _, l := range c.all() {
 		if l.of.Answers && l.isReady() && !l.doomed.Load() {
 			return l.http
@@ -97,7 +97,7 @@ func (c *crew) answers() string {
 }
 
 // stop asks all to drain and end.
-func (c *crew) stop(ctx context.Context) error {
+func (c *processes) stop(ctx context.Context) error {
 	if err := c.await(ctx); err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (c *crew) stop(ctx context.Context) error {
 }
 
 // kill ends all that still run.
-func (c *crew) kill() {
+func (c *processes) kill() {
 	for _, l := range c.all() {
 		l.kill()
 	}

@@ -15,7 +15,7 @@ func (k numberKey) changes() int64 { return int64(k) / 2 }
 func TestShelf(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		s := newShelf[numberKey, int](rapid.Int64Range(0, 8*(bookBytes+10)).Draw(t, "budget"))
+		s := newLRU[numberKey, int](rapid.Int64Range(0, 8*(bookBytes+10)).Draw(t, "budget"))
 		truth := map[numberKey]int{}
 		var pending []func()
 		key := rapid.Custom(func(t *rapid.T) numberKey { return numberKey(rapid.Int64Range(0, 9).Draw(t, "key")) })

@@ -11,9 +11,9 @@ import (
 	"palimpsest/internal/store"
 )
 
-// drawer keeps the vectors of the scopes that are searched in memory, the least
+// vectorCache keeps the vectors of the scopes that are searched in memory, the least
 // recently used leaving first when the budget is spent.
-type drawer struct {
+type vectorCache struct {
 	budget int64
 
 	mu     sync.Mutex
@@ -39,7 +39,7 @@ type slab struct {
 	rows   []int64
 	values []float32
 	at     map[int64]int // row → index
-	size   int64         // bytes counted against the budget; guarded by drawer.mu
+	size   int64         // bytes counted against the budget; guarded by vectorCache.mu
 }
 
 // change is a vector that was stored, or dropped where values is nil.
@@ -48,13 +48,13 @@ type change struct {
 	values []float32
 }
 
-func newDrawer(budget int64) *drawer {
-	return &drawer{budget: budget, slabs: map[slabKey]*list.Element{}, recent: list.New()}
+func newVectorCache(budget int64) *vectorCache {
+	return &vectorCache{budget: budget, slabs: map[slabKey]*list.Element{}, recent: list.New()}
 }
 
 // open returns the slab of a scope, loading it on first use. The slab is known
 // before the load begins, so that no commit falls between.
-func (d *drawer) open(ctx context.Context, key slabKey, load func(context.Context, *slab) error) (*slab, error) {
+func (d *vectorCache) open(ctx context.Context, key slabKey, load func(context.Context, *slab) error) (*slab, error) {
 	for {
 		sl := d.find(key)
 		sl.once.Do(func() {
@@ -75,7 +75,7 @@ func (d *drawer) open(ctx context.Context, key slabKey, load func(context.Contex
 }
 
 // find returns the slab, loaded or not, and counts it as used.
-func (d *drawer) find(key slabKey) *slab {
+func (d *vectorCache) find(key slabKey) *slab {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	e, ok := d.slabs[key]
@@ -87,7 +87,7 @@ func (d *drawer) find(key slabKey) *slab {
 	return e.Value.(*slab) //nolint:forcetypeassert // ours
 }
 
-func (d *drawer) drop(key slabKey, sl *slab) {
+func (d *vectorCache) drop(key slabKey, sl *slab) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if e, ok := d.slabs[key]; ok && e.Value == any(sl) {
@@ -95,7 +95,7 @@ func (d *drawer) drop(key slabKey, sl *slab) {
 	}
 }
 
-func (d *drawer) remove(e *list.Element) {
+func (d *vectorCache) remove(e *list.Element) {
 	sl := e.Value.(*slab) //nolint:forcetypeassert // ours
 	d.used -= sl.size
 	d.recent.Remove(e)
@@ -104,7 +104,7 @@ func (d *drawer) remove(e *list.Element) {
 
 // account brings the slab's size up to date and makes room for it; a slab that
 // leaves stays with those who hold it.
-func (d *drawer) account(sl *slab) {
+func (d *vectorCache) account(sl *slab) {
 	sl.mu.RLock()
 	size := int64(cap(sl.values))*4 + int64(len(sl.rows))*32
 	sl.mu.RUnlock()
@@ -122,7 +122,7 @@ func (d *drawer) account(sl *slab) {
 
 // apply brings a committed change to the slab, if it is in memory. It runs in
 // the order of the commits.
-func (d *drawer) apply(key slabKey, c change) {
+func (d *vectorCache) apply(key slabKey, c change) {
 	d.mu.Lock()
 	e, ok := d.slabs[key]
 	d.mu.Unlock()

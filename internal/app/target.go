@@ -9,9 +9,9 @@ import (
 	"palimpsest/internal/pipeline"
 )
 
-// part is a service as a process runs it. Each needs the streams and the memory
+// service is a service as a process runs it. Each needs the streams and the memory
 // store; what else it needs is opened where it is wanted.
-type part struct {
+type service struct {
 	name string
 	// auditLog: it works on the audit log.
 	auditLog bool
@@ -20,56 +20,56 @@ type part struct {
 	// embeds: it gives texts their vectors, so that its embedder is the one that the
 	// memory store is to have.
 	embeds bool
-	wire   func(h *house) (pipeline.Service, error)
+	wire   func(h *process) (pipeline.Service, error)
 }
 
-// parts are all services, in the order in which data meets them.
-var parts = []part{
-	{name: "ingest", embeds: true, wire: (*house).wireIngest},
-	{name: "scheduler", wire: (*house).wireScheduler},
-	{name: "extractor", wire: (*house).wireExtractor},
-	{name: "decider", wire: (*house).wireDecider},
-	{name: "consolidator", auditLog: true, wire: (*house).wireConsolidator},
-	{name: "query", auditLog: true, answers: true, wire: (*house).wireQuery},
+// services are all services, in the order in which data meets them.
+var services = []service{
+	{name: "ingest", embeds: true, wire: (*process).wireIngest},
+	{name: "scheduler", wire: (*process).wireScheduler},
+	{name: "extractor", wire: (*process).wireExtractor},
+	{name: "decider", wire: (*process).wireDecider},
+	{name: "consolidator", auditLog: true, wire: (*process).wireConsolidator},
+	{name: "query", auditLog: true, answers: true, wire: (*process).wireQuery},
 }
 
-// shape lists the services of one process. It decides which of them are wired and
+// target lists the services of one process. It decides which of them are wired and
 // which backends are opened for them; the services do not depend on it.
-type shape struct {
-	name  string
-	parts []part
+type target struct {
+	name     string
+	services []service
 }
 
 // whole is everything in one process.
-func whole() shape { return shape{"up", parts} }
+func whole() target { return target{"up", services} }
 
 // alone is one service, by its name.
-func alone(name string) shape {
-	return shape{name, slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return p.name != name })}
+func alone(name string) target {
+	return target{name, slices.DeleteFunc(slices.Clone(services), func(p service) bool { return p.name != name })}
 }
 
-func (s shape) auditLog() bool {
-	return slices.ContainsFunc(s.parts, func(p part) bool { return p.auditLog })
+func (s target) auditLog() bool {
+	return slices.ContainsFunc(s.services, func(p service) bool { return p.auditLog })
 }
 
-func (s shape) answers() bool {
-	return slices.ContainsFunc(s.parts, func(p part) bool { return p.answers })
+func (s target) answers() bool {
+	return slices.ContainsFunc(s.services, func(p service) bool { return p.answers })
 }
 
-func (s shape) embeds() bool {
-	return slices.ContainsFunc(s.parts, func(p part) bool { return p.embeds })
+func (s target) embeds() bool {
+	return slices.ContainsFunc(s.services, func(p service) bool { return p.embeds })
 }
 
 // validate names the settings that the process cannot work with: a backend that
 // belongs to one process where several share it, and an API that other hosts can
 // reach.
-func (s shape) validate(c Config) error {
+func (s target) validate(c Config) error {
 	var errs []error
 	own := func(key, value, instead string) {
 		errs = append(errs, fmt.Errorf("%s: %q belongs to one process, and \"palimpsest %s\" is one of several: name %s, or use \"palimpsest up\"",
 			key, value, s.name, instead))
 	}
-	if len(s.parts) < len(parts) {
+	if len(s.services) < len(services) {
 		if c.NATS.URL == natsEmbedded {
 			own("nats.url", natsEmbedded, "nats://…")
 		}
@@ -87,7 +87,7 @@ func (s shape) validate(c Config) error {
 }
 
 // warn says at the start what is allowed and yet not wise.
-func (s shape) warn(c Config, log *slog.Logger) {
+func (s target) warn(c Config, log *slog.Logger) {
 	if s.answers() && c.HTTP.Unprotected && onLoopback("http.listen", c.HTTP.Listen) != nil {
 		log.Warn("the HTTP API is open to whoever reaches it, to read and to write: there are no keys yet", "listen", c.HTTP.Listen)
 	}

@@ -8,16 +8,16 @@ import (
 )
 
 const (
-	// pace is how often each of a crowd speaks.
+	// pace is how often each user of a load generator speaks.
 	pace = 2 * time.Second
 	// longest is how many turns one has at most. Of the hundredth the rule sleep
 	// makes a range that ends wherever the others are by then.
 	longest = 99
 )
 
-// crowd is people who speak at their pace, whatever becomes of the engines: who
+// loadGenerator is people who speak at their pace, whatever becomes of the engines: who
 // gets an error says it again, and then what is overdue.
-type crowd struct {
+type loadGenerator struct {
 	c       *cluster
 	scripts []*script
 
@@ -27,20 +27,20 @@ type crowd struct {
 	slowest      time.Duration // acknowledgement
 }
 
-// gather makes a crowd that says so many episodes a second.
-func gather(c *cluster, load int) *crowd {
-	return &crowd{c: c, scripts: scripts(load*int(pace/time.Second), longest)}
+// gather makes a load generator that says so many episodes a second.
+func gather(c *cluster, load int) *loadGenerator {
+	return &loadGenerator{c: c, scripts: scripts(load*int(pace/time.Second), longest)}
 }
 
 // told counts what was acknowledged by now, and the errors.
-func (p *crowd) told() (acknowledged, refused int) {
+func (p *loadGenerator) told() (acknowledged, refused int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.acknowledged, p.refused
 }
 
 // hear waits until publishers have had so many more answers.
-func (p *crowd) hear(answers int) {
+func (p *loadGenerator) hear(answers int) {
 	p.c.t.Helper()
 	acknowledged, refused := p.told()
 	before := acknowledged + refused
@@ -53,7 +53,7 @@ func (p *crowd) hear(answers int) {
 }
 
 // calm is what was said, for others to say.
-func (p *crowd) calm() []*script {
+func (p *loadGenerator) calm() []*script {
 	calm := make([]*script, len(p.scripts))
 	for n, s := range p.scripts {
 		s.turns = s.turns[:s.next]
@@ -62,17 +62,17 @@ func (p *crowd) calm() []*script {
 	return calm
 }
 
-// speech is a crowd that speaks.
+// speech is a load generator that speaks.
 type speech struct {
-	*crowd
+	*loadGenerator
 	stop context.CancelFunc
 	all  sync.WaitGroup
 }
 
 // speak lets everybody speak until the end of the speech.
-func (p *crowd) speak() *speech {
+func (p *loadGenerator) speak() *speech {
 	ctx, stop := context.WithCancel(p.c.t.Context())
-	s := &speech{crowd: p, stop: stop}
+	s := &speech{loadGenerator: p, stop: stop}
 	for n, who := range p.scripts {
 		s.all.Go(func() { s.talk(ctx, who, pace*time.Duration(n)/time.Duration(len(p.scripts))) })
 	}

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// pace spaces events as they were spaced originally, divided by speed. Delays between
+// pacer spaces events as they were spaced originally, divided by speed. Delays between
 // them shorten the next spaces.
-type pace struct {
+type pacer struct {
 	speed float64       // 0: no spaces
 	most  time.Duration // bounds a space; 0 does not
 	last  time.Time     // when the last one happened
@@ -16,7 +16,7 @@ type pace struct {
 
 // wait returns when an event that happened at an instant is due, or when ctx
 // ends. One that happened before the last is due at once.
-func (p *pace) wait(ctx context.Context, at time.Time) error {
+func (p *pacer) wait(ctx context.Context, at time.Time) error {
 	if p.speed == 0 {
 		return ctx.Err()
 	}
@@ -37,7 +37,7 @@ func (p *pace) wait(ctx context.Context, at time.Time) error {
 	}
 }
 
-func (p *pace) space(original time.Duration) time.Duration {
+func (p *pacer) space(original time.Duration) time.Duration {
 	if original <= 0 {
 		return 0
 	}

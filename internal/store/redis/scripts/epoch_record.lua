@@ -1,7 +1,7 @@
--- Reads the witness, and declares that the store lost something where it did: a
--- server takes part that did not when the store was last whole, or the witness is
+-- Reads the epoch record, and declares that the store lost something where it did: a
+-- server takes part that did not when the store was last whole, or the epoch record is
 -- neither the one that the caller knows nor the one after it. KEYS[1] is the
--- witness; ARGV are a new token, what the caller knows (its era, empty for none,
+-- epoch record; ARGV are a new token, what the caller knows (its epoch, empty for none,
 -- whether it was whole then, and its generation) and the run ids of servers.
 local w = redis.call('HMGET', KEYS[1], 'era', 'parent', 'lost', 'runs', 'seen')
 local era, parent, lost, runs, seen = w[1] or '', w[2] or '', w[3] or '', w[4] or '', w[5] or ''

@@ -8,10 +8,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// lanes holds the messages of one stage and runs them: those of one key in the
+// dispatcher holds the messages of one stage and runs them: those of one key in the
 // order they came, different keys in parallel, at most limit at a time. Workers
 // exist only while there is work.
-type lanes struct {
+type dispatcher struct {
 	limit int
 	// parkedMost bounds the messages of one project that wait here to be tried
 	// again. Further ones go back to the stream, so that the trouble of one
@@ -31,8 +31,8 @@ type lanes struct {
 
 	mu      sync.Mutex
 	held    map[uint64]*delivery
-	byKey   map[string]*lane
-	ready   []*lane // those with a message to run, none of it running
+	byKey   map[string]*keyQueue
+	ready   []*keyQueue // those with a message to run, none of it running
 	workers int
 	active  int            // messages being run
 	parked  map[string]int // by project
@@ -40,7 +40,7 @@ type lanes struct {
 	workerG sync.WaitGroup
 }
 
-type lane struct {
+type keyQueue struct {
 	key   string
 	queue []*delivery
 	busy  bool // in ready or running
@@ -55,17 +55,17 @@ type next struct {
 	deferred bool
 }
 
-func newLanes(limit int, passed *atomic.Uint64, run func(*delivery) next) *lanes {
-	return &lanes{
+func newDispatcher(limit int, passed *atomic.Uint64, run func(*delivery) next) *dispatcher {
+	return &dispatcher{
 		limit: limit, parkedMost: max(1, limit/4), passed: passed, run: run, changed: make(chan struct{}, 1),
-		held: make(map[uint64]*delivery), byKey: make(map[string]*lane), parked: make(map[string]int),
+		held: make(map[uint64]*delivery), byKey: make(map[string]*keyQueue), parked: make(map[string]int),
 	}
 }
 
 // hold takes responsibility for a message without running it yet. It reports
 // false where the message is held already: then only its newer delivery is
 // kept, to ack.
-func (l *lanes) hold(d *delivery) bool {
+func (l *dispatcher) hold(d *delivery) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if known, ok := l.held[d.seq]; ok {
@@ -77,7 +77,7 @@ func (l *lanes) hold(d *delivery) bool {
 }
 
 // enqueue lets held messages run, in the order given.
-func (l *lanes) enqueue(ds ...*delivery) {
+func (l *dispatcher) enqueue(ds ...*delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, d := range ds {
@@ -85,11 +85,11 @@ func (l *lanes) enqueue(ds ...*delivery) {
 	}
 }
 
-func (l *lanes) push(d *delivery, front bool) {
+func (l *dispatcher) push(d *delivery, front bool) {
 	d.state = queued
 	q := l.byKey[d.key]
 	if q == nil {
-		q = &lane{key: d.key}
+		q = &keyQueue{key: d.key}
 		l.byKey[d.key] = q
 	}
 	if front {
@@ -102,7 +102,7 @@ func (l *lanes) push(d *delivery, front bool) {
 	}
 }
 
-func (l *lanes) makeReady(q *lane) {
+func (l *dispatcher) makeReady(q *keyQueue) {
 	q.busy = true
 	l.ready = append(l.ready, q)
 	if l.workers < l.limit {
@@ -111,9 +111,9 @@ func (l *lanes) makeReady(q *lane) {
 	}
 }
 
-// work runs ready lanes in turns, one message at a time or one run, until none
+// work runs ready key queues in turns, one message at a time or one run, until none
 // is left.
-func (l *lanes) work() {
+func (l *dispatcher) work() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for q := l.pick(); q != nil; q = l.pick() {
@@ -134,7 +134,7 @@ func (l *lanes) work() {
 }
 
 // settle goes on after a message was run.
-func (l *lanes) settle(q *lane, d *delivery, n next) {
+func (l *dispatcher) settle(q *keyQueue, d *delivery, n next) {
 	l.leave()
 	if n.passed {
 		l.passed.Add(1)
@@ -151,8 +151,8 @@ func (l *lanes) settle(q *lane, d *delivery, n next) {
 	l.proceed(q)
 }
 
-// proceed lets the next message of a lane run.
-func (l *lanes) proceed(q *lane) {
+// proceed lets the next message of a key queue run.
+func (l *dispatcher) proceed(q *keyQueue) {
 	if len(q.queue) > 0 {
 		q.busy = false
 		l.makeReady(q)
@@ -161,23 +161,23 @@ func (l *lanes) proceed(q *lane) {
 	delete(l.byKey, q.key)
 }
 
-func (l *lanes) letGo(d *delivery) {
+func (l *dispatcher) letGo(d *delivery) {
 	if l.held[d.seq] == d {
 		delete(l.held, d.seq)
 	}
 	l.signal()
 }
 
-func (l *lanes) signal() {
+func (l *dispatcher) signal() {
 	select {
 	case l.changed <- struct{}{}:
 	default:
 	}
 }
 
-// pick takes a lane to run the head of, nil where none is ready. Lanes that were
+// pick takes a key queue to run the head of, nil where none is ready. Key queues that were
 // emptied by a release are dropped.
-func (l *lanes) pick() *lane {
+func (l *dispatcher) pick() *keyQueue {
 	for len(l.ready) > 0 {
 		q := l.ready[0]
 		l.ready[0] = nil
@@ -191,19 +191,19 @@ func (l *lanes) pick() *lane {
 }
 
 // leave ends what pick began.
-func (l *lanes) leave() {
+func (l *dispatcher) leave() {
 	l.active--
 	l.signal()
 }
 
 // mayPark reports whether the project of d may keep another message here.
-func (l *lanes) mayPark(d *delivery) bool {
+func (l *dispatcher) mayPark(d *delivery) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.parked[d.project] < l.parkedMost
 }
 
-func (l *lanes) park(d *delivery, delay time.Duration) {
+func (l *dispatcher) park(d *delivery, delay time.Duration) {
 	d.state = parked
 	l.parked[d.project]++
 	if l.closed {
@@ -216,8 +216,8 @@ func (l *lanes) park(d *delivery, delay time.Duration) {
 	})
 }
 
-// unpark puts a parked message at the head of its lane.
-func (l *lanes) unpark(d *delivery) {
+// unpark puts a parked message at the head of its key queue.
+func (l *dispatcher) unpark(d *delivery) {
 	if d.state != parked || l.held[d.seq] != d || l.closed {
 		return
 	}
@@ -226,7 +226,7 @@ func (l *lanes) unpark(d *delivery) {
 	l.push(d, true)
 }
 
-func (l *lanes) unparked(d *delivery) {
+func (l *dispatcher) unparked(d *delivery) {
 	if l.parked[d.project]--; l.parked[d.project] <= 0 {
 		delete(l.parked, d.project)
 	}
@@ -234,7 +234,7 @@ func (l *lanes) unparked(d *delivery) {
 
 // unparkAll retries at once what nothing but an outage kept: something got
 // through, so whatever was down is up.
-func (l *lanes) unparkAll() {
+func (l *dispatcher) unparkAll() {
 	if len(l.parked) == 0 { // whatever gets through asks
 		return
 	}
@@ -247,7 +247,7 @@ func (l *lanes) unparkAll() {
 
 // strike counts a failure of d, one that is its own or may be others', and
 // returns its strikes.
-func (l *lanes) strike(d *delivery, own bool) int {
+func (l *dispatcher) strike(d *delivery, own bool) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if passed := l.passed.Load(); own || d.strikes == 0 || passed > d.failedAt {
@@ -256,21 +256,21 @@ func (l *lanes) strike(d *delivery, own bool) int {
 	return d.strikes
 }
 
-func (l *lanes) len() int {
+func (l *dispatcher) len() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.held)
 }
 
 // idle reports that no message is held and no handler runs for a released one.
-func (l *lanes) idle() bool {
+func (l *dispatcher) idle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.held) == 0 && l.active == 0
 }
 
 // each calls f for every held message, under the lock.
-func (l *lanes) each(f func(d *delivery)) {
+func (l *dispatcher) each(f func(d *delivery)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, d := range l.held {
@@ -280,7 +280,7 @@ func (l *lanes) each(f func(d *delivery)) {
 
 // release drops all held messages for which keep returns false, and returns them. It
 // drops running messages too; their handlers go on, and their results are ignored.
-func (l *lanes) release(keep func(*delivery) bool) []*delivery {
+func (l *dispatcher) release(keep func(*delivery) bool) []*delivery {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var out []*delivery
@@ -306,7 +306,7 @@ func (l *lanes) release(keep func(*delivery) bool) []*delivery {
 	return out
 }
 
-func (q *lane) remove(d *delivery) {
+func (q *keyQueue) remove(d *delivery) {
 	for i, other := range q.queue {
 		if other == d {
 			q.queue = append(q.queue[:i:i], q.queue[i+1:]...)
@@ -316,31 +316,31 @@ func (q *lane) remove(d *delivery) {
 }
 
 // close stops retries in place. Messages that wait for one can be released.
-func (l *lanes) close() {
+func (l *dispatcher) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
 }
 
 // wait returns when no worker is left.
-func (l *lanes) wait() { l.workerG.Wait() }
+func (l *dispatcher) wait() { l.workerG.Wait() }
 
 // latest is the newest delivery of a message, and its attempt's number.
-func (l *lanes) latest(d *delivery) (msg jetstream.Msg, deliveries, tries int) {
+func (l *dispatcher) latest(d *delivery) (msg jetstream.Msg, deliveries, tries int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return d.msg, d.deliveries, d.tries()
 }
 
 // drop lets go of one message.
-func (l *lanes) drop(d *delivery) {
+func (l *dispatcher) drop(d *delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.letGo(d)
 }
 
 // answer marks messages whose verdict is about to be sent to the broker.
-func (l *lanes) answer(ds ...*delivery) {
+func (l *dispatcher) answer(ds ...*delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, d := range ds {
@@ -349,10 +349,10 @@ func (l *lanes) answer(ds ...*delivery) {
 }
 
 // begin and end mark the members of a batch as running.
-func (l *lanes) begin(now time.Time, batch []*member) { l.mark(batch, running, now) }
-func (l *lanes) end(batch []*member)                  { l.mark(batch, queued, time.Time{}) }
+func (l *dispatcher) begin(now time.Time, batch []*member) { l.mark(batch, running, now) }
+func (l *dispatcher) end(batch []*member)                  { l.mark(batch, queued, time.Time{}) }
 
-func (l *lanes) mark(batch []*member, s state, started time.Time) {
+func (l *dispatcher) mark(batch []*member, s state, started time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, m := range batch {

@@ -29,7 +29,7 @@ func TestLanesKeepTheirPromises(t *testing.T) {
 		left := make([]int, len(plans))
 		var done sync.WaitGroup
 		done.Add(len(plans))
-		l := newLanes(limit, new(atomic.Uint64), nil)
+		l := newDispatcher(limit, new(atomic.Uint64), nil)
 		l.run = func(d *delivery) next {
 			mu.Lock()
 			active++
@@ -77,7 +77,7 @@ func TestLanesKeepTheirPromises(t *testing.T) {
 // that of another.
 func TestParkedMessagesAreBoundedByProject(t *testing.T) {
 	t.Parallel()
-	l := newLanes(8, new(atomic.Uint64), func(*delivery) next { return next{park: true, delay: 1 << 40} })
+	l := newDispatcher(8, new(atomic.Uint64), func(*delivery) next { return next{park: true, delay: 1 << 40} })
 	for i := range 2 {
 		d := &delivery{project: "a", key: fmt.Sprint(i), seq: uint64(i)}
 		if !l.mayPark(d) {
