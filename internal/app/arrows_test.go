@@ -28,7 +28,7 @@ func below(more ...string) []string { return append(slices.Clone(wire), more...)
 
 var layers = []layer{
 	{"palimpsest/cmd/palimpsest", []string{"palimpsest/internal/cli"}},
-	{"palimpsest/internal/cli", below("palimpsest/internal/app", "palimpsest/internal/filter", "palimpsest/internal/rules", "palimpsest/internal/recovery", "palimpsest/internal/eval", "palimpsest/internal/mcp", "palimpsest/internal/terminal", "palimpsest/internal/topology", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/internal/memory", "palimpsest/pkg/client")},
+	{"palimpsest/internal/cli", below("palimpsest/internal/app", "palimpsest/internal/filter", "palimpsest/internal/rules", "palimpsest/internal/recovery", "palimpsest/internal/eval", "palimpsest/internal/mcp", "palimpsest/internal/assistant", "palimpsest/internal/terminal", "palimpsest/internal/topology", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/internal/memory", "palimpsest/pkg/client")},
 	{"palimpsest/internal/app", []string{"palimpsest/"}},
 	{"palimpsest/docs/consumer", wire},
 	{"palimpsest/internal/recovery", append(below("palimpsest/services/"), contracts...)},
@@ -69,6 +69,7 @@ var layers = []layer{
 	{"palimpsest/internal/embed", below()},
 	{"palimpsest/internal/llm", below()},
 	{"palimpsest/internal/mcp", below("palimpsest/pkg/client", "palimpsest/internal/httpserver")},
+	{"palimpsest/internal/assistant", []string{"palimpsest/pkg/api"}},
 	{"palimpsest/internal/mem0", below("palimpsest/pkg/client", "palimpsest/internal/httpserver", "palimpsest/internal/filter", "palimpsest/internal/lex")},
 	{"palimpsest/internal/httpserver", below()},
 	{"palimpsest/internal/config", nil},

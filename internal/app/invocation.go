@@ -63,20 +63,38 @@ func (inv *Invocation) Client() (*client.Client, error) { return inv.ClientOf(in
 
 // ClientOf is Client for a project; for all of them if it is empty.
 func (inv *Invocation) ClientOf(project string) (*client.Client, error) {
+	return inv.clientThrough(project, answering())
+}
+
+// answering is a transport that gives up a server that does not answer.
+func answering() http.RoundTripper {
+	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one
+	transport.ResponseHeaderTimeout = answerLimit
+	return transport
+}
+
+func (inv *Invocation) clientThrough(project string, transport http.RoundTripper) (*client.Client, error) {
+	server, err := inv.server()
+	if err != nil {
+		return nil, err
+	}
+	return client.New(server, client.Project(project), client.HTTP(&http.Client{Transport: transport}))
+}
+
+// server is the address of the HTTP server that the flags or the configuration name.
+func (inv *Invocation) server() (string, error) {
 	server := inv.flags.Server
 	if server == "" {
 		c, _, err := inv.Configuration(nil)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		server = "http://" + c.HTTP.Listen
 	}
 	if !strings.Contains(server, "://") {
 		server = "http://" + server
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one
-	transport.ResponseHeaderTimeout = answerLimit
-	return client.New(server, client.Project(project), client.HTTP(&http.Client{Transport: transport}))
+	return server, nil
 }
 
 // Print writes v as JSON if the user asks for it, and calls human if not.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"log/slog"
 
 	"palimpsest/internal/app"
@@ -14,14 +15,14 @@ type mcpCommand struct {
 	Session string `help:"Session of calls that name none." placeholder:"ID"`
 }
 
-// Run implements the command. The server need not run yet: tools say so where it
-// does not answer.
+// Run implements the command. Without --server it starts the configured Palimpsest
+// where none runs, while it answers the client already: calls of tools wait.
 func (c *mcpCommand) Run(inv *app.Invocation) error {
-	memory, err := inv.Client()
+	term := inv.Terminal()
+	memory, err := inv.StartedClient(func(err error) { _, _ = fmt.Fprintf(term.Err, "palimpsest mcp: %v\n", err) })
 	if err != nil {
 		return err
 	}
-	term := inv.Terminal()
 	return mcp.Serve(inv.Context(), memory, mcp.Config{
 		Version: app.Version(), Default: api.Scope{User: c.User, Agent: c.Agent, Session: c.Session},
 		Log: slog.New(slog.NewTextHandler(term.Err, nil)),

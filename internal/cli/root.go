@@ -11,6 +11,7 @@ import (
 	kongcompletion "github.com/jotaen/kong-completion"
 
 	"palimpsest/internal/app"
+	"palimpsest/internal/assistant"
 	"palimpsest/internal/terminal"
 )
 
@@ -65,6 +66,7 @@ func grammar(flags *app.Flags, all []command, term terminal.Terminal, exit func(
 		kong.Description("Long-term memory for AI agents."),
 		kong.Writers(term.Out, term.Err),
 		kong.Exit(exit),
+		kong.Vars{"assistants": strings.Join(assistant.Names(), ",")},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
 	}
 	for _, c := range all {

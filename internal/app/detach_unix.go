@@ -1,0 +1,8 @@
+//go:build unix
+
+package app
+
+import "syscall"
+
+// apart detaches a process from the terminal and the signals of its parent.
+func apart() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
