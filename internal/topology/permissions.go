@@ -27,6 +27,7 @@ type arrow struct {
 	reads  []string // streams that it reads from a place of its choice on
 	clears []string // streams that it deletes single messages of
 	hears  []string // subjects beside its inbox
+	puts   []string // entries of buckets
 	// answers: it refuses by answering its callers, and buries nothing.
 	answers bool
 }
@@ -35,7 +36,8 @@ type arrow struct {
 // memory store is behind the streams, and read DEADLETTER to leave out buried
 // messages when they read a stream again. Query sends a retried message to the
 // stream that it came from, reads the rest of a clipped letter there, and counts the
-// episodes that wait to be stored. Ingest deletes incognito episodes, which no
+// episodes that wait to be stored; it reads the API keys, and writes only how much each
+// is used. Ingest deletes incognito episodes, which no
 // stream may keep.
 var arrows = map[string]arrow{
 	"ingest": {
@@ -56,8 +58,10 @@ var arrows = map[string]arrow{
 		},
 		looks: []string{
 			StreamEpisodes, StreamStored, StreamTicks, StreamCandidates, StreamDeltas, StreamCommands, StreamAudit, StreamAccess, StreamDeadLetter,
+			StreamKeys,
 		},
-		reads:   []string{StreamAudit, StreamEpisodes},
+		reads:   []string{StreamAudit, StreamEpisodes, StreamKeys},
+		puts:    []string{SubjectKeys + "use.>"},
 		clears:  []string{StreamDeadLetter},
 		hears:   []string{"palimpsest." + events.NounOutcomes + ".*"},
 		answers: true,
@@ -82,6 +86,9 @@ func (d Declaration) ServicePermissions() map[string]Permissions {
 		}
 		for _, noun := range a.makes {
 			p.allow("palimpsest.%s.>", noun)
+		}
+		for _, subject := range a.puts {
+			p.allow("%s", subject)
 		}
 		if !a.answers {
 			p.allow("palimpsest.%s.%s.>", events.NounDeadLetter, service)

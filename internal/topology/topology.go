@@ -20,6 +20,12 @@ const (
 	StreamAudit      = "AUDIT"
 	StreamAccess     = "ACCESS"
 	StreamDeadLetter = "DEADLETTER"
+
+	// BucketKeys is the key-value bucket of API keys, StreamKeys its stream, and
+	// SubjectKeys what its subjects begin with.
+	BucketKeys  = "KEYS"
+	StreamKeys  = "KV_" + BucketKeys
+	SubjectKeys = "$KV." + BucketKeys + "."
 )
 
 const (
@@ -154,6 +160,12 @@ func Declare(cfg Config) Declaration {
 	letters.Subjects = []string{"palimpsest." + events.NounDeadLetter + ".*.*.*.*.*"}
 	letters.MaxAge = cfg.DeadLetterMaxAge
 
+	keys := kept(StreamKeys, BucketKeys)
+	keys.Description = "API keys, hashed, and how much each is used."
+	keys.Subjects, keys.Compression = []string{SubjectKeys + ">"}, jetstream.NoCompression
+	keys.MaxMsgsPerSubject, keys.Discard = 1, jetstream.DiscardNew
+	keys.AllowRollup, keys.DenyDelete = true, true // as every bucket
+
 	return Declaration{Streams: []Stream{
 		{episodes, nil},
 		{stored, []jetstream.ConsumerConfig{consumer("scheduler-stored", stored)}},
@@ -164,6 +176,7 @@ func Declare(cfg Config) Declaration {
 		{audit, []jetstream.ConsumerConfig{consumer("scheduler-audit", audit)}},
 		{access, []jetstream.ConsumerConfig{consumer("consolidator-access", access)}},
 		{letters, nil},
+		{keys, nil},
 	}}
 }
 

@@ -39,6 +39,8 @@ type Problem struct {
 	Field  string `json:"field,omitempty"`
 	// Current is what the other side of a conflict is.
 	Current *Fact `json:"current,omitempty"`
+	// RetryAfter is the header Retry-After in seconds, 0 for none.
+	RetryAfter int `json:"-"`
 }
 
 // NewProblem returns a problem with that status, code and field.

@@ -1,0 +1,318 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/time/rate"
+
+	"palimpsest/internal/tail"
+	"palimpsest/internal/topology"
+)
+
+const (
+	// useEvery is how often the use of keys is written: often enough to be of use
+	// in a list, and no work of a request.
+	useEvery = 10 * time.Second
+	// useLimit bounds one round of writing.
+	useLimit = 5 * time.Second
+	// followAgain is the pause after the bucket could not be read.
+	followAgain = 250 * time.Millisecond
+	// followWait is how long one read waits for a change.
+	followWait = 2 * time.Second
+	dayForm    = "2006-01-02"
+)
+
+// Ring answers whether a token is good, from memory. It follows the bucket while
+// [Ring.Run] runs; while the broker is away it answers by what it last read.
+type Ring struct {
+	js     jetstream.JetStream
+	limits Limits
+	now    func() time.Time
+	log    *slog.Logger
+	reader *tail.Reader
+
+	mu   sync.RWMutex
+	keys map[string]*held
+}
+
+// held is a key in memory, with what this process counts of it.
+type held struct {
+	key    Key
+	limits Limits
+	rate   *rate.Limiter // nil without a bound
+
+	mu   sync.Mutex
+	last time.Time
+	// counted is the number of requests on day that the bucket does not have yet;
+	// shared is what the bucket had when it was last read.
+	day     string
+	counted int64
+	shared  Use
+}
+
+// OpenRing reads the keys that the broker behind js holds. Limits are those of keys
+// that have none of their own.
+func OpenRing(ctx context.Context, js jetstream.JetStream, limits Limits, now func() time.Time, log *slog.Logger) (*Ring, error) {
+	r := &Ring{js: js, limits: limits, now: now, log: log}
+	return r, r.reload(ctx)
+}
+
+// reload reads the bucket from its begin.
+func (r *Ring) reload(ctx context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	had := r.keys
+	r.keys = map[string]*held{}
+	reader, err := load(ctx, r.js, r.apply)
+	if err != nil {
+		r.keys = had
+		return err
+	}
+	r.reader = reader
+	return nil
+}
+
+// apply takes one change of the bucket; the caller holds r.mu.
+func (r *Ring) apply(e entry) {
+	h := r.keys[e.id]
+	if h == nil {
+		h = &held{}
+		r.keys[e.id] = h
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if e.use != nil {
+		h.shared = *e.use
+		return
+	}
+	h.key = *e.key
+	limits := h.key.Limits.or(r.limits)
+	if limits.Rate != h.limits.Rate || limits.Burst != h.limits.Burst || h.rate == nil {
+		h.rate = nil
+		if limits.Rate > 0 {
+			h.rate = rate.NewLimiter(rate.Limit(limits.Rate), burst(limits))
+		}
+	}
+	h.limits = limits
+}
+
+func burst(l Limits) int {
+	if l.Burst > 0 {
+		return l.Burst
+	}
+	return max(1, int(l.Rate))
+}
+
+// Any reports whether a key was ever made. Revoked ones count: to revoke the last
+// key must not open the door.
+func (r *Ring) Any() bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, h := range r.keys {
+		if h.key.ID != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// Excess is an error of a key that asks for more than its limits allow.
+type Excess struct {
+	// Bound is what was exceeded: rate or daily.
+	Bound string
+	// After is when it is worth to ask again.
+	After time.Duration
+}
+
+// Error implements error.
+func (e *Excess) Error() string { return fmt.Sprintf("auth: the key exceeds its %s limit", e.Bound) }
+
+// Admit returns the caller that a token stands for, and counts a request of it. The
+// error wraps [ErrUnknown], [ErrRevoked] or [ErrExpired], or is an [*Excess].
+func (r *Ring) Admit(token string) (Caller, Limits, error) {
+	id, secret, ok := parse(token)
+	r.mu.RLock()
+	h := r.keys[id]
+	r.mu.RUnlock()
+	if !ok || h == nil {
+		return Caller{}, Limits{}, ErrUnknown
+	}
+	now := r.now()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.key.ID == "" || !h.key.accepts(secret, now) {
+		return Caller{}, Limits{}, ErrUnknown
+	}
+	if err := h.key.usable(now); err != nil {
+		return Caller{}, Limits{}, err
+	}
+	caller := Caller{KeyID: id, Project: h.key.Project, Role: h.key.Role, Users: h.key.Users}
+	return caller, h.limits, h.count(now)
+}
+
+// count takes a request off what the key may ask for.
+func (h *held) count(now time.Time) error {
+	day := now.UTC().Format(dayForm)
+	if h.day != day {
+		h.day, h.counted = day, 0
+	}
+	today := h.counted
+	if h.shared.Day == day {
+		today += h.shared.Today
+	}
+	if h.limits.Daily > 0 && today >= h.limits.Daily {
+		return &Excess{"daily", now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour).Sub(now)}
+	}
+	if h.rate != nil {
+		asked := h.rate.ReserveN(now, 1)
+		if wait := asked.DelayFrom(now); wait > 0 {
+			asked.CancelAt(now)
+			return &Excess{"rate", wait}
+		}
+	}
+	h.counted++
+	h.last = now
+	return nil
+}
+
+// Run follows the bucket and writes the use of keys, until ctx ends.
+func (r *Ring) Run(ctx context.Context) error {
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		tick := time.NewTicker(useEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				r.writeUse(ctx)
+			case <-ctx.Done():
+				r.writeUse(context.WithoutCancel(ctx))
+				return
+			}
+		}
+	})
+	defer writing.Wait()
+	defer func() { r.reader.Close() }()
+	var away atomic.Bool
+	for ctx.Err() == nil {
+		err := r.follow(ctx)
+		if err == nil {
+			away.Store(false)
+			continue
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		if !away.Swap(true) {
+			r.log.WarnContext(ctx, "auth: keys cannot be read; those of before are used", "error", err)
+		}
+		select {
+		case <-time.After(followAgain):
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// follow applies the next changes.
+func (r *Ring) follow(ctx context.Context) error {
+	got, err := r.reader.Read(ctx, loadBatch, followWait)
+	if errors.Is(err, tail.ErrCut) { // the stream was restored from an older copy
+		r.reader.Close()
+		return r.reload(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, m := range got {
+		e := readEntry(m)
+		if e == nil {
+			continue
+		}
+		r.apply(*e)
+		if e.key != nil {
+			r.log.InfoContext(ctx, "auth: key changed", "key", e.id, "name", e.key.Name, "project", e.key.Project,
+				"role", e.key.Role.String(), "revoked", e.key.RevokedAt != nil)
+		}
+	}
+	return nil
+}
+
+// writeUse adds what this process counted to the bucket. What cannot be written is
+// kept for the next round.
+func (r *Ring) writeUse(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, useLimit)
+	defer cancel()
+	r.mu.RLock()
+	used := map[string]*held{}
+	for id, h := range r.keys {
+		h.mu.Lock()
+		if h.counted > 0 {
+			used[id] = h
+		}
+		h.mu.Unlock()
+	}
+	r.mu.RUnlock()
+	if len(used) == 0 {
+		return
+	}
+	bucket, err := r.js.KeyValue(ctx, topology.BucketKeys)
+	for id, h := range used {
+		if err == nil {
+			err = h.write(ctx, bucket, id)
+		}
+	}
+	if err != nil {
+		r.log.DebugContext(ctx, "auth: use of keys not written", "error", err)
+	}
+}
+
+// write adds what was counted of one key. Another process may write the same entry:
+// then the next round adds to its sum.
+func (h *held) write(ctx context.Context, bucket jetstream.KeyValue, id string) error {
+	var sum Use
+	var revision uint64
+	had, err := bucket.Get(ctx, useEntry+id)
+	switch {
+	case errors.Is(err, jetstream.ErrKeyNotFound):
+	case err != nil:
+		return err
+	default:
+		revision = had.Revision()
+		_ = json.Unmarshal(had.Value(), &sum) // an unreadable sum begins anew
+	}
+	h.mu.Lock()
+	day, n := h.day, h.counted
+	if sum.Day != day {
+		sum.Day, sum.Today = day, 0
+	}
+	sum.Today, sum.Total = sum.Today+n, sum.Total+n
+	if h.last.After(sum.Last) {
+		sum.Last = h.last.UTC()
+	}
+	h.mu.Unlock()
+	text, err := json.Marshal(sum)
+	if err != nil {
+		return err
+	}
+	if _, err := bucket.Update(ctx, useEntry+id, text, revision); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.day == day {
+		h.counted -= n
+		h.shared = sum
+	}
+	return nil
+}
