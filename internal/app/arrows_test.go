@@ -19,7 +19,7 @@ var contracts = []string{
 	"palimpsest/internal/retrieval", "palimpsest/internal/retrieval/timex", "palimpsest/internal/retrieval/assembly", "palimpsest/internal/store", "palimpsest/internal/audit",
 	"palimpsest/internal/embed", "palimpsest/internal/llm", "palimpsest/internal/memory", "palimpsest/internal/filter", "palimpsest/internal/lex", "palimpsest/internal/rules",
 	"palimpsest/internal/telemetry", "palimpsest/internal/httpserver", "palimpsest/internal/failpoint",
-	"palimpsest/internal/mcp", "palimpsest/internal/mem0",
+	"palimpsest/internal/mcp", "palimpsest/internal/mem0", "palimpsest/internal/auth",
 }
 
 var wire = []string{"palimpsest/pkg/api", "palimpsest/pkg/events", "palimpsest/pkg/scope"}
@@ -28,7 +28,7 @@ func below(more ...string) []string { return append(slices.Clone(wire), more...)
 
 var layers = []layer{
 	{"palimpsest/cmd/palimpsest", []string{"palimpsest/internal/cli"}},
-	{"palimpsest/internal/cli", below("palimpsest/internal/app", "palimpsest/internal/filter", "palimpsest/internal/rules", "palimpsest/internal/recovery", "palimpsest/internal/eval", "palimpsest/internal/mcp", "palimpsest/internal/assistant", "palimpsest/internal/terminal", "palimpsest/internal/topology", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/internal/memory", "palimpsest/pkg/client")},
+	{"palimpsest/internal/cli", below("palimpsest/internal/app", "palimpsest/internal/auth", "palimpsest/internal/filter", "palimpsest/internal/rules", "palimpsest/internal/recovery", "palimpsest/internal/eval", "palimpsest/internal/mcp", "palimpsest/internal/assistant", "palimpsest/internal/terminal", "palimpsest/internal/topology", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/internal/memory", "palimpsest/pkg/client")},
 	{"palimpsest/internal/app", []string{"palimpsest/"}},
 	{"palimpsest/docs/consumer", wire},
 	{"palimpsest/internal/recovery", append(below("palimpsest/services/"), contracts...)},
@@ -71,7 +71,8 @@ var layers = []layer{
 	{"palimpsest/internal/mcp", below("palimpsest/pkg/client", "palimpsest/internal/httpserver")},
 	{"palimpsest/internal/assistant", []string{"palimpsest/pkg/api"}},
 	{"palimpsest/internal/mem0", below("palimpsest/pkg/client", "palimpsest/internal/httpserver", "palimpsest/internal/filter", "palimpsest/internal/lex")},
-	{"palimpsest/internal/httpserver", below()},
+	{"palimpsest/internal/httpserver", below("palimpsest/internal/auth")},
+	{"palimpsest/internal/auth", below("palimpsest/internal/tail", "palimpsest/internal/topology")},
 	{"palimpsest/internal/config", nil},
 	{"palimpsest/internal/terminal", nil},
 	{"palimpsest/internal/tail", nil},
@@ -147,7 +148,7 @@ func TestDriversStayInTheirLayers(t *testing.T) {
 		"github.com/redis/go-redis":      {"palimpsest/internal/store/redis"},
 		"github.com/alicebob/miniredis":  {}, // tests alone
 		"github.com/nats-io/nats-server": {"palimpsest/internal/broker", "palimpsest/internal/bench"},
-		"github.com/nats-io/nats.go":     {"palimpsest/internal/audit/journal", "palimpsest/internal/tail", "palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/pipeline", "palimpsest/internal/app", "palimpsest/internal/cli", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/docs/consumer"},
+		"github.com/nats-io/nats.go":     {"palimpsest/internal/audit/journal", "palimpsest/internal/auth", "palimpsest/internal/tail", "palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/pipeline", "palimpsest/internal/app", "palimpsest/internal/cli", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/docs/consumer"},
 	}
 	for path, imports := range importGraph(t) {
 		if suite(path) {

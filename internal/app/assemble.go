@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"palimpsest/internal/audit"
+	"palimpsest/internal/auth"
 	"palimpsest/internal/embed"
 	"palimpsest/internal/httpserver"
 	"palimpsest/internal/llm"
@@ -47,6 +48,7 @@ type process struct {
 	metrics              *telemetry.Metrics
 	tracer               trace.Tracer // nil where nothing is traced
 	timed                timed
+	gate                 *auth.Gate // nil where no part answers callers
 	runtime              *pipeline.Runtime
 	services             []pipeline.Service
 	handler              http.Handler
@@ -148,6 +150,9 @@ func (h *process) run(ctx context.Context, ready func()) error {
 	group.Go(func() error { trimHeap(running); return nil })
 	group.Go(func() error { return h.serveOnceThere(running, ready) })
 	group.Go(func() error { return h.http.Serve(running) })
+	if h.gate != nil {
+		group.Go(func() error { return h.gate.Ring.Run(running) })
+	}
 	err := group.Wait()
 	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, context.Canceled) {
 		err = cause

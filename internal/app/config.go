@@ -189,7 +189,10 @@ func (inv *Invocation) configurationOf(sh target, flags map[string]string) (*Con
 			return nil, nil, err
 		}
 	}
-	if err := settings.Env(inv.term.Environ); err != nil {
+	environ := slices.DeleteFunc(slices.Clone(inv.term.Environ), func(line string) bool {
+		return strings.HasPrefix(line, apiKeyVariable+"=")
+	})
+	if err := settings.Env(environ); err != nil {
 		return nil, nil, err
 	}
 	for key, value := range flags {
@@ -277,8 +280,7 @@ func (l Log) level() (slog.Level, error) {
 	return level, nil
 }
 
-// onLoopback refuses an address that others can reach: this version has no keys
-// to tell them apart by.
+// onLoopback refuses an address that other machines can reach.
 func onLoopback(key, address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -287,5 +289,5 @@ func onLoopback(key, address string) error {
 	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
 		return nil
 	}
-	return fmt.Errorf("%s: %q is not a loopback address, and this version has no keys to keep others out with", key, address)
+	return fmt.Errorf("%s: %q is not a loopback address, and publishers there have no login", key, address)
 }

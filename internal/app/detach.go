@@ -47,7 +47,7 @@ func (inv *Invocation) StartedClient(failed func(error)) (*client.Client, error)
 			failed(fmt.Errorf("start Palimpsest: %w", err))
 		}
 	}()
-	return inv.clientThrough(inv.flags.Project, waiting{started, answering()})
+	return inv.clientThrough(inv.asked(), waiting{started, answering()})
 }
 
 // waiting sends requests once a server has been started.

@@ -1,15 +1,23 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
+	"palimpsest/internal/auth"
 	"palimpsest/internal/terminal"
+	"palimpsest/internal/topology"
 	"palimpsest/pkg/client"
+	"palimpsest/pkg/scope"
 )
 
 // Flags are those of every command.
@@ -17,7 +25,8 @@ type Flags struct {
 	ConfigFile string `name:"config" help:"Configuration file (YAML)." placeholder:"FILE"`
 	JSON       bool   `name:"json" help:"Answer in JSON."`
 	Server     string `name:"server" help:"HTTP address of a running Palimpsest; the configured one unless given." placeholder:"URL"`
-	Project    string `name:"project" help:"Tenant." default:"default"`
+	Project    string `name:"project" help:"Tenant; that of the API key, or \"default\", unless given." placeholder:"NAME"`
+	APIKeyFile string `name:"api-key-file" help:"File that holds the API key; else PALIMPSEST_API_KEY is read." placeholder:"FILE"`
 }
 
 // answerLimit bounds how long a command waits for a server that has taken its
@@ -52,14 +61,22 @@ func (inv *Invocation) InJSON() *Invocation {
 }
 
 // Project is the tenant that the command concerns.
-func (inv *Invocation) Project() string { return inv.flags.Project }
+func (inv *Invocation) Project() string { return cmp.Or(inv.flags.Project, scope.DefaultProject) }
 
 // Context ends when the user stops the command.
 func (inv *Invocation) Context() context.Context { return inv.ctx }
 
 // Client talks to the server that the flags or the configuration name, about the
-// project that they name.
-func (inv *Invocation) Client() (*client.Client, error) { return inv.ClientOf(inv.flags.Project) }
+// project that they name. Where they name none, it is that of the API key.
+func (inv *Invocation) Client() (*client.Client, error) { return inv.ClientOf(inv.asked()) }
+
+// asked is the project that requests name; empty leaves it to the API key.
+func (inv *Invocation) asked() string {
+	if key, err := inv.apiKey(); err == nil && key != "" {
+		return inv.flags.Project
+	}
+	return inv.Project()
+}
 
 // ClientOf is Client for a project; for all of them if it is empty.
 func (inv *Invocation) ClientOf(project string) (*client.Client, error) {
@@ -78,7 +95,11 @@ func (inv *Invocation) clientThrough(project string, transport http.RoundTripper
 	if err != nil {
 		return nil, err
 	}
-	return client.New(server, client.Project(project), client.HTTP(&http.Client{Transport: transport}))
+	key, err := inv.apiKey()
+	if err != nil {
+		return nil, err
+	}
+	return client.New(server, client.Project(project), client.HTTP(&http.Client{Transport: transport}), client.APIKey(key))
 }
 
 // server is the address of the HTTP server that the flags or the configuration name.
@@ -95,6 +116,35 @@ func (inv *Invocation) server() (string, error) {
 		server = "http://" + server
 	}
 	return server, nil
+}
+
+// apiKeyVariable holds the API key of commands. It is no setting, so that no
+// configuration file holds a key and no print shows one.
+const apiKeyVariable = "PALIMPSEST_API_KEY" //nolint:gosec // a name
+
+// apiKey is the key that the user gave; empty for none.
+func (inv *Invocation) apiKey() (string, error) {
+	if path := inv.flags.APIKeyFile; path != "" {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return "", fmt.Errorf("read the API key: %w", err)
+		}
+		return strings.TrimSpace(string(text)), nil
+	}
+	for _, line := range inv.term.Environ {
+		if key, ok := strings.CutPrefix(line, apiKeyVariable+"="); ok {
+			return strings.TrimSpace(key), nil
+		}
+	}
+	return "", nil
+}
+
+// Keys are the API keys on the broker of the Palimpsest whose data directory is
+// data, or on the configured one. It takes the credential of the owner.
+func (inv *Invocation) Keys(data string, do func(*auth.Keys) error) error {
+	return inv.withBroker(data, func(js jetstream.JetStream, _ topology.Declaration) error {
+		return do(auth.NewKeys(js, time.Now))
+	})
 }
 
 // Print writes v as JSON if the user asks for it, and calls human if not.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"palimpsest/internal/auth"
 	"palimpsest/internal/config"
 	"palimpsest/pkg/api"
 )
@@ -25,6 +26,9 @@ func (inv *Invocation) Up(settings map[string]string) error {
 func (inv *Invocation) Service(name string, settings map[string]string) error {
 	return inv.serve(alone(name), settings, func(w io.Writer, h *process) {
 		_, _ = fmt.Fprintf(w, "Palimpsest %s %s is ready.\n  HTTP  %s\n", Version(), name, h.http.URL())
+		if h.gate != nil {
+			_, _ = fmt.Fprintln(w, h.keysNeeded())
+		}
 	})
 }
 
@@ -124,10 +128,6 @@ func (h *process) tellUnready(w io.Writer, now api.Readiness) {
 
 // greet says what is listened on and one command to try.
 func greet(w io.Writer, h *process) {
-	keys := "No keys are required, because the addresses are loopback."
-	if h.cfg.HTTP.Unprotected {
-		keys = "No keys are required: whoever reaches the HTTP address reads and writes everything."
-	}
 	_, _ = fmt.Fprintf(w, `Palimpsest %s is ready.
   HTTP  %s   (API description: /openapi.json)
   NATS  %s
@@ -136,7 +136,20 @@ func greet(w io.Writer, h *process) {
 Try:
   echo "Hello, Nora here. I'm a hydrologist at Fenwick Labs." | palimpsest publish --user nora --agent assistant --session s1 --nats %s
   palimpsest --server %s search --user nora "where does Nora work?"
-`, Version(), h.http.URL(), h.streams.ClientURL(), h.cfg.kept(), keys, h.streams.ClientURL(), h.http.URL())
+`, Version(), h.http.URL(), h.streams.ClientURL(), h.cfg.kept(), h.keysNeeded(), h.streams.ClientURL(), h.http.URL())
+}
+
+// keysNeeded says whether callers of the HTTP API need a key.
+func (h *process) keysNeeded() string {
+	switch {
+	case !h.gate.Requires() && h.gate.Mode == auth.Auto:
+		return "No keys are required, because the addresses are loopback and no key was made yet (palimpsest keys create)."
+	case !h.gate.Requires():
+		return "No keys are required: every caller that reaches the HTTP address reads and writes everything."
+	case !h.gate.Ring.Any():
+		return "Keys are required, and there is none: \"palimpsest keys create\" makes one."
+	}
+	return "Keys are required: commands read one from --api-key-file or PALIMPSEST_API_KEY."
 }
 
 // kept says where whatever is remembered is kept.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 
+	"palimpsest/internal/auth"
 	"palimpsest/internal/pipeline"
 )
 
@@ -61,8 +62,7 @@ func (s target) embeds() bool {
 }
 
 // validate names the settings that the process cannot work with: a backend that
-// belongs to one process where several share it, and an API that other hosts can
-// reach.
+// belongs to one process where several share it.
 func (s target) validate(c Config) error {
 	var errs []error
 	own := func(key, value, instead string) {
@@ -80,15 +80,12 @@ func (s target) validate(c Config) error {
 			own("audit", backendFile, "clickhouse://…")
 		}
 	}
-	if err := onLoopback("http.listen", c.HTTP.Listen); err != nil && s.answers() && !c.HTTP.Unprotected {
-		errs = append(errs, fmt.Errorf("%w; http.unprotected: true lets everybody in", err))
-	}
 	return errors.Join(errs...)
 }
 
 // warn says at the start what is allowed and yet not wise.
 func (s target) warn(c Config, log *slog.Logger) {
-	if s.answers() && c.HTTP.Unprotected && onLoopback("http.listen", c.HTTP.Listen) != nil {
-		log.Warn("the HTTP API is open to whoever reaches it, to read and to write: there are no keys yet", "listen", c.HTTP.Listen)
+	if s.answers() && c.HTTP.Mode() == auth.Off && c.HTTP.Reachable() {
+		log.Warn("the HTTP API takes no keys: every caller that reaches it reads and writes everything", "listen", c.HTTP.Listen)
 	}
 }

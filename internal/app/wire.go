@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"palimpsest/internal/audit/journal"
+	"palimpsest/internal/auth"
 	"palimpsest/internal/decide"
 	"palimpsest/internal/decide/deterministic"
 	"palimpsest/internal/extract"
@@ -40,6 +41,11 @@ func (h *process) wire(ctx context.Context) error {
 	h.tracker = pipeline.NewTracker(time.Now, h.log)
 	h.watch()
 	h.timed = h.timeBackends()
+	if h.target.answers() {
+		if err := h.openGate(ctx); err != nil {
+			return err
+		}
+	}
 	h.handler = httpserver.Status(Version(), h.ready, h.metrics.Handler())
 	for _, p := range h.target.services {
 		service, err := p.wire(h)
@@ -53,6 +59,13 @@ func (h *process) wire(ctx context.Context) error {
 	}
 	h.later("HTTP address", func(context.Context) error { return ignoreClosed(h.http.Close()) })
 	return nil
+}
+
+// openGate reads the API keys.
+func (h *process) openGate(ctx context.Context) error {
+	ring, err := auth.OpenRing(ctx, h.streams.JetStream(), h.cfg.HTTP.Limits, h.now, h.log)
+	h.gate = &auth.Gate{Ring: ring, Mode: h.cfg.HTTP.Mode(), Reachable: h.cfg.HTTP.Reachable(), Log: h.log}
+	return err
 }
 
 func (h *process) wireIngest() (_ pipeline.Service, err error) {
@@ -137,7 +150,7 @@ func (h *process) wireQuery() (pipeline.Service, error) {
 	q, err := query.New(h.cfg.Query, query.Deps{
 		Store: h.timed.store, Searcher: h.timed.store, Embedders: h.timed.embedders, Journal: journal.New(h.streams.JetStream()), Log: h.timed.log,
 		Publisher: h.runtime.Publisher(), Listener: h.runtime.Listener(), Letters: h.runtime.Letters(),
-		Rules: h.cfg.Scheduler.Rules, Rehearse: rehearse, Ready: h.ready, Metrics: h.metrics.Handler(), Version: Version(), Now: h.now, Logger: h.log,
+		Rules: h.cfg.Scheduler.Rules, Rehearse: rehearse, Gate: h.gate, Ready: h.ready, Metrics: h.metrics.Handler(), Version: Version(), Now: h.now, Logger: h.log,
 	})
 	if err != nil {
 		return nil, err

@@ -80,7 +80,7 @@ func (g *Gate) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// identify returns a context with the caller. Only an [*Excess] is an error.
+// identify returns a context with the caller. Only an [*ExcessError] is an error.
 func (g *Gate) identify(r *http.Request) (context.Context, Limits, error) {
 	token, err := tokenOf(r.Header)
 	var caller Caller
@@ -88,7 +88,7 @@ func (g *Gate) identify(r *http.Request) (context.Context, Limits, error) {
 	if err == nil {
 		caller, limits, err = g.Ring.Admit(token)
 	}
-	if excess := (*Excess)(nil); errors.As(err, &excess) {
+	if excess := (*ExcessError)(nil); errors.As(err, &excess) {
 		return nil, limits, err
 	}
 	ctx := r.Context()
@@ -136,7 +136,7 @@ func Allow(ctx context.Context, need Role) *api.Problem {
 
 // problem is the answer for a key that is not accepted.
 func problem(err error) *api.Problem {
-	var excess *Excess
+	var excess *ExcessError
 	switch {
 	case errors.As(err, &excess):
 		p := api.NewProblem(http.StatusTooManyRequests, api.CodeRateLimited, "", "the key exceeds its %s limit; ask again after %d s",
@@ -154,7 +154,7 @@ func problem(err error) *api.Problem {
 	return api.NewProblem(http.StatusUnauthorized, api.CodeUnauthorized, "Authorization", "the key is unknown")
 }
 
-func seconds(e *Excess) int { return max(1, int(math.Ceil(e.After.Seconds()))) }
+func seconds(e *ExcessError) int { return max(1, int(math.Ceil(e.After.Seconds()))) }
 
 // Refuse answers with a problem.
 func Refuse(w http.ResponseWriter, p *api.Problem) {

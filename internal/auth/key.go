@@ -97,7 +97,7 @@ type Key struct {
 	// Users, where there are any, are the only users that the key reaches.
 	Users []string `json:"users,omitempty"`
 	// Hash is the SHA-256 of the secret, in hex.
-	Hash string `json:"hash"`
+	Hash string `json:"hash,omitempty"`
 	// Former is the hash of the secret before the last rotation, which is accepted
 	// until FormerUntil.
 	Former      string     `json:"former,omitempty"`

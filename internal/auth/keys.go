@@ -36,6 +36,20 @@ type Used struct {
 	Use Use `json:"use,omitzero"`
 }
 
+// Public is u without the hashes, as it is shown.
+func (u Used) Public() Used {
+	u.Hash, u.Former = "", ""
+	return u
+}
+
+// On is the number of requests on the day of an instant.
+func (u Use) On(now time.Time) int64 {
+	if u.Day != now.UTC().Format(dayForm) {
+		return 0
+	}
+	return u.Today
+}
+
 // Keys changes the keys of an installation. Its caller needs a connection that may
 // write the bucket; the query service has none.
 type Keys struct {

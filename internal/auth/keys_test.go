@@ -211,7 +211,7 @@ func TestUseIsKept(t *testing.T) {
 	r.until(t, token, nil)
 	r.until(t, token, nil)
 	_, _, err = r.ring.Admit(token)
-	var excess *auth.Excess
+	var excess *auth.ExcessError
 	if !errors.As(err, &excess) || excess.Bound != "daily" || excess.After != 12*time.Hour-time.Second {
 		t.Errorf("sixth request of a day: %v %+v", err, excess)
 	}
@@ -226,7 +226,7 @@ func TestRateLimit(t *testing.T) {
 	_, token := r.create(t, writer) // the first of two
 	r.until(t, token, nil)
 	_, _, err := r.ring.Admit(token)
-	var excess *auth.Excess
+	var excess *auth.ExcessError
 	if !errors.As(err, &excess) || excess.Bound != "rate" || excess.After != 500*time.Millisecond {
 		t.Fatalf("third request at once: %v", err)
 	}

@@ -124,8 +124,8 @@ func (r *Ring) Any() bool {
 	return false
 }
 
-// Excess is an error of a key that asks for more than its limits allow.
-type Excess struct {
+// ExcessError is an error of a key that asks for more than its limits allow.
+type ExcessError struct {
 	// Bound is what was exceeded: rate or daily.
 	Bound string
 	// After is when it is worth to ask again.
@@ -133,10 +133,12 @@ type Excess struct {
 }
 
 // Error implements error.
-func (e *Excess) Error() string { return fmt.Sprintf("auth: the key exceeds its %s limit", e.Bound) }
+func (e *ExcessError) Error() string {
+	return fmt.Sprintf("auth: the key exceeds its %s limit", e.Bound)
+}
 
 // Admit returns the caller that a token stands for, and counts a request of it. The
-// error wraps [ErrUnknown], [ErrRevoked] or [ErrExpired], or is an [*Excess].
+// error wraps [ErrUnknown], [ErrRevoked] or [ErrExpired], or is an [*ExcessError].
 func (r *Ring) Admit(token string) (Caller, Limits, error) {
 	id, secret, ok := parse(token)
 	r.mu.RLock()
@@ -169,13 +171,13 @@ func (h *held) count(now time.Time) error {
 		today += h.shared.Today
 	}
 	if h.limits.Daily > 0 && today >= h.limits.Daily {
-		return &Excess{"daily", now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour).Sub(now)}
+		return &ExcessError{"daily", now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour).Sub(now)}
 	}
 	if h.rate != nil {
 		asked := h.rate.ReserveN(now, 1)
 		if wait := asked.DelayFrom(now); wait > 0 {
 			asked.CancelAt(now)
-			return &Excess{"rate", wait}
+			return &ExcessError{"rate", wait}
 		}
 	}
 	h.counted++

@@ -51,6 +51,7 @@ func commands() []command {
 		{Name: "digest", Help: "Print the digest of all facts.", Run: &digestCommand{}},
 		{Name: "rebuild", Help: "Rebuild the memory store of a stopped Palimpsest from its streams.", Run: &rebuildCommand{}},
 		{Name: "chaos", Help: "Kill a Palimpsest of its own again and again, and judge what it kept.", Run: &chaosCommand{}},
+		{Name: "keys", Help: "Create, list, revoke and rotate API keys.", Run: &keysCommand{}},
 		{Name: "topology", Help: "Show, apply and compare the streams.", Run: &topologyCommand{}},
 		{Name: "config", Help: "Print and check the configuration.", Run: &configCommand{}},
 		{Name: "bench", Help: "Measure what Palimpsest costs, against the bare engines.", Run: &benchCommand{}},

@@ -71,7 +71,6 @@ func TestDeployedMistakesAreFound(t *testing.T) {
 		"a key":               {deployed{args: ingest(), env: url}, wrong},
 		"a variable":          {deployed{args: ingest(), env: map[string]string{"NATS_URL": "nats://n", "PALIMPSEST_HTTP_LISTENS": ""}}, good},
 		"a stranger's":        {deployed{args: ingest(), env: map[string]string{"NATS_URL": "nats://n", "REDIS": "x"}}, good},
-		"an unguarded API":    {deployed{args: []string{"query", "--config", "c", "--http", "0.0.0.0:8080"}, env: url}, good},
 		"the embedded broker": {deployed{args: ingest(), env: map[string]string{"NATS_URL": "embedded"}}, good},
 	} {
 		if _, err := understood(tc.call, tc.file); err == nil {

@@ -60,12 +60,12 @@ func TestRefusalsOfProcesses(t *testing.T) {
 		"data is a file":     {args: []string{"up", "--data", file}, code: exitError, want: "is not a directory"},
 		"data below a file":  {args: []string{"up", "--data", filepath.Join(file, "x")}, code: exitError, want: "data: "},
 		"no port":            {args: []string{"up", "--data", t.TempDir(), "--nats", "x"}, code: exitError, want: "nats.listen"},
-		"not loopback":       {args: []string{"up", "--data", t.TempDir(), "--http", ":0"}, code: exitError, want: "http.unprotected"},
+		"unknown auth":       {args: []string{"up", "--data", t.TempDir(), "--http", ":0"}, environ: []string{"PALIMPSEST_HTTP_AUTH=perhaps"}, code: exitError, want: "http.auth"},
 		"no broker answers":  {args: []string{"publish", "--user", "x", "--nats", "nats://127.0.0.1:1"}, code: exitError, want: "is Palimpsest running?"},
 		"a file for several": {args: []string{"ingest"}, environ: []string{"PALIMPSEST_MEMORY=sqlite"}, code: exitError, want: `memory: "sqlite" belongs to one process`},
 		"a log for several":  {args: []string{"consolidator"}, environ: []string{"PALIMPSEST_AUDIT=sqlite"}, code: exitError, want: `audit: "sqlite" belongs to one process`},
 		"streams of one":     {args: []string{"decider"}, environ: []string{"PALIMPSEST_NATS_URL=embedded"}, code: exitError, want: `nats.url: "embedded" belongs to one process`},
-		"an open API":        {args: []string{"query", "--http", "0.0.0.0:0"}, code: exitError, want: "http.unprotected"},
+		"auth and none":      {args: []string{"query"}, environ: []string{"PALIMPSEST_HTTP_AUTH=required", "PALIMPSEST_HTTP_UNPROTECTED=true"}, code: exitError, want: "http.unprotected"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -188,7 +188,10 @@ func TestEffectiveConfiguration(t *testing.T) {
 		}
 		delete(got, optional)
 	}
-	for _, off := range []string{"query.search.min_score", "query.search.diversity"} {
+	for _, off := range []string{
+		"query.search.min_score", "query.search.diversity",
+		"http.limits.rate", "http.limits.burst", "http.limits.daily", "http.limits.max_body",
+	} {
 		if got[off] != "0 default" {
 			t.Errorf("%s = %q", off, got[off])
 		}

@@ -5,10 +5,12 @@ import (
 	"context"
 	"io"
 	"net/http"
+
+	"palimpsest/internal/auth"
 )
 
 // Inside returns a transport to a handler of the same process. Its calls end when
-// outer does.
+// outer does, and are made in the name of outer's caller.
 func Inside(outer context.Context, handler http.Handler) http.RoundTripper {
 	return inside{handler, outer}
 }
@@ -23,7 +25,7 @@ func (t inside) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(t.outer, cancel)()
-	r = r.WithContext(ctx)
+	r = r.WithContext(auth.With(ctx, auth.Of(t.outer)))
 	if r.Body == nil {
 		r.Body = http.NoBody
 	}

@@ -10,15 +10,21 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"palimpsest/internal/auth"
 )
 
 // Config bounds what a client may ask of the server.
 type Config struct {
 	// Listen is host:port; port 0 takes a free one.
 	Listen string `yaml:"listen"`
-	// Unprotected lets the API listen where others can reach it, though nothing
-	// tells callers apart.
+	// Auth is auto (callers need a key where other machines reach the address, and
+	// as soon as there is a key), required or off.
+	Auth string `yaml:"auth"`
+	// Unprotected is the older spelling of auth: off.
 	Unprotected bool `yaml:"unprotected"`
+	// Limits are those of keys that have none of their own.
+	Limits auth.Limits `yaml:"limits"`
 	// Hosts are the names, in lower case, under which callers reach the server
 	// besides localhost and addresses, without a port. On a loopback address any
 	// other name is refused; elsewhere too, once there is one in the list.
@@ -38,15 +44,40 @@ type Config struct {
 // DefaultConfig returns the bounds that ship: loopback only, 8 MiB.
 func DefaultConfig() Config {
 	return Config{
-		Listen: "127.0.0.1:8080", MaxBody: 8 << 20,
+		Listen: "127.0.0.1:8080", Auth: string(auth.Auto), MaxBody: 8 << 20,
 		ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, Drain: 10 * time.Second,
 	}
+}
+
+// Mode says when callers need a key.
+func (c Config) Mode() auth.Mode {
+	if c.Unprotected {
+		return auth.Off
+	}
+	return auth.Mode(c.Auth)
+}
+
+// Reachable reports whether other machines reach the address to listen on.
+func (c Config) Reachable() bool {
+	host, _, _ := net.SplitHostPort(c.Listen)
+	ip := net.ParseIP(host)
+	return host != "localhost" && (ip == nil || !ip.IsLoopback())
 }
 
 // Validate refuses bounds with which no request succeeds.
 func (c Config) Validate() error {
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
 		return fmt.Errorf("http.listen: %w", err)
+	}
+	mode, err := auth.ParseMode(c.Auth)
+	if err != nil {
+		return fmt.Errorf("http.auth: %w", err)
+	}
+	if c.Unprotected && mode == auth.Required {
+		return errors.New("http.unprotected: lets in everybody, and http.auth: required does not; leave one of both out")
+	}
+	if err := c.Limits.Validate(); err != nil {
+		return fmt.Errorf("http.%w", err)
 	}
 	if c.MaxBody <= 0 || c.ReadTimeout <= 0 || c.IdleTimeout <= 0 || c.Drain <= 0 {
 		return errors.New("http: max_body, read_timeout, idle_timeout and drain must be above 0")

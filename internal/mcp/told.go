@@ -38,7 +38,7 @@ func problemText(p *api.Problem) string {
 		text = p.Field + " " + p.Detail
 	}
 	switch {
-	case p.Code == api.CodeNotFound:
+	case p.Code == api.CodeNotFound && p.Field != "user":
 		return "there is no such fact; search_memory returns the ids of facts"
 	case p.Code == api.CodeFactConflict && p.Current != nil:
 		return fmt.Sprintf("%s; the fact is at revision %d now: %s", p.Detail, p.Current.Revision, p.Current.Text)

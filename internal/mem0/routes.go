@@ -14,6 +14,9 @@ const (
 
 // Route is one pattern of [http.ServeMux] and its handler.
 type Route struct {
+	// Name is the family, the method and the path, the same for each mount and
+	// spelling.
+	Name    string
 	Pattern string
 	Handler http.Handler
 }
@@ -34,16 +37,17 @@ type action func(*call) (any, error)
 func Routes(native http.Handler, log *slog.Logger) []Route {
 	s := &server{native: native, log: log}
 	var out []Route
-	add := func(mount string, table map[string]action) {
+	add := func(family, mount string, table map[string]action) {
 		for pattern, a := range table {
 			method, path, _ := strings.Cut(pattern, " ")
 			h := s.handler(a)
-			out = append(out, Route{method + " " + mount + path, h}, Route{method + " " + mount + path + "/{$}", h})
+			name := family + " " + pattern
+			out = append(out, Route{name, method + " " + mount + path, h}, Route{name, method + " " + mount + path + "/{$}", h})
 		}
 	}
-	add(Hosted, hosted)
-	add("", hosted)
-	add(Compat, compat)
+	add("hosted", Hosted, hosted)
+	add("hosted", "", hosted)
+	add("compat", Compat, compat)
 	return out
 }
 

@@ -21,6 +21,7 @@ type Client struct {
 	base    *url.URL
 	http    *http.Client
 	project string
+	key     string
 }
 
 // Option changes a client.
@@ -45,6 +46,10 @@ func newHTTP() *http.Client {
 
 // Project names the tenant that requests concern.
 func Project(name string) Option { return func(into *Client) { into.project = name } }
+
+// APIKey authenticates requests; an empty one is not sent. Errors and logs of the
+// client never hold it.
+func APIKey(key string) Option { return func(into *Client) { into.key = key } }
 
 // New returns a client of the server at base, such as http://127.0.0.1:8080.
 func New(base string, options ...Option) (*Client, error) {
@@ -127,6 +132,9 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	}
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.key)
 	}
 	res, err := c.http.Do(req)
 	if err != nil {

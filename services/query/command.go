@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"palimpsest/internal/auth"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -28,7 +29,7 @@ func (s *Service) command(ctx context.Context, a attempt, c events.CommandReques
 	if err != nil {
 		return nil, err
 	}
-	c.Incarnation, c.Actor, c.At = state.Incarnation, actor, s.deps.Now()
+	c.Incarnation, c.Actor, c.At = state.Incarnation, auth.Of(ctx).Name(), s.deps.Now()
 	meta := events.Meta{ID: events.HashID(append([]string{string(c.Kind())}, c.Identity()...)...), Source: source, CorrelationID: a.correlation}
 	if err := legible(meta, c); err != nil {
 		return nil, err

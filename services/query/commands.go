@@ -14,9 +14,6 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// actor names callers while no keys are required.
-const actor = "api:anonymous"
-
 func (s *Service) commandRoutes(a huma.API) {
 	op := func(id, method, path, summary string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Tags: []string{"facts"}}

@@ -60,7 +60,7 @@ func (s *Service) context(ctx context.Context, in *searchInput) (*contextAnswer,
 }
 
 func (s *Service) assemble(ctx context.Context, project string, body api.ContextQuery) (*contextAnswer, error) {
-	q, err := s.question(project, api.Search{Selector: body.Selector, Text: body.Text, Query: body.Query, Kinds: body.Kinds, Now: body.Now, Limit: contextHits})
+	q, err := s.question(ctx, project, api.Search{Selector: body.Selector, Text: body.Text, Query: body.Query, Kinds: body.Kinds, Now: body.Now, Limit: contextHits})
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,8 @@ import (
 
 // describe serves the API's description, made once: as OpenAPI, and as a page
 // that loads nothing from anywhere.
-func describe(mux *http.ServeMux, o *huma.OpenAPI) error {
+func describe(d *doors, o *huma.OpenAPI) error {
+	d.described(o)
 	describeForms(o)
 	describeStatuses(o)
 	spec, err := json.Marshal(o)
@@ -39,8 +40,8 @@ func describe(mux *http.ServeMux, o *huma.OpenAPI) error {
 			_, _ = w.Write(body)
 		}
 	}
-	mux.Handle("GET /openapi.json", serve("application/openapi+json", spec))
-	mux.Handle("GET /docs", serve("text/html; charset=utf-8", page.Bytes()))
+	d.handle("GET /openapi.json", "GET /openapi.json", serve("application/openapi+json", spec))
+	d.handle("GET /docs", "GET /docs", serve("text/html; charset=utf-8", page.Bytes()))
 	return nil
 }
 

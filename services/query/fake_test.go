@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"palimpsest/internal/auth"
 	"palimpsest/internal/embed"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/retrieval"
@@ -217,6 +218,7 @@ func newRig(t *testing.T, change ...func(*Config, *Deps)) *rig {
 	deps := Deps{
 		Store: r.store, Searcher: r.store, Embedders: embed.Only(r.embedder), Journal: r.journal, Log: r.log, Publisher: r.publisher,
 		Listener: r.listener, Letters: r.deadLetters, Rules: rules.Shipped(), Version: "test", Now: func() time.Time { return noon },
+		Gate:    &auth.Gate{Mode: auth.Off},
 		Ready:   func(context.Context) api.Readiness { return *r.ready },
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "palimpsest_up 1\n") }),
 		Logger:  slog.New(slog.NewTextHandler(r.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),

@@ -51,7 +51,7 @@ func (s *Service) deleted(p LevelParams) (scope.Selector, error) {
 	case sel.Session != nil && *sel.Session == "" && (sel.User == nil || *sel.User != ""):
 		return sel, invalid("session", "the facts of a user belong to no session; name one, or leave the session out")
 	}
-	return sel, nil
+	return narrowedFor(p.caller, sel)
 }
 
 func deref(id *string) string {

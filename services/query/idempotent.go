@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"palimpsest/internal/auth"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
@@ -48,6 +49,9 @@ func (s *Service) once(
 ) (*written, error) {
 	if key == "" {
 		return do(attempt{correlation: uuid.NewString()})
+	}
+	if c := auth.Of(ctx); len(c.Users) > 0 {
+		route = c.KeyID + " " + route // an answer may tell of users that others may not read
 	}
 	sum := sha256.Sum256(body)
 	request := store.Request{

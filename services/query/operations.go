@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"palimpsest/internal/auth"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/api"
@@ -16,7 +17,7 @@ func (s *Service) operationRoutes(a huma.API) {
 		return huma.Operation{OperationID: id, Method: http.MethodGet, Path: path, Summary: summary, Tags: []string{"operations"}}
 	}
 	huma.Register(a, get("ledger", "/v1/ledger", "Account for every episode"), s.ledger)
-	huma.Register(a, get("digest", "/v1/digest", "Digest of all that is known, in every project"), s.digest)
+	huma.Register(a, get("digest", "/v1/digest", "Digest of all that is known, in every project of the key"), s.digest)
 	huma.Register(a, get("health", "/healthz", "Whether the process runs"), s.healthz)
 	huma.Register(a, get("ready", "/readyz", "Whether each dependency answers"), s.readyz)
 	s.deadLetterRoutes(a)
@@ -114,9 +115,21 @@ type readiness struct {
 
 func (s *Service) readyz(ctx context.Context, _ *struct{}) (*readiness, error) {
 	r := s.deps.Ready(ctx)
+	if auth.Of(ctx).Role == auth.Nobody {
+		r.Checks = withoutDetails(r.Checks)
+	}
 	status := http.StatusOK
 	if !r.Ready {
 		status = http.StatusServiceUnavailable
 	}
 	return &readiness{Status: status, Body: r}, nil
+}
+
+// withoutDetails leaves of checks what a caller without a key may know.
+func withoutDetails(checks map[string]api.Check) map[string]api.Check {
+	out := make(map[string]api.Check, len(checks))
+	for name, check := range checks {
+		out[name] = api.Check{OK: check.OK}
+	}
+	return out
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"palimpsest/internal/auth"
 	"palimpsest/internal/lex"
 	"palimpsest/internal/retrieval/timex"
 	"palimpsest/pkg/api"
@@ -19,6 +20,20 @@ import (
 // ProjectParam is the tenant a request concerns.
 type ProjectParam struct {
 	Project string `query:"project" doc:"The tenant; the configured one unless given."`
+}
+
+// Resolve implements [huma.Resolver]: the project is that of the caller's key. A
+// request that names another one is refused.
+func (p *ProjectParam) Resolve(ctx huma.Context) []error {
+	own := auth.Of(ctx.Context()).Project
+	switch {
+	case own == "":
+	case p.Project == "":
+		p.Project = own
+	case p.Project != own:
+		return []error{api.NewProblem(http.StatusForbidden, api.CodeForbidden, "project", "the key is for another project")}
+	}
+	return nil
 }
 
 func (s *Service) project(p ProjectParam) (string, error) {
@@ -36,14 +51,17 @@ type LevelParams struct {
 	Agent   string `query:"agent" doc:"Left out: any agent. Empty: only what names no agent."`
 	Session string `query:"session" doc:"Left out: any session. Empty: only what names no session."`
 
-	given url.Values
+	given  url.Values
+	caller auth.Caller
 }
 
-// Resolve implements [huma.Resolver]: it remembers which parameters were given.
+// Resolve implements [huma.Resolver]: it remembers which parameters were given, and
+// who asks.
 func (p *LevelParams) Resolve(ctx huma.Context) []error {
 	u := ctx.URL()
 	p.given = u.Query()
-	return nil
+	p.caller = auth.Of(ctx.Context())
+	return p.ProjectParam.Resolve(ctx)
 }
 
 // SelectorParams is a widening read as query parameters.
@@ -70,7 +88,10 @@ func (s *Service) reads(p SelectorParams) (scope.Selector, error) {
 	if err != nil {
 		return sel, err
 	}
-	return sel, checkWidth(sel)
+	if err := checkWidth(sel); err != nil {
+		return sel, err
+	}
+	return narrowedFor(p.caller, sel)
 }
 
 func checkWidth(sel scope.Selector) error {

@@ -15,7 +15,10 @@ import (
 // was, empty for the whole.
 func (s *Service) unpublished(ctx context.Context, field string, err error) error {
 	var refused *events.FieldError
+	var told *api.Problem
 	switch {
+	case errors.As(err, &told):
+		return told
 	case errors.As(err, &refused):
 		if field != "" {
 			field += "."

@@ -2,12 +2,14 @@ package query
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
 
 	"palimpsest/internal/audit"
+	"palimpsest/internal/auth"
 	"palimpsest/internal/embed"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/pipeline"
@@ -33,6 +35,8 @@ type Deps struct {
 	Rules []memory.Rule
 	// Rehearse decides on a tick without applying it.
 	Rehearse Rehearse
+	// Gate finds out who calls.
+	Gate *auth.Gate
 	// Ready checks every dependency.
 	Ready func(context.Context) api.Readiness
 	// Metrics serves the Prometheus text format.
@@ -69,6 +73,7 @@ type Service struct {
 	engine    *retrieval.Engine
 	handler   http.Handler
 	followers followers
+	patterns  map[string][]string // of the mux, by route
 }
 
 // New returns the service, or an error for settings that cannot answer.
@@ -76,6 +81,11 @@ func New(config Config, deps Deps) (*Service, error) {
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("query: %w", err)
 	}
+	if deps.Gate == nil {
+		return nil, errors.New("query: a gate is required")
+	}
+	deps.Store, deps.Searcher, deps.Publisher = guardedStore{deps.Store}, guardedSearcher{deps.Searcher}, guardedPublisher{deps.Publisher}
+	deps.Journal, deps.Log = guardedJournal{deps.Journal}, guardedLog{deps.Log}
 	engine, err := retrieval.New(config.Search, deps.Searcher, deps.Embedders)
 	if err != nil {
 		return nil, fmt.Errorf("query: %w", err)

@@ -16,6 +16,7 @@ import (
 func (s *Service) routes() (http.Handler, error) {
 	answerWithProblems()
 	mux := http.NewServeMux()
+	d := &doors{mux: mux, patterns: map[string][]string{}}
 	config := huma.DefaultConfig("Palimpsest", s.deps.Version)
 	config.Info.Description = "Long-term memory for AI agents. Errors are RFC 9457 problem documents with a stable code."
 	config.CreateHooks = nil // no $schema members in answers
@@ -24,7 +25,7 @@ func (s *Service) routes() (http.Handler, error) {
 	// and by pages that load their scripts from elsewhere.
 	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
 	a := humago.New(mux, config)
-	a.UseMiddleware(onlyDeclared)
+	a.UseMiddleware(onlyAllowed, onlyDeclared)
 	s.episodeRoutes(a)
 	s.searchRoutes(a)
 	s.contextRoutes(a)
@@ -36,16 +37,17 @@ func (s *Service) routes() (http.Handler, error) {
 	s.operationRoutes(a)
 	s.streamRoutes(a)
 	s.reportRoutes(a)
-	if err := describe(mux, a.OpenAPI()); err != nil {
+	if err := describe(d, a.OpenAPI()); err != nil {
 		return nil, err
 	}
-	mux.Handle("GET /metrics", s.deps.Metrics)
-	mux.Handle("/mcp", mcp.Handler(mux, s.deps.Version, s.deps.Logger))
+	d.handle("GET /metrics", "GET /metrics", s.deps.Metrics)
+	d.handle("/mcp", "/mcp", mcp.Handler(mux, s.deps.Version, s.deps.Logger))
 	for _, r := range mem0.Routes(mux, s.deps.Logger) {
-		mux.Handle(r.Pattern, r.Handler)
+		d.handle(r.Name, r.Pattern, r.Handler)
 	}
-	mux.HandleFunc(anyRoute, func(w http.ResponseWriter, r *http.Request) { unknownRoute(mux, w, r) })
-	return mux, nil
+	d.handle(anyRoute, anyRoute, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { unknownRoute(mux, w, r) }))
+	s.patterns = d.patterns
+	return s.deps.Gate.Handler(mux), d.complete()
 }
 
 // anyRoute matches what no other pattern does.

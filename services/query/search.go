@@ -39,7 +39,7 @@ func (s *Service) search(ctx context.Context, in *searchInput) (*found, error) {
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
-	q, err := s.question(project, body)
+	q, err := s.question(ctx, project, body)
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
@@ -64,7 +64,7 @@ func (s *Service) search(ctx context.Context, in *searchInput) (*found, error) {
 	return &found{out}, nil
 }
 
-func (s *Service) question(project string, body api.Search) (retrieval.Query, error) {
+func (s *Service) question(ctx context.Context, project string, body api.Search) (retrieval.Query, error) {
 	q := retrieval.Query{Scope: body.Selector.In(project), Text: body.Text, Limit: body.Limit, Explain: body.Explain}
 	switch {
 	case q.Text == "":
@@ -79,6 +79,10 @@ func (s *Service) question(project string, body api.Search) (retrieval.Query, er
 		return q, err
 	}
 	if err := checkWidth(q.Scope); err != nil {
+		return q, err
+	}
+	var err error
+	if q.Scope, err = narrowed(ctx, q.Scope); err != nil {
 		return q, err
 	}
 	if _, err := limit(body.Limit, 1); err != nil {
@@ -103,7 +107,6 @@ func (s *Service) question(project string, body api.Search) (retrieval.Query, er
 		q.Kinds = append(q.Kinds, events.FactKind(k))
 	}
 	q.Now = at(body.Now, s.deps.Now())
-	var err error
 	if q.After, err = bound("after", string(body.After), q.Now); err != nil {
 		return q, err
 	}
