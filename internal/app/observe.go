@@ -57,7 +57,7 @@ func (h *process) watch() {
 func (h *process) watchShared(rules []memory.Rule) {
 	var ids []string
 	for _, r := range rules {
-		if r.Enabled {
+		if r.Enabled && r.Reads() {
 			ids = append(ids, r.ID)
 		}
 	}

@@ -185,7 +185,7 @@ func (t *trial) choose(replicas int) (err error) {
 func (t *trial) run(dir string, size chaos.Size, plan chaos.Plan) error {
 	var ids []string
 	for _, r := range rules.Shipped() {
-		if r.Enabled {
+		if r.Enabled && r.Reads() {
 			ids = append(ids, r.ID)
 		}
 	}

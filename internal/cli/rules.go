@@ -32,7 +32,11 @@ func (c *ruleListCommand) Run(inv *app.Invocation) error {
 	return inv.Print(list, func(w io.Writer) {
 		t := terminal.NewTable(w, "RULE", "DUE", "READS", "EXTRACTOR", "DECIDER", "ENABLED")
 		for _, r := range list.Rules {
-			t.Row(r.ID, due(r), cmp.Or(r.When, "all"), cmp.Or(r.Extractor, "default"), cmp.Or(r.Decider, "default"), r.Enabled)
+			reads := cmp.Or(r.When, "all")
+			if len(r.Steps) > 0 {
+				reads = "no messages: " + strings.Join(r.Steps, ", ")
+			}
+			t.Row(r.ID, due(r), reads, cmp.Or(r.Extractor, "default"), cmp.Or(r.Decider, "default"), r.Enabled)
 		}
 		t.Flush()
 	})
@@ -76,19 +80,27 @@ func (c *ruleRunCommand) Run(inv *app.Invocation) error {
 	body := c.body()
 	body.Wait = true
 	run, err := cl.RunRule(inv.Context(), c.ID, body)
-	first := run.From
+	first, facts := run.From, run.Facts
 	for err == nil && run.Status == "done" && run.Remaining > 0 {
 		run, err = cl.RunRule(inv.Context(), c.ID, body)
+		facts += run.Facts
 	}
 	if err != nil {
 		return err
 	}
-	run.From = first
+	run.From = min(first, run.From)
+	if run.Facts = facts; facts > 0 && run.Status == "idle" {
+		run.Status = "done"
+	}
 	return inv.Print(run, func(w io.Writer) {
 		switch run.Status {
 		case "idle":
 			_, _ = fmt.Fprintf(w, "%s: nothing is pending\n", run.Rule)
 		case "done":
+			if run.Facts > 0 {
+				_, _ = fmt.Fprintf(w, "%s: %d facts\n", run.Rule, facts)
+				return
+			}
 			_, _ = fmt.Fprintf(w, "%s: %d episodes read\n", run.Rule, run.To-run.From)
 		default:
 			_, _ = fmt.Fprintf(w, "%s: accepted; it is still under way\n", run.Rule)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"palimpsest/pkg/api"
+	"palimpsest/pkg/events"
 )
 
 // rulesRunOnDemand rehearses a rule, which changes nothing, and then runs it before
@@ -50,5 +51,63 @@ func rulesRunOnDemand(t *testing.T, i *instance) {
 	}
 	if out := i.cli("", "rules"); !strings.Contains(out, "session end") || !strings.Contains(out, "every 1") {
 		t.Errorf("rules says %q", out)
+	}
+}
+
+// maintenancePrunes: a fact below the threshold is closed by a delta that says so, a
+// confirmed one and one above it stay, a second run changes nothing, and what was
+// pruned can be restored.
+func maintenancePrunes(t *testing.T, i *instance) {
+	who := i.person("ann")
+	state := func(text string, confidence float64) string {
+		w, err := i.api.Remember(t.Context(), api.Remember{Scope: api.ScopeOf(who), Text: text, Confidence: &confidence}, "")
+		if err != nil || len(w.Results) != 1 {
+			t.Fatalf("remember: %+v, %v", w, err)
+		}
+		return w.Results[0].ID
+	}
+	weak, kept, sure := state("Ann once saw a heron.", 0.04), state("Ann plays the cello.", 0.9), state("Ann was born in Oslo.", 0.03)
+	if _, err := i.api.Confirm(t.Context(), sure, 0); err != nil {
+		t.Fatal(err)
+	}
+	body := api.RunRule{Scope: api.ScopeOf(who), Wait: true}
+	dry, err := i.api.RehearseRule(t.Context(), "maintenance", body)
+	if err != nil || len(dry.Deltas) != 1 || dry.Deltas[0].Event != "DELETE" || dry.Deltas[0].Memory != "Ann once saw a heron." {
+		t.Fatalf("rehearsal %+v, %v", dry, err)
+	}
+	if n := len(i.facts(of(who))); n != 3 {
+		t.Fatalf("%d facts after the rehearsal", n)
+	}
+	run, err := i.api.RunRule(t.Context(), "maintenance", body)
+	if err != nil || run.Status != "done" || run.Facts != 1 {
+		t.Fatalf("run %+v, %v", run, err)
+	}
+	left := map[string]bool{}
+	for _, f := range i.facts(of(who)) {
+		left[f.ID] = true
+	}
+	if left[weak] || !left[kept] || !left[sure] {
+		t.Errorf("left are %v", left)
+	}
+	before := len(i.effects(of(who)))
+	if run, err = i.api.RunRule(t.Context(), "maintenance", body); err != nil || run.Status != "idle" {
+		t.Errorf("a second run: %+v, %v", run, err)
+	}
+	effects := i.effects(of(who))
+	if len(effects) != before {
+		t.Errorf("the second run made %d effects", len(effects)-before)
+	}
+	last := effects[len(effects)-1]
+	if d := last.Applied[0].Delta.Provenance(); last.Rule != "maintenance" || d.Reason != events.ReasonBelowThreshold {
+		t.Errorf("the effect is %+v", last)
+	}
+	if l, err := i.api.Ledger(t.Context(), of(who), true); err != nil || !l.Balanced {
+		t.Errorf("ledger %+v, %v", l, err)
+	}
+	if _, err := i.api.Restore(t.Context(), weak, 0); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(i.facts(of(who))); n != 3 {
+		t.Errorf("%d facts after the restore", n)
 	}
 }

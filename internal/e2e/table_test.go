@@ -26,6 +26,7 @@ var scenarios = []scenario{
 	{"P9TheHotPathIsCheap", theHotPathIsCheap},
 	{"SessionEnd", sessionEnd},
 	{"RulesRunOnDemand", rulesRunOnDemand},
+	{"MaintenancePrunes", maintenancePrunes},
 	{"WaitAnswersWithOutcomes", waitAnswersWithOutcomes},
 	{"ReadYourWrites", readYourWrites},
 	{"AClockThatIsAhead", aheadClock},

@@ -3,6 +3,8 @@ package memory
 import (
 	"math"
 	"time"
+
+	"palimpsest/pkg/events"
 )
 
 // The defaults of decay (Ebbinghaus 1885, with a stretched exponent).
@@ -41,6 +43,16 @@ func PruneAt(c0, rate, threshold float64, lastAccess time.Time) (at time.Time, o
 		return time.Time{}, false
 	}
 	return lastAccess.Add(time.Duration(ns)), true
+}
+
+// Decays says when a fact is due for pruning: as [PruneAt], in whole microseconds. ok
+// is false for one that is confirmed, closed or archived.
+func Decays(f events.Fact, strength float64, lastAccess time.Time, threshold float64) (at time.Time, ok bool) {
+	if f.Confirmed || f.ValidUntil != nil || f.ArchivedAt != nil {
+		return time.Time{}, false
+	}
+	at, ok = PruneAt(strength, f.DecayRate, threshold, lastAccess)
+	return at.Truncate(time.Microsecond), ok
 }
 
 // Reinforce is the base confidence after an access at now:

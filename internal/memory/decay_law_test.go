@@ -77,3 +77,22 @@ func TestSalienceLaws(t *testing.T) {
 		t.Errorf("after a day, never read: %g", got)
 	}
 }
+
+// The closed form is what a nightly multiplication comes to, whatever the nights.
+func TestDecayClosedFormEqualsDirectEvaluation(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c0 := rapid.Float64Range(0, 1).Draw(t, "c0")
+		rate := rapid.Float64Range(0, 1).Draw(t, "rate")
+		direct, days := c0, 0.0
+		for _, hours := range rapid.SliceOfN(rapid.IntRange(1, 72), 1, 60).Draw(t, "nights") {
+			next := days + float64(hours)/24
+			direct *= math.Exp(-rate * (math.Pow(next, 0.8) - math.Pow(days, 0.8)))
+			days = next
+		}
+		closed := Confidence(c0, rate, noon, noon.Add(time.Duration(days*float64(day))))
+		if math.Abs(direct-closed) > 1e-9 {
+			t.Fatalf("after %g days %g, directly %g", days, closed, direct)
+		}
+	})
+}

@@ -41,6 +41,9 @@ type PlanInput struct {
 	// Conflict says why a command must change nothing, where that was found
 	// before; empty otherwise.
 	Conflict string
+	// Spared are the facts that maintenance must leave alone after all: they were
+	// read since.
+	Spared map[string]bool
 	// At is when the effect counts as committed.
 	At time.Time
 	// CorrelationID is that of the batch: where the outcome of a command goes.
@@ -240,7 +243,7 @@ func (p *planner) close(e events.EffectCommitted) events.EffectCommitted {
 // MovesWatermark reports whether the commit of a batch moves the watermark of
 // its (rule, scope): not that of a command, of a late batch or of maintenance.
 func MovesWatermark(b events.DeltasDecided) bool {
-	return b.Command == nil && b.Cause != events.CauseLate && b.Cause != events.CauseMaintenance
+	return b.Command == nil && b.Cause != events.CauseLate && b.Upkeep == nil
 }
 
 func (p *planner) maxBytes() int {

@@ -111,7 +111,7 @@ func (p *planner) reset() {
 func (p *planner) conflicting(deltas events.Deltas) events.Deltas {
 	cmd := p.in.Batch.Command
 	if cmd == nil {
-		return deltas
+		return p.sparing(deltas)
 	}
 	var why []string
 	for _, id := range slices.Sorted(maps.Keys(cmd.IfMatch)) {
@@ -136,6 +136,20 @@ func (p *planner) conflicting(deltas events.Deltas) events.Deltas {
 	out := make(events.Deltas, len(deltas))
 	for i, d := range deltas {
 		out[i] = unchanged(d, events.ReasonChangedSince, firstReplaced(d))
+	}
+	return out
+}
+
+// sparing turns the deltas of maintenance on spared facts into NOOPs.
+func (p *planner) sparing(deltas events.Deltas) events.Deltas {
+	if len(p.in.Spared) == 0 {
+		return deltas
+	}
+	out := slices.Clone(deltas)
+	for i, d := range out {
+		if about := firstReplaced(d); p.in.Spared[about] {
+			out[i] = unchanged(d, events.ReasonChangedSince, about)
+		}
 	}
 	return out
 }

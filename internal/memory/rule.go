@@ -29,6 +29,9 @@ type Rule struct {
 	// Extractor and Decider name implementations; empty means the configured.
 	Extractor string
 	Decider   string
+	// Steps are those of maintenance. A rule that has any reads no episodes, and is
+	// due by Cron alone.
+	Steps []string
 	// When keeps the episodes that the rule reads; nil keeps all. Those that it
 	// leaves out count as read. Where is its text.
 	When  filter.Expr
@@ -54,6 +57,9 @@ type Cadence struct {
 	Location   *time.Location // nil means UTC
 	SessionEnd bool
 }
+
+// Reads reports whether the rule reads episodes.
+func (r Rule) Reads() bool { return len(r.Steps) == 0 }
 
 // Emits reports whether the rule may emit facts of kind k.
 func (r Rule) Emits(k events.FactKind) bool {

@@ -50,8 +50,12 @@ func (p *planner) tally() events.Tally {
 }
 
 // counted reports whether a batch brings what an effect has counted before: that
-// of a release, when it was held; a late one without a range, with its range.
+// of a release, when it was held; a late one without a range, with its range. The
+// facts that maintenance works on are no candidates of episodes and count nowhere.
 func counted(b events.DeltasDecided) bool {
+	if b.Upkeep != nil {
+		return true
+	}
 	if b.Command != nil {
 		return b.Command.Op == events.OpRelease || b.Command.Op == events.OpReleaseDue
 	}

@@ -87,7 +87,7 @@ func (s *stated) lay(over stated) error {
 // keys are those of a rule.
 var keys = []string{
 	"id", "every", "cron", "tz", "session_end", "when", "then", "extractor", "decider", "prompt", "decision_prompt",
-	"streaming", "commit_only", "enabled",
+	"streaming", "commit_only", "steps", "enabled",
 }
 
 // set reads one key into the rule.
@@ -121,6 +121,8 @@ func (s *stated) set(key string, n ast.Node) error {
 		return into(&r.Streaming)
 	case "commit_only":
 		return into(&r.CommitOnly)
+	case "steps":
+		return s.setSteps(into)
 	case "enabled":
 		return into(&r.Enabled)
 	}
@@ -170,6 +172,18 @@ func (s *stated) setWhen(into func(any) error) error {
 	return err
 }
 
+func (s *stated) setSteps(into func(any) error) error {
+	if err := into(&s.rule.Steps); err != nil {
+		return err
+	}
+	for _, step := range s.rule.Steps {
+		if err := oneOf(&step, events.StepPrune); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (s *stated) setThen(into func(any) error) error {
 	var kinds []events.FactKind
 	if err := into(&kinds); err != nil {
@@ -198,6 +212,9 @@ func (s *stated) fail(key string, err error) error {
 func (s *stated) complete(model string) error {
 	r := &s.rule
 	c := r.Cadence
+	if !r.Reads() {
+		return s.completeUpkeep()
+	}
 	if r.Enabled && c.Every == 0 && c.Cron == "" && !c.SessionEnd {
 		return s.fail("", errors.New("is never due: give it every, cron or session_end"))
 	}
@@ -220,6 +237,24 @@ func (s *stated) complete(model string) error {
 	if r.Enabled && c.Every == 1 && r.Extractor == Model && !r.Streaming {
 		return s.fail("every", errors.New("1 with a language model reads message by message, which loses facts and costs a call each: "+
 			"use a larger number or session_end, or set streaming: true"))
+	}
+	return nil
+}
+
+// readingKeys mean something only for rules that read episodes.
+var readingKeys = []string{
+	"every", "session_end", "when", "then", "extractor", "decider", "prompt", "decision_prompt", "streaming", "commit_only",
+}
+
+// completeUpkeep checks a rule of maintenance.
+func (s *stated) completeUpkeep() error {
+	for _, key := range readingKeys {
+		if s.nodes[key] != nil {
+			return s.fail(key, errors.New("has no meaning beside steps: maintenance reads no messages"))
+		}
+	}
+	if s.rule.Enabled && s.rule.Cadence.Cron == "" {
+		return s.fail("steps", errors.New("needs cron"))
 	}
 	return nil
 }

@@ -15,7 +15,9 @@ type Applier interface {
 	// Apply writes an effect that stands in AUDIT at auditSeq. All of it becomes
 	// visible in one atomic step: rows, text index, versions, holds, watermark,
 	// session ends, outcomes, and the scope's revision and audit sequence.
-	// Facts whose text is new get their vector flagged as pending.
+	// Facts whose text is new get their vector flagged as pending. One that is
+	// reopened counts as accessed when it was: it must not be due for pruning again
+	// at once.
 	//
 	// Revision guards it: an effect at or below the scope's revision changes
 	// nothing and returns nil; one more than a revision above it must change
@@ -109,6 +111,17 @@ type Fact struct {
 	AccessCount uint64
 	// LastAccessed starts as CreatedAt.
 	LastAccessed time.Time
+}
+
+// Due says when the fact is due for pruning; ok is false for one that never is.
+func (f Fact) Due() (at time.Time, ok bool) {
+	return memory.Decays(f.Fact, f.Strength, f.LastAccessed, memory.DefaultDecayThreshold)
+}
+
+// DueBy reports whether the fact is due for pruning at an instant.
+func (f Fact) DueBy(at time.Time) bool {
+	due, ok := f.Due()
+	return ok && !due.After(at)
 }
 
 // FactQuery narrows a list of facts.

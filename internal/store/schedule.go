@@ -50,6 +50,24 @@ type Schedule interface {
 	// at or before at, by Due, until yield returns false. It must not scan those
 	// that are not.
 	DueHolds(ctx context.Context, at time.Time, yield func(DueHold) bool) error
+	// Decayed returns facts that are due for pruning (see [Fact.Due]) at or before
+	// q.At, up to q.Limit of them. It must not read those that are not due.
+	Decayed(ctx context.Context, q DecayQuery) ([]Decayed, error)
+}
+
+// DecayQuery asks for facts that are due for pruning.
+type DecayQuery struct {
+	// Scope keeps those of one fact scope; nil keeps all, of any project.
+	Scope *scope.Scope
+	At    time.Time
+	Limit int // 1 to 1000
+}
+
+// Decayed names a fact that is due for pruning.
+type Decayed struct {
+	Scope       scope.Scope
+	Incarnation uint64
+	ID          string
 }
 
 // Pending is a scope with episodes above the watermark of a rule, with all that

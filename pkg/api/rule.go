@@ -16,6 +16,7 @@ type Rule struct {
 	Prompt     string   `json:"prompt,omitempty"`
 	Decision   string   `json:"decision_prompt,omitempty"`
 	Streaming  bool     `json:"streaming,omitempty" doc:"A language model may read every message by itself."`
+	Steps      []string `json:"steps,omitempty" doc:"Maintenance: such a rule reads no episodes."`
 	CommitOnly bool     `json:"commit_only,omitempty" doc:"What would be held is left to the other rules."`
 }
 
@@ -39,7 +40,10 @@ type RuleRun struct {
 	Status string `json:"status" doc:"accepted, done, or idle where nothing was pending."`
 	From   uint64 `json:"from"`
 	To     uint64 `json:"to"`
-	// Remaining counts the episodes that another run has to read.
+	// Facts counts those that a rule of maintenance works on; it has no range.
+	Facts int `json:"facts,omitempty"`
+	// Remaining counts the episodes that another run has to read; of facts, it is 1
+	// where there may be more.
 	Remaining uint64 `json:"remaining"`
 }
 

@@ -117,9 +117,11 @@ type Batch struct {
 	// Class is that of the rule; empty means [ClassRules].
 	Class Class `json:"class,omitempty"`
 	// Range is empty only in a late batch of candidates that were refused one by
-	// one: the rest of their range is settled.
+	// one, the rest of whose range is settled, and where Upkeep is set.
 	Range Range `json:"range"`
-	Cause Cause `json:"cause"`
+	// Upkeep is the work of a maintenance rule.
+	Upkeep *Upkeep `json:"upkeep,omitempty"`
+	Cause  Cause   `json:"cause"`
 	// Attempt counts, from 0, how often the range was issued or decided again.
 	Attempt int `json:"attempt"`
 	// Stale counts those attempts that were made because the basis went stale. An
@@ -144,12 +146,16 @@ func (b Batch) validate() error {
 		return invalid("class", "%q is neither %s nor %s", clip(string(b.Class)), ClassRules, ClassModel)
 	case b.Cause == "":
 		return invalid("cause", "is required")
-	case b.Range.Empty() && b.Cause != CauseLate:
+	case b.Upkeep != nil && !b.Range.Empty():
+		return invalid("range", "is set beside upkeep")
+	case b.Range.Empty() && b.Cause != CauseLate && b.Upkeep == nil:
 		return invalid("range", "covers no ordinal: (%d, %d]", b.Range.From, b.Range.To)
 	case b.Attempt < 0:
 		return invalid("attempt", "is negative")
 	case b.Stale < 0:
 		return invalid("stale", "is negative")
+	case b.Upkeep != nil:
+		return b.Upkeep.validate()
 	}
 	return nil
 }

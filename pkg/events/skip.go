@@ -9,7 +9,7 @@ type Skippable interface {
 	// work on with the reason it was skipped for. It keeps what is settled
 	// anyway: the ends of sessions, the episodes whose outcome is announced, and
 	// the command that is refused. It is nil where nothing waits: a late batch
-	// moves no watermark.
+	// and maintenance move no watermark.
 	Skip(reason string) Payload
 }
 
@@ -37,7 +37,7 @@ func (d DeltasDecided) Skip(reason string) Payload {
 }
 
 func skipped(b Batch, reason string, ends []SessionEnd, episodes []EpisodeRef) Payload {
-	if b.Cause == CauseLate {
+	if b.Cause == CauseLate || b.Upkeep != nil {
 		return nil
 	}
 	b.Skipped = reason

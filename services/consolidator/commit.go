@@ -23,6 +23,9 @@ var errBusy = errors.New("consolidator: the scope keeps changing")
 // follows is the outcomes, or, where the basis went stale, the candidates or the
 // command.
 func (s *Service) commit(ctx context.Context, in events.Event[events.DeltasDecided]) ([]events.Payload, error) {
+	if in.Data.Upkeep != nil && len(in.Data.Deltas) == 0 {
+		return nil, nil // nothing is due any more, and no watermark waits
+	}
 	rolled, waited := []events.Payload(nil), false
 	var before []uint64 // where the row stood when AUDIT refused
 	for try := range s.cfg.Conflicts {
@@ -195,6 +198,12 @@ func (s *Service) load(ctx context.Context, in events.Event[events.DeltasDecided
 		}
 		for _, f := range found {
 			plan.Facts = append(plan.Facts, f.Fact)
+			if b.Upkeep != nil && !f.DueBy(b.Upkeep.At) {
+				if plan.Spared == nil {
+					plan.Spared = map[string]bool{}
+				}
+				plan.Spared[f.ID] = true
+			}
 		}
 	}
 	if err := s.loadEarlier(ctx, &plan); err != nil {

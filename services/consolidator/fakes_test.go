@@ -68,6 +68,7 @@ type memoryStore struct {
 	outcomes []events.Outcome
 	skipped  []events.Range // of every rule; what a late batch covers is taken out whole
 	touched  []string
+	accessed map[string]time.Time
 	applied  int
 }
 
@@ -163,7 +164,7 @@ func (m *memoryStore) FactsByID(_ context.Context, _ scope.Scope, ids []string) 
 	var out []store.Fact
 	for _, id := range ids {
 		if f, ok := m.facts[id]; ok {
-			out = append(out, store.Fact{Fact: f})
+			out = append(out, store.Fact{Fact: f, Strength: f.Confidence, LastAccessed: m.accessed[id]})
 		}
 	}
 	return out, m.faults.at("facts")

@@ -62,6 +62,9 @@ func (s *Service) decideOn(
 	if b.Skipped != "" || len(b.Candidates) == 0 {
 		return out, nil, nil
 	}
+	if b.Upkeep != nil {
+		return out, nil, s.prune(ctx, in, &out)
+	}
 	rule := s.rule(b.Rule)
 	decider := s.decider(rule)
 	noops, passed, left, err := s.judge(in, rule, decider.Name())
@@ -137,7 +140,7 @@ func (s *Service) judge(
 // same episodes later, and a candidate is to be audited once.
 func (s *Service) settles(kind events.FactKind) bool {
 	for _, r := range s.rules {
-		if r.Enabled && !r.CommitOnly && r.Emits(kind) {
+		if r.Enabled && r.Reads() && !r.CommitOnly && r.Emits(kind) {
 			return true
 		}
 	}

@@ -28,6 +28,9 @@ func (s *Service) extract(ctx context.Context, in events.Event[events.TickIssued
 	if !ok {
 		return nil, pipeline.Rejectf(events.CodeInvalidField, "rule", "no rule is called %q", tick.Rule)
 	}
+	if tick.Upkeep != nil {
+		return s.gather(ctx, tick)
+	}
 	episodes, err := s.deps.Episodes.EpisodeRange(ctx, tick.Scope, tick.Range)
 	if err != nil {
 		return nil, fmt.Errorf("read episodes (%d, %d]: %w", tick.Range.From, tick.Range.To, err)

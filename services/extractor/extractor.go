@@ -65,7 +65,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 // Rehearse returns the batch that a tick would lead to. A model's calls count.
 func (s *Service) Rehearse(ctx context.Context, tick events.TickIssued) (out events.CandidatesExtracted, err error) {
 	made, err := s.extract(ctx, events.Event[events.TickIssued]{Data: tick})
-	if err == nil {
+	if err == nil && len(made) > 0 {
 		out, _ = made[0].(events.CandidatesExtracted)
 	}
 	return out, err

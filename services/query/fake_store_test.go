@@ -152,6 +152,17 @@ func (f *fakeStore) EndsAbove(_ context.Context, fact scope.Scope, from uint64) 
 	return out, err
 }
 
+func (f *fakeStore) Decayed(_ context.Context, q store.DecayQuery) (out []store.Decayed, err error) {
+	err = f.do(func() {
+		for _, x := range f.facts {
+			if x.Scope == *q.Scope && x.DueBy(q.At) && len(out) < q.Limit {
+				out = append(out, store.Decayed{Scope: x.Scope, ID: x.ID})
+			}
+		}
+	})
+	return out, err
+}
+
 func (f *fakeStore) State(_ context.Context, fact scope.Scope) (out memory.State, err error) {
 	err = f.do(func() {
 		out = f.states[fact]

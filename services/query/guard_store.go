@@ -71,6 +71,16 @@ func (g guardedStore) EndsAbove(ctx context.Context, fact scope.Scope, from uint
 	return g.next.EndsAbove(ctx, fact, from)
 }
 
+func (g guardedStore) Decayed(ctx context.Context, q store.DecayQuery) ([]store.Decayed, error) {
+	if q.Scope == nil {
+		return nil, store.ErrNotFound // what is due in every project is nobody's to see
+	}
+	if err := reached(ctx, *q.Scope); err != nil {
+		return nil, err
+	}
+	return g.next.Decayed(ctx, q)
+}
+
 func (g guardedStore) Fact(ctx context.Context, sel scope.Selector, id string) (store.Fact, error) {
 	if err := inProject(ctx, sel.Project); err != nil {
 		return store.Fact{}, err

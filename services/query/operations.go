@@ -37,7 +37,7 @@ func (s *Service) ledger(ctx context.Context, in *ledgerInput) (*ledger, error) 
 	}
 	var rules []string
 	for _, r := range s.deps.Rules {
-		if r.Enabled {
+		if r.Enabled && r.Reads() {
 			rules = append(rules, r.ID)
 		}
 	}

@@ -57,6 +57,8 @@ type Store interface {
 	store.Ledger
 	// EndsAbove is as in [store.Schedule].
 	EndsAbove(ctx context.Context, fact scope.Scope, from uint64) ([]events.SessionEnd, error)
+	// Decayed is as in [store.Schedule].
+	Decayed(ctx context.Context, q store.DecayQuery) ([]store.Decayed, error)
 }
 
 // AuditLog is the role of the audit log that reading takes.

@@ -3,12 +3,14 @@ package query
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"palimpsest/internal/lex"
 	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -40,7 +42,7 @@ func (s *Service) listRules(context.Context, *struct{}) (*ruleList, error) {
 func viewRule(r memory.Rule) api.Rule {
 	out := api.Rule{
 		ID: r.ID, Enabled: r.Enabled, Every: r.Cadence.Every, Cron: r.Cadence.Cron, SessionEnd: r.Cadence.SessionEnd, When: r.Where,
-		Extractor: r.Extractor, Decider: r.Decider, Prompt: r.Prompt, Decision: r.DecisionPrompt, Streaming: r.Streaming, CommitOnly: r.CommitOnly,
+		Extractor: r.Extractor, Decider: r.Decider, Prompt: r.Prompt, Decision: r.DecisionPrompt, Streaming: r.Streaming, CommitOnly: r.CommitOnly, Steps: r.Steps,
 	}
 	if r.Cadence.Location != nil {
 		out.TZ = r.Cadence.Location.String()
@@ -119,6 +121,10 @@ func (s *Service) ruleTick(ctx context.Context, in *ruleInput) (body api.RunRule
 	if err != nil {
 		return body, tick, run, err
 	}
+	if !r.Reads() {
+		run, err := s.upkeepTick(ctx, r, fact, state.Incarnation, &tick)
+		return body, tick, run, err
+	}
 	span := events.Range{From: state.Watermarks[r.ID], To: max(state.LastOrdinal, state.Watermarks[r.ID])}
 	last := span.To
 	span.To = min(span.To, span.From+events.MaxTickEpisodes)
@@ -133,6 +139,31 @@ func (s *Service) ruleTick(ctx context.Context, in *ruleInput) (body api.RunRule
 	}}
 	tick.SessionEnds, err = s.endsIn(ctx, r, fact, span)
 	return body, tick, run, err
+}
+
+// upkeepTick composes the tick of a maintenance rule over the facts that are due now.
+func (s *Service) upkeepTick(ctx context.Context, r memory.Rule, fact scope.Scope, incarnation uint64, tick *asked) (api.RuleRun, error) {
+	run := api.RuleRun{Scope: api.ScopeOf(fact), Rule: r.ID, Status: statusAccepted}
+	now := s.deps.Now().Truncate(time.Microsecond)
+	due, err := s.deps.Store.Decayed(ctx, store.DecayQuery{Scope: &fact, At: now, Limit: events.MaxUpkeepFacts})
+	if err != nil {
+		return run, err
+	}
+	if run.Facts = len(due); run.Facts == 0 {
+		run.Status = statusIdle
+		return run, nil
+	}
+	if run.Facts == events.MaxUpkeepFacts {
+		run.Remaining = 1
+	}
+	work := events.Upkeep{Step: events.StepPrune, At: now}
+	for _, d := range due {
+		work.FactIDs = append(work.FactIDs, d.ID)
+	}
+	tick.TickIssued = events.TickIssued{Batch: events.Batch{
+		Header: events.Header{Scope: fact, Incarnation: incarnation}, Rule: r.ID, Cause: events.CauseMaintenance, Upkeep: &work,
+	}}
+	return run, nil
 }
 
 // endsIn returns the session ends that a tick carries, see the scheduler.
@@ -159,15 +190,15 @@ func (s *Service) ruleOf(id string) (memory.Rule, bool) {
 	return memory.Rule{}, false
 }
 
-// reached waits until the watermark of a tick's rule is at its end.
+// reached waits until the watermark of a tick's rule is at its end, or none of its
+// facts is due.
 func (s *Service) reached(ctx context.Context, tick events.TickIssued, most time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	again := time.NewTicker(lookAgain)
 	defer again.Stop()
 	for {
-		state, err := s.deps.Store.State(ctx, tick.Scope)
-		if err == nil && state.Watermarks[tick.Rule] >= tick.Range.To {
+		if done, err := s.done(ctx, tick); err == nil && done {
 			return true
 		}
 		select {
@@ -176,6 +207,15 @@ func (s *Service) reached(ctx context.Context, tick events.TickIssued, most time
 		case <-again.C:
 		}
 	}
+}
+
+func (s *Service) done(ctx context.Context, tick events.TickIssued) (bool, error) {
+	if tick.Upkeep == nil {
+		state, err := s.deps.Store.State(ctx, tick.Scope)
+		return state.Watermarks[tick.Rule] >= tick.Range.To, err
+	}
+	found, err := s.deps.Store.FactsByID(ctx, tick.Scope, tick.Upkeep.FactIDs)
+	return !slices.ContainsFunc(found, func(f store.Fact) bool { return f.DueBy(tick.Upkeep.At) }), err
 }
 
 type rehearsal struct{ Body api.Rehearsal }
@@ -195,7 +235,13 @@ func (s *Service) rehearseRule(ctx context.Context, in *ruleInput) (*rehearsal, 
 	}
 	out.Body.Status, out.Body.Candidates = statusDone, len(found.Candidates)
 	for _, d := range decided.Deltas {
-		out.Body.Deltas = append(out.Body.Deltas, viewRehearsed(d))
+		view := viewRehearsed(d)
+		for _, c := range decided.Candidates {
+			if c.ID == d.Provenance().CandidateID && view.Memory == "" {
+				view.Memory = c.Text
+			}
+		}
+		out.Body.Deltas = append(out.Body.Deltas, view)
 	}
 	return out, nil
 }

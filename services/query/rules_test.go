@@ -31,6 +31,7 @@ func TestListRules(t *testing.T) {
 	want := api.RuleList{Rules: []api.Rule{
 		{ID: "turn", Enabled: true, Every: 1, Extractor: "rulepack", Decider: "rules", CommitOnly: true},
 		{ID: "sleep", Enabled: true, Every: 100, Cron: "0 3 * * *", SessionEnd: true},
+		{ID: "maintenance", Enabled: true, Cron: "0 3 * * *", Steps: []string{"prune"}},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

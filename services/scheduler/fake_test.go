@@ -45,9 +45,16 @@ type world struct {
 	claims   map[claimKey]store.Claim
 	fires    map[string]time.Time
 	holds    []store.DueHold
+	decayed  []decayed // by time
 	reads    int
 	damaged  scope.Scope // whose claims can neither be read nor set
 	looks    int         // at the state of a scope
+}
+
+// decayed is a fact that is due for pruning from at on.
+type decayed struct {
+	store.Decayed
+	at time.Time
 }
 
 func newWorld() *world {
@@ -197,6 +204,17 @@ func (w *world) DueHolds(_ context.Context, at time.Time, yield func(store.DueHo
 		}
 	}
 	return w.err
+}
+
+func (w *world) Decayed(_ context.Context, q store.DecayQuery) (due []store.Decayed, _ error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, d := range w.decayed {
+		if !d.at.After(q.At) && len(due) < q.Limit {
+			due = append(due, d.Decayed)
+		}
+	}
+	return due, w.err
 }
 
 func (w *world) Claim(_ context.Context, fact scope.Scope, rule string, expect, next store.Claim) (store.Claim, bool, error) {

@@ -33,8 +33,10 @@ type Deps struct {
 type Service struct {
 	cfg   Config
 	deps  Deps
-	rules []rule
-	began time.Time
+	rules []rule // those that read episodes
+	// upkeep are those of maintenance.
+	upkeep []rule
+	began  time.Time
 
 	fires     fires
 	slots     slots
@@ -45,8 +47,10 @@ type Service struct {
 	handed    handed
 	swept     map[queue]scope.Scope // the last one that a sweep put in each
 	announced announced
+	tended    announced // facts under maintenance
 
 	sweepAgain chan struct{}
+	pruned     chan struct{}
 	queueReady chan struct{}
 }
 
@@ -65,19 +69,29 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		deps.Now = time.Now
 	}
 	cfg = cfg.WithDefaults()
-	rules, err := cfg.rules()
+	all, err := cfg.rules()
 	if err != nil {
 		return nil, err
+	}
+	var rules, upkeep []rule
+	for _, r := range all {
+		if r.Reads() {
+			rules = append(rules, r)
+		} else {
+			upkeep = append(upkeep, r)
+		}
 	}
 	return &Service{
 		cfg:        cfg,
 		deps:       deps,
 		rules:      rules,
+		upkeep:     upkeep,
 		began:      deps.Now(),
 		waiting:    waitQueue{most: maxQueue},
 		swept:      make(map[queue]scope.Scope),
 		slots:      slots{most: cfg.Slots, rules: idsOf(rules), count: deps.Schedule.ClaimsUnderWay},
 		sweepAgain: make(chan struct{}, 1),
+		pruned:     make(chan struct{}, 1),
 		queueReady: make(chan struct{}, 1),
 	}, nil
 }
@@ -93,6 +107,7 @@ func (s *Service) Stages() []pipeline.Stage {
 		pipeline.Clock("scheduler-queue", revisitInterval, s.queueReady, s.revisit),
 		pipeline.Clock("scheduler-idle", s.cfg.Sweep, nil, s.idle),
 		pipeline.Clock("scheduler-holds", s.cfg.Sweep, nil, s.holds),
+		pipeline.Clock("scheduler-maintenance", s.cfg.Sweep, s.pruned, s.maintain),
 		pipeline.Clock("scheduler-sweep", s.cfg.Sweep, s.sweepAgain, s.sweep),
 	}
 }

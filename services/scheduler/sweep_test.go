@@ -300,7 +300,7 @@ func TestConfig(t *testing.T) {
 	w := newWorld()
 	s := w.service(t, only(disabled))
 	out, err := s.wake(t.Context(), w.say(alice, 1))
-	if n := len(ticksOf(t, out, err)); n != 0 || len(s.Stages()) != 6 || s.Name() != "scheduler" {
+	if n := len(ticksOf(t, out, err)); n != 0 || len(s.Stages()) != 7 || s.Name() != "scheduler" {
 		t.Errorf("a disabled rule ticks %d times", n)
 	}
 }

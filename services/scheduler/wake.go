@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"palimpsest/internal/memory"
@@ -86,6 +87,10 @@ const maxWakeAge = 5 * time.Minute
 // message comes again, and they are issued again.
 func (s *Service) committed(ctx context.Context, in events.Event[commit]) ([]events.Payload, error) {
 	c := in.Data
+	if slices.ContainsFunc(s.upkeep, func(r rule) bool { return r.ID == c.Rule }) {
+		nudge(s.pruned)
+		return nil, nil
+	}
 	if c.Watermark == nil || s.deps.Now().Sub(in.Arrived) > maxWakeAge {
 		return nil, nil
 	}

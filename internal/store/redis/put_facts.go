@@ -121,8 +121,14 @@ func (s *Store) putFacts(b *batch, state fields, facts []newFact, known known) {
 		use := use{last: micros(f.CreatedAt), strength: f.Confidence}
 		if fresh {
 			docs++
-		} else if use = parseUse(old["use"]); f.Confidence != was.Confidence {
-			use.strength = f.Confidence
+		} else {
+			use = parseUse(old["use"])
+			if f.Confidence != was.Confidence {
+				use.strength = f.Confidence
+			}
+			if was.ValidUntil != nil && f.ValidUntil == nil {
+				use.last = max(use.last, micros(f.UpdatedAt))
+			}
 		}
 		if fresh || was.Text != f.Text {
 			gone := strings.Fields(old["t"])
@@ -147,8 +153,8 @@ func (s *Store) putFacts(b *batch, state fields, facts []newFact, known known) {
 
 // pruneAt is when a fact is due for pruning, in microseconds.
 func (s *Store) pruneAt(f events.Fact, u use) int64 {
-	at, ok := memory.PruneAt(u.strength, f.DecayRate, s.cfg.DecayThreshold, fromMicros(u.last))
-	if !ok || f.ArchivedAt != nil {
+	at, ok := memory.Decays(f, u.strength, fromMicros(u.last), s.cfg.DecayThreshold)
+	if !ok {
 		return never
 	}
 	return micros(at)

@@ -111,11 +111,15 @@ func (w *writer) replaceFact(row *scopeRow, old *oldFact, f newFact) error {
 	if f.Confidence != old.Confidence {
 		strength = f.Confidence
 	}
+	accessed := old.lastAccessed
+	if old.ValidUntil != nil && f.ValidUntil == nil {
+		accessed = max(accessed, micros(f.UpdatedAt))
+	}
 	err := w.exec(`UPDATE facts SET revision = ?, kind = ?, hash = ?, subject = ?, predicate = ?, object = ?, created_at = ?, event_time = ?,
-	  valid_from = ?, valid_until = ?, archived_at = ?, strength = ?, prune_at = ?, terms = ?, body = ? WHERE row = ?`,
+	  valid_from = ?, valid_until = ?, archived_at = ?, strength = ?, last_accessed = ?, prune_at = ?, terms = ?, body = ? WHERE row = ?`,
 		f.Revision, f.Kind, f.Hash, f.Subject, f.Predicate, f.object, micros(f.CreatedAt), micros(f.EventTime),
 		micros(f.ValidFrom), nullMicros(f.ValidUntil), nullMicros(f.ArchivedAt), strength,
-		w.pruneAt(f.Fact, strength, old.lastAccessed), len(f.terms), f.body, old.row)
+		accessed, w.pruneAt(f.Fact, strength, accessed), len(f.terms), f.body, old.row)
 	if err != nil {
 		return err
 	}
@@ -155,10 +159,7 @@ func (w *writer) putSessions(fact int64, sessions []string) error {
 // pruneAt is when the fact's confidence falls under the threshold; null for
 // what never does, or is not there to be pruned.
 func (w *writer) pruneAt(f events.Fact, strength float64, lastAccessed int64) sql.NullInt64 {
-	if f.ValidUntil != nil || f.ArchivedAt != nil {
-		return sql.NullInt64{}
-	}
-	at, ok := memory.PruneAt(strength, f.DecayRate, w.store.cfg.DecayThreshold, fromMicros(lastAccessed))
+	at, ok := memory.Decays(f, strength, fromMicros(lastAccessed), w.store.cfg.DecayThreshold)
 	if !ok {
 		return sql.NullInt64{}
 	}

@@ -57,6 +57,7 @@ func RunAll(t *testing.T, open func(t *testing.T) store.Store, opts Options) {
 		{"Matching", testMatching},
 		{"MatchingThen", testMatchingThen},
 		{"Holds", testHolds},
+		{"Decay", testDecay},
 		{"SearchText", testSearchText},
 		{"SearchVector", testSearchVector},
 		{"Vectors", testVectors},

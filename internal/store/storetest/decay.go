@@ -1,0 +1,128 @@
+package storetest
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+func testDecay(t *testing.T, s suite) {
+	ana, bea := user("ana", ""), user("bea", "")
+	due := func(t testing.TB, st store.Store, at time.Time, of *scope.Scope) (ids []string) {
+		t.Helper()
+		found, err := st.Decayed(t.Context(), store.DecayQuery{Scope: of, At: at, Limit: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range found {
+			ids = append(ids, d.Scope.User+" "+d.ID)
+		}
+		slices.Sort(ids)
+		return ids
+	}
+	// later is long after every fact is due.
+	later := epoch.AddDate(5, 0, 0)
+	t.Run("due facts", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		equal(t, "empty", none[string](), due(t, st, later, nil))
+		sure, closed, archived, summary := fact("sure", 0, "a"), fact("closed", 0, "b"), fact("archived", 0, "c"), fact("summary", 0, "d")
+		sure.Confirmed, sure.DecayRate, sure.Confidence = true, 0, 1
+		summary.DecayRate = 0
+		end := epoch.Add(time.Hour)
+		closed.ValidUntil, archived.ArchivedAt = &end, &end
+		weak := fact("weak", 0, "e")
+		weak.Confidence = 0.04
+		apply(t, st, effect(ana, 1, withFacts(fact("f1", 0, "tea"), weak, sure, closed, archived, summary)))
+		apply(t, st, effect(bea, 1, withFacts(fact("f1", 0, "tea"))))
+		equal(t, "at the beginning", []string{"ana weak"}, due(t, st, epoch, nil))
+		equal(t, "in the end", []string{"ana f1", "ana weak", "bea f1"}, due(t, st, later, nil))
+		equal(t, "of one scope", []string{"bea f1"}, due(t, st, later, &bea))
+		found := must(st.Decayed(t.Context(), store.DecayQuery{At: later, Limit: 2}))(t)
+		equal(t, "of a limit", 2, len(found))
+		if _, err := st.Decayed(t.Context(), store.DecayQuery{At: later}); err == nil {
+			t.Error("no limit is accepted")
+		}
+
+		gone := weak
+		gone.Revision, gone.ValidUntil = 2, &end
+		apply(t, st, effect(ana, 2, withFacts(gone)))
+		equal(t, "once it is closed", none[string](), due(t, st, epoch.AddDate(0, 0, 1), nil))
+		back := gone
+		back.Revision, back.ValidUntil, back.UpdatedAt, back.Confidence = 3, nil, epoch.AddDate(1, 0, 0), 0.8
+		apply(t, st, effect(ana, 3, withFacts(back)))
+		if ids := due(t, st, back.UpdatedAt.AddDate(0, 0, 7), &ana); slices.Contains(ids, "ana weak") {
+			t.Error("a week after it was reopened a fact is due")
+		}
+		if f := must(st.Fact(t.Context(), scope.Exactly(ana), "weak"))(t); !f.LastAccessed.Equal(back.UpdatedAt) {
+			t.Errorf("reopened at %v, last accessed %v", back.UpdatedAt, f.LastAccessed)
+		}
+	})
+	t.Run("a fact is due at the predicted moment", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		run := 0
+		rapid.Check(t, func(rt *rapid.T) {
+			run++
+			one := user(fmt.Sprintf("u%d", run), "")
+			f := fact("f", 0, "tea")
+			f.Confidence = rapid.Float64Range(0.06, 1).Draw(rt, "confidence")
+			f.DecayRate = rapid.Float64Range(0.05, 2).Draw(rt, "rate")
+			if err := st.Apply(t.Context(), effect(one, 1, withFacts(f)), 1); err != nil {
+				rt.Fatal(err)
+			}
+			strength, last := f.Confidence, f.CreatedAt
+			if rapid.Bool().Draw(rt, "read") {
+				at := last.Add(time.Duration(rapid.Int64Range(0, int64(10*24*time.Hour)).Draw(rt, "after")))
+				if err := st.Touch(t.Context(), one, []string{"f"}, at); err != nil {
+					rt.Fatal(err)
+				}
+				strength = memory.Reinforce(strength, f.DecayRate, last, at, 1)
+				last = at.Truncate(time.Microsecond)
+			}
+			at, ok := memory.PruneAt(strength, f.DecayRate, memory.DefaultDecayThreshold, last)
+			if !ok {
+				rt.Skip("never")
+			}
+			// A moment before, its confidence is above the threshold, and a moment after not.
+			const moment = 2 * time.Microsecond
+			if ids := due(t, st, at.Add(-moment), &one); len(ids) > 0 {
+				rt.Fatalf("due before %v", at)
+			}
+			if ids := due(t, st, at.Add(moment), &one); len(ids) != 1 {
+				rt.Fatalf("not due after %v", at)
+			}
+			if c := memory.Confidence(strength, f.DecayRate, last, at.Add(-time.Second)); at.After(last) && c < memory.DefaultDecayThreshold-1e-6 {
+				rt.Fatalf("confidence %g a second before", c)
+			}
+			got, err := st.Fact(t.Context(), scope.Exactly(one), "f")
+			if err != nil || got.DueBy(at.Add(-moment)) || !got.DueBy(at.Add(moment)) {
+				rt.Fatalf("the fact itself: %+v, %v", got, err)
+			}
+		})
+	})
+	t.Run("none but those", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		for n := range 5 {
+			apply(t, st, effect(ana, uint64(n+1), func(e *events.EffectCommitted) {
+				for i := range 100 {
+					f := fact(fmt.Sprintf("f%d-%d", n, i), i, fmt.Sprintf("text %d %d", n, i))
+					if i == 0 {
+						f.Confidence = 0.01
+					}
+					e.Facts = append(e.Facts, f)
+				}
+			}))
+		}
+		equal(t, "of 500", 5, len(due(t, st, epoch.Add(time.Hour), nil)))
+	})
+}
