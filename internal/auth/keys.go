@@ -69,15 +69,7 @@ func (k *Keys) Create(ctx context.Context, key Key) (Key, string, error) {
 	if err := key.Validate(); err != nil {
 		return key, "", fmt.Errorf("create key: %w", err)
 	}
-	bucket, err := k.bucket(ctx)
-	if err != nil {
-		return key, "", err
-	}
-	text, err := json.Marshal(key)
-	if err != nil {
-		return key, "", fmt.Errorf("create key: %w", err)
-	}
-	if _, err := bucket.Create(ctx, keyEntry+key.ID, text); err != nil {
+	if err := put(ctx, k.js, keyEntry+key.ID, key, 0); err != nil {
 		return key, "", fmt.Errorf("create key: %w", err)
 	}
 	return key, token(key.ID, secret), nil
@@ -144,14 +136,6 @@ func (k *Keys) List(ctx context.Context) ([]Used, error) {
 	return all, nil
 }
 
-func (k *Keys) bucket(ctx context.Context) (jetstream.KeyValue, error) {
-	bucket, err := k.js.KeyValue(ctx, topology.BucketKeys)
-	if err != nil {
-		return nil, fmt.Errorf("open the bucket of keys: %w", err)
-	}
-	return bucket, nil
-}
-
 // changeTries bounds how often a change meets another one of the same key.
 const changeTries = 10
 
@@ -160,38 +144,26 @@ func (k *Keys) change(ctx context.Context, id string, do func(*Key) error) (Key,
 	if !isHex(id, idBytes) {
 		return key, ErrNotFound
 	}
-	bucket, err := k.bucket(ctx)
-	if err != nil {
-		return key, err
-	}
-	for range changeTries {
-		var had jetstream.KeyValueEntry
-		had, err = bucket.Get(ctx, keyEntry+id)
-		if errors.Is(err, jetstream.ErrKeyNotFound) {
-			return key, ErrNotFound
-		}
+	for try := 1; ; try++ {
+		key = Key{}
+		revision, err := get(ctx, k.js, keyEntry+id, &key)
 		if err != nil {
 			return key, fmt.Errorf("read key: %w", err)
 		}
-		key = Key{}
-		if err := json.Unmarshal(had.Value(), &key); err != nil {
-			return key, fmt.Errorf("read key: %w", err)
+		if revision == 0 {
+			return key, ErrNotFound
 		}
 		if err := do(&key); err != nil {
 			return key, err
 		}
-		text, merr := json.Marshal(key)
-		if merr != nil {
-			return key, fmt.Errorf("change key: %w", merr)
-		}
-		if _, err = bucket.Update(ctx, keyEntry+id, text, had.Revision()); err == nil {
+		err = put(ctx, k.js, keyEntry+id, key, revision)
+		if err == nil {
 			return key, nil
 		}
-		if !errors.Is(err, jetstream.ErrKeyExists) {
-			break
+		if !errors.Is(err, errChanged) || try == changeTries {
+			return key, fmt.Errorf("change key: %w", err)
 		}
 	}
-	return key, fmt.Errorf("change key: %w", err)
 }
 
 // entry is one change of the bucket: of a key, or of its use.

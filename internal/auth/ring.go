@@ -2,7 +2,6 @@ package auth
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,7 +13,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"palimpsest/internal/tail"
-	"palimpsest/internal/topology"
 )
 
 const (
@@ -268,30 +266,21 @@ func (r *Ring) writeUse(ctx context.Context) {
 	if len(used) == 0 {
 		return
 	}
-	bucket, err := r.js.KeyValue(ctx, topology.BucketKeys)
 	for id, h := range used {
-		if err == nil {
-			err = h.write(ctx, bucket, id)
+		if err := h.write(ctx, r.js, id); err != nil {
+			r.log.DebugContext(ctx, "auth: use of keys not written", "error", err)
+			return
 		}
-	}
-	if err != nil {
-		r.log.DebugContext(ctx, "auth: use of keys not written", "error", err)
 	}
 }
 
 // write adds what was counted of one key. Another process may write the same entry:
 // then the next round adds to its sum.
-func (h *held) write(ctx context.Context, bucket jetstream.KeyValue, id string) error {
+func (h *held) write(ctx context.Context, js jetstream.JetStream, id string) error {
 	var sum Use
-	var revision uint64
-	had, err := bucket.Get(ctx, useEntry+id)
-	switch {
-	case errors.Is(err, jetstream.ErrKeyNotFound):
-	case err != nil:
+	revision, err := get(ctx, js, useEntry+id, &sum)
+	if err != nil {
 		return err
-	default:
-		revision = had.Revision()
-		_ = json.Unmarshal(had.Value(), &sum) // an unreadable sum begins anew
 	}
 	h.mu.Lock()
 	day, n := h.day, h.counted
@@ -303,11 +292,7 @@ func (h *held) write(ctx context.Context, bucket jetstream.KeyValue, id string) 
 		sum.Last = h.last.UTC()
 	}
 	h.mu.Unlock()
-	text, err := json.Marshal(sum)
-	if err != nil {
-		return err
-	}
-	if _, err := bucket.Update(ctx, useEntry+id, text, revision); err != nil {
+	if err := put(ctx, js, useEntry+id, sum, revision); err != nil {
 		return err
 	}
 	h.mu.Lock()

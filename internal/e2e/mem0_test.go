@@ -18,7 +18,11 @@ import (
 )
 
 // mem0Clients: the published clients work unmodified.
-func mem0Clients(t *testing.T, i *instance) {
+func mem0Clients(t *testing.T, i *instance) { mem0ClientsWith(t, i, "none") }
+
+// mem0ClientsWith runs them with an API key.
+func mem0ClientsWith(t *testing.T, i *instance, key string) {
+	t.Helper()
 	installed, err := filepath.Abs(filepath.Join(root, ".cache", "mem0"))
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +49,7 @@ func mem0Clients(t *testing.T, i *instance) {
 			defer stop()
 			run := exec.CommandContext(ctx, c.program, append(c.args, i.HTTP, i.person("ada/l 🦊 "+name).User)...)
 			run.Dir, run.Stdin = installed, script
-			run.Env = append(os.Environ(), "MEM0_TELEMETRY=false", "HOME="+t.TempDir())
+			run.Env = append(os.Environ(), "MEM0_TELEMETRY=false", "MEM0_API_KEY="+key, "HOME="+t.TempDir())
 			if out, err := run.CombinedOutput(); err != nil || !strings.Contains(string(out), "passed") {
 				t.Errorf("%v: %s", err, out)
 			}

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { MemoryClient } from 'mem0ai';
 
 const [host, user] = process.argv.slice(2);
-const c = new MemoryClient({ apiKey: 'none', host });
+const c = new MemoryClient({ apiKey: process.env.MEM0_API_KEY ?? 'none', host });
 const own = { filters: { user_id: user } };
 
 async function eventually(what, read, done) {

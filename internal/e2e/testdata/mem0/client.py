@@ -1,12 +1,13 @@
 """Calls every core method of the published client and fails on a wrong answer."""
 
+import os
 import sys
 import time
 
 from mem0 import MemoryClient
 
 host, user = sys.argv[1:]
-c = MemoryClient(api_key="none", host=host)
+c = MemoryClient(api_key=os.environ.get("MEM0_API_KEY", "none"), host=host)
 own = {"user_id": user}
 
 
