@@ -36,6 +36,7 @@ func commands() []command {
 		{Name: "holds", Help: "List and release held changes of facts.", Run: &holdsCommand{}},
 		{Name: "rules", Help: "List, run and rehearse consolidation rules.", Run: &rulesCommand{}},
 		{Name: "export", Help: "Export all facts in canonical form.", Run: &exportCommand{}},
+		{Name: "import", Help: "Import conversations and memories that other programs exported.", Run: &importCommand{}},
 		{Name: "mcp", Help: "Serve the Model Context Protocol on standard input and output; start Palimpsest if none runs.", Run: &mcpCommand{}},
 		{Name: "install", Help: "Connect an assistant: its MCP server and hooks.", Run: &installCommand{}},
 		{Name: "hook", Help: "Answer a hook of an assistant; install configures the call.", Run: &hookCommand{}, hidden: true},

@@ -42,6 +42,7 @@ var scenarios = []scenario{
 	{"Mem0Clients", mem0Clients},
 	{"Mem0CommandLine", mem0CommandLine},
 	{"Mem0Compat", mem0Compat},
+	{"Imports", imports},
 }
 
 // TestScenarios runs the table in every shape.
