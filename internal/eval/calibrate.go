@@ -8,9 +8,9 @@ import (
 	"palimpsest/internal/retrieval"
 )
 
-// questionFeature is the same for all candidates of a question. It says nothing about
+// questionFeatures are the same for all candidates of a question. They say nothing about
 // their order, and much about whether any is right.
-const questionFeature = "known"
+var questionFeatures = []string{"known", "memory"}
 
 // calibrated is how many of the best candidates of a question count.
 const calibrated = 25
@@ -19,10 +19,13 @@ const calibrated = 25
 const calibrateSteps = 3000
 
 // calibrate fits the logistic curve from the sum of the features to the share of right
-// answers, and the weight of the question's own feature with it.
+// answers, and the weights of the question's own features with it.
 func (f *Fitted) calibrate(examples []Example) {
-	at := slices.Index(f.Features, questionFeature)
-	var points [][3]float64 // sum, the question's feature, 1
+	var own []int // the question's features
+	for _, name := range questionFeatures {
+		own = append(own, slices.Index(f.Features, name))
+	}
+	var points [][]float64 // sum, the question's features, 1
 	var right []float64
 	for _, e := range examples {
 		best := slices.Clone(e.Candidates)
@@ -30,17 +33,24 @@ func (f *Fitted) calibrate(examples []Example) {
 			return cmp.Compare(dot(b.Values, f.Weights), dot(a.Values, f.Weights))
 		})
 		for _, c := range best[:min(len(best), calibrated)] {
-			points = append(points, [3]float64{dot(c.Values, f.Weights) - c.Values[at]*f.Weights[at], c.Values[at], 1})
-			right = append(right, e.right(c))
+			point := []float64{dot(c.Values, f.Weights)}
+			for _, at := range own {
+				point[0] -= c.Values[at] * f.Weights[at]
+				point = append(point, c.Values[at])
+			}
+			points, right = append(points, append(point, 1)), append(right, e.right(c))
 		}
 	}
-	w := adam(3, calibrateSteps, func(w, gradient []float64) {
+	w := adam(len(own)+2, calibrateSteps, func(w, gradient []float64) {
 		for i, p := range points {
-			off := (1/(1+math.Exp(-dot(p[:], w))) - right[i]) / float64(len(points))
+			off := (1/(1+math.Exp(-dot(p, w))) - right[i]) / float64(len(points))
 			for k, x := range p {
 				gradient[k] += off * x
 			}
 		}
 	})
-	f.Weights[at], f.Middle, f.Spread = w[1]/w[0], -w[2]/w[0], 1/w[0]
+	for i, at := range own {
+		f.Weights[at] = w[i+1] / w[0]
+	}
+	f.Middle, f.Spread = -w[len(w)-1]/w[0], 1/w[0]
 }

@@ -42,7 +42,7 @@ func WriteExamples(path string, examples []Example) (err error) {
 }
 
 // Examples records the turns of a set and returns its questions with their
-// candidates among the episodes.
+// candidates: of a search for episodes, and of one for facts as well.
 func Examples(ctx context.Context, set Set, s System) ([]Example, error) {
 	if err := s.record(ctx, set.Turns); err != nil {
 		return nil, err
@@ -53,16 +53,22 @@ func Examples(ctx context.Context, set Set, s System) ([]Example, error) {
 	}
 	step, end := s.Part("ask", uint64(len(set.Questions)))
 	defer end()
-	examples := make([]Example, 0, len(set.Questions))
+	examples := make([]Example, 0, 2*len(set.Questions))
 	for _, q := range set.Questions {
 		user := q.Conversation
-		candidates, err := engine.Candidates(ctx, retrieval.Query{
-			Scope: scope.Selector{Project: scope.DefaultProject, User: &user}, Text: q.Text, Limit: q.limit(), Episodes: true,
-		})
-		if err != nil {
-			return nil, fmt.Errorf("ask question %s: %w", q.ID, err)
+		for _, facts := range []bool{false, true} {
+			candidates, err := engine.Candidates(ctx, retrieval.Query{
+				Scope: scope.Selector{Project: scope.DefaultProject, User: &user}, Text: q.Text, Limit: q.limit(), Facts: facts, Episodes: true,
+			})
+			if err != nil {
+				return nil, fmt.Errorf("ask question %s: %w", q.ID, err)
+			}
+			e := Example{set.Name, q.Conversation, q.Evidence, candidates}
+			if facts {
+				e.Set += " with facts"
+			}
+			examples = append(examples, e)
 		}
-		examples = append(examples, Example{set.Name, q.Conversation, q.Evidence, candidates})
 		step(1)
 	}
 	return examples, nil

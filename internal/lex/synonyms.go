@@ -25,7 +25,7 @@ const (
 )
 
 // Synonyms returns the synonyms of an index term, from a table of everyday words in
-// English and Russian.
+// English and Russian, or those of two folded words that stand side by side, joined by _.
 func Synonyms(term string) []Synonym { return everyday().synonyms[term] }
 
 // SaysLittle reports whether an index term is of a word that goes with anything: go,
@@ -74,6 +74,9 @@ func pair(all map[string][]Synonym, from, to []string, weight float64) {
 	for _, a := range from {
 		for _, b := range to {
 			of, terms := Terms(a), Terms(b)
+			if strings.Contains(a, "_") {
+				of = []string{a}
+			}
 			if len(of) != 1 || len(terms) != 1 || of[0] == terms[0] || hasTerm(all[of[0]], terms[0]) {
 				continue
 			}

@@ -29,10 +29,17 @@ var (
 	})
 )
 
+// thirdPerson are the words for the asker in a question that an assistant asks.
+var thirdPerson = []string{"he", "him", "his", "she", "her", "hers", "they", "their", "user", "он", "его", "ему", "она", "ее", "ей"}
+
 // asksOfAsker reports whether a question is about the asker, and not about a
-// relative or friend.
-func asksOfAsker(words []string, terms []string) bool {
-	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(ownWords, w) }) &&
+// relative or friend. Named tells that it has the asker's name, speakers that the
+// memory has several speakers, so that a pronoun may be any of them.
+func asksOfAsker(words []string, terms []string, named, speakers bool) bool {
+	of := func(list []string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(list, w) })
+	}
+	return (named || of(ownWords) || !speakers && of(thirdPerson)) &&
 		!slices.ContainsFunc(terms, func(t string) bool { return relations()[idOf(t)] })
 }
 
@@ -53,8 +60,105 @@ func (q *question) aboutAsker(f *store.Fact) float64 {
 	return 1
 }
 
+// naming are the predicates of the facts that name somebody.
+var naming = []string{"name", "preferred_name"}
+
+// askerNames are the words of the asker's names: the user whose memory is searched,
+// and what the facts that were found call the asker.
+func (p *pool) askerNames() map[string]bool {
+	names := map[string]bool{}
+	add := func(name string) {
+		for _, w := range lex.Words(name) {
+			names[w] = true
+		}
+	}
+	if p.query.Scope.User != nil {
+		add(*p.query.Scope.User)
+	}
+	for _, c := range p.all {
+		if f := c.hit.Fact; f != nil && f.Subject == asker && slices.Contains(naming, f.Predicate) {
+			add(f.Object)
+		}
+	}
+	return names
+}
+
+// nameRelations adds the names of the relatives and friends whom the question
+// mentions, as far as facts tell them, as synonyms.
+func (p *pool) nameRelations() {
+	for _, c := range p.all {
+		f := c.hit.Fact
+		if f == nil || f.Subject != asker || !isRelation(f.Predicate) || f.Object == "" {
+			continue
+		}
+		for _, id := range termsOf(f.Text) {
+			at := p.asked.index(id)
+			if at < 0 || !relations()[id] {
+				continue
+			}
+			of := p.asked.forms[at]
+			for _, w := range lex.Words(f.Object) {
+				p.asked.subjects[w] = true
+			}
+			for _, name := range termsOf(f.Object) {
+				if p.asked.index(name) < 0 && len(p.asked.forms) < maxForms {
+					p.asked.forms = append(p.asked.forms, form{name, of.of, nameShare, nameShare * p.asked.weights[of.of]})
+				}
+			}
+		}
+	}
+}
+
+// nameShare is what the name of a relative counts beside the word for one.
+const nameShare = 0.7
+
+// answers is 1 for a fact whose predicate and subject are what the question asks for,
+// and less for one of a predicate that says many things.
+func (q *question) answers(f *store.Fact) float64 {
+	terms := q.attributes[f.Predicate]
+	about := f.Subject == asker && (q.own || isRelation(f.Predicate))
+	if f.Subject != asker {
+		about = slices.ContainsFunc(lex.Words(f.Subject), func(w string) bool { return q.subjects[w] })
+	}
+	switch {
+	case terms == nil || !about:
+		return 0
+	case len(terms) == 0:
+		return 0.5
+	}
+	return 1
+}
+
+// fulfilled is what a term counts, of its weight, where a text has a synonym of it and
+// a fact answers.
+const fulfilled = 0.4
+
+// fulfil lets a fact that answers, or its turn, hold the terms that ask for the
+// predicate.
+func (q *question) fulfil(m *match, f *store.Fact) {
+	for _, term := range q.attributes[f.Predicate] {
+		i := slices.Index(q.terms, term)
+		if i < 0 || m.mask&(1<<i) != 0 {
+			continue
+		}
+		share := 1.0
+		if m.akin&(1<<i) != 0 {
+			share = fulfilled
+		}
+		m.mask |= 1 << i
+		q.held |= 1 << i
+		m.bm25 += share * q.weights[i]
+		m.rarest = max(m.rarest, q.weights[i])
+	}
+}
+
 // opening is how many words of a text tell whom it is about.
 const opening = 3
+
+// aboutSpeaker reports whether a text mentions who says it.
+func aboutSpeaker(text string) bool {
+	return slices.ContainsFunc(lex.Words(text[:min(len(text), 256)]), func(w string) bool { return slices.Contains(ownWords, w) })
+}
 
 // aboutRelation reports whether a text begins with a relative or friend of the
 // speaker.

@@ -19,7 +19,7 @@ func TestAsksOfAsker(t *testing.T) {
 		"Как зовут мою дочь?":         false,
 		"What is my brother's email?": false,
 	} {
-		if got := asksOfAsker(questionWords(text), lex.Terms(text)); got != want {
+		if got := asksOfAsker(questionWords(text), lex.Terms(text), false, false); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
 	}

@@ -37,8 +37,8 @@ func (e *Engine) Candidates(ctx context.Context, q Query) ([]Candidate, error) {
 		one := Candidate{Values: slices.Clone(c.values[:])}
 		if c.doc != nil {
 			one.Episodes = []string{c.doc.id}
-		} else {
-			one.Episodes = c.hit.Fact.SourceEpisodeIDs
+		} else if one.Episodes = c.hit.Fact.SourceEpisodeIDs; c.from != nil {
+			continue // which ranks with it
 		}
 		list = append(list, one)
 	}

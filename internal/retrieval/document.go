@@ -35,6 +35,7 @@ type document struct {
 	asks      bool     // it ends in a question
 	number    bool     // it holds a digit or a word of time
 	relation  bool     // it begins with a relative or friend of the user
+	own       bool     // the user mentions himself or herself
 }
 
 // The metadata that name who speaks.
@@ -50,7 +51,7 @@ func analyse(e *memory.Episode) *document {
 	}
 	d.number = d.number || slices.ContainsFunc(d.terms, func(id termID) bool { return timeWords()[id] })
 	if d.speaker == "" && e.Role == events.RoleUser {
-		d.relation = aboutRelation(e.Content)
+		d.relation, d.own = aboutRelation(e.Content), aboutSpeaker(e.Content)
 	}
 	d.assistant = d.speaker == "" && e.Role == events.RoleAssistant
 	return d

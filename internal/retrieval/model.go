@@ -30,6 +30,11 @@ const (
 	subject                       // the asker is whom a fact is about, as the question is; negative where it is another
 	ownCoverage                   // share of the question's weight that it holds itself
 	knownWords                    // share of the question's weight in terms that any text holds; the same for all hits
+	memorySize                    // logarithm of the number of texts searched; the same for all hits
+	factText                      // BM25 of a fact, of a turn's the best
+	factVector                    // its similarity
+	factCoverage                  // share of the question's weight that it holds
+	attribute                     // its predicate is what the question asks for
 	features
 )
 
@@ -37,16 +42,18 @@ const (
 var featureNames = [features]string{
 	"text", "previous", "next", "second_before", "second_after", "session", "coverage", "rarity", "adjacent", "answering",
 	"vector", "previous_vector", "session_vector", "speaker", "other_speaker", "assistant", "question", "length", "date", "number", "subject", "own_coverage", "known",
+	"memory", "fact", "fact_vector", "fact_coverage", "attribute",
 }
 
 // weights were fitted to labelled conversations (palimpsest eval fit). They are
 // those of the kinds of evidence above alone; no word has a weight.
 var weights = [features]float64{
-	ownText: 1.05, previousText: -0.10, nextText: 0.71, secondBefore: 0.96, secondAfter: 0.03, sessionText: 1.29,
-	coverage: 3.03, ownCoverage: 0.98, rarity: 1.21, adjacent: 0.36, answering: 1.93,
-	ownVector: 1.07, previousVector: 0.48, sessionVector: 0.98,
-	speaks: 0.54, othersSpeak: -0.54, isAssistant: -3.37, isQuestion: -0.66, length: -0.63,
-	dated: 4.19, numbered: 2.13, subject: 2, knownWords: 3.13,
+	ownText: 1.41, previousText: 0.20, nextText: 0.59, secondBefore: 0.96, secondAfter: -0.07, sessionText: 0.91,
+	coverage: 2.59, ownCoverage: 1.05, rarity: 0.73, adjacent: 0.31, answering: 1.96,
+	ownVector: 1.69, previousVector: 0.06, sessionVector: 1.01,
+	speaks: 0.61, othersSpeak: -0.45, isAssistant: -2.38, isQuestion: -0.67, length: -1.08,
+	dated: 4.14, numbered: 2.16, subject: 0.98, knownWords: 2.12, memorySize: -1.91,
+	factText: 0.15, factVector: 0.20, factCoverage: 0.64, attribute: 0.52,
 }
 
 // values are the features of one hit.
@@ -66,9 +73,9 @@ func (v *values) score(c Config) float64 {
 func (v *values) share(f feature, c Config) float64 {
 	share := v[f] * weights[f]
 	switch f {
-	case ownText, previousText, nextText, secondBefore, secondAfter, sessionText, coverage, ownCoverage, rarity, adjacent, answering:
+	case ownText, previousText, nextText, secondBefore, secondAfter, sessionText, coverage, ownCoverage, rarity, adjacent, answering, factText, factCoverage:
 		return share * c.Text
-	case ownVector, previousVector, sessionVector:
+	case ownVector, previousVector, sessionVector, factVector:
 		return share * c.Vector
 	}
 	return share
@@ -78,8 +85,8 @@ func (v *values) share(f feature, c Config) float64 {
 // that sum. It and the weight of known were fitted to the first 25 answers to
 // labelled questions (palimpsest eval fit).
 const (
-	middle = 13.79
-	spread = 1.37
+	middle = 11.05
+	spread = 1.33
 )
 
 func logistic(sum float64) float64 { return 1 / (1 + math.Exp(-(sum-middle)/spread)) }

@@ -22,9 +22,8 @@ type candidate struct {
 	vector float64
 	values values
 	from   *candidate // the episode of a fact
-	// subjectText is the match of the fact that the subject of an episode is from.
-	subjectText float64
-	lent        []string // facts whose match counts for the episode
+	stated *candidate // of an episode's facts the one that answers best
+	lent   []string   // facts whose match counts for the episode
 }
 
 // pool is what the legs found, with the turns around the best of it.
@@ -39,7 +38,8 @@ type pool struct {
 	byID   map[sourceID]*candidate
 
 	facts, episodes store.TextCounts
-	best            float64 // BM25
+	best            float64 // BM25 of an episode
+	bestFact        float64
 }
 
 // sourceID names an episode as facts do.
@@ -67,19 +67,24 @@ func (e *Engine) pool(q Query, legs []leg) *pool {
 			speakers[c.doc.speaker] = true
 		}
 	}
-	p.asked = ask(q.Text, together(p.episodes, p.facts), speakers)
+	p.asked = ask(q.Text, together(p.episodes, p.facts), speakers, p.askerNames())
+	p.nameRelations()
 	p.matchFrom(0)
 	return p
 }
 
-// together counts the texts of both.
-func together(a, b store.TextCounts) store.TextCounts {
-	sum := store.TextCounts{Documents: a.Documents + b.Documents, Terms: a.Terms + b.Terms, Holding: maps.Clone(a.Holding)}
-	if sum.Holding == nil {
-		sum.Holding = map[string]uint64{}
+// together are the counts of episodes, with those of facts for terms that no episode
+// holds, so that facts beside episodes do not change what a term weighs.
+func together(episodes, facts store.TextCounts) store.TextCounts {
+	if episodes.Documents == 0 {
+		return facts
 	}
-	for term, n := range b.Holding {
-		sum.Holding[term] += n
+	sum := store.TextCounts{Documents: episodes.Documents, Terms: episodes.Terms, Holding: map[string]uint64{}}
+	maps.Copy(sum.Holding, facts.Holding)
+	for term, n := range episodes.Holding {
+		if n > 0 {
+			sum.Holding[term] = n
+		}
 	}
 	return sum
 }
@@ -113,19 +118,54 @@ func (p *pool) matchFrom(first int) {
 		} else {
 			c.match = p.asked.match(termsOf(c.hit.Fact.Text), average(p.facts))
 		}
-		p.best = max(p.best, c.match.bm25)
 	}
-	bestVector := 0.0
-	for l, leg := range p.legs {
-		if leg.name == vectorLeg && leg.err == nil && len(leg.hits) > 0 {
-			bestVector = leg.hits[0].Score
-			for _, c := range p.all {
-				c.vector = c.places[l].Score / max(bestVector, math.SmallestNonzeroFloat32)
+	for _, c := range p.all {
+		if f := c.hit.Fact; f != nil && p.asked.answers(f) > 0 {
+			p.asked.fulfil(&c.match, f)
+			for _, id := range f.SourceEpisodeIDs {
+				if e := p.byID[sourceID{f.Scope, id}]; e != nil {
+					p.asked.fulfil(&e.match, f)
+				}
 			}
 		}
 	}
 	for _, c := range p.all {
-		c.text = c.match.bm25 / max(p.best, math.SmallestNonzeroFloat32)
+		if c.doc != nil {
+			p.best = max(p.best, c.match.bm25)
+		} else {
+			p.bestFact = max(p.bestFact, c.match.bm25)
+		}
+	}
+	p.asked.weigh(p.episodes.Documents+p.facts.Documents > 0)
+	for l, leg := range p.legs {
+		if leg.name == vectorLeg && leg.err == nil {
+			p.compareVectors(l)
+		}
+	}
+	for _, c := range p.all {
+		if best := p.best; c.doc != nil {
+			c.text = c.match.bm25 / max(best, math.SmallestNonzeroFloat32)
+		} else {
+			c.text = c.match.bm25 / max(best, p.bestFact, math.SmallestNonzeroFloat32)
+		}
+	}
+}
+
+// compareVectors divides similarities by the best one of an episode, those of facts
+// by the best one of all: facts beside episodes do not change the scores of these.
+func (p *pool) compareVectors(leg int) {
+	best, bestFact := math.SmallestNonzeroFloat32, 0.0
+	for _, c := range p.all {
+		if score := c.places[leg].Score; c.doc != nil {
+			best = max(best, score)
+		} else {
+			bestFact = max(bestFact, score)
+		}
+	}
+	for _, c := range p.all {
+		if c.vector = c.places[leg].Score / best; c.doc == nil {
+			c.vector = c.places[leg].Score / max(best, bestFact)
+		}
 	}
 }
 

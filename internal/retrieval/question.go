@@ -19,18 +19,35 @@ type question struct {
 	// over those that any text holds.
 	weights []float64
 	total   float64
+	held    uint64 // bit i: a text holds term i
 	named   map[string]bool
 	when    bool       // it asks for a time or a number
 	month   time.Month // 0 where none is named
 	own     bool       // it is about the asker
-	known   float64    // total of the sum of weights
+	// attributes are the predicates that it asks for, of whoever has one of subjects as
+	// a name.
+	attributes map[string][]string
+	subjects   map[string]bool // words
+	known      float64         // total of the sum of weights
 }
 
-// ask reads a question that is asked of what counts describes and of the speakers.
-func ask(text string, counts store.TextCounts, speakers map[string]bool) *question {
-	q := &question{named: map[string]bool{}, month: monthIn(text)}
+// ask reads a question that is asked of what counts describes, of the speakers, and
+// of an asker with these names.
+func ask(text string, counts store.TextCounts, speakers, askers map[string]bool) *question {
+	q := &question{named: map[string]bool{}, subjects: map[string]bool{}, month: monthIn(text)}
 	words := questionWords(text)
+	q.attributes = attributes(words)
 	names := map[string]bool{}
+	named := false
+	for _, w := range words {
+		q.subjects[w] = true
+		if askers[w] {
+			named = true
+			for _, term := range lex.Terms(w) {
+				names[term] = true
+			}
+		}
+	}
 	for speaker := range speakers {
 		for _, w := range lex.Words(speaker) {
 			if slices.Contains(words, w) {
@@ -47,18 +64,34 @@ func ask(text string, counts store.TextCounts, speakers map[string]bool) *questi
 			q.add(term, counts)
 		}
 	}
-	q.own = asksOfAsker(words, q.terms)
-	sum := 0.0
-	for _, weight := range q.weights {
-		sum += weight
+	for i := range len(words) - 1 {
+		q.addPhrase(words[i], words[i+1], counts)
 	}
-	if q.known = 1; counts.Documents > 0 { // else nothing was counted
+	exact := map[termID]bool{}
+	for i := range q.terms {
+		exact[idOf(q.terms[i])] = true
+	}
+	q.forms = slices.DeleteFunc(q.forms, func(f form) bool { return exact[f.id] && f.id != idOf(q.terms[f.of]) })
+	q.own = asksOfAsker(words, q.terms, named, len(speakers) > 0)
+	q.weigh(counts.Documents > 0)
+	return q
+}
+
+// weigh sums the weights; counted tells that texts were counted.
+func (q *question) weigh(counted bool) {
+	sum := 0.0
+	q.total = 0
+	for i, weight := range q.weights {
+		if sum += weight; q.held&(1<<i) != 0 {
+			q.total += weight
+		}
+	}
+	if q.known = 1; counted {
 		q.known = q.total / max(sum, math.SmallestNonzeroFloat32)
 	}
 	if q.total == 0 { // nothing is known of the terms
 		q.total = sum
 	}
-	return q
 }
 
 // form is a term of the question, or a synonym of one.
@@ -93,7 +126,27 @@ func (q *question) add(term string, counts store.TextCounts) {
 		}
 	}
 	if most > 0 {
-		q.total += weight
+		q.held |= 1 << of
+	}
+}
+
+// addPhrase appends the synonyms of two words that stand side by side to the term of the
+// first of them that is one.
+func (q *question) addPhrase(first, second string, counts store.TextCounts) {
+	synonyms := lex.Synonyms(first + "_" + second)
+	if len(synonyms) == 0 {
+		return
+	}
+	of := slices.IndexFunc(lex.Terms(first+" "+second), func(t string) bool { return slices.Contains(q.terms, t) })
+	if of < 0 {
+		return
+	}
+	of = slices.Index(q.terms, lex.Terms(first + " " + second)[of])
+	for _, s := range synonyms {
+		if n := counts.Holding[s.Term]; n > 0 && len(q.forms) < maxForms {
+			q.forms = append(q.forms, form{idOf(s.Term), of, s.Weight, s.Weight * min(q.weights[of], rarityOf(n, counts.Documents))})
+			q.held |= 1 << of
+		}
 	}
 }
 
@@ -113,12 +166,19 @@ const maxForms = 2 * maxQuestionTerms
 func withSynonyms(text string) string {
 	var all strings.Builder
 	all.WriteString(text)
-	terms := lex.Terms(text)
-	for _, term := range terms[:min(len(terms), maxQuestionTerms)] {
-		for _, s := range lex.Synonyms(term) {
+	add := func(of string) {
+		for _, s := range lex.Synonyms(of) {
 			all.WriteByte(' ')
 			all.WriteString(s.Word)
 		}
+	}
+	terms := lex.Terms(text)
+	for _, term := range terms[:min(len(terms), maxQuestionTerms)] {
+		add(term)
+	}
+	words := questionWords(text)
+	for i := range min(len(words), maxQuestionTerms) - 1 {
+		add(words[i] + "_" + words[i+1])
 	}
 	return all.String()
 }

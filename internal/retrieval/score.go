@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
 )
 
@@ -24,7 +25,7 @@ func (e *Engine) score(ctx context.Context, q Query, legs []leg) (hits []Hit, ok
 	}
 	for _, c := range p.all {
 		if c.from != nil {
-			c.score = min(c.score, c.from.score)
+			c.score = min(c.score, p.ceiling(c.hit.Fact))
 		}
 		if c.score >= q.MinScore && p.eligible(c) {
 			ranked = append(ranked, c)
@@ -46,6 +47,18 @@ func (e *Engine) score(ctx context.Context, q Query, legs []leg) (hits []Hit, ok
 		hits = append(hits, hit)
 	}
 	return hits, failed == nil
+}
+
+// ceiling is the mean score of the turns that a fact comes from: a fact of many turns
+// ranks above those of them that say something else, too.
+func (p *pool) ceiling(f *store.Fact) float64 {
+	sum := 0.0
+	for _, id := range f.SourceEpisodeIDs {
+		if e := p.byID[sourceID{f.Scope, id}]; e != nil {
+			sum += e.score
+		}
+	}
+	return sum / float64(len(f.SourceEpisodeIDs))
 }
 
 // measured returns the hits of the legs and their neighbours with their features.
@@ -86,26 +99,28 @@ func (p *pool) complete(ctx context.Context, ranked []*candidate) error {
 	})
 }
 
-// lendable is the part of a fact's match that counts for its turns: a fact is
-// short, and an extractor can have misread the turn.
-const lendable = 0.9
+// stated are the features that a fact gives to the turns that it comes from.
+var stated = []feature{factText, factVector, factCoverage, attribute, subject}
 
-// lend lets a fact that matches better than the turns that it comes from count
-// for them.
+// lend measures the facts and lets them count for their turns: a turn has the features
+// of its best fact.
 func (p *pool) lend() {
 	for _, f := range p.all {
-		if f.hit.Fact == nil || f.text == 0 {
+		if f.hit.Fact == nil {
 			continue
+		}
+		v := &f.values
+		v[factText], v[factVector] = f.text, f.vector
+		v[factCoverage] = p.asked.covered(f.match.mask, f.match.akin)
+		v[attribute] = p.asked.answers(f.hit.Fact)
+		if p.asked.own && f.hit.Fact.Subject != "" {
+			v[subject] = p.asked.aboutAsker(f.hit.Fact)
 		}
 		for _, id := range f.hit.Fact.SourceEpisodeIDs {
 			e := p.byID[sourceID{f.hit.Fact.Scope, id}]
-			if e == nil || lendable*f.text <= e.text {
-				continue
+			if e != nil && (e.stated == nil || f.values.score(p.engine.config) > e.stated.values.score(p.engine.config)) {
+				e.stated = f
 			}
-			e.text = lendable * f.text
-			e.match.mask |= f.match.mask
-			e.match.akin |= f.match.akin
-			e.lent = append(e.lent, f.hit.Fact.ID)
 		}
 	}
 }
@@ -158,7 +173,15 @@ func (p *pool) measureEpisode(c *candidate, text, vector float64) {
 	v[dated] = one(p.query.named.fits(d.session, d.at) || p.asked.month != 0 && d.at.Month() == p.asked.month)
 	v[numbered] = one(p.asked.when && d.number)
 	if p.asked.own {
-		v[subject] = -one(d.relation)
+		v[subject] = one(d.own && !d.relation) - one(d.relation)
+	}
+	if f := c.stated; f != nil {
+		for _, of := range stated {
+			v[of] = f.values[of]
+		}
+		if v[factText] > 0 || v[attribute] > 0 {
+			c.lent = []string{f.hit.Fact.ID}
+		}
 	}
 }
 
@@ -168,32 +191,45 @@ func (p *pool) measureText(c *candidate) {
 	v[rarity] = c.match.rarest / 8
 	v[ownCoverage] = p.asked.covered(c.match.mask, c.match.akin)
 	v[knownWords] = p.asked.known
+	v[memorySize] = p.size()
 	v[adjacent] = float64(min(c.match.adjacent, 3))
 	v[length] = math.Log1p(float64(c.match.terms)) / 4
 }
 
-// measureFact sets the features of a fact: its own text in the context of the turn
-// that it comes from. The turn is about the subject of its fact that matches best.
+// measureFact sets the features of a fact: its own text in the context of the turn that
+// it comes from.
 func (p *pool) measureFact(c *candidate) {
-	f := c.hit.Fact
-	var from *candidate
+	f, own := c.hit.Fact, c.values
 	for _, id := range f.SourceEpisodeIDs {
-		if e := p.byID[sourceID{f.Scope, id}]; e != nil && (from == nil || e.text > from.text) {
-			from = e
+		if e := p.byID[sourceID{f.Scope, id}]; e != nil && (c.from == nil || e.values.score(p.engine.config) > c.from.values.score(p.engine.config)) {
+			c.from = e
 		}
 	}
-	if c.from = from; from != nil {
-		c.values = from.values
-		c.values[isQuestion], c.values[subject] = 0, 0
+	if c.from != nil {
+		c.values = c.from.values
+		c.values[isQuestion] = 0
+	}
+	for _, of := range stated {
+		c.values[of] = own[of]
+	}
+	if c.from != nil && own[attribute] == 1 {
+		return // the turn answers in its words as well
 	}
 	p.measureText(c)
-	c.values[coverage] = max(c.values[coverage], p.asked.covered(c.match.mask, c.match.akin))
-	if p.asked.own && f.Subject != "" {
-		c.values[subject] = p.asked.aboutAsker(f)
-		if from != nil && c.text > from.subjectText {
-			from.subjectText, from.values[subject] = c.text, c.values[subject]
-		}
-	}
+	c.values[coverage] = max(c.values[coverage], c.values[ownCoverage])
+}
+
+// The numbers of texts between which the share of right answers among hits of a sum was
+// measured.
+const (
+	smallMemory = 40
+	largeMemory = 1000
+)
+
+// size is the logarithm of the number of texts searched, from 0 to 1.
+func (p *pool) size() float64 {
+	n := min(max(float64(max(p.episodes.Documents, p.facts.Documents)), smallMemory), largeMemory)
+	return math.Log(n/smallMemory) / math.Log(largeMemory/smallMemory)
 }
 
 func one(is bool) float64 {

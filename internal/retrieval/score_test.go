@@ -191,7 +191,7 @@ func TestNeighboursAreAnswers(t *testing.T) {
 	t.Parallel()
 	const question = "When does the ferry leave?"
 	turns := conversation(turn("b", "Ines", "Elsewhere."), turn("a", "Ines", "When does the ferry leave?"), turn("a", "Tobias", "At nine."), turn("a", "Tobias", "Far away."))
-	if got := ids(search(t, turns.store(question), Query{Text: question, Limit: 3, Episodes: true})); !slices.Contains(got, "3") || got[0] != "2" {
+	if got := ids(search(t, turns.store(question), Query{Text: question, Limit: 3, Episodes: true})); len(got) < 2 || !slices.Contains(got[:2], "2") || !slices.Contains(got[:2], "3") {
 		t.Errorf("found %v", got)
 	}
 	turns[2].Timestamp = day.Add(48 * time.Hour)
@@ -249,6 +249,7 @@ func TestTurnsOfTheAsker(t *testing.T) {
 		known("sister", "user", "The user has a sister named Ada.", "1"), known("other", "Ada", "Ada lives in Porto.", "1"),
 		known("mine", "user", "The user lives in Ghent.", "2"),
 	}
+	facts[1].Predicate, facts[2].Predicate = "lives_in", "lives_in"
 	for question, want := range map[string]string{"Where do I live?": "mine", "Where does Ada live?": "other"} {
 		if got := ids(search(t, turns.store(question, facts...), everything(question))); got[0] != want {
 			t.Errorf("%q: found %v, want %s first", question, got, want)
