@@ -15,17 +15,30 @@ FLAGS = -vet=off -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.or
 TEST  = CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(RACE) $(FLAGS)
 
 # What is in deploy/ is tested by a module of its own. Its files lie outside of
-# it, so that Go would take an old result for a new one.
-DEPLOY = cd deploy/test && $(GO) test -count 1 .
+# it, so that Go would take an old result for a new one. The tool that lists the
+# modules of a binary is a module too, because of its library.
+DEPLOY = (cd deploy/test && $(GO) test -count 1 .) && (cd tools/sbom && $(GO) test .)
 
 .DEFAULT_GOAL := help
-.PHONY: help build image run test race lint fuzz bench microbench e2e verify-long cover clickhouse mem0 conformance generate verify clean
+.PHONY: help build release image run test race lint fuzz bench microbench e2e verify-long cover clickhouse mem0 conformance generate verify clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/palimpsest, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/palimpsest ./cmd/palimpsest
+
+# Each platform as GOOS-GOARCH.
+PLATFORMS = linux-amd64 linux-arm64 darwin-amd64 darwin-arm64
+
+release: ## build dist/: static binaries of all platforms, their SBOM and checksums
+	rm -rf dist && mkdir dist
+	for platform in $(PLATFORMS); do \
+	  CGO_ENABLED=0 GOOS=$${platform%-*} GOARCH=$${platform#*-} $(GO) build -trimpath -ldflags='-s -w -buildid=' \
+	    -o dist/palimpsest-$$platform ./cmd/palimpsest || exit 1; \
+	done
+	cd tools/sbom && $(GO) run . ../../dist/palimpsest-linux-amd64 >../../dist/palimpsest.cdx.json
+	cd dist && sha256sum * >SHA256SUMS
 
 image: ## build the container image of all services
 	docker build -f deploy/Dockerfile -t palimpsest .
@@ -48,6 +61,7 @@ lint: $(GOLANGCI) ## vet and lint; the vet of go is one of the linters
 	$(GO) vet -tags failpoints ./internal/failpoint
 	$(GOLANGCI) run
 	cd deploy/test && $(GO) vet .
+	cd tools/sbom && $(GO) vet .
 
 $(GOLANGCI):
 	GOBIN=$(CURDIR)/bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)

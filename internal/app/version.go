@@ -2,19 +2,21 @@ package app
 
 import "runtime/debug"
 
-// Version is what the build recorded of the module, or else of its revision.
+// release is the version of this source tree; its heading in CHANGELOG.md is the
+// same.
+const release = "0.1.0"
+
+// Version is the release, and behind a plus sign the revision that was built, where
+// the build recorded it.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return "devel"
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
+		return release
 	}
 	for _, s := range info.Settings {
 		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-			return "devel-" + s.Value[:12]
+			return release + "+" + s.Value[:12]
 		}
 	}
-	return "devel"
+	return release
 }

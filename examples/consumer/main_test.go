@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const patience = 30 * time.Second
 
 // start runs the example with the credential of the broker's own directory, as
-// docs/consumer.md has it. stop ends it and returns what it said.
+// docs/consumer.md describes it. stop ends it and returns what it said.
 func start(t *testing.T, env *brokertest.Env, out string) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
