@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -21,6 +22,7 @@ type factsCommand struct {
 	ValidAt api.Instant `help:"What was true then: RFC 3339 or YYYY-MM-DD." placeholder:"INSTANT"`
 	AsOf    api.Instant `help:"What was known then." placeholder:"INSTANT"`
 	Kinds   []string    `help:"Kinds of facts; all unless given." placeholder:"KIND"`
+	Weak    bool        `help:"What is about to be forgotten: a confidence below 0.3, or pruned within 7 days."`
 	Closed  bool        `help:"Closed and archived facts too."`
 }
 
@@ -29,6 +31,9 @@ func (c *factsCommand) Run(inv *app.Invocation) error {
 	cl, err := inv.Client()
 	if err != nil {
 		return err
+	}
+	if c.Weak {
+		return c.weak(inv, cl)
 	}
 	page, err := c.read(inv, cl)
 	if err != nil {
@@ -43,6 +48,32 @@ func (c *factsCommand) Run(inv *app.Invocation) error {
 				add = t.FaintRow
 			}
 			add(shortID(f.ID), f.Revision, f.Category, f.Text, fmt.Sprintf("%.2f", f.Confidence), terminal.Ago(f.ValidFrom, now), cmp.Or(state, "known"))
+		}
+		t.Flush()
+	})
+}
+
+func (c *factsCommand) weak(inv *app.Invocation, cl *client.Client) error {
+	if c.ID != "" || c.Closed || c.Where != "" || c.Entity != "" || len(c.Kinds) > 0 || !c.ValidAt.IsZero() || !c.AsOf.IsZero() {
+		return errors.New("--weak takes no other flag than those that say whose facts, and --limit")
+	}
+	sel, err := c.Selector(inv.Project())
+	if err != nil {
+		return err
+	}
+	out, err := cl.WeakFacts(inv.Context(), sel, c.Limit, "")
+	if err != nil {
+		return err
+	}
+	return inv.Print(out, func(w io.Writer) {
+		now := time.Now()
+		t := terminal.NewTable(w, "ID", "CATEGORY", "TEXT", "CONFIDENCE", "LAST READ", "PRUNED")
+		for _, f := range out.Facts {
+			pruned := "never"
+			if f.PrunedAt != nil {
+				pruned = terminal.Ago(*f.PrunedAt, now)
+			}
+			t.Row(shortID(f.ID), f.Category, f.Text, fmt.Sprintf("%.2f", f.Confidence), terminal.Ago(f.LastAccessed, now), pruned)
 		}
 		t.Flush()
 	})

@@ -82,6 +82,11 @@ func (f *fakeMemory) Delete(_ context.Context, id string, revision uint64) (api.
 	return f.written("delete", id, revision)
 }
 
+func (f *fakeMemory) WeakFacts(_ context.Context, sel scope.Selector, limit int, cursor string) (api.WeakPage, error) {
+	due := noon.Add(time.Hour)
+	return api.WeakPage{Facts: []api.WeakFact{{Fact: known, PrunedAt: &due}}, Next: "c"}, f.ask("weak", sel, limit, cursor)
+}
+
 func (f *fakeMemory) Explain(_ context.Context, id string) (api.Explanation, error) {
 	return api.Explanation{
 		Fact: known, Quote: "I live in Oslo", Versions: []api.Fact{known}, Entities: []api.Entity{{Name: "Oslo"}},

@@ -26,6 +26,10 @@ func (s *server) addReads(to *sdk.Server) {
 		Description: "Show why a fact is known: the messages it comes from, the decision that made it, and its earlier versions.",
 	}, s.explain)
 	sdk.AddTool(to, &sdk.Tool{
+		Name: "weak_facts", Annotations: reads("Weak facts"),
+		Description: "List facts that are about to be forgotten because nobody read them: confirm_fact keeps those that still hold.",
+	}, s.weak)
+	sdk.AddTool(to, &sdk.Tool{
 		Name: "memory_stats", Annotations: reads("Memory statistics"),
 		Description: "Count per consolidation rule what became of recorded messages: accepted, consolidated, pending, and the facts that they led to.",
 	}, s.stats)
@@ -157,6 +161,42 @@ func (s *server) explain(ctx context.Context, _ *sdk.CallToolRequest, in FactArg
 		}),
 	}
 	return nil, out, nil
+}
+
+// WeakArgs are the arguments of weak_facts.
+type WeakArgs struct {
+	Limit int `json:"limit,omitempty" jsonschema:"Facts at most, 1 to 1000; 100 unless given."`
+	Whose
+}
+
+// WeakResult is the answer of weak_facts.
+type WeakResult struct {
+	Facts []WeakFact `json:"facts"`
+	More  bool       `json:"more,omitempty" jsonschema:"True if there may be further weak facts."`
+}
+
+// WeakFact is a fact that is about to be forgotten.
+type WeakFact struct {
+	Fact
+	PrunedAt time.Time `json:"pruned_at,omitzero" jsonschema:"When it is forgotten unless it is read or confirmed."`
+}
+
+func (s *server) weak(ctx context.Context, _ *sdk.CallToolRequest, in WeakArgs) (*sdk.CallToolResult, WeakResult, error) {
+	sel, err := s.reads(in.Whose)
+	if err != nil {
+		return nil, WeakResult{}, err
+	}
+	page, err := s.memory.WeakFacts(ctx, sel.In(""), in.Limit, "")
+	if err != nil {
+		return nil, WeakResult{}, told(err)
+	}
+	return nil, WeakResult{More: page.Next != "", Facts: each(page.Facts, func(f api.WeakFact) WeakFact {
+		out := WeakFact{Fact: viewFact(f.Fact)}
+		if f.PrunedAt != nil {
+			out.PrunedAt = *f.PrunedAt
+		}
+		return out
+	})}, nil
 }
 
 // StatsArgs are the arguments of memory_stats.

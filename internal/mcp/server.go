@@ -21,6 +21,7 @@ type Memory interface {
 	Correct(ctx context.Context, id string, revision uint64, body api.Correct) (api.Written, error)
 	Confirm(ctx context.Context, id string, revision uint64) (api.Written, error)
 	Delete(ctx context.Context, id string, revision uint64) (api.Written, error)
+	WeakFacts(ctx context.Context, sel scope.Selector, limit int, cursor string) (api.WeakPage, error)
 	Explain(ctx context.Context, id string) (api.Explanation, error)
 	Ledger(ctx context.Context, sel scope.Selector, each bool) (api.Ledger, error)
 	Recent(ctx context.Context, sel scope.Selector, l client.ListEpisodes) (api.EpisodePage, error)

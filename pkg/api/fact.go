@@ -44,6 +44,20 @@ type FactPage struct {
 	Stale bool   `json:"stale,omitempty" doc:"The write named by at was not visible within 2 s."`
 }
 
+// WeakFact is a fact that is about to be forgotten: its confidence is below 0.3, or it
+// is due for pruning within 7 days.
+type WeakFact struct {
+	Fact
+	PrunedAt *time.Time `json:"pruned_at,omitempty" doc:"When it is due for pruning, unless it is read; absent where it never is."`
+}
+
+// WeakPage is a page of weak facts, newest first. It may hold fewer than the limit and
+// still name a next page.
+type WeakPage struct {
+	Facts []WeakFact `json:"facts"`
+	Next  string     `json:"next,omitempty" doc:"Cursor of the next page; absent on the last."`
+}
+
 // Remember states a fact.
 type Remember struct {
 	Scope

@@ -133,6 +133,12 @@ func (c *Client) Facts(ctx context.Context, sel scope.Selector, l ListFacts) (ap
 	return out, c.call(ctx, request{method: http.MethodGet, path: "/v1/facts", query: query}, &out)
 }
 
+// WeakFacts lists what is about to be forgotten, newest first.
+func (c *Client) WeakFacts(ctx context.Context, sel scope.Selector, limit int, cursor string) (api.WeakPage, error) {
+	var out api.WeakPage
+	return out, c.call(ctx, request{method: http.MethodGet, path: "/v1/facts/weak", query: page(selector(sel), limit, cursor)}, &out)
+}
+
 // Fact returns one fact; revision 0 is the newest.
 func (c *Client) Fact(ctx context.Context, id string, revision uint64) (api.Fact, error) {
 	query := url.Values{}

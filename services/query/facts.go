@@ -23,6 +23,7 @@ func (s *Service) factRoutes(a huma.API) {
 		return huma.Operation{OperationID: id, Method: http.MethodGet, Path: path, Summary: summary, Tags: []string{"facts"}}
 	}
 	huma.Register(a, get("list-facts", "/v1/facts", "List what is known, newest first"), s.listFacts)
+	huma.Register(a, get("list-weak-facts", "/v1/facts/weak", "List what is about to be forgotten, newest first"), s.weakFacts)
 	huma.Register(a, get("get-fact", "/v1/facts/{id}", "Read one fact, or one version of it"), s.getFact)
 	huma.Register(a, get("history", "/v1/facts/{id}/history", "Read all that happened to a fact, oldest first"), s.history)
 	huma.Register(a, get("explain", "/v1/facts/{id}/explain", "Read why a fact is known"), s.explain)

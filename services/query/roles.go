@@ -28,6 +28,7 @@ var roles = map[string]auth.Role{
 	"GET /v1/episodes":           auth.Reader,
 	"GET /v1/writes/{at}":        auth.Reader,
 	"GET /v1/facts":              auth.Reader,
+	"GET /v1/facts/weak":         auth.Reader,
 	"GET /v1/facts/{id}":         auth.Reader,
 	"GET /v1/facts/{id}/history": auth.Reader,
 	"GET /v1/facts/{id}/explain": auth.Reader,
