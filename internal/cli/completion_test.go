@@ -20,7 +20,7 @@ func TestCompletions(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string][]string{
 		"palimpsest del":                               {"delete-scope"},
-		"palimpsest holds ":                            {"list", "release"},
+		"palimpsest holds ":                            {"dismiss", "list", "release"},
 		"palimpsest end-session s --ca":                {"--cause"},
 		"palimpsest end-session s --cause ":            {"disconnect", "explicit", "timeout"},
 		"palimpsest --server x delete-scope --s":       {"--server", "--session"},

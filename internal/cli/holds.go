@@ -12,6 +12,7 @@ import (
 type holdsCommand struct {
 	List    holdListCommand    `cmd:"" help:"List what waits before it changes what is known, oldest first."`
 	Release holdReleaseCommand `cmd:"" help:"Decide on it now."`
+	Dismiss holdDismissCommand `cmd:"" help:"Give it up: it changes nothing."`
 }
 
 type holdListCommand struct {
@@ -62,6 +63,23 @@ func (c *holdReleaseCommand) Run(inv *app.Invocation) error {
 		return err
 	}
 	out, err := cl.Release(inv.Context(), c.ID)
+	if err != nil {
+		return err
+	}
+	return printWritten(inv, out)
+}
+
+type holdDismissCommand struct {
+	ID string `arg:"" help:"What is held: its id, or the last 8 hex digits."`
+}
+
+// Run implements the command.
+func (c *holdDismissCommand) Run(inv *app.Invocation) error {
+	cl, err := inv.Client()
+	if err != nil {
+		return err
+	}
+	out, err := cl.Dismiss(inv.Context(), c.ID)
 	if err != nil {
 		return err
 	}

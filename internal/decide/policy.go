@@ -29,11 +29,49 @@ type Verdict struct {
 	Why string
 }
 
+// What held candidates wait for.
+const (
+	whySensitive = "sensitive"
+	whyImplicit  = "implicit"
+	whyHedged    = "hedged"
+	whyAssistant = "assistant"
+	whySummary   = "summary"
+)
+
+// HeldByPolicy reports whether a hold waits for what the write policy asks, rather
+// than for calm.
+func HeldByPolicy(h events.Hold) bool {
+	switch h.Why {
+	case whySensitive, whyImplicit, whyHedged, whyAssistant, whySummary:
+		return true
+	}
+	return false
+}
+
+// Sensitive says what becomes of a sensitive statement that a user made outright: an
+// allergy, a diagnosis, a medicine.
+type Sensitive string
+
+// The treatments of sensitive statements. The empty one is SensitiveCommit.
+const (
+	SensitiveCommit Sensitive = "commit" // remember it, marked sensitive
+	SensitiveHold   Sensitive = "hold"   // wait for support or a release
+	SensitiveNever  Sensitive = "never"  // change nothing
+)
+
 // Policy is the write policy: it decides which candidates may be remembered, before
 // any other decision. It is a pure function of the candidate, the rule and its own
 // markers.
 type Policy struct {
-	markers [][]string
+	markers   [][]string
+	sensitive func(project string) Sensitive // nil for SensitiveCommit
+}
+
+// WithSensitive returns the policy with a treatment of sensitive statements by
+// project.
+func (p Policy) WithSensitive(of func(project string) Sensitive) Policy {
+	p.sensitive = of
+	return p
 }
 
 // DefaultSafetyMarkers are phrases of requests to get around a safety check.
@@ -71,6 +109,15 @@ func NewPolicy(markers []string) Policy {
 // Judge applies the policy. Safety comes first, so that no other reason hides
 // it; what an episode's metadata declares and what the rule may emit follow.
 func (p Policy) Judge(c events.Candidate, rule memory.Rule) Verdict {
+	return p.JudgeIn("", c, rule)
+}
+
+// JudgeIn is Judge in a project.
+func (p Policy) JudgeIn(project string, c events.Candidate, rule memory.Rule) Verdict {
+	treat := SensitiveCommit
+	if p.sensitive != nil && c.Sensitivity == events.SensitivitySensitive {
+		treat = p.sensitive(project)
+	}
 	switch {
 	case c.Unsafe || p.marked(c.Text) || p.marked(c.EvidenceQuote):
 		return Verdict{Action: Drop, Reason: events.ReasonSafety}
@@ -80,6 +127,10 @@ func (p Policy) Judge(c events.Candidate, rule memory.Rule) Verdict {
 		return Verdict{Action: Drop, Reason: events.ReasonNotEmitted}
 	case c.Transient:
 		return Verdict{Action: Drop, Reason: events.ReasonTransient}
+	case treat == SensitiveNever:
+		return Verdict{Action: Drop, Reason: events.ReasonSensitive}
+	case treat == SensitiveHold:
+		return Verdict{Action: Hold, Reason: events.ReasonHeld, Why: whySensitive}
 	}
 	if why := waitsFor(c, rule); why != "" {
 		return Verdict{Action: Hold, Reason: events.ReasonHeld, Why: why}
@@ -93,17 +144,17 @@ func waitsFor(c events.Candidate, rule memory.Rule) string {
 	switch {
 	case c.Kind == events.FactSummary:
 		if rule.CommitOnly {
-			return "summary" // one per session, at its end
+			return whySummary // one per session, at its end
 		}
 		return ""
 	case c.Hedged:
-		return "hedged"
+		return whyHedged
 	case c.Sensitivity == events.SensitivitySensitive && !told(c):
-		return "sensitive"
+		return whySensitive
 	case c.SourceRole == events.RoleAssistant:
-		return "assistant"
+		return whyAssistant
 	case !c.Explicit:
-		return "implicit"
+		return whyImplicit
 	}
 	return ""
 }

@@ -84,6 +84,16 @@ func newPlanner(in PlanInput) *planner {
 	return p
 }
 
+// candidate is the one that a delta settles: of the batch, or of the held buffer.
+func (p *planner) candidate(d events.Delta) (events.Candidate, bool) {
+	id := d.Provenance().CandidateID
+	if c, ok := p.candidates[id]; ok {
+		return c, true
+	}
+	h, ok := p.buffered[id]
+	return h.Candidate, ok
+}
+
 // clone copies what apply changes; the values in the maps are never changed in
 // place.
 func (p *planner) clone() *planner {

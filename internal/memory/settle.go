@@ -103,7 +103,7 @@ func fateOf(d events.Delta) fate {
 		switch d.Provenance().Reason {
 		case events.ReasonHeld:
 			return held
-		case events.ReasonHeldExpired, events.ReasonNotEmitted, events.ReasonSafety, events.ReasonTransient,
+		case events.ReasonHeldExpired, events.ReasonNotEmitted, events.ReasonSafety, events.ReasonTransient, events.ReasonSensitive, events.ReasonDismissed,
 			events.ReasonFactConflict, events.ReasonChurn:
 			return dropped
 		}

@@ -167,7 +167,7 @@ func (p *planner) delete(d events.Delete) {
 // ends is when what a delta closes stops being true: when its candidate says
 // so, else when it was decided.
 func (p *planner) ends(d events.Delta) time.Time {
-	c, ok := p.candidates[d.Provenance().CandidateID]
+	c, ok := p.candidate(d)
 	switch {
 	case ok && c.ValidFrom != nil:
 		return *c.ValidFrom
@@ -246,7 +246,8 @@ func (p *planner) repeat(d events.Noop) {
 
 func (p *planner) support(d events.Noop, f events.Fact) events.Fact {
 	sources := union(f.SourceEpisodeIDs, d.Provenance().SourceEpisodeIDs)
-	sessions := union(f.SessionIDs, p.candidates[d.Provenance().CandidateID].SessionIDs)
+	c, _ := p.candidate(d)
+	sessions := union(f.SessionIDs, c.SessionIDs)
 	known := f
 	f.SourceEpisodeIDs, f.SessionIDs = sources, sessions
 	if f.ValidUntil == nil {

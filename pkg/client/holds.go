@@ -20,3 +20,10 @@ func (c *Client) Release(ctx context.Context, id string) (api.Written, error) {
 	var out api.Written
 	return out, c.call(ctx, request{method: http.MethodPost, path: "/v1/holds/" + id + "/release", err: err}, &out)
 }
+
+// Dismiss gives a held candidate up: it changes nothing.
+func (c *Client) Dismiss(ctx context.Context, id string) (api.Written, error) {
+	id, err := segment(id)
+	var out api.Written
+	return out, c.call(ctx, request{method: http.MethodPost, path: "/v1/holds/" + id + "/dismiss", err: err}, &out)
+}

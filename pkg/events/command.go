@@ -23,8 +23,10 @@ const (
 	// it lets it pass.
 	OpRelease    CommandOp = "release"
 	OpReleaseDue CommandOp = "release_due"
-	OpUndo       CommandOp = "undo"
-	OpErase      CommandOp = "erase"
+	// OpDismiss takes a candidate out of the held buffer and changes nothing else.
+	OpDismiss CommandOp = "dismiss"
+	OpUndo    CommandOp = "undo"
+	OpErase   CommandOp = "erase"
 )
 
 // RuleCommand is the rule that the deltas and effects of commands are filed under.
@@ -44,7 +46,7 @@ func (c CommandRef) validate() error {
 		return invalid("request_id", "is required")
 	}
 	switch c.Op {
-	case OpRemember, OpCorrect, OpConfirm, OpRestore, OpDelete, OpDeleteScope, OpRelease, OpReleaseDue, OpUndo, OpErase:
+	case OpRemember, OpCorrect, OpConfirm, OpRestore, OpDelete, OpDeleteScope, OpRelease, OpReleaseDue, OpDismiss, OpUndo, OpErase:
 		return nil
 	}
 	return invalid("op", "%q is not a command", clip(string(c.Op)))
@@ -59,7 +61,7 @@ type CommandRequested struct {
 	Actor string `json:"actor"`
 	// FactID is the fact that correct, confirm, restore and delete concern.
 	FactID string `json:"fact_id,omitempty"`
-	// HoldID is what release and release_due concern.
+	// HoldID is what release, release_due and dismiss concern.
 	HoldID string `json:"hold_id,omitempty"`
 	// Candidate is what remember and correct bring.
 	Candidate *Candidate `json:"candidate,omitempty"`
@@ -103,7 +105,7 @@ func (c CommandRequested) Validate() error {
 		if c.FactID == "" {
 			return invalid("fact_id", "is required by %s", c.Op)
 		}
-	case OpRelease, OpReleaseDue:
+	case OpRelease, OpReleaseDue, OpDismiss:
 		if c.HoldID == "" {
 			return invalid("hold_id", "is required by %s", c.Op)
 		}

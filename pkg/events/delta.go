@@ -34,6 +34,8 @@ const (
 	ReasonNotEmitted     Reason = "not_emitted"
 	ReasonSafety         Reason = "safety"
 	ReasonTransient      Reason = "transient"
+	ReasonSensitive      Reason = "sensitive" // the project keeps nothing sensitive
+	ReasonDismissed      Reason = "dismissed" // a caller took it out of the held buffer
 	ReasonBelowThreshold Reason = "below_threshold"
 	ReasonArchived       Reason = "archived"
 	ReasonChurn          Reason = "churn"

@@ -92,6 +92,8 @@ type ground struct {
 	hashes    map[string]bool
 	words     []lex.Set
 	keys      map[question][]string // the objects that matter; an empty one is any
+	// settles are the ids of the candidates, some of them from the held buffer.
+	settles []string
 }
 
 // question is what facts of one subject and predicate answer.
@@ -104,6 +106,9 @@ func groundOf(b events.DeltasDecided) ground {
 	}
 	for _, key := range b.Footprint.Keys {
 		g.ask(key)
+	}
+	for _, d := range b.Deltas {
+		g.settles = append(g.settles, d.Provenance().CandidateID)
 	}
 	for _, c := range b.Candidates {
 		if g.hashes[memory.HashText(c.Text)] {
@@ -161,6 +166,9 @@ func (g *ground) shaken(e events.EffectCommitted) bool {
 		if seen, looked := g.facts[f.ID]; looked && f.Revision > seen || g.answers(f) || g.resembles(f) {
 			return true
 		}
+	}
+	if slices.ContainsFunc(e.Released, func(id string) bool { return slices.Contains(g.settles, id) }) {
+		return true // a caller released or dismissed it
 	}
 	return slices.ContainsFunc(e.Versions, g.answers) || slices.ContainsFunc(e.Holds, g.awaits)
 }

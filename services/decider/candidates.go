@@ -59,7 +59,7 @@ func (s *Service) decideOn(
 		Batch: b.Batch, Basis: state.Revision, BasisSequence: state.AuditSeq, Footprint: &events.Footprint{},
 		SessionEnds: b.SessionEnds, Episodes: b.Episodes, Candidates: b.Candidates,
 	}
-	if b.Skipped != "" || len(b.Candidates) == 0 {
+	if b.Skipped != "" || len(b.Candidates) == 0 && len(b.SessionEnds) == 0 {
 		return out, nil, nil
 	}
 	if b.Upkeep != nil {
@@ -67,17 +67,21 @@ func (s *Service) decideOn(
 	}
 	rule := s.rule(b.Rule)
 	decider := s.decider(rule)
-	noops, passed, left, err := s.judge(in, rule, decider.Name())
+	j, err := s.judge(in, rule, decider.Name())
 	if err != nil {
 		return out, nil, err
 	}
-	out.Candidates = left
 	var held []events.Hold
 	if state.Revision > 0 {
 		if held, err = s.deps.Facts.Holds(ctx, b.Scope); err != nil {
 			return out, nil, err
 		}
 	}
+	if err := j.settle(rule, held); err != nil {
+		return out, nil, err
+	}
+	noops, passed := j.deltas, j.passed
+	out.Candidates = j.taken
 	look := newTrail(s.lookup(b.Scope, latest(in), state))
 	known := decide.Known{
 		Scope: b.Scope, At: in.Time, Cause: in.ID, Lookup: look,
@@ -97,7 +101,9 @@ func (s *Service) decideOn(
 	look.decided(passed)
 	out.Footprint = look.footprint()
 	out.Deltas, out.Mentions = slices.Concat(noops, decision.Deltas), decision.Mentions
-	return out, refused, nil
+	archived, err := s.archive(ctx, in, state, out.Deltas, decider.Name())
+	out.Deltas = append(out.Deltas, archived...)
+	return out, refused, err
 }
 
 // latest is the instant whose facts are compared with: a statement may claim to
@@ -110,41 +116,6 @@ func latest(in events.Event[events.CandidatesExtracted]) time.Time {
 		}
 	}
 	return at
-}
-
-// judge applies the write policy: a held or dropped candidate becomes a NOOP, the
-// rest passes. Candidates that are left to another rule are not among taken.
-func (s *Service) judge(
-	in events.Event[events.CandidatesExtracted], rule memory.Rule, decidedBy string,
-) (noops events.Deltas, passed, taken []events.Candidate, err error) {
-	for _, c := range in.Data.Candidates {
-		verdict := s.policy.Judge(c, rule)
-		if verdict.Action == decide.Hold && rule.CommitOnly && s.settles(c.Kind) {
-			continue
-		}
-		taken = append(taken, c)
-		if verdict.Action == decide.Commit {
-			passed = append(passed, c)
-			continue
-		}
-		noop, err := events.NewNoop(provenance(in, c, verdict.Reason, "policy", decidedBy), "")
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		noops = append(noops, noop)
-	}
-	return noops, passed, taken, nil
-}
-
-// settles reports whether some rule holds candidates of that kind: it reads the
-// same episodes later, and a candidate is to be audited once.
-func (s *Service) settles(kind events.FactKind) bool {
-	for _, r := range s.rules {
-		if r.Enabled && r.Reads() && !r.CommitOnly && r.Emits(kind) {
-			return true
-		}
-	}
-	return false
 }
 
 // reconcile decides on candidates, leaving out one after the other those that
@@ -192,7 +163,7 @@ func provenance(
 	in events.Event[events.CandidatesExtracted], c events.Candidate, why events.Reason, part, decidedBy string,
 ) events.Provenance {
 	p := events.Provenance{
-		ID:          events.HashID(in.ID, part, strconv.Itoa(indexOf(in.Data.Candidates, c.ID))),
+		ID:          events.HashID(in.ID, part, place(in.Data.Candidates, c.ID)),
 		CandidateID: c.ID, SourceEpisodeIDs: c.SourceEpisodeIDs,
 		PromotionTS: in.Time, RuleID: c.RuleID, Confidence: c.Confidence, Reason: why, DecidedBy: decidedBy,
 	}
@@ -208,11 +179,11 @@ func provenance(
 	return p
 }
 
-func indexOf(candidates []events.Candidate, id string) int {
-	for i, c := range candidates {
-		if c.ID == id {
-			return i
-		}
+// place tells the candidates of a batch, and those from the buffer, apart.
+func place(candidates []events.Candidate, id string) string {
+	i := slices.IndexFunc(candidates, func(c events.Candidate) bool { return c.ID == id })
+	if i < 0 {
+		return id
 	}
-	return -1
+	return strconv.Itoa(i)
 }

@@ -27,7 +27,7 @@ func TestDecideBatch(t *testing.T) {
 	hedged.Hedged, unsafe.Unsafe = true, true
 	in.Data.Candidates = append(in.Data.Candidates, hedged, unsafe)
 	out, letters := decided(t, open(t, f, Config{}), in)
-	want := []string{"noop held", "noop safety", "add new", "noop duplicate"}
+	want := []string{"noop safety", "noop held_expired", "add new", "noop duplicate"}
 	if diff := cmp.Diff(want, kinds(out.Deltas)); diff != "" || len(letters) > 0 {
 		t.Errorf("deltas (-want +got), %d letters:\n%s", len(letters), diff)
 	}
@@ -67,7 +67,7 @@ func TestHeldCandidateIsAuditedOnce(t *testing.T) {
 	off.Enabled, narrow.Then = false, []events.FactKind{events.FactSummary}
 	for name, tc := range map[string]struct {
 		rules []memory.Rule
-		held  map[string]int // NOOPs by rule
+		held  map[string]int // by rule
 	}{
 		"shipped":       {rules.Shipped(), map[string]int{memory.RuleTurn: 0, memory.RuleSleep: 1}},
 		"left to whole": {[]memory.Rule{quick, whole}, map[string]int{"quick": 0, "whole": 1}},
@@ -81,11 +81,11 @@ func TestHeldCandidateIsAuditedOnce(t *testing.T) {
 				hedged := says("e3", "likes", "jazz", 3)
 				hedged.Hedged = true
 				in := batch(hedged, says("e4", "likes", "tea", 4))
-				in.Data.Rule = rule
+				in.Data.Rule, in.Data.SessionEnds = rule, nil
 				out, _ := decided(t, s, in)
 				held := 0
 				for _, d := range out.Deltas {
-					if d.Provenance().Reason == events.ReasonHeld {
+					if add, ok := d.(events.Add); ok && add.Payload().Hold != nil && d.Provenance().Reason == events.ReasonHeld {
 						held++
 					}
 				}

@@ -90,6 +90,8 @@ func (o *order) carryOut(ctx context.Context) error {
 		return o.forget(ctx)
 	case events.OpRelease, events.OpReleaseDue:
 		return o.release(ctx)
+	case events.OpDismiss:
+		return o.dismiss()
 	}
 	return pipeline.Rejectf(events.CodeInvalidField, "op", "%q is not decided here", o.in.Data.Op)
 }

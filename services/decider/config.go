@@ -3,6 +3,7 @@ package decider
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"palimpsest/internal/decide"
@@ -24,8 +25,40 @@ type Config struct {
 	// SafetyMarkers are the phrases that drop a candidate. Default:
 	// decide.DefaultSafetyMarkers.
 	SafetyMarkers []string
+	// Sensitive says what becomes of a statement on health and the like that a user
+	// made outright: commit, hold or never for all projects, PROJECT=commit and so on
+	// for one. Default: commit.
+	Sensitive []string
 	// Churn is the breaker against runaway updates.
 	Churn Churn
+}
+
+// treatments reads [Config.Sensitive].
+func (c Config) treatments() (func(project string) decide.Sensitive, error) {
+	all, of := decide.SensitiveCommit, map[string]decide.Sensitive{}
+	for _, entry := range c.Sensitive {
+		project, mode, named := strings.Cut(entry, "=")
+		if !named {
+			mode = entry
+		}
+		treat := decide.Sensitive(mode)
+		switch {
+		case treat != decide.SensitiveCommit && treat != decide.SensitiveHold && treat != decide.SensitiveNever:
+			return nil, fmt.Errorf("decider: sensitive: %q is neither commit, hold nor never", mode)
+		case !named:
+			all = treat
+		case project == "":
+			return nil, fmt.Errorf("decider: sensitive: %q names no project", entry)
+		default:
+			of[project] = treat
+		}
+	}
+	return func(project string) decide.Sensitive {
+		if treat, ok := of[project]; ok {
+			return treat
+		}
+		return all
+	}, nil
 }
 
 // Churn bounds how often one fact changes. A candidate beyond that is held until
@@ -47,6 +80,9 @@ func (c Config) WithDefaults() Config {
 	if c.Decider == "" {
 		c.Decider = DefaultDecider
 	}
+	if c.Sensitive == nil {
+		c.Sensitive = []string{string(decide.SensitiveCommit)}
+	}
 	if c.SafetyMarkers == nil {
 		c.SafetyMarkers = decide.DefaultSafetyMarkers()
 	}
@@ -59,6 +95,9 @@ func (c Config) WithDefaults() Config {
 // of range.
 func (c Config) Validate() error {
 	c = c.WithDefaults()
+	if _, err := c.treatments(); err != nil {
+		return err
+	}
 	if n := c.Churn.Limit; n < 1 || n > 1_000_000 {
 		return fmt.Errorf("decider: churn.limit: %d is outside 1 to 1000000", n)
 	}

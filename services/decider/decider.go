@@ -45,7 +45,11 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		return nil, errors.New("decider: needs state, facts and search")
 	}
 	cfg = cfg.WithDefaults()
-	s := &Service{cfg: cfg, deps: deps, policy: decide.NewPolicy(cfg.SafetyMarkers), rules: map[string]memory.Rule{}}
+	sensitive, err := cfg.treatments()
+	if err != nil {
+		return nil, err
+	}
+	s := &Service{cfg: cfg, deps: deps, policy: decide.NewPolicy(cfg.SafetyMarkers).WithSensitive(sensitive), rules: map[string]memory.Rule{}}
 	for _, r := range cfg.Rules {
 		s.rules[r.ID] = r
 	}

@@ -47,6 +47,16 @@ func (o *order) release(ctx context.Context) error {
 	return nil
 }
 
+// dismiss takes what is held out of the buffer, undecided.
+func (o *order) dismiss() error {
+	at := slices.IndexFunc(o.held, func(h events.Hold) bool { return h.ID == o.in.Data.HoldID })
+	if at < 0 {
+		return o.noop(events.ReasonChangedSince, "")
+	}
+	o.restOnScope()
+	return o.drop(o.held[at], events.ReasonDismissed)
+}
+
 // drop takes a candidate out of the held buffer undecided.
 func (o *order) drop(h events.Hold, why events.Reason) error {
 	p := o.provenance(why)

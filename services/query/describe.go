@@ -71,6 +71,7 @@ func describeStatuses(o *huma.OpenAPI) {
 		"correct": {http.StatusAccepted}, "confirm": {http.StatusAccepted}, "restore": {http.StatusAccepted},
 		"delete-fact": {http.StatusAccepted}, "delete-scope": {http.StatusAccepted},
 		"release-hold": {http.StatusAccepted},
+		"dismiss-hold": {http.StatusAccepted},
 	}
 	for _, op := range operations(o) {
 		for _, status := range more[op.OperationID] {

@@ -18,6 +18,7 @@ func (s *Service) holdRoutes(a huma.API) {
 	}
 	huma.Register(a, op("list-holds", http.MethodGet, "/v1/holds", "List what waits before it changes anything, oldest first"), s.listHolds)
 	huma.Register(a, op("release-hold", http.MethodPost, "/v1/holds/{id}/release", "Decide on it now"), s.releaseHold)
+	huma.Register(a, op("dismiss-hold", http.MethodPost, "/v1/holds/{id}/dismiss", "Give it up"), s.dismissHold)
 }
 
 type listHoldsInput struct {
@@ -63,14 +64,22 @@ type releaseInput struct {
 	ID string `path:"id" doc:"Identifier of what is held, or its last 8 hex digits."`
 }
 
-// releaseHold runs a command. Asked again after it was carried out, it finds
-// nothing that is held, and the earlier answer by the key.
 func (s *Service) releaseHold(ctx context.Context, in *releaseInput) (*written, error) {
+	return s.onHold(ctx, events.OpRelease, in)
+}
+
+func (s *Service) dismissHold(ctx context.Context, in *releaseInput) (*written, error) {
+	return s.onHold(ctx, events.OpDismiss, in)
+}
+
+// onHold runs a command. Asked again after it was carried out, it finds nothing that
+// is held, and the earlier answer by the key.
+func (s *Service) onHold(ctx context.Context, do events.CommandOp, in *releaseInput) (*written, error) {
 	project, err := s.project(in.ProjectParam)
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
-	out, err := s.once(ctx, project, "release "+in.ID, in.Key, nil, func(a attempt) (*written, error) {
+	out, err := s.once(ctx, project, string(do)+" "+in.ID, in.Key, nil, func(a attempt) (*written, error) {
 		id, err := s.wholeHoldID(ctx, project, in.ID)
 		if err != nil {
 			return nil, err
@@ -84,7 +93,7 @@ func (s *Service) releaseHold(ctx context.Context, in *releaseInput) (*written, 
 		}
 		return s.command(ctx, a, events.CommandRequested{
 			Header:     events.Header{Scope: held[0].Scope},
-			CommandRef: events.CommandRef{RequestID: a.correlation, Op: events.OpRelease},
+			CommandRef: events.CommandRef{RequestID: a.correlation, Op: do},
 			HoldID:     id,
 		})
 	})

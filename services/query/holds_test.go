@@ -90,7 +90,13 @@ func TestReleaseHold(t *testing.T) {
 	if diff := cmp.Diff(want, r.command(t)); diff != "" {
 		t.Errorf("command (-want +got):\n%s", diff)
 	}
-	for _, path := range []string{"/v1/holds/none/release", "/v1/holds/h1/release?project=rival"} {
+	out, err = r.client.Dismiss(t.Context(), "h1")
+	want.CommandRef = events.CommandRef{RequestID: out.CorrelationID, Op: events.OpDismiss}
+	sent := r.publisher.sent()
+	if diff := cmp.Diff(events.Payload(want), sent[len(sent)-1].p); diff != "" || err != nil {
+		t.Errorf("dismiss: %v (-want +got):\n%s", err, diff)
+	}
+	for _, path := range []string{"/v1/holds/none/release", "/v1/holds/h1/release?project=rival", "/v1/holds/none/dismiss"} {
 		if p := r.do(http.MethodPost, path, "").problem(t); p.Status != http.StatusNotFound {
 			t.Errorf("%s: %+v", path, p)
 		}

@@ -46,6 +46,7 @@ var roles = map[string]auth.Role{
 	"DELETE /v1/facts/{id}":       auth.Writer,
 	"DELETE /v1/scopes":           auth.Writer,
 	"POST /v1/holds/{id}/release": auth.Writer,
+	"POST /v1/holds/{id}/dismiss": auth.Writer,
 
 	"GET /metrics":                          auth.Operator,
 	"GET /v1/ledger":                        auth.Operator,

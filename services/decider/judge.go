@@ -1,0 +1,121 @@
+package decider
+
+import (
+	"slices"
+	"time"
+
+	"palimpsest/internal/decide"
+	"palimpsest/internal/memory"
+	"palimpsest/pkg/events"
+)
+
+// judged is a batch after the write policy.
+type judged struct {
+	in        events.Event[events.CandidatesExtracted]
+	decidedBy string
+	// deltas are those that need no decision: what was dropped, held or given up.
+	deltas events.Deltas
+	// passed go on to the decision.
+	passed []events.Candidate
+	// taken are the candidates that the batch accounts for: not those that are left
+	// to another rule, and not those of the buffer, which the batch that held them
+	// accounts for.
+	taken   []events.Candidate
+	waiting []decide.Waiting
+}
+
+// judge applies the write policy: a dropped candidate becomes a NOOP, one that is
+// to be held waits, the rest passes.
+func (s *Service) judge(in events.Event[events.CandidatesExtracted], rule memory.Rule, decidedBy string) (*judged, error) {
+	j := &judged{in: in, decidedBy: decidedBy}
+	for _, c := range in.Data.Candidates {
+		verdict := s.policy.JudgeIn(in.Data.Scope.Project, c, rule)
+		if verdict.Action == decide.Hold && rule.CommitOnly && s.settles(c.Kind) {
+			continue
+		}
+		j.taken = append(j.taken, c)
+		switch verdict.Action {
+		case decide.Commit:
+			j.passed = append(j.passed, c)
+		case decide.Hold:
+			j.waiting = append(j.waiting, decide.Waiting{Candidate: c, Why: verdict.Why})
+		case decide.Drop:
+			if err := j.noop(c, verdict.Reason, "policy"); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return j, nil
+}
+
+// settles reports whether some rule holds candidates of that kind: it reads the
+// same episodes later, and a candidate is to be audited once.
+func (s *Service) settles(kind events.FactKind) bool {
+	for _, r := range s.rules {
+		if r.Enabled && r.Reads() && !r.CommitOnly && r.Emits(kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// settle decides what becomes of the candidates that wait, in the buffer and in the
+// batch. Those that the buffer keeps already need no delta.
+func (j *judged) settle(rule memory.Rule, held []events.Hold) error {
+	var waiting []decide.Waiting
+	for _, h := range held {
+		if decide.HeldByPolicy(h) && h.Rule == rule.ID {
+			waiting = append(waiting, decide.Waiting{Candidate: h.Candidate, Why: h.Why, Since: h.HeldAt})
+		}
+	}
+	out := decide.Settle(append(waiting, j.waiting...), j.passed, j.ended)
+	for _, w := range out.Promoted {
+		j.passed = append(j.passed, w.Candidate)
+	}
+	for _, w := range out.Expired {
+		if err := j.noop(w.Candidate, events.ReasonHeldExpired, "expired"); err != nil {
+			return err
+		}
+	}
+	for _, w := range out.Kept {
+		if !w.Since.IsZero() {
+			continue
+		}
+		if err := j.hold(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// idle is after which time a session that the batch says nothing of counts as over:
+// its end makes no rule due that has read all of it.
+const idle = 24 * time.Hour
+
+// ended reports whether all sessions of a candidate are over.
+func (j *judged) ended(w decide.Waiting) bool {
+	return len(w.SessionIDs) > 0 && !slices.ContainsFunc(w.SessionIDs, func(id string) bool {
+		ends := slices.ContainsFunc(j.in.Data.SessionEnds, func(e events.SessionEnd) bool { return e.Session == id })
+		goes := slices.ContainsFunc(j.in.Data.Episodes, func(e events.EpisodeRef) bool { return e.Session == id })
+		return !ends && (goes || w.Since.IsZero() || j.in.Time.Sub(w.Since) < idle)
+	})
+}
+
+func (j *judged) noop(c events.Candidate, why events.Reason, part string) error {
+	noop, err := events.NewNoop(provenance(j.in, c, why, part, j.decidedBy), "")
+	if err == nil {
+		j.deltas = append(j.deltas, noop)
+	}
+	return err
+}
+
+func (j *judged) hold(w decide.Waiting) error {
+	at := j.in.Time
+	add, err := events.NewAdd(provenance(j.in, w.Candidate, events.ReasonHeld, "policy", j.decidedBy), events.FactPayload{
+		Hold: &events.Hold{ID: w.ID, Candidate: w.Candidate, HeldAt: at, Why: w.Why, Count: 1, Since: at},
+	})
+	if err == nil {
+		j.deltas = append(j.deltas, add)
+	}
+	return err
+}
