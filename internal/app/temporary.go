@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 
 	"palimpsest/internal/embed"
@@ -27,16 +28,31 @@ type Temporary struct {
 // Temporary runs a Palimpsest with the user's settings of all but data, addresses
 // and engines, which are its own, and ends it when use returns. If embedder is given,
 // it is the value of embedder.model.
-func (inv *Invocation) Temporary(embedder string, use func(context.Context, Temporary) error) (err error) {
+func (inv *Invocation) Temporary(embedder string, use func(context.Context, Temporary) error) error {
+	return own(map[string]string{
+		"embedder.model": embedder, "http.listen": "127.0.0.1:0", "nats.listen": "127.0.0.1:0",
+	}, func(settings map[string]string) error { return inv.temporary(settings, use) })
+}
+
+// UpEphemeral is Up over a directory that is removed at the end, with engines of its
+// own.
+func (inv *Invocation) UpEphemeral(settings map[string]string) error { return own(settings, inv.Up) }
+
+// own calls do with settings of engines in this process, over a directory that is
+// removed when do returns.
+func own(settings map[string]string, do func(settings map[string]string) error) (err error) {
 	dir, err := os.MkdirTemp("", "palimpsest-*")
 	if err != nil {
 		return fmt.Errorf("make a data directory: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	cfg, _, err := inv.Configuration(map[string]string{
-		"embedder.model": embedder, "data": dir, "nats.url": natsEmbedded, "memory": backendFile, "audit": backendFile,
-		"http.listen": "127.0.0.1:0", "nats.listen": "127.0.0.1:0",
-	})
+	settings = maps.Clone(settings)
+	maps.Copy(settings, map[string]string{"data": dir, "nats.url": natsEmbedded, "memory": backendFile, "audit": backendFile})
+	return do(settings)
+}
+
+func (inv *Invocation) temporary(settings map[string]string, use func(context.Context, Temporary) error) error {
+	cfg, _, err := inv.Configuration(settings)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 
 	"palimpsest/internal/app"
 	"palimpsest/internal/assistant"
-	"palimpsest/pkg/scope"
 )
 
 type installCommand struct {
@@ -85,17 +84,20 @@ func (c *installCommand) call(inv *app.Invocation) (call assistant.Call, err err
 		call.User = account.Username
 	}
 	flags := inv.Flags()
-	if flags.ConfigFile != "" {
-		file, err := filepath.Abs(flags.ConfigFile)
+	for _, f := range []struct{ flag, file string }{{"--config", flags.ConfigFile}, {"--api-key-file", flags.APIKeyFile}} {
+		if f.file == "" {
+			continue
+		}
+		file, err := filepath.Abs(f.file)
 		if err != nil {
 			return call, err
 		}
-		call.Flags = append(call.Flags, "--config", file)
+		call.Flags = append(call.Flags, f.flag, file)
 	}
 	if flags.Server != "" {
 		call.Flags = append(call.Flags, "--server", flags.Server)
 	}
-	if flags.Project != scope.DefaultProject {
+	if flags.Project != "" {
 		call.Flags = append(call.Flags, "--project", flags.Project)
 	}
 	return call, nil

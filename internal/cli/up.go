@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"errors"
+
 	"github.com/alecthomas/kong"
 
 	"palimpsest/internal/app"
@@ -10,12 +12,21 @@ type upCommand struct {
 	Data string `help:"Data directory; ./palimpsest-data unless configured." placeholder:"DIR"`
 	HTTP string `name:"http" help:"Address for HTTP; 127.0.0.1:8080 unless configured." placeholder:"HOST:PORT"`
 	NATS string `name:"nats" help:"Address for NATS publishers; 127.0.0.1:4222 unless configured." placeholder:"HOST:PORT"`
+
+	Ephemeral bool `help:"Keep everything in a temporary directory, which is removed at the end."`
 }
 
 // Run implements the command: it returns once the user has stopped it and everything
 // has drained.
 func (c *upCommand) Run(inv *app.Invocation) error {
-	return inv.Up(map[string]string{"data": c.Data, "http.listen": c.HTTP, "nats.listen": c.NATS})
+	settings := map[string]string{"data": c.Data, "http.listen": c.HTTP, "nats.listen": c.NATS}
+	if !c.Ephemeral {
+		return inv.Up(settings)
+	}
+	if c.Data != "" {
+		return errors.New("--data and --ephemeral exclude each other")
+	}
+	return inv.UpEphemeral(settings)
 }
 
 // serviceCommand runs one service as a process of its own, on engines that
