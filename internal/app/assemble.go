@@ -67,6 +67,7 @@ type process struct {
 // assemble is an open process with the clock of the product and the embedder that
 // the configuration names.
 func assemble(ctx context.Context, sh target, cfg Config, log *slog.Logger) (*process, error) {
+	setGrowth(startGrowth)
 	h := &process{target: sh, cfg: cfg, log: log, now: time.Now}
 	var err error
 	if h.embedder, err = cfg.Embedder.open(); err != nil {

@@ -131,23 +131,23 @@ func Names() []string {
 
 // sizes is how much work one turn is.
 type sizes struct {
-	sync, async int    // messages
-	flood       int    // episodes, to be consolidated
-	stored      int    // episodes, to be stored
-	adds        int    // episodes, added one by one by each client
-	grown       [2]int // episodes of a user
-	pace        int    // messages a second while lags are measured
-	probes      int    // messages whose lag is measured
-	repeats     int    // of the mixture of questions
-	messages    int    // whose allocations are counted
-	kills       int    // of a process
-	settle      time.Duration
-	sentences   int // episodes whose footprint is measured
+	sync, async int           // messages
+	flood       int           // episodes, to be consolidated
+	stored      int           // episodes, to be stored
+	adds        int           // episodes, added one by one by each client
+	grown       [2]int        // episodes of a user
+	pace        int           // messages a second while lags are measured
+	probes      int           // messages whose lag is measured
+	repeats     int           // of the mixture of questions
+	messages    int           // whose allocations are counted
+	kills       int           // of a process
+	settle      time.Duration // of an empty process; it returns garbage every 10 s
+	sentences   int           // episodes whose footprint is measured
 	rest        time.Duration
 }
 
 var (
-	fullSizes = sizes{sync: 2_000, async: 30_000, flood: 4_000, stored: 40_000, adds: 4_000, grown: [2]int{1_000, 10_000}, pace: 200, probes: 50, repeats: 3, messages: 4_000, kills: 20, settle: time.Second,
+	fullSizes = sizes{sync: 2_000, async: 30_000, flood: 4_000, stored: 40_000, adds: 4_000, grown: [2]int{1_000, 10_000}, pace: 200, probes: 50, repeats: 3, messages: 4_000, kills: 20, settle: 12 * time.Second,
 		sentences: 10_000, rest: time.Minute}
 	quickSizes = sizes{sync: 20, async: 200, flood: 200, stored: 200, adds: 80, grown: [2]int{20, 200}, pace: 20, probes: 3, repeats: 1, messages: 200, kills: 2, settle: 100 * time.Millisecond,
 		sentences: 200, rest: 100 * time.Millisecond}

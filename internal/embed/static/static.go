@@ -30,6 +30,10 @@ var ownTokenizer []byte
 // it: vectors of different versions never meet.
 const version = "2"
 
+// ownFiles is the sum of the files of this package. To compute it at each start would
+// read the whole table into memory, of which a process needs the rows of its texts.
+const ownFiles = "05f374b520d7"
+
 // Embedder implements [embed.Embedder]. It is safe for concurrent use.
 type Embedder struct {
 	info      embed.Info
@@ -40,7 +44,7 @@ type Embedder struct {
 var _ embed.Embedder = (*Embedder)(nil)
 
 // New returns the embedder with the table of this package.
-func New() (*Embedder, error) { return load("static", ownTable, ownTokenizer) }
+func New() (*Embedder, error) { return load("static", ownFiles, ownTable, ownTokenizer) }
 
 // Open returns an embedder with the table of a model2vec directory: the tensor
 // "embeddings" of model.safetensors, with "weights" and "mapping" if there are
@@ -54,14 +58,22 @@ func Open(dir string) (*Embedder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("static embedder: %w", err)
 	}
-	e, err := load("static:"+filepath.Base(dir), tensors, tokenizer)
+	e, err := load("static:"+filepath.Base(dir), sum(tensors, tokenizer), tensors, tokenizer)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	return e, nil
 }
 
-func load(name string, tensors, tokenizer []byte) (*Embedder, error) {
+// sum identifies the files of a table in the version of its space.
+func sum(tensors, tokenizer []byte) string {
+	files := sha256.New()
+	files.Write(tensors)
+	files.Write(tokenizer)
+	return hex.EncodeToString(files.Sum(nil)[:6])
+}
+
+func load(name, sum string, tensors, tokenizer []byte) (*Embedder, error) {
 	e := &Embedder{}
 	var err error
 	if e.tokenizer, err = wordpiece.Parse(tokenizer); err != nil {
@@ -70,11 +82,8 @@ func load(name string, tensors, tokenizer []byte) (*Embedder, error) {
 	if e.table, err = readTable(tensors); err != nil {
 		return nil, fmt.Errorf("static embedder: %w", err)
 	}
-	files := sha256.New()
-	files.Write(tensors)
-	files.Write(tokenizer)
 	e.info = embed.Info{
-		Name: name, Version: version + "-" + hex.EncodeToString(files.Sum(nil)[:6]),
+		Name: name, Version: version + "-" + sum,
 		Dimensions: e.table.dimensions, Semantic: true,
 	}
 	return e, nil

@@ -56,13 +56,14 @@ const (
 // phrasal reports whether a capture runs on over prepositions.
 func (t captureType) phrasal() bool { return t == capRest || t == capVerb || t == capGerund }
 
+// instruction is one step. The packs have tens of thousands of them.
 type instruction struct {
-	op   opcode
 	word string
 	set  phrases
 	slot int
-	typ  captureType
 	to   int
+	op   opcode
+	typ  captureType
 }
 
 // program is a compiled pattern.
@@ -103,6 +104,7 @@ func compile(src string, sets map[string]phrases, list bool) (*program, error) {
 		c.emit(instruction{op: opStop, typ: c.last})
 	}
 	c.emit(instruction{op: opMatch})
+	c.p.code = slices.Clone(c.p.code) // without room to grow
 	c.p.heads = make(map[string]bool)
 	if !c.p.first(0, c.p.heads, 0) {
 		c.p.heads = nil
