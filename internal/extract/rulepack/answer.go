@@ -101,7 +101,7 @@ func (lx *lexicon) restate(ts []token) (lead []token, open bool) {
 			lead = append(lead, virtual(ts[i].low)...)
 		}
 		to := 0
-		for to < len(rest) && rest[to].word && !lx.is(rest[to], isStop|isArticle|isOwn|isHearer|isTail) && !lx.dated(rest[:to+1]) {
+		for to < len(rest) && rest[to].word && (to+1 == len(rest) && lx.is(rest[to], isPreposition) || !lx.is(rest[to], isStop|isArticle|isOwn|isHearer|isTail)) && !lx.dated(rest[:to+1]) {
 			to++
 		}
 		if to == 0 || !open && to == len(rest) {
@@ -158,6 +158,10 @@ func (r *reading) answer(s sentence, q *question) {
 	if s.asks || len(s.tokens) == 0 || len(s.tokens) > longest {
 		return
 	}
+	if lx.negators.at(s.tokens, 0) > 0 && lx.ended.at(s.tokens, len(s.tokens)-1) > 0 && len(s.tokens) <= 3 {
+		r.over(s, q)
+		return
+	}
 	yes := r.l.yes[s.tokens[0].low]
 	ts, _ := r.l.enter(s.tokens)
 	var rest []token
@@ -189,6 +193,18 @@ func (r *reading) answer(s sentence, q *question) {
 		return
 	}
 	r.completes(s, lx.filled(q, q.answer.Else), rest)
+}
+
+// over reads "not anymore" after a question such as "do you still smoke".
+func (r *reading) over(s sentence, q *question) {
+	lx := r.l.lx
+	for i := 0; i+2 < len(q.tokens); i++ {
+		if lx.supports(q.tokens[i]) && lx.is(q.tokens[i+1], isHearer) {
+			said := append(virtual(r.l.speakerWord), plain(q.tokens[i+2:])...)
+			r.match(&clause{}, s.tokens, append(said, plain(s.tokens[1:])...), 0, 0)
+			return
+		}
+	}
 }
 
 // completes reads what the words before a bare answer and the answer say together.

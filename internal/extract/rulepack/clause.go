@@ -149,7 +149,7 @@ func (lx *lexicon) boundary(ts []token, from, i int) (at int, ok bool) {
 	}
 	joint := lx.is(prev, isJoint) || !prev.word && prev.low != "'s" && prev.low != "-" && !lx.is(prev, isBe)
 	switch {
-	case t.low == "(" || t.low == ")" || (t.low == "—" || t.low == "–") && !lx.is(t, isBe) || t.low == ":" && i+1 < len(ts) && !lx.namesOnly(ts[i+1:]):
+	case t.low == "(" || t.low == ")" || (t.low == "—" || t.low == "–") && !lx.is(t, isBe) || t.low == ":" && i+1 < len(ts) && !lx.namesOnly(ts[i+1:]) && !numeric(ts[i+1]):
 		return i, true
 	case !lx.is(prev, isSpeaker) && lx.opensQuestion(ts, i) && (joint || !lx.is(ts[i+1], isOwn|isSpeaker)):
 		asks := lx.is(ts[from], isAsking) && i-from <= 3 // "how old are you"
@@ -178,6 +178,11 @@ func (lx *lexicon) boundary(ts []token, from, i int) (at int, ok bool) {
 		return i, !lx.is(prev, isBinder|isPreposition|isVerb|isBe) && !strings.HasSuffix(prev.low, "ing") && lx.owns(ts, i)
 	}
 	return 0, false
+}
+
+// numeric reports whether a token is a number or an address: "my number: 555 0190".
+func numeric(t token) bool {
+	return digit(t.low) || strings.HasPrefix(t.low, "+") || strings.Contains(t.low, "@")
 }
 
 // namesOnly reports whether tokens are names and what joins them: "three boys:
