@@ -9,10 +9,20 @@ import (
 type exportCommand struct {
 	Whose
 	Content bool `help:"Leave out wall-clock fields, to compare two installations."`
+
+	Everything bool   `help:"Export all episodes and audit records of all projects instead, for import --everything."`
+	Data       string `help:"With --everything: the data directory, if streams and memory are files; ./palimpsest-data unless configured." placeholder:"DIR"`
 }
 
 // Run implements the command.
 func (c *exportCommand) Run(inv *app.Invocation) error {
+	if c.Everything {
+		out, err := inv.ExportAll(c.Data, inv.Terminal().Out)
+		if err == nil {
+			_, _ = fmt.Fprintf(inv.Terminal().Err, "%d episodes and %d audit records, digest %s\n", out.Episodes, out.Audit, out.Digest)
+		}
+		return err
+	}
 	sel, err := c.Selector(inv.Project())
 	if err != nil {
 		return err

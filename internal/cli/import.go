@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -31,6 +32,9 @@ type importCommand struct {
 	User  string   `help:"User of what names none." placeholder:"ID"`
 	Agent string   `help:"Agent of what names none." placeholder:"ID"`
 	Quiet bool     `help:"No progress bar."`
+
+	Everything bool   `help:"Import what export --everything wrote into a new data directory."`
+	Data       string `help:"With --everything: the data directory; ./palimpsest-data unless configured." placeholder:"DIR"`
 }
 
 // imported is the answer.
@@ -49,6 +53,9 @@ type refusal struct {
 // Run implements the command. All is sent as backfill, which ends no sessions. A
 // repetition changes nothing: the ids are those of the source.
 func (c *importCommand) Run(inv *app.Invocation) error {
+	if c.Everything {
+		return c.everything(inv)
+	}
 	cl, err := inv.Client()
 	if err != nil {
 		return err
@@ -74,6 +81,29 @@ func (c *importCommand) Run(inv *app.Invocation) error {
 		err = fmt.Errorf("%d messages were refused", len(r.done.Refused))
 	}
 	return err
+}
+
+// everything restores an export into a new data directory.
+func (c *importCommand) everything(inv *app.Invocation) error {
+	if len(c.Files) != 1 {
+		return errors.New("--everything takes one file")
+	}
+	from := inv.Terminal().In
+	if c.Files[0] != "-" {
+		file, err := os.Open(c.Files[0])
+		if err != nil {
+			return err
+		}
+		defer func() { _ = file.Close() }()
+		from = file
+	}
+	out, err := inv.ImportAll(c.Data, from)
+	if err != nil {
+		return fmt.Errorf("import %s: %w", c.Files[0], err)
+	}
+	return inv.Print(out, func(w io.Writer) {
+		_, _ = fmt.Fprintf(w, "%d episodes and %d audit records imported, digest %s\n", out.Episodes, out.Audit, out.Digest)
+	})
 }
 
 // importing is one run of import.

@@ -1,0 +1,74 @@
+package e2e
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"palimpsest/pkg/api"
+	"palimpsest/pkg/scope"
+)
+
+// TestP5ExportAndImport: an export of everything, imported into a new directory, is
+// the same memory with its provenance, and goes on from there.
+func TestP5ExportAndImport(t *testing.T) {
+	t.Parallel()
+	i := start(t, t.TempDir())
+	who := person("nora")
+	i.say(who, "I live in Oslo.", "I like jazz.", "I moved to Bergen.", "What is the weather?") // without ids
+	i.record(who, "mine", "I work at Fenwick Labs.")
+	sel := of(scope.Scope{Project: scope.DefaultProject, User: who.User})
+	i.settled(sel, 5)
+	jazz := wantSome(t, i.facts(sel), "jazz")
+	if _, err := i.api.Correct(t.Context(), jazz.ID, 0, api.Correct{Text: "The user likes modern jazz."}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := i.api.Remember(t.Context(), api.Remember{Scope: api.Scope{User: who.User}, Text: "Nora has a cat."}, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := i.stop(); err != nil {
+		t.Fatal(err)
+	}
+	export, stderr, code := run(t, nil, "export", "--everything", "--data", i.data)
+	if code != 0 {
+		t.Fatalf("export: %d %s", code, stderr)
+	}
+	digest := func(data string) string {
+		t.Helper()
+		out, stderr, code := run(t, nil, "digest", "--data", data)
+		if code != 0 {
+			t.Fatalf("digest: %d %s", code, stderr)
+		}
+		return strings.TrimSpace(out)
+	}
+	want := digest(i.data)
+	data := filepath.Join(t.TempDir(), "new")
+	if out, stderr, code := run(t, strings.NewReader(export), "import", "--everything", "--data", data, "-"); code != 0 || !strings.Contains(out, "5 episodes") {
+		t.Fatalf("import: %d %s %s", code, out, stderr)
+	}
+	if got := digest(data); got != want {
+		t.Errorf("digest %s, want %s", got, want)
+	}
+	again := start(t, data)
+	e, err := again.api.Explain(t.Context(), jazz.ID)
+	if err != nil || len(e.Episodes) != 1 || e.Episodes[0].Content != "I like jazz." || e.Fact.Text != "The user likes modern jazz." {
+		t.Errorf("explain: %+v, %v", e, err)
+	}
+	again.say(who, "I moved to Tromsø.")
+	again.settled(sel, 6)
+	wantSome(t, again.facts(sel), "Tromsø")
+	wantSome(t, again.facts(sel), "a cat")
+	if _, stderr, code := run(t, strings.NewReader(export), "import", "--everything", "--data", data, "-"); code != 1 || !strings.Contains(stderr, "new directory") {
+		t.Errorf("into a directory in use: %d %s", code, stderr)
+	}
+	cut := filepath.Join(t.TempDir(), "cut")
+	half := export[:bytes.LastIndexByte([]byte(strings.TrimSpace(export)), '\n')]
+	if _, stderr, code := run(t, strings.NewReader(half), "import", "--everything", "--data", cut, "-"); code != 1 || !strings.Contains(stderr, "not whole") {
+		t.Errorf("a part of an export: %d %s", code, stderr)
+	}
+	if left, err := os.ReadDir(cut); err != nil || len(left) > 0 {
+		t.Errorf("a failed import left %v, %v", left, err)
+	}
+}
