@@ -76,6 +76,7 @@ func TestStore(t *testing.T) {
 	storetest.RunAll(t, func(t *testing.T) store.Store {
 		return openNew(t, ahead(testConfig(t)))
 	}, storetest.Options{
+		Skip:       map[string]string{"Erasure": "the store in Redis cannot erase a user yet"},
 		Later:      later,
 		Dimensions: testEmbedder.Dimensions,
 		Reopen: func(t *testing.T, s store.Store) store.Store {

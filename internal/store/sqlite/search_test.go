@@ -21,7 +21,7 @@ func TestStoreWithoutRoomForVectors(t *testing.T) {
 	const why = "covered by TestStore: no vectors"
 	skip := map[string]string{"Shares": "the file belongs to one process"}
 	for _, topic := range []string{"Episodes", "Ordinals", "Recent", "Sessions", "Schedule", "Claims", "Cursors", "Apply", "Versions", "Facts",
-		"SearchText", "Requests", "Cache", "Outcomes", "Export", "Ledger", "Isolation", "Concurrency", "Health", "Reopen", "VectorsRefused"} {
+		"SearchText", "Requests", "Cache", "Outcomes", "Export", "Ledger", "Isolation", "Concurrency", "Health", "Reopen", "Erasure", "VectorsRefused"} {
 		skip[topic] = why
 	}
 	storetest.RunAll(t, func(t *testing.T) store.Store {

@@ -73,6 +73,7 @@ func RunAll(t *testing.T, open func(t *testing.T) store.Store, opts Options) {
 		{"Concurrency", testConcurrency},
 		{"Health", testHealth},
 		{"Reopen", testReopen},
+		{"Erasure", testErasure},
 	} {
 		t.Run(topic.name, func(t *testing.T) {
 			if why := opts.Skip[topic.name]; why != "" {
