@@ -26,6 +26,7 @@ const (
 	CodeStoreUnavailable    = "store_unavailable"
 	CodeStreamUnavailable   = "stream_unavailable"
 	CodeInternal            = "internal"
+	CodeNotImplemented      = "not_implemented"
 )
 
 // Problem is an error as RFC 9457 has it, with a stable code and the offending

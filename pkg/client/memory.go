@@ -212,6 +212,22 @@ func (c *Client) DeleteScope(ctx context.Context, sel scope.Selector, key string
 	return out, c.call(ctx, r, &out)
 }
 
+// Erase asks for the removal of everything of a user, and returns the id of the
+// erasure. The server is away while it erases.
+func (c *Client) Erase(ctx context.Context, user string) (id string, err error) {
+	var out api.Written
+	query := url.Values{"user": {user}, "erase": {"true"}}
+	err = c.call(ctx, request{method: http.MethodDelete, path: "/v1/scopes", query: query}, &out)
+	return out.CorrelationID, err
+}
+
+// Erasure returns how far an erasure is, and its receipt.
+func (c *Client) Erasure(ctx context.Context, id string) (api.Erasure, error) {
+	id, err := segment(id)
+	var out api.Erasure
+	return out, c.call(ctx, request{method: http.MethodGet, path: "/v1/erasures/" + id, err: err}, &out)
+}
+
 func (c *Client) command(ctx context.Context, r request, revision uint64, body any) (api.Written, error) {
 	r.body = body
 	if revision > 0 {

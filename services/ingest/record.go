@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -50,6 +51,9 @@ func (s *Service) read(in []*pipeline.Entry) []item {
 	out := make([]item, 0, len(in))
 	for _, e := range in {
 		it, err := s.itemOf(e)
+		if errors.Is(err, errErased) {
+			continue
+		}
 		if err != nil {
 			e.Err = err
 			continue
@@ -59,7 +63,13 @@ func (s *Service) read(in []*pipeline.Entry) []item {
 	return out
 }
 
+// errErased: a copy of the stream that is older than an erasure has the message still.
+var errErased = errors.New("ingest: the message was erased")
+
 func (s *Service) itemOf(e *pipeline.Entry) (item, error) {
+	if s.deps.Erased != nil && s.deps.Erased(e.Meta.Scope.Project, e.Meta.Scope.User, e.Meta.Sequence) {
+		return item{}, errErased
+	}
 	switch e.Meta.Kind {
 	case events.KindEpisodeRecorded:
 		in, err := pipeline.DecodeEntry[events.EpisodeRecorded](e)

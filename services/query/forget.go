@@ -21,14 +21,19 @@ const deletesAtOnce = 16
 type deleteScopeInput struct {
 	LevelParams
 	KeyHeader
+	Erase bool `query:"erase" doc:"Remove everything of the user from every place for good, history too. The answer's correlation_id is that of /v1/erasures/{id}."`
 }
 
-// deleteScope closes the facts of every fact scope that the levels match, by one
+// deleteScope erases a user, or closes the facts of every fact scope that the levels match, by one
 // command for each. Its answer has their count.
 func (s *Service) deleteScope(ctx context.Context, in *deleteScopeInput) (*written, error) {
 	sel, err := s.deleted(in.LevelParams)
 	if err != nil {
 		return nil, s.problem(ctx, err)
+	}
+	if in.Erase {
+		out, err := s.erase(ctx, sel)
+		return out, s.problem(ctx, err)
 	}
 	out, err := s.once(ctx, sel.Project, "DELETE /v1/scopes", in.Key, []byte(sel.String()), func(a attempt) (*written, error) {
 		owners, err := s.ownersOf(ctx, sel)

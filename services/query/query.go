@@ -30,6 +30,8 @@ type Deps struct {
 	Publisher pipeline.Publisher
 	Listener  pipeline.Listener
 	Letters   DeadLetters
+	// Erasures erase users; nil where the engines in use cannot.
+	Erasures Erasures
 	// Rules are the consolidation rules; a waiter waits for one that runs on every
 	// episode.
 	Rules []memory.Rule

@@ -44,9 +44,11 @@ var roles = map[string]auth.Role{
 	"POST /v1/facts/{id}/confirm": auth.Writer,
 	"POST /v1/facts/{id}/restore": auth.Writer,
 	"DELETE /v1/facts/{id}":       auth.Writer,
-	"DELETE /v1/scopes":           auth.Writer,
+	"DELETE /v1/scopes":           auth.Writer, // who erases must be an admin
 	"POST /v1/holds/{id}/release": auth.Writer,
 	"POST /v1/holds/{id}/dismiss": auth.Writer,
+
+	"GET /v1/erasures/{id}": auth.Admin,
 
 	"GET /metrics":                          auth.Operator,
 	"GET /v1/ledger":                        auth.Operator,

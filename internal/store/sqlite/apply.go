@@ -70,7 +70,7 @@ func (w *writer) admit(effect events.EffectCommitted) (row *scopeRow, verdict, e
 	if err != nil {
 		return nil, nil, err
 	}
-	var revision, incarnation uint64
+	revision, incarnation := uint64(0), w.store.cfg.Born(effect.Scope.Project, effect.Scope.User)
 	if row != nil {
 		revision, incarnation = row.revision, row.incarnation
 	}

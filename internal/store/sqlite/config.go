@@ -42,6 +42,9 @@ type Config struct {
 	// DecayThreshold is the confidence under which a fact is due for pruning; 0
 	// means memory.DefaultDecayThreshold.
 	DecayThreshold float64
+	// Born returns the incarnation of a scope that has no row: how often its user
+	// was erased. Nil means that nobody was.
+	Born func(project, user string) uint64
 	// CheckAfter is how long after its opening the file is checked for damaged
 	// pages, in the background; 0 means that it is not.
 	CheckAfter time.Duration
@@ -71,6 +74,9 @@ func (c Config) Validate() error {
 }
 
 func (c Config) withDefaults() Config {
+	if c.Born == nil {
+		c.Born = func(string, string) uint64 { return 0 }
+	}
 	if c.Synchronous == "" {
 		c.Synchronous = "normal"
 	}

@@ -93,7 +93,9 @@ func (w *writer) makeScope(fact scope.Scope) (*scopeRow, error) {
 	if r, err := w.scope(fact); r != nil || err != nil {
 		return r, err
 	}
-	r := &scopeRow{fact: fact, key: fact.Key(), watermarks: map[string]uint64{}}
+	r := &scopeRow{
+		fact: fact, key: fact.Key(), watermarks: map[string]uint64{}, incarnation: w.store.cfg.Born(fact.Project, fact.User),
+	}
 	res, err := w.run(`INSERT INTO scopes (project, key, user, agent, session) VALUES (?, ?, ?, ?, ?)`,
 		fact.Project, r.key, fact.User, fact.Agent, fact.Session)
 	if err != nil {

@@ -22,6 +22,7 @@ func (s *Store) State(ctx context.Context, fact scope.Scope) (memory.State, erro
 	if err := fact.Validate(); err != nil {
 		return state, err
 	}
+	state.Incarnation = s.cfg.Born(fact.Project, fact.User) // where there is no row
 	// One statement is one view of the database; a transaction around two would
 	// prepare both anew each time.
 	err := s.reads.each(ctx, `SELECT s.incarnation, s.last_ordinal, s.revision, s.audit_seq, r.rule, r.watermark

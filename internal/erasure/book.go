@@ -1,0 +1,191 @@
+package erasure
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"palimpsest/internal/memory"
+)
+
+// ErrUnknown: there is no erasure of that id.
+var ErrUnknown = errors.New("erasure: no such erasure")
+
+// recordsDir holds a file for each erasure, within a data directory.
+const recordsDir = "erasures"
+
+// Book is the erasures of a data directory. It is safe for concurrent use within
+// one process.
+type Book struct {
+	dir string
+	key *Key
+
+	mu      sync.Mutex
+	records []Receipt // oldest first
+}
+
+// Open reads the erasures of a data directory, which must exist, and makes its key
+// where there is none.
+func Open(data string) (*Book, error) {
+	key, err := OpenKey(data)
+	if err != nil {
+		return nil, err
+	}
+	b := &Book{dir: filepath.Join(data, recordsDir), key: key}
+	if err := os.MkdirAll(b.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("open erasures: %w", err)
+	}
+	files, err := filepath.Glob(filepath.Join(b.dir, "*.json"))
+	if err != nil {
+		return nil, fmt.Errorf("open erasures: %w", err)
+	}
+	for _, file := range files {
+		var r Receipt
+		raw, err := os.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(raw, &r)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("open erasures: %s: %w", filepath.Base(file), err)
+		}
+		b.records = append(b.records, r)
+	}
+	slices.SortFunc(b.records, func(x, y Receipt) int {
+		return cmp.Or(x.AskedAt.Compare(y.AskedAt), strings.Compare(x.ID, y.ID))
+	})
+	return b, nil
+}
+
+// Public is the key that checks the receipts, in hex.
+func (b *Book) Public() string { return b.key.Public() }
+
+// Ask writes the job of erasing a user and returns it. A job for the user that is
+// not finished is returned as it is.
+func (b *Book) Ask(project, user string, at time.Time) (Receipt, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.ask(project, b.key.Hash(project, user), at)
+}
+
+// AskAgain writes a job for whom a receipt of this directory is about: a copy of
+// the directory that is older than the receipt holds the data still. The error of
+// a receipt of another directory wraps [ErrReceipt].
+func (b *Book) AskAgain(receipt Receipt, at time.Time) (Receipt, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if receipt.PublicKey != b.Public() {
+		return Receipt{}, fmt.Errorf("%w: it is of another data directory", ErrReceipt)
+	}
+	r, err := b.ask(receipt.Project, receipt.Whom, at)
+	if err == nil && r.Incarnation < receipt.Incarnation {
+		r.Incarnation = receipt.Incarnation
+		r.Until = max(r.Until, receipt.Until)
+		err = b.save(r)
+	}
+	return r, err
+}
+
+func (b *Book) ask(project, whom string, at time.Time) (Receipt, error) {
+	r := Receipt{ID: uuid.NewString(), Project: project, Whom: whom, Incarnation: 1, AskedAt: at.UTC(), Places: []Place{}}
+	for _, earlier := range b.records {
+		if earlier.Whom != whom {
+			continue
+		}
+		if !earlier.Done() {
+			return earlier, nil
+		}
+		r.Incarnation = max(r.Incarnation, earlier.Incarnation+1)
+	}
+	return r, b.save(r)
+}
+
+// save writes an erasure to the disk.
+func (b *Book) save(r Receipt) error {
+	raw, err := json.MarshalIndent(r, "", "  ")
+	if err == nil {
+		err = write(filepath.Join(b.dir, r.ID+".json"), append(raw, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("save erasure: %w", err)
+	}
+	i := slices.IndexFunc(b.records, func(known Receipt) bool { return known.ID == r.ID })
+	if i < 0 {
+		b.records = append(b.records, r)
+	} else {
+		b.records[i] = r
+	}
+	return nil
+}
+
+// Get returns an erasure by its id, or [ErrUnknown].
+func (b *Book) Get(id string) (Receipt, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, r := range b.records {
+		if r.ID == id {
+			return r, nil
+		}
+	}
+	return Receipt{}, fmt.Errorf("%w: %s", ErrUnknown, id)
+}
+
+// Pending returns the jobs that are not finished, oldest first.
+func (b *Book) Pending() []Receipt {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(b.records), Receipt.Done)
+}
+
+// Born returns the incarnation of a scope that has no row: how often its user was
+// erased.
+func (b *Book) Born(project, user string) uint64 {
+	incarnation, _ := b.tombstone(project, user)
+	return incarnation
+}
+
+// Erased reports whether an episode of a user, at a sequence of EPISODES, is one
+// that was erased.
+func (b *Book) Erased(project, user string, sequence uint64) bool {
+	_, until := b.tombstone(project, user)
+	return sequence > 0 && sequence <= until
+}
+
+func (b *Book) tombstone(project, user string) (incarnation, until uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.records) == 0 || user == "" {
+		return 0, 0
+	}
+	hash := b.key.Hash(project, user)
+	for _, r := range b.records {
+		if r.Project == project && r.Whom == hash {
+			incarnation, until = max(incarnation, r.Incarnation), max(until, r.Until)
+		}
+	}
+	return incarnation, until
+}
+
+// whom is the user of an erasure. It remembers what it was asked.
+func (b *Book) whom(r Receipt) memory.Whom {
+	known := map[string]bool{}
+	var mu sync.Mutex
+	return memory.Whom{Project: r.Project, Is: func(user string) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		is, ok := known[user]
+		if !ok {
+			is = b.key.Hash(r.Project, user) == r.Whom
+			known[user] = is
+		}
+		return is
+	}}
+}

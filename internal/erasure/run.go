@@ -1,0 +1,101 @@
+package erasure
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"palimpsest/internal/failpoint"
+	"palimpsest/internal/memory"
+)
+
+// Keeper is a place that holds data of users.
+type Keeper struct {
+	Name string
+	// Erase deletes everything of the user and returns how much of which kind. It is
+	// idempotent.
+	Erase func(ctx context.Context, whom memory.Whom) (map[string]uint64, error)
+	// Scan counts what is left.
+	Scan func(ctx context.Context, whom memory.Whom) (uint64, error)
+}
+
+// Work is how jobs are run.
+type Work struct {
+	Keepers []Keeper
+	// Until returns the last sequence of EPISODES.
+	Until func(ctx context.Context) (uint64, error)
+	Now   func() time.Time
+	// Unreachable is what no keeper reaches.
+	Unreachable []string
+}
+
+// Run finishes every pending job, and returns the receipts. Nothing else may use
+// the places meanwhile. After a death it goes on with the first place that was not
+// done.
+func (b *Book) Run(ctx context.Context, work Work) (done []Receipt, err error) {
+	for _, r := range b.Pending() {
+		if r, err = b.run(ctx, r, work); err != nil {
+			return done, fmt.Errorf("erase %s: %w", r.ID, err)
+		}
+		done = append(done, r)
+	}
+	return done, nil
+}
+
+func (b *Book) run(ctx context.Context, r Receipt, work Work) (_ Receipt, err error) {
+	failpoint.Reach(failpoint.Erasure, failpoint.Asked)
+	whom := b.whom(r)
+	if r.Until == 0 {
+		if r.Until, err = work.Until(ctx); err != nil {
+			return r, err
+		}
+		if err := b.put(r); err != nil {
+			return r, err
+		}
+	}
+	for _, k := range work.Keepers {
+		if slices.ContainsFunc(r.Places, func(p Place) bool { return p.Name == k.Name }) {
+			continue
+		}
+		removed, err := k.Erase(ctx, whom)
+		if err != nil {
+			return r, fmt.Errorf("%s: %w", k.Name, err)
+		}
+		r.Places = append(r.Places, Place{Name: k.Name, Removed: removed, At: work.Now().UTC()})
+		if err := b.put(r); err != nil {
+			return r, err
+		}
+		failpoint.Reach(failpoint.Erasure, k.Name)
+	}
+	for _, k := range work.Keepers {
+		left, err := k.Scan(ctx, whom)
+		if err != nil {
+			return r, fmt.Errorf("scan %s: %w", k.Name, err)
+		}
+		if left > 0 { // it is erased again at the next attempt
+			r.Places = slices.DeleteFunc(slices.Clone(r.Places), func(p Place) bool { return p.Name == k.Name })
+			if err := b.put(r); err != nil {
+				return r, err
+			}
+			return r, fmt.Errorf("scan %s: %d are left", k.Name, left)
+		}
+	}
+	failpoint.Reach(failpoint.Erasure, failpoint.Scanned)
+	at := work.Now().UTC()
+	r.FinishedAt, r.Unreachable = &at, work.Unreachable
+	if err := b.key.seal(&r); err != nil {
+		return r, err
+	}
+	if err := b.put(r); err != nil {
+		return r, err
+	}
+	failpoint.Reach(failpoint.Erasure, failpoint.Receipt)
+	return r, nil
+}
+
+func (b *Book) put(r Receipt) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.save(r)
+}
