@@ -61,6 +61,7 @@ type process struct {
 	short        error                       // a stream lacks what the stores have; nil where none does
 	counted      atomic.Pointer[store.Stats] // what the store last held; nil before it was counted
 	caughtUp     catchUp
+	erasures     *erasures // nil where users cannot be erased
 	targets      targets
 }
 
@@ -79,7 +80,7 @@ func assemble(ctx context.Context, sh target, cfg Config, log *slog.Logger) (*pr
 // open opens the backends, then wires the services to them. If a step fails, it
 // closes the opened ones in reverse order.
 func (h *process) open(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{h.restore, h.openStores, h.openBroker, h.compareStreams, h.wire} {
+	for _, step := range []func(context.Context) error{h.prepareErasures, h.restore, h.eraseAsked, h.openStores, h.openBroker, h.compareStreams, h.wire} {
 		if err := step(ctx); err != nil {
 			return errors.Join(plain(h.cfg, err), h.close())
 		}
@@ -143,6 +144,8 @@ func (h *process) run(ctx context.Context, ready func()) error {
 			stop(h.store.Ping(context.WithoutCancel(ctx)))
 		case <-h.auditGone:
 			stop(h.auditLog.Ping(context.WithoutCancel(ctx)))
+		case <-h.erasures.wanted():
+			stop(errErase)
 		case <-ctx.Done():
 		}
 	}()

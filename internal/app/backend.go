@@ -107,7 +107,7 @@ func openMemory(ctx context.Context, cfg Config, embedder embed.Info, now func()
 	}
 	file, err := sqlite.Open(ctx, sqlite.Config{
 		Path: cfg.dataPath(memoryFile), Synchronous: synchronous, Embedder: embedder, Now: now, Logger: log,
-		CheckAfter:   checkAfter,
+		Born: cfg.born(), CheckAfter: checkAfter,
 		VectorMemory: cfg.cacheMemory(4, sqlite.DefaultVectorMemory), TextMemory: cfg.cacheMemory(16, sqlite.DefaultTextMemory),
 	})
 	if err != nil {

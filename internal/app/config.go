@@ -12,6 +12,7 @@ import (
 
 	"palimpsest/internal/audit/clickhouse"
 	"palimpsest/internal/config"
+	"palimpsest/internal/erasure"
 	"palimpsest/internal/httpserver"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/rules"
@@ -65,6 +66,10 @@ type Config struct {
 	Decider      decider.Config
 	Consolidator consolidator.Config
 	Query        query.Config
+
+	// erasures are those of the data directory, once they are opened; nil where data
+	// is elsewhere.
+	erasures *erasure.Book
 
 	// origins say where the settings that name an engine come from.
 	origins map[string]config.Origin

@@ -49,7 +49,7 @@ func (f files) begin(ctx context.Context, embedder embed.Info) (recovery.Draft, 
 	if err := sqlite.Discard(f.path() + newSuffix); err != nil {
 		return nil, err
 	}
-	made, err := sqlite.Open(ctx, sqlite.Config{Path: f.path() + newSuffix, Building: true, Embedder: embedder, Logger: f.log})
+	made, err := sqlite.Open(ctx, sqlite.Config{Path: f.path() + newSuffix, Building: true, Embedder: embedder, Born: f.cfg.born(), Logger: f.log})
 	if err != nil {
 		return nil, err
 	}

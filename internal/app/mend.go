@@ -59,7 +59,7 @@ func (c cure) episodes(ctx context.Context, through store.Store) error {
 }
 
 func (c cure) ingest(through store.Store) (*ingest.Service, error) {
-	return ingest.New(c.cfg.Ingest, ingest.Deps{Episodes: through, Cursors: through, Shares: through, Vectors: through, Embedders: embed.Only(c.embedder)})
+	return ingest.New(c.cfg.Ingest, ingest.Deps{Episodes: through, Cursors: through, Shares: through, Vectors: through, Embedders: embed.Only(c.embedder), Erased: c.cfg.erased()})
 }
 
 // lowest is the sequence below which all of parts was read.

@@ -75,6 +75,14 @@ type rebuilding struct {
 // the two, whole. Files of the data directory must not be in use. It returns a [*recovery.LossError] where the new store would have fewer
 // episodes or facts than mode.Accept allows.
 func rebuild(ctx context.Context, cfg Config, log *slog.Logger, shown *terminal.Progress, mode RebuildMode) (out Rebuilt, err error) {
+	if cfg.erasures == nil && !absentDir(cfg.Data) {
+		if err := cfg.openErasures(); err != nil {
+			return out, fmt.Errorf("rebuild: %w", err)
+		}
+		if cfg.erasures != nil && len(cfg.erasures.Pending()) > 0 {
+			return out, fmt.Errorf("rebuild: %w", errPending)
+		}
+	}
 	r := &rebuilding{cfg: cfg, log: log, shown: shown}
 	if r.embedder, err = cfg.Embedder.open(); err != nil {
 		return r.out, fmt.Errorf("rebuild: %w", err)
@@ -147,6 +155,7 @@ func (r *rebuilding) openLive(ctx context.Context) (err error) {
 			return r.generations.discard(ctx, made)
 		},
 		Count: r.count, Episodes: episodesOf(js), Effects: effectsOf(js), Holds: holdsEpisode(js), Journal: r.journal, Log: r.auditLog,
+		Erased: r.cfg.erased(),
 		Ingest: r.cfg.Ingest, Consolidator: r.cfg.Consolidator, Embedder: r.embedder, Part: r.shown.Part, Logger: r.log,
 	}
 	if r.in.Said, err = extent(ctx, js, topology.StreamEpisodes); err != nil {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -46,17 +47,43 @@ func (inv *Invocation) serve(sh target, flags map[string]string, greet func(io.W
 	log.Debug("configuration", "settings", settingsAttr(settings))
 	sh.warn(*cfg, log)
 	sh.announce(inv.term.Out, *cfg)
-	h, err := assemble(inv.ctx, sh, *cfg, log)
-	if err != nil {
-		return err
+	for {
+		h, err := assemble(inv.ctx, sh, *cfg, log)
+		if err != nil {
+			return err
+		}
+		cfg.HTTP.Listen, cfg.NATS.Listen = h.listens()
+		err = inv.runOnce(h, greet)
+		if !errors.Is(err, errErase) || inv.ctx.Err() != nil {
+			return plain(*cfg, err)
+		}
+		log.Warn("services are stopped, to erase", "end", err)
+		greet = func(io.Writer, *process) {} // it has
 	}
+}
+
+// runOnce runs a process until it is asked to end, or to erase.
+func (inv *Invocation) runOnce(h *process, greet func(io.Writer, *process)) error {
 	ctx, stop := context.WithCancel(inv.ctx)
 	var greeting sync.WaitGroup
 	defer greeting.Wait()
 	defer stop()
-	return plain(*cfg, h.run(inv.ctx, func() {
+	return h.run(inv.ctx, func() {
 		greeting.Go(func() { h.greet(ctx, inv.term.Out, greet) })
-	}))
+	})
+}
+
+// listens returns the addresses that the process has, where the configuration left
+// a port open: those who call it must find it again.
+func (h *process) listens() (http, nats string) {
+	http, nats = h.cfg.HTTP.Listen, h.cfg.NATS.Listen
+	if strings.HasSuffix(http, ":0") {
+		http = strings.TrimPrefix(h.http.URL(), "http://")
+	}
+	if strings.HasSuffix(nats, ":0") && h.cfg.NATS.URL == natsEmbedded {
+		nats = strings.TrimPrefix(h.streams.ClientURL(), "nats://")
+	}
+	return http, nats
 }
 
 // announce prints the engines that a process is about to use, and what chose each.

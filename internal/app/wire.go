@@ -71,7 +71,7 @@ func (h *process) openGate(ctx context.Context) error {
 func (h *process) wireIngest() (_ pipeline.Service, err error) {
 	h.ingest, err = ingest.New(h.cfg.Ingest, ingest.Deps{
 		Episodes: h.timed.store, Cursors: h.store, Shares: h.store, Vectors: h.timed.store, Embedders: h.timed.embedders, Now: h.now,
-		Adopt: h.adoptEpisodes, Logger: h.log,
+		Erased: h.cfg.erased(), Adopt: h.adoptEpisodes, Logger: h.log,
 	})
 	return h.ingest, err
 }
@@ -147,8 +147,14 @@ func (h *process) wireQuery() (pipeline.Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	var erases query.Erasures
+	if h.cfg.erasures != nil {
+		h.erasures = &erasures{book: h.cfg.erasures, now: h.now, asked: make(chan struct{})}
+		erases = h.erasures
+	}
 	q, err := query.New(h.cfg.Query, query.Deps{
-		Store: h.timed.store, Searcher: h.timed.store, Embedders: h.timed.embedders, Journal: journal.New(h.streams.JetStream()), Log: h.timed.log,
+		Erasures: erases,
+		Store:    h.timed.store, Searcher: h.timed.store, Embedders: h.timed.embedders, Journal: journal.New(h.streams.JetStream()), Log: h.timed.log,
 		Publisher: h.runtime.Publisher(), Listener: h.runtime.Listener(), Letters: h.runtime.Letters(),
 		Rules: h.cfg.Scheduler.Rules, Rehearse: rehearse, Gate: h.gate, Ready: h.ready, Metrics: h.metrics.Handler(), Version: Version(), Now: h.now, Logger: h.log,
 	})

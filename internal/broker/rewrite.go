@@ -22,12 +22,19 @@ const (
 	jetstreamDir = "jetstream"  // of the server
 	draftDir     = "rewrite"    // copies under construction
 	finishedDir  = "rewritten"  // complete copies; the streams of before may be gone
-	droppedFile  = "drops.json" // what was left out, by stream
+	droppedFile  = "drops.json" // see rewritten
 )
 
 // Drop reports whether a stored message is left out of a copy. subject is the
 // one under which the stream stores it.
 type Drop func(stream, subject string, data []byte) bool
+
+// rewritten is what a complete rewrite left out, by stream, and the job that it was
+// done for.
+type rewritten struct {
+	Job     string            `json:"job"`
+	Dropped map[string]uint64 `json:"dropped"`
+}
 
 // Rewrite copies the streams of a broker that is not running into new files,
 // without the messages that drop names, puts the copies in the place of the old
@@ -39,80 +46,157 @@ type Drop func(stream, subject string, data []byte) bool
 // stays in its block until the server rewrites the block, which it may never do.
 // The new files hold nothing that drop names.
 //
-// Killed at any moment it leaves the old files or the new ones, whole;
-// [FinishRewrite], or another Rewrite, completes the change. It needs as much free
-// space as the streams occupy.
-func Rewrite(ctx context.Context, cfg EmbeddedConfig, drop Drop) (map[string]uint64, error) {
-	dropped, err := FinishRewrite(cfg.Dir)
-	if err != nil {
+// Killed at any moment it leaves the old files or the new ones, whole, and
+// [ResumeRewrite] completes the change. Repeated for the same job it copies nothing
+// again. It needs as much free space as the streams occupy.
+func Rewrite(ctx context.Context, cfg EmbeddedConfig, job string, drop Drop) (map[string]uint64, error) {
+	if err := ResumeRewrite(cfg.Dir); err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(filepath.Join(cfg.Dir, jetstreamDir)); errors.Is(err, fs.ErrNotExist) {
-		return dropped, nil
+	finished := filepath.Join(cfg.Dir, finishedDir)
+	before, err := readRewritten(finished)
+	if err != nil || before.Job == job {
+		return before.Dropped, err
 	}
-	more, err := copyStreams(ctx, cfg, drop)
+	if err := os.RemoveAll(finished); err != nil {
+		return nil, fmt.Errorf("rewrite streams: %w", err)
+	}
+	if _, err := os.Stat(filepath.Join(cfg.Dir, jetstreamDir)); errors.Is(err, fs.ErrNotExist) {
+		return map[string]uint64{}, nil
+	}
+	dropped, err := copyStreams(ctx, cfg, job, drop)
 	if err != nil {
 		return nil, fmt.Errorf("rewrite streams: %w", err)
 	}
-	for stream, n := range more {
-		dropped[stream] += n
-	}
-	_, err = FinishRewrite(cfg.Dir)
-	return dropped, err
+	return dropped, ResumeRewrite(cfg.Dir)
 }
 
-// FinishRewrite completes a rewrite whose copies are complete, and removes copies
+// ResumeRewrite completes a rewrite whose copies are complete, and removes copies
 // that are not. It must run before a broker is started on a directory whose rewrite
-// was interrupted. It returns what the completed rewrite left out.
-func FinishRewrite(dir string) (map[string]uint64, error) {
-	dropped := map[string]uint64{}
-	finished, live := filepath.Join(dir, finishedDir), filepath.Join(dir, jetstreamDir)
-	raw, err := os.ReadFile(filepath.Join(finished, droppedFile))
+// was interrupted, and does nothing otherwise.
+func ResumeRewrite(dir string) error {
+	live, copies := filepath.Join(dir, jetstreamDir), filepath.Join(dir, finishedDir, jetstreamDir)
+	_, err := os.Stat(copies)
 	switch {
 	case err == nil:
-		if err := json.Unmarshal(raw, &dropped); err != nil {
-			return nil, fmt.Errorf("finish rewrite: %w", err)
-		}
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("finish rewrite: %w", err)
-	}
-	copies := filepath.Join(finished, jetstreamDir)
-	_, err = os.Stat(copies)
-	switch {
-	case err == nil:
-		err = errors.Join(os.RemoveAll(live), syncDir(dir))
+		err = errors.Join(os.RemoveAll(live), syncFile(dir))
 		failpoint.Reach(failpoint.Erasure, failpoint.Removed)
 		if err == nil {
-			err = errors.Join(os.Rename(copies, live), syncDir(dir))
+			err = errors.Join(os.Rename(copies, live), syncFile(dir))
 		}
 	case errors.Is(err, fs.ErrNotExist):
 		err = nil
 	}
 	if err == nil {
-		err = errors.Join(os.RemoveAll(finished), os.RemoveAll(filepath.Join(dir, draftDir)), syncDir(dir))
+		err = errors.Join(os.RemoveAll(filepath.Join(dir, draftDir)), syncFile(dir))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("finish rewrite: %w", err)
+		return fmt.Errorf("resume rewrite: %w", err)
 	}
-	return dropped, nil
+	return nil
+}
+
+func readRewritten(dir string) (out rewritten, err error) {
+	raw, err := os.ReadFile(filepath.Join(dir, droppedFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return out, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &out)
+	}
+	if err != nil {
+		return out, fmt.Errorf("read what a rewrite left out: %w", err)
+	}
+	return out, nil
+}
+
+// Count returns how many messages of a broker that is not running drop names. Where
+// there are any, a rewrite of the same job begins anew.
+func Count(ctx context.Context, cfg EmbeddedConfig, drop Drop) (left uint64, err error) {
+	err = inPrivate(ctx, cfg, func(e *Embedded) error {
+		return e.eachStream(ctx, func(name string) error {
+			_, backup, err := e.backup(ctx, name)
+			if err != nil {
+				return err
+			}
+			defer backup.Close() //nolint:errcheck // it is read to its end, or given up
+			n, err := filter(io.Discard, backup, func(subject string, data []byte) bool { return drop(name, subject, data) })
+			left += n
+			return err
+		})
+	})
+	if err == nil && left > 0 {
+		err = os.RemoveAll(filepath.Join(cfg.Dir, finishedDir))
+	}
+	if err != nil {
+		return left, fmt.Errorf("count messages: %w", err)
+	}
+	return left, nil
+}
+
+// LastSequence is that of the newest message that a stream of a broker that is not
+// running has had.
+func LastSequence(ctx context.Context, cfg EmbeddedConfig, stream string) (last uint64, err error) {
+	err = inPrivate(ctx, cfg, func(e *Embedded) error {
+		s, err := e.js.Stream(ctx, stream)
+		if err != nil {
+			return err
+		}
+		last = s.CachedInfo().State.LastSeq
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("read the end of %s: %w", stream, err)
+	}
+	return last, nil
+}
+
+// inPrivate runs a broker that serves use alone.
+func inPrivate(ctx context.Context, cfg EmbeddedConfig, use func(*Embedded) error) error {
+	cfg.Private = true
+	e, err := StartEmbedded(cfg)
+	if err != nil {
+		return err
+	}
+	err = use(e)
+	return errors.Join(err, e.Shutdown(context.WithoutCancel(ctx)))
+}
+
+func (e *Embedded) eachStream(ctx context.Context, use func(name string) error) error {
+	names := e.js.StreamNames(ctx)
+	var all []string
+	for name := range names.Name() {
+		all = append(all, name)
+	}
+	if err := names.Err(); err != nil {
+		return fmt.Errorf("list streams: %w", err)
+	}
+	for _, name := range all {
+		if err := use(name); err != nil {
+			return fmt.Errorf("stream %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // copyStreams makes complete copies.
-func copyStreams(ctx context.Context, cfg EmbeddedConfig, drop Drop) (dropped map[string]uint64, err error) {
-	cfg.Private = true
-	from, err := StartEmbedded(cfg)
+func copyStreams(ctx context.Context, cfg EmbeddedConfig, job string, drop Drop) (map[string]uint64, error) {
+	draft := filepath.Join(cfg.Dir, draftDir)
+	out := rewritten{Job: job}
+	err := inPrivate(ctx, cfg, func(from *Embedded) (err error) {
+		if err := os.MkdirAll(draft, 0o700); err != nil {
+			return err
+		}
+		out.Dropped, err = from.copyTo(ctx, draft, drop)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, from.Shutdown(context.WithoutCancel(ctx))) }()
-	draft := filepath.Join(cfg.Dir, draftDir)
-	if err := os.MkdirAll(draft, 0o700); err != nil {
+	if err := keepIdentity(cfg.Dir, draft); err != nil {
 		return nil, err
 	}
-	if dropped, err = from.copyTo(ctx, draft, drop); err != nil {
-		return nil, err
-	}
-	raw, err := json.Marshal(dropped)
+	raw, err := json.Marshal(out)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +207,32 @@ func copyStreams(ctx context.Context, cfg EmbeddedConfig, drop Drop) (dropped ma
 		return nil, err
 	}
 	failpoint.Reach(failpoint.Erasure, failpoint.Copied)
-	return dropped, errors.Join(os.Rename(draft, filepath.Join(cfg.Dir, finishedDir)), syncDir(cfg.Dir))
+	return out.Dropped, errors.Join(os.Rename(draft, filepath.Join(cfg.Dir, finishedDir)), syncFile(cfg.Dir))
+}
+
+// keepIdentity gives the copies the files that say what their streams are. A restored
+// stream is otherwise created anew, and readers know a stream by when it was created.
+func keepIdentity(from, to string) error {
+	streams := filepath.Join(jetstreamDir, ownAccount, "streams")
+	files, err := filepath.Glob(filepath.Join(from, streams, "*", server.JetStreamMetaFile))
+	if err != nil {
+		return err
+	}
+	sums, err := filepath.Glob(filepath.Join(from, streams, "*", server.JetStreamMetaFileSum))
+	if err != nil {
+		return err
+	}
+	for _, file := range append(files, sums...) {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		stream := filepath.Base(filepath.Dir(file))
+		if err := os.WriteFile(filepath.Join(to, streams, stream, filepath.Base(file)), raw, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // copyTo copies every stream into a server on another directory.
@@ -139,17 +248,14 @@ func (e *Embedded) copyTo(ctx context.Context, dir string, drop Drop) (map[strin
 	}
 	defer halt(r.srv)
 	dropped := map[string]uint64{}
-	names := e.js.StreamNames(ctx)
-	for name := range names.Name() {
+	err = e.eachStream(ctx, func(name string) error {
 		n, err := e.copyStream(ctx, r.own, name, drop)
-		if err != nil {
-			return nil, fmt.Errorf("copy stream %s: %w", name, err)
-		}
 		if n > 0 {
 			dropped[name] = n
 		}
-	}
-	return dropped, names.Err()
+		return err
+	})
+	return dropped, err
 }
 
 // copyStream copies one stream by the server's own backup, whose entries are
@@ -289,13 +395,13 @@ func syncTree(root string) error {
 			return err
 		}
 		if d.IsDir() || d.Type().IsRegular() {
-			return syncDir(path)
+			return syncFile(path)
 		}
 		return nil
 	})
 }
 
-func syncDir(path string) error {
+func syncFile(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err

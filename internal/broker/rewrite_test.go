@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
@@ -99,18 +100,26 @@ func TestP10RewriteLeavesNothingBehind(t *testing.T) {
 	if len(holding(t, dir)) == 0 {
 		t.Fatal("the name is not there to begin with")
 	}
-	dropped, err := broker.Rewrite(bounded(t), broker.EmbeddedConfig{Dir: dir}, dropErased)
+	var created time.Time
+	inStopped(t, dir, func(b *broker.Embedded) { created = createdAt(t, b.JetStream()) })
+	dropped, err := broker.Rewrite(bounded(t), broker.EmbeddedConfig{Dir: dir}, "job", dropErased)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]uint64{topology.StreamEpisodes: 20, topology.StreamCommands: 15}, dropped); diff != "" {
 		t.Error(diff)
 	}
+	if n, err := broker.Count(bounded(t), broker.EmbeddedConfig{Dir: dir}, dropErased); n > 0 || err != nil {
+		t.Errorf("%d messages are left: %v", n, err)
+	}
 	if left := holding(t, dir); left != nil {
 		t.Errorf("the name is still in %v", left)
 	}
 	inStopped(t, dir, func(b *broker.Embedded) {
 		js := b.JetStream()
+		if got := createdAt(t, js); !got.Equal(created) {
+			t.Errorf("EPISODES was created at %v, and is of %v", created, got)
+		}
 		if diff := cmp.Diff(want, episodesIn(t, js)); diff != "" {
 			t.Error(diff)
 		}
@@ -134,6 +143,15 @@ func TestP10RewriteLeavesNothingBehind(t *testing.T) {
 			}
 		}
 	})
+}
+
+func createdAt(t *testing.T, js jetstream.JetStream) time.Time {
+	t.Helper()
+	stream, err := js.Stream(bounded(t), topology.StreamEpisodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream.CachedInfo().Created
 }
 
 func episodesIn(t *testing.T, js jetstream.JetStream) (out []string) {
@@ -161,13 +179,13 @@ func TestRewriteThatFailsChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	told(t, dir)
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := broker.Rewrite(ctx, broker.EmbeddedConfig{Dir: dir}, func(_, _ string, _ []byte) bool {
+	if _, err := broker.Rewrite(ctx, broker.EmbeddedConfig{Dir: dir}, "job", func(_, _ string, _ []byte) bool {
 		cancel()
 		return false
 	}); err == nil {
 		t.Fatal("a rewrite that was interrupted returned nil")
 	}
-	if _, err := broker.FinishRewrite(dir); err != nil {
+	if err := broker.ResumeRewrite(dir); err != nil {
 		t.Fatal(err)
 	}
 	inStopped(t, dir, func(b *broker.Embedded) {

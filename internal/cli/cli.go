@@ -33,6 +33,8 @@ func commands() []command {
 		{Name: "restore", Help: "Bring a closed fact back.", Run: &restoreCommand{}},
 		{Name: "end-session", Help: "End a session.", Run: &endSessionCommand{}},
 		{Name: "delete-scope", Help: "Close all facts of a user, an agent or a session.", Run: &deleteScopeCommand{}},
+		{Name: "erase", Help: "Remove everything of a user from every place, for good.", Run: &eraseCommand{}},
+		{Name: "verify-receipt", Help: "Check the receipt of an erasure.", Run: &verifyReceiptCommand{}},
 		{Name: "holds", Help: "List and release held changes of facts.", Run: &holdsCommand{}},
 		{Name: "rules", Help: "List, run and rehearse consolidation rules.", Run: &rulesCommand{}},
 		{Name: "export", Help: "Export all facts in canonical form.", Run: &exportCommand{}},

@@ -13,9 +13,9 @@ import (
 // Keeper is a place that holds data of users.
 type Keeper struct {
 	Name string
-	// Erase deletes everything of the user and returns how much of which kind. It is
-	// idempotent.
-	Erase func(ctx context.Context, whom memory.Whom) (map[string]uint64, error)
+	// Erase deletes everything of the user, for a job of that id, and returns how much
+	// of which kind. It is idempotent.
+	Erase func(ctx context.Context, job string, whom memory.Whom) (map[string]uint64, error)
 	// Scan counts what is left.
 	Scan func(ctx context.Context, whom memory.Whom) (uint64, error)
 }
@@ -58,7 +58,7 @@ func (b *Book) run(ctx context.Context, r Receipt, work Work) (_ Receipt, err er
 		if slices.ContainsFunc(r.Places, func(p Place) bool { return p.Name == k.Name }) {
 			continue
 		}
-		removed, err := k.Erase(ctx, whom)
+		removed, err := k.Erase(ctx, r.ID, whom)
 		if err != nil {
 			return r, fmt.Errorf("%s: %w", k.Name, err)
 		}

@@ -75,6 +75,9 @@ type Inputs struct {
 	Said      Extent // of EPISODES
 	Committed Extent // of AUDIT
 
+	// Erased is as in [ingest.Deps].
+	Erased func(project, user string, sequence uint64) bool
+
 	Ingest       ingest.Config
 	Consolidator consolidator.Config
 	Embedder     embed.Embedder
@@ -219,6 +222,7 @@ func (r *Rebuild) copy(ctx context.Context, adopting, keep bool) (err error) {
 	}
 	r.ingest, err = ingest.New(r.in.Ingest, ingest.Deps{
 		Episodes: r.made, Cursors: r.made, Shares: r.made, Vectors: r.made, Embedders: embed.Only(r.in.Embedder),
+		Erased: r.in.Erased,
 	})
 	if err != nil {
 		return err
