@@ -48,6 +48,9 @@ func (c *Config) openErasures() error {
 	if !c.own() {
 		return nil
 	}
+	if err := writable(c.Data); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return fmt.Errorf("data: %w", err)
 	}

@@ -22,7 +22,7 @@ func TestUnknownIsRefused(t *testing.T) {
 		{get, "/v1/episodes?user=a&limit=1&curser=x", "", "curser", "cursor"},
 		{get, "/v1/digest?project=p", "", "project", ""},
 		{get, "/v1/reports?project=p", "", "project", ""},
-		{del, "/v1/scopes?user=a&erase=true", "", "erase", ""},
+		{del, "/v1/scopes?user=a&raze=true", "", "raze", "erase"},
 		{del, "/v1/scopes?user=a&sesion=s", "", "sesion", "session"},
 		{post, "/v1/search?user=a", `{"text":"x","user":"a"}`, "user", ""},
 		{post, "/v1/episodes", `{"user":"nora","messages":"x","mesages":1}`, "mesages", "messages"},
