@@ -28,7 +28,7 @@ func below(more ...string) []string { return append(slices.Clone(wire), more...)
 
 var layers = []layer{
 	{"palimpsest/cmd/palimpsest", []string{"palimpsest/internal/cli"}},
-	{"palimpsest/internal/cli", below("palimpsest/internal/app", "palimpsest/internal/auth", "palimpsest/internal/filter", "palimpsest/internal/rules", "palimpsest/internal/recovery", "palimpsest/internal/eval", "palimpsest/internal/mcp", "palimpsest/internal/assistant", "palimpsest/internal/transcript", "palimpsest/internal/terminal", "palimpsest/internal/topology", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/internal/memory", "palimpsest/pkg/client")},
+	{"palimpsest/internal/cli", below("palimpsest/internal/app", "palimpsest/internal/auth", "palimpsest/internal/filter", "palimpsest/internal/rules", "palimpsest/internal/recovery", "palimpsest/internal/eval", "palimpsest/internal/erasure", "palimpsest/internal/mcp", "palimpsest/internal/assistant", "palimpsest/internal/transcript", "palimpsest/internal/terminal", "palimpsest/internal/topology", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/internal/memory", "palimpsest/pkg/client")},
 	{"palimpsest/internal/app", []string{"palimpsest/"}},
 	{"palimpsest/examples/consumer", wire},
 	{"palimpsest/examples/quickstart", []string{"palimpsest/pkg/"}},
@@ -38,7 +38,8 @@ var layers = []layer{
 
 	{"palimpsest/internal/bench", below("palimpsest/internal/store", "palimpsest/internal/retrieval", "palimpsest/internal/embed", "palimpsest/internal/lex", "palimpsest/pkg/client")},
 	{"palimpsest/internal/eval", below("palimpsest/internal/extract", "palimpsest/internal/memory", "palimpsest/internal/lex", "palimpsest/internal/store", "palimpsest/internal/retrieval", "palimpsest/internal/embed", "palimpsest/pkg/client")},
-	{"palimpsest/internal/broker", below("palimpsest/internal/topology")},
+	{"palimpsest/internal/broker", below("palimpsest/internal/topology", "palimpsest/internal/failpoint")},
+	{"palimpsest/internal/erasure", below("palimpsest/internal/memory", "palimpsest/internal/failpoint")},
 	{"palimpsest/internal/topology", below()},
 	{"palimpsest/internal/store/redis", below("palimpsest/internal/filter", "palimpsest/internal/cursor", "palimpsest/internal/store", "palimpsest/internal/memory", "palimpsest/internal/lex", "palimpsest/internal/embed")},
 	{"palimpsest/internal/store/sqlite", below("palimpsest/internal/filter", "palimpsest/internal/cursor", "palimpsest/internal/store", "palimpsest/internal/memory", "palimpsest/internal/lex", "palimpsest/internal/embed", "palimpsest/internal/schema", "palimpsest/internal/watch")},

@@ -34,6 +34,7 @@ var beyond = []string{
 	"copies and backups that were made before: apply this receipt to each before it serves",
 	"blocks of the disk that held the old files, until the file system uses them again",
 	"what left this data directory: logs, answers, messages to consumers of others",
+	"user lists of API keys: revoke a key that names the user",
 }
 
 // own reports whether all data is in files of this process, which an erasure can

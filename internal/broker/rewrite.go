@@ -228,7 +228,7 @@ func keepIdentity(from, to string) error {
 			return err
 		}
 		stream := filepath.Base(filepath.Dir(file))
-		if err := os.WriteFile(filepath.Join(to, streams, stream, filepath.Base(file)), raw, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(to, streams, stream, filepath.Base(file)), raw, 0o600); err != nil { //nolint:gosec // both are directories of ours
 			return err
 		}
 	}
@@ -272,11 +272,11 @@ func (e *Embedded) copyStream(ctx context.Context, to *server.Account, name stri
 	go func() {
 		var err error
 		dropped, err = filter(in, backup, func(subject string, data []byte) bool { return drop(name, subject, data) })
-		in.CloseWithError(err)
+		_ = in.CloseWithError(err) // documented
 		filtered <- err
 	}()
 	_, err = to.RestoreStreamV2(config, out)
-	out.CloseWithError(err)
+	_ = out.CloseWithError(err) // documented
 	return dropped, errors.Join(err, <-filtered)
 }
 
@@ -380,7 +380,7 @@ func (e *Embedded) backup(ctx context.Context, name string) (*server.StreamConfi
 				err = m.Respond(nil)
 			}
 			if err != nil {
-				in.CloseWithError(err)
+				_ = in.CloseWithError(err) // documented
 				return
 			}
 		}

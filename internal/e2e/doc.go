@@ -9,7 +9,7 @@
 // table because each stops or damages a part of one shape.
 //
 //   - The files of a data directory: fault_test.go, disk_linux_test.go,
-//     heal_test.go, rebuild_test.go, misuse_test.go, and the end of replay_test.go.
+//     heal_test.go, rebuild_test.go, misuse_test.go, erase_test.go, and the end of replay_test.go.
 //   - The one process, at any moment or at a chosen step: durable_test.go,
 //     failpoint_test.go, churn_test.go, chaos_test.go, bench_test.go.
 //   - A process of a cluster: replicas_test.go, and the end of chaos_test.go.
@@ -22,8 +22,7 @@
 // Two laws (cut_test.go, rebuild_law_test.go) are about services put together by
 // hand.
 //
-// Tests that begin with P1 to P9 are named after the promise that they check. The
-// tenth, erasure of a user, has none yet: a scope can be closed, not erased.
+// Tests that begin with P1 to P10 are named after the promise that they check.
 //
 //   - P1: an acknowledged message is never lost, whichever process is killed.
 //   - P2: a message that is delivered twice has its effect once.
@@ -34,4 +33,5 @@
 //   - P7: during an outage work waits or falls back, and continues afterwards.
 //   - P8: bad input gets an answer that names the field, and delays nothing else.
 //   - P9: accepting an episode calls no model and embeds nothing.
+//   - P10: an erased user is in no file, and nothing brings the user back.
 package e2e

@@ -305,4 +305,3 @@ func TestP10StreamsRestored(t *testing.T) {
 		t.Errorf("the others are\n%s\nand were\n%s", got, others)
 	}
 }
-

@@ -54,6 +54,7 @@ type rebuilding struct {
 	service *Service
 	out     Rebuilt
 	at      reached
+	born    map[scope.Scope]uint64 // incarnations: older effects were erased
 	heads   map[scope.Scope]uint64 // sequence of the newest effect that AUDIT holds
 	skipped map[scope.Scope]bool
 	lacking func(fact scope.Scope, err error) error
@@ -70,7 +71,7 @@ type rebuilding struct {
 // of that scope out; it returns any other error.
 func (s *Service) Rebuild(ctx context.Context, tape audit.RebuildReader, read func(), lacking func(fact scope.Scope, err error) error) (Rebuilt, error) {
 	r := &rebuilding{
-		service: s, at: reached{}, heads: map[scope.Scope]uint64{}, skipped: map[scope.Scope]bool{}, lacking: lacking,
+		service: s, at: reached{}, born: map[scope.Scope]uint64{}, heads: map[scope.Scope]uint64{}, skipped: map[scope.Scope]bool{}, lacking: lacking,
 	}
 	err := r.run(ctx, tape, read)
 	r.out.Scopes = len(r.at)
@@ -85,6 +86,10 @@ func (r *rebuilding) run(ctx context.Context, tape audit.RebuildReader, read fun
 		fact := e.Data.Scope
 		if err := r.begin(ctx, fact); err != nil {
 			return err
+		}
+		if e.Data.Incarnation < r.born[fact] {
+			read() // committed before an erasure
+			continue
 		}
 		if !r.skipped[fact] {
 			applied, err := r.service.reach(ctx, r.at, e)
@@ -115,7 +120,7 @@ func (r *rebuilding) begin(ctx context.Context, fact scope.Scope) error {
 	if err != nil {
 		return fmt.Errorf("read state: %w", err)
 	}
-	r.at[fact] = state.Revision
+	r.at[fact], r.born[fact] = state.Revision, state.Incarnation
 	return nil
 }
 

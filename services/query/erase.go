@@ -55,7 +55,7 @@ func (s *Service) erasure(ctx context.Context, in *erasureInput) (*erasure, erro
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
-	r, err := api.Receipt{}, error(ErrNoErasure)
+	r, err := api.Receipt{}, ErrNoErasure
 	if s.deps.Erasures != nil {
 		r, err = s.deps.Erasures.Get(ctx, in.ID)
 	}

@@ -93,9 +93,9 @@ func (l *Log) eraseScopes(ctx context.Context, project string, keys []string) (o
 				return out, err
 			}
 			if i == 0 {
-				out.Effects += uint64(n) //nolint:gosec // a count
+				out.Effects += uint64(n)
 			}
-			out.Rows += uint64(n) //nolint:gosec // a count
+			out.Rows += uint64(n)
 		}
 	}
 	return out, tx.Commit()

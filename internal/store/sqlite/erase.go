@@ -139,13 +139,14 @@ func (s *Store) rewrite(ctx context.Context) error {
 	}
 	defer db.Close() //nolint:errcheck // what it wrote is committed
 	db.SetMaxOpenConns(1)
-	for _, index := range []string{"episode_text", "fact_text"} {
-		if _, err := db.ExecContext(ctx, `INSERT INTO `+index+` (`+index+`) VALUES ('optimize')`); err != nil {
-			return fmt.Errorf("merge %s: %w", index, err)
+	for _, statement := range []string{
+		`INSERT INTO episode_text (episode_text) VALUES ('optimize')`,
+		`INSERT INTO fact_text (fact_text) VALUES ('optimize')`,
+		`VACUUM`,
+	} {
+		if _, err := db.ExecContext(ctx, statement); err != nil {
+			return fmt.Errorf("%s: %w", statement, err)
 		}
-	}
-	if _, err := db.ExecContext(ctx, `VACUUM`); err != nil {
-		return fmt.Errorf("rewrite the file: %w", err)
 	}
 	var busy, logged, copied int
 	if err := db.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &logged, &copied); err != nil {
