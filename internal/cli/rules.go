@@ -50,6 +50,9 @@ func due(r api.Rule) string {
 	if r.SessionEnd {
 		parts = append(parts, "session end")
 	}
+	if r.Request {
+		parts = append(parts, "on request")
+	}
 	if r.Cron != "" {
 		parts = append(parts, strings.TrimSpace("cron "+r.Cron+" "+r.TZ))
 	}

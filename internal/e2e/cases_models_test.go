@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"palimpsest/internal/llm/llmtest"
+	"palimpsest/pkg/api"
+	"palimpsest/pkg/events"
 )
 
 // hobby finds the statement of which only the models of these tests make a fact.
@@ -123,7 +125,6 @@ func TestCase37(t *testing.T) {
 // TestCase39: the prompt of an add replaces that of the extraction.
 func TestCase39(t *testing.T) {
 	t.Parallel()
-	t.Skip("waits for the rule add (prompt and wait of a request)")
 	_, c := withModel(t, "openai", llmtest.OpenAI, understand)
 	got := c.add(object{"user_id": "bob", "prompt": customPrompt}, "My heart beats for chess.")
 	if !says(got, "HOBBY: chess") {
@@ -142,5 +143,53 @@ func TestCase40(t *testing.T) {
 			c.endSession(i)
 			c.shows("The hobby of the user is chess.")
 		})
+	}
+}
+
+// TestP3RequestsAreReadOnceInTheirTurn: a message with a prompt is read by the model at
+// once, after the messages before it and before those after it, and by no other rule.
+func TestP3RequestsAreReadOnceInTheirTurn(t *testing.T) {
+	t.Parallel()
+	var read atomic.Int32
+	p, _ := withModel(t, "openai", llmtest.OpenAI, func(asked llmtest.Asked) llmtest.Answer {
+		if asked.Name != "operations" && hobby.MatchString(asked.User) {
+			read.Add(1)
+		}
+		return understand(asked)
+	})
+	i := p.in(t)
+	who := i.person("bob")
+	i.say(who, "I live in Oslo.")
+	w, err := i.api.Record(t.Context(), api.Record{
+		Scope: api.ScopeOf(who), Messages: api.Messages{{Content: "My heart beats for chess."}}, Prompt: customPrompt, Wait: true,
+	}, "")
+	if err != nil || w.Status != "done" || len(w.Results) != 1 || w.Results[0].Memory != "HOBBY: chess" {
+		t.Fatalf("%+v, %v", w, err)
+	}
+	i.say(who, "I moved to Rome.")
+	i.settled(of(who), 3)
+	if _, err := i.api.RunRule(t.Context(), "sleep", api.RunRule{Scope: api.ScopeOf(who), Wait: true}); err != nil {
+		t.Fatal(err)
+	}
+	i.settledBy("sleep", of(who), 3)
+	if n := read.Load(); n != 1 {
+		t.Errorf("the model read the message %d times", n)
+	}
+	at := uint64(0)
+	for _, e := range i.effects(of(who)) {
+		if e.Rule != "turn" {
+			continue
+		}
+		if e.Range.From != at {
+			t.Errorf("an effect over %v behind %d", e.Range, at)
+		}
+		at = e.Range.To
+		asked := e.Range.From < 2 && e.Range.To >= 2
+		if own := e.As == "add" && e.Cause == events.CauseRequest && e.Range.Len() == 1; asked != own {
+			t.Errorf("the effect over %v is of %q, cause %s", e.Range, e.As, e.Cause)
+		}
+	}
+	if a := i.account("turn", of(who)); a.Consolidated != 3 || a.Skipped != 0 {
+		t.Errorf("account %+v", a)
 	}
 }

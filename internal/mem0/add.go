@@ -18,6 +18,7 @@ type addBody struct {
 	Filters        entityMembers   `json:"filters"`
 	Metadata       map[string]any  `json:"metadata"`
 	Infer          *bool           `json:"infer"`
+	Prompt         string          `json:"prompt"`
 	Timestamp      json.RawMessage `json:"timestamp"`
 	ExpirationDate *string         `json:"expiration_date"`
 	Version        string          `json:"version"`
@@ -135,7 +136,7 @@ func (c *call) add(wait bool) (w api.Written, body addBody, err error) {
 		messages[i].Metadata, messages[i].Timestamp = metadata, timestamp(body.Timestamp)
 	}
 	w, err = c.Record(c.Context(), api.Record{
-		Scope: api.Scope{User: who.User, Agent: who.Agent, Session: who.Run}, Messages: messages, Wait: wait, Infer: body.Infer,
+		Scope: api.Scope{User: who.User, Agent: who.Agent, Session: who.Run}, Messages: messages, Wait: wait, Infer: body.Infer, Prompt: body.Prompt,
 	}, c.Header.Get("Idempotency-Key"))
 	return w, body, err
 }

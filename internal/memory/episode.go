@@ -39,6 +39,27 @@ type Episode struct {
 	Verbatim bool
 }
 
+// Asked is what an episode asks for. One tick covers only episodes that ask for the
+// same.
+type Asked struct {
+	Request bool
+	Prompt  string
+}
+
+// Asked returns what e asks for.
+func (e Episode) Asked() Asked { return Asked{e.Request, e.Prompt} }
+
+// AskedAt returns what the episode of an ordinal asks for; one that is not there asks
+// for nothing.
+func AskedAt(episodes []Episode, ordinal uint64) Asked {
+	for _, e := range episodes {
+		if e.Ordinal == ordinal {
+			return e.Asked()
+		}
+	}
+	return Asked{}
+}
+
 // Session is the registry's row of one session.
 type Session struct {
 	Scope       scope.Scope

@@ -195,6 +195,7 @@ func (p *planner) effect() events.EffectCommitted {
 		Header:      b.Header,
 		Revision:    p.revision,
 		Rule:        b.Rule,
+		As:          b.As,
 		Cause:       b.Cause,
 		Attempt:     b.Attempt,
 		Command:     b.Command,

@@ -56,10 +56,38 @@ type Cadence struct {
 	Cron       string
 	Location   *time.Location // nil means UTC
 	SessionEnd bool
+	// Request: for episodes that ask for a tick of their own. Such a rule has no
+	// watermark; its ticks take their turn among those of the rule that [Answering]
+	// names, and move its watermark.
+	Request bool
 }
 
-// Reads reports whether the rule reads episodes.
-func (r Rule) Reads() bool { return len(r.Steps) == 0 }
+// Answering returns the rule that reads every episode when it comes: the first one
+// that is enabled and due after each.
+func Answering(rules []Rule) (Rule, bool) {
+	for _, r := range rules {
+		if r.Enabled && r.Reads() && r.Cadence.Every == 1 {
+			return r, true
+		}
+	}
+	return Rule{}, false
+}
+
+// Requested returns the rule of requests, where there is one and one that answers.
+func Requested(rules []Rule) (Rule, bool) {
+	if _, ok := Answering(rules); ok {
+		for _, r := range rules {
+			if r.Enabled && r.Cadence.Request {
+				return r, true
+			}
+		}
+	}
+	return Rule{}, false
+}
+
+// Reads reports whether the rule reads all episodes in order, below a watermark of its
+// own.
+func (r Rule) Reads() bool { return len(r.Steps) == 0 && !r.Cadence.Request }
 
 // Emits reports whether the rule may emit facts of kind k.
 func (r Rule) Emits(k events.FactKind) bool {

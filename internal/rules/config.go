@@ -118,7 +118,13 @@ func (c Config) Rules(model string) ([]memory.Rule, error) {
 	}
 	var out []memory.Rule
 	var errs []error
+	requests := 0
 	for _, s := range list {
+		if s.rule.Enabled && s.rule.Cadence.Request {
+			if requests++; requests > 1 {
+				errs = append(errs, s.fail("request", errors.New("is that of another rule too: disable one")))
+			}
+		}
 		if err := s.complete(model); err != nil {
 			errs = append(errs, err)
 		}

@@ -60,7 +60,7 @@ func readRule(file string, n ast.Node, keys []*ast.MappingValueNode) (stated, er
 }
 
 // reserved are the ids that effects without a configured rule are filed under.
-var reserved = []string{memory.RuleVerbatim, memory.RuleAdd, memory.RuleCommand}
+var reserved = []string{memory.RuleVerbatim, memory.RuleCommand}
 
 // plainID reports whether an id can stand in a path, a subject and a metric's label.
 func plainID(id string) bool {
@@ -87,7 +87,7 @@ func (s *stated) lay(over stated) error {
 // keys are those of a rule.
 var keys = []string{
 	"id", "every", "cron", "tz", "session_end", "when", "then", "extractor", "decider", "prompt", "decision_prompt",
-	"streaming", "commit_only", "steps", "enabled",
+	"streaming", "commit_only", "request", "steps", "enabled",
 }
 
 // set reads one key into the rule.
@@ -121,6 +121,8 @@ func (s *stated) set(key string, n ast.Node) error {
 		return into(&r.Streaming)
 	case "commit_only":
 		return into(&r.CommitOnly)
+	case "request":
+		return into(&r.Cadence.Request)
 	case "steps":
 		return s.setSteps(into)
 	case "enabled":
@@ -212,10 +214,12 @@ func (s *stated) fail(key string, err error) error {
 func (s *stated) complete(model string) error {
 	r := &s.rule
 	c := r.Cadence
-	if !r.Reads() {
+	if len(r.Steps) > 0 {
 		return s.completeUpkeep()
 	}
-	if r.Enabled && c.Every == 0 && c.Cron == "" && !c.SessionEnd {
+	if due := c.Every > 0 || c.Cron != "" || c.SessionEnd; c.Request && due {
+		return s.fail("request", errors.New("has a cadence of its own: leave out every, cron and session_end"))
+	} else if r.Enabled && !due && !c.Request {
 		return s.fail("", errors.New("is never due: give it every, cron or session_end"))
 	}
 	if model == "" && (r.Extractor == Model || r.Decider == Model) {
@@ -243,7 +247,7 @@ func (s *stated) complete(model string) error {
 
 // readingKeys mean something only for rules that read episodes.
 var readingKeys = []string{
-	"every", "session_end", "when", "then", "extractor", "decider", "prompt", "decision_prompt", "streaming", "commit_only",
+	"every", "session_end", "when", "then", "extractor", "decider", "prompt", "decision_prompt", "streaming", "commit_only", "request",
 }
 
 // completeUpkeep checks a rule of maintenance.

@@ -52,6 +52,7 @@ func TestShippedRules(t *testing.T) {
 	want := []memory.Rule{
 		{ID: memory.RuleTurn, Cadence: memory.Cadence{Every: 1}, Extractor: RulePack, Decider: Steps, CommitOnly: true, Enabled: true},
 		{ID: memory.RuleSleep, Cadence: memory.Cadence{Every: 100, Cron: "0 3 * * *", SessionEnd: true}, Enabled: true},
+		{ID: memory.RuleAdd, Cadence: memory.Cadence{Request: true}, Enabled: true},
 		{ID: memory.RuleMaintenance, Cadence: memory.Cadence{Cron: "0 3 * * *"}, Steps: []string{events.StepPrune}, Enabled: true},
 	}
 	if diff := cmp.Diff(want, Shipped()); diff != "" {
@@ -136,6 +137,8 @@ func TestWrongRulesAreNamedWithTheirLine(t *testing.T) {
 		"never due":       {"- id: a\n  when: role = 'user'\n", "", "my.yaml:1: rule a: is never due"},
 		"streaming":       {"- id: a\n  every: 1\n", Model, "my.yaml:2: rule a: every: 1 with a language model reads message by message"},
 		"twice":           {"- {id: a, every: 2}\n- {id: a, every: 3}\n", "", "my.yaml:2: rule a: id: is that of an earlier rule"},
+		"two of requests": {"- id: a\n  request: true\n", "", "my.yaml:2: rule a: request: is that of another rule"},
+		"request, due":    {"- id: add\n  every: 5\n", "", "rule add: request: has a cadence of its own"},
 		"step":            {"- id: a\n  steps: [dream]\n", "", "my.yaml:2: rule a: steps: "},
 		"step that reads": {"- id: maintenance\n  every: 5\n", "", "my.yaml:2: rule maintenance: every: has no meaning beside steps"},
 		"step at no time": {"- id: a\n  steps: [prune]\n", "", "my.yaml:2: rule a: steps: needs cron"},
@@ -186,7 +189,7 @@ func TestRulesComeFromFiles(t *testing.T) {
 	if err := c.ReadText(path); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := c.String(), "turn, sleep, maintenance, b, a"; got != want {
+	if got, want := c.String(), "turn, sleep, add, maintenance, b, a"; got != want {
 		t.Errorf("rules %s, want %s", got, want)
 	}
 	write("b.yaml", "- a.yaml\n")

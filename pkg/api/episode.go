@@ -37,6 +37,7 @@ type Record struct {
 	Messages Messages `json:"messages,omitempty" doc:"One or many messages, or a string: one message of the user."`
 	Wait     bool     `json:"wait,omitempty" doc:"Answer with what came of the messages."`
 	Timeout  float64  `json:"timeout,omitempty" doc:"Longest wait in seconds, 30 unless given." maximum:"300"`
+	Prompt   string   `json:"prompt,omitempty" doc:"Replaces the extraction prompt of the language model for these messages."`
 	Infer    *bool    `json:"infer,omitempty" doc:"False stores each message verbatim as a fact."`
 }
 

@@ -9,6 +9,7 @@ type Rule struct {
 	Cron       string   `json:"cron,omitempty" doc:"Due when this fires, in the time zone tz."`
 	TZ         string   `json:"tz,omitempty" doc:"UTC unless given."`
 	SessionEnd bool     `json:"session_end,omitempty" doc:"Due when a session ends."`
+	Request    bool     `json:"request,omitempty" doc:"For messages that ask for a tick of their own."`
 	When       string   `json:"when,omitempty" doc:"The episodes that it reads, as a WHERE fragment; all unless given."`
 	Then       []string `json:"then,omitempty" doc:"The kinds of facts that it may emit; all unless given."`
 	Extractor  string   `json:"extractor,omitempty"`

@@ -15,6 +15,7 @@ type EffectCommitted struct {
 	Revision uint64 `json:"revision"`
 	// Batch fields of the tick that led here; Rule is "command" for a command.
 	Rule    string      `json:"rule"`
+	As      string      `json:"as,omitempty"`
 	Range   *Range      `json:"range,omitempty"`
 	Cause   Cause       `json:"cause,omitempty"`
 	Attempt int         `json:"attempt,omitempty"`

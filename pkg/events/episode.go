@@ -57,8 +57,8 @@ type EpisodeRecorded struct {
 	Mode       Mode           `json:"mode,omitempty"`
 	// Infer false stores the content verbatim as a fact; nil means true.
 	Infer *bool `json:"infer,omitempty"`
-	// Request asks for a tick of its own (rule `add`), with Prompt in place of
-	// the configured extraction prompt where it is not empty.
+	// Request asks for a tick of its own (rule `add`). Prompt asks for one too, and
+	// replaces the configured extraction prompt where a model extracts.
 	Request bool   `json:"request,omitempty"`
 	Prompt  string `json:"prompt,omitempty"`
 }

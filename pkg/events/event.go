@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"time"
 
 	"palimpsest/pkg/scope"
@@ -114,6 +115,9 @@ func (c Class) Valid() bool { return c == ClassRules || c == ClassModel }
 type Batch struct {
 	Header
 	Rule string `json:"rule"`
+	// As is the rule that reads the range in place of Rule, whose watermark it moves;
+	// empty for Rule itself.
+	As string `json:"as,omitempty"`
 	// Class is that of the rule; empty means [ClassRules].
 	Class Class `json:"class,omitempty"`
 	// Range is empty only in a late batch of candidates that were refused one by
@@ -134,6 +138,9 @@ type Batch struct {
 	// empty otherwise.
 	Skipped string `json:"skipped,omitempty"`
 }
+
+// By is the rule that reads the range.
+func (b Batch) By() string { return cmp.Or(b.As, b.Rule) }
 
 func (b Batch) validate() error {
 	if err := b.Header.validate(); err != nil {

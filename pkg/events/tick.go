@@ -42,7 +42,8 @@ type TickIssued struct {
 	// SessionEnds lists the sessions whose end made the rule due, so that held
 	// candidates can be settled and summaries written. Empty for other causes.
 	SessionEnds []SessionEnd `json:"session_ends,omitempty"`
-	// Prompt replaces the configured extraction prompt (rule `add` only).
+	// Prompt replaces the configured extraction prompt; only episodes that ask for a
+	// tick of their own have one.
 	Prompt string `json:"prompt,omitempty"`
 }
 

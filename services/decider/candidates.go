@@ -65,7 +65,7 @@ func (s *Service) decideOn(
 	if b.Upkeep != nil {
 		return out, nil, s.prune(ctx, in, &out)
 	}
-	rule := s.rule(b.Rule)
+	rule := s.rule(b.By())
 	decider := s.decider(rule)
 	j, err := s.judge(in, rule, decider.Name())
 	if err != nil {

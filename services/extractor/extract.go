@@ -24,9 +24,9 @@ func (s *Service) extract(ctx context.Context, in events.Event[events.TickIssued
 	if tick.Skipped != "" {
 		return []events.Payload{out}, nil
 	}
-	rule, ok := s.rules[tick.Rule]
+	rule, ok := s.rules[tick.By()]
 	if !ok {
-		return nil, pipeline.Rejectf(events.CodeInvalidField, "rule", "no rule is called %q", tick.Rule)
+		return nil, pipeline.Rejectf(events.CodeInvalidField, "rule", "no rule is called %q", tick.By())
 	}
 	if tick.Upkeep != nil {
 		return s.gather(ctx, tick)
@@ -45,9 +45,9 @@ func (s *Service) extract(ctx context.Context, in events.Event[events.TickIssued
 		return nil, err
 	}
 	payloads := []events.Payload{nil}
-	for _, part := range cut(episodes, func(e memory.Episode) bool { return reads(rule.Rule, e) }) {
+	for _, part := range cut(episodes, func(e memory.Episode) bool { return s.reads(rule.Rule, e) }) {
 		about := extract.Context{
-			Scope: tick.Scope, Rule: tick.Rule, Prompt: cmp.Or(tick.Prompt, rule.Prompt), Before: turnsBefore(turns, episodes[:part.at], part.episodes),
+			Scope: tick.Scope, Rule: tick.By(), Prompt: cmp.Or(tick.Prompt, rule.Prompt), Before: turnsBefore(turns, episodes[:part.at], part.episodes),
 			Known: func(ctx context.Context) ([]events.Fact, error) { return s.known(ctx, tick.Scope, part.episodes) },
 		}
 		found, err := rule.extractor.Extract(ctx, part.episodes, about)
@@ -113,7 +113,10 @@ func (s *Service) known(ctx context.Context, fact scope.Scope, episodes []memory
 
 // reads reports whether a rule takes an episode: never an incognito one. Those that it
 // does not take are still context for the episodes after them.
-func reads(rule memory.Rule, e memory.Episode) bool {
+func (s *Service) reads(rule memory.Rule, e memory.Episode) bool {
+	if e.Request && s.answering != "" && rule.Reads() && rule.ID != s.answering {
+		return false // read by the rule of requests, in its turn
+	}
 	return e.Mode != events.ModeIncognito && (rule.When == nil || filter.Match(rule.When, store.EpisodeRow(&e)))
 }
 

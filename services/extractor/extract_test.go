@@ -300,3 +300,35 @@ func TestStage(t *testing.T) {
 		t.Errorf("%s has %d stages", s.Name(), len(s.Stages()))
 	}
 }
+
+// An episode that asks for a tick of its own is read by the rule of requests alone,
+// with the prompt of the tick; where a tick of the answering rule has one all the
+// same, it is not lost.
+func TestRequestsAreReadOnce(t *testing.T) {
+	t.Parallel()
+	r := &fakeReader{episodes: []memory.Episode{said("1", 1, "a", "x"), said("2", 2, "a", "y"), said("3", 3, "a", "z")}}
+	r.episodes[1].Request, r.episodes[1].Prompt = true, "birds"
+	x := &fakeExtractor{}
+	s := newService(t, r, x, nil)
+	read := func(in events.Event[events.TickIssued]) (ids []string) {
+		t.Helper()
+		for _, c := range run1(t, s, in).Candidates {
+			ids = append(ids, c.ID)
+		}
+		return ids
+	}
+	if diff := cmp.Diff([]string{"c-1", "c-3"}, read(tick("sleep", 0, 3))); diff != "" {
+		t.Errorf("sleep:\n%s", diff)
+	}
+	add := tick("turn", 1, 2)
+	add.Data.As, add.Data.Prompt, add.Data.Cause = "add", "birds", events.CauseRequest
+	if diff := cmp.Diff([]string{"c-2"}, read(add)); diff != "" {
+		t.Errorf("add:\n%s", diff)
+	}
+	if last := x.in[len(x.in)-1]; last.Rule != "add" || last.Prompt != "birds" {
+		t.Errorf("the extractor is told %+v", last)
+	}
+	if diff := cmp.Diff([]string{"c-1", "c-2", "c-3"}, read(tick("turn", 0, 3))); diff != "" {
+		t.Errorf("turn:\n%s", diff)
+	}
+}

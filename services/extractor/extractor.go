@@ -28,6 +28,8 @@ type Deps struct {
 type Service struct {
 	deps  Deps
 	rules map[string]ruled
+	// answering is the rule in whose turn requests are read; empty where none are.
+	answering string
 }
 
 // ruled is a rule with its extractor.
@@ -48,7 +50,11 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		return nil, errors.New("extractor: needs an episode reader")
 	}
 	s := &Service{deps: deps, rules: make(map[string]ruled, len(cfg.Rules)+2)}
-	implied := []memory.Rule{{ID: memory.RuleAdd, Enabled: true}, {ID: memory.RuleVerbatim, Enabled: true}}
+	if _, ok := memory.Requested(cfg.Rules); ok {
+		answering, _ := memory.Answering(cfg.Rules)
+		s.answering = answering.ID
+	}
+	implied := []memory.Rule{{ID: memory.RuleAdd, Enabled: true, Cadence: memory.Cadence{Request: true}}, {ID: memory.RuleVerbatim, Enabled: true}}
 	for _, r := range append(implied, cfg.Rules...) {
 		if r.Extractor == "" {
 			r.Extractor = cfg.Extractor

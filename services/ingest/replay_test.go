@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -69,7 +70,7 @@ func past(t *testing.T) *tape {
 	p.say(bob, "b1")
 	p.say(alice, "a2")
 	p.add(events.Raw{Subject: "palimpsest.episodes.p._._._", Body: []byte("no json")})
-	p.put(alice, "bad", events.EpisodeRecorded{Scope: alice, Role: events.RoleUser, Content: "x", Prompt: "Find allergies."})
+	p.put(alice, "bad", events.EpisodeRecorded{Scope: alice, Role: events.RoleUser, Content: "x", SourceNode: strings.Repeat("n", maxSourceNode+1)})
 	p.say(bob, "b2")
 	p.say(alice, "a3")
 	p.put(alice, "end", events.SessionEnded{Scope: alice, Cause: events.EndExplicit})

@@ -23,13 +23,6 @@ func (c Config) validate(in events.Event[events.EpisodeRecorded]) (memory.Episod
 		return memory.Episode{}, pipeline.Rejectf(events.CodeInvalidField, "mode",
 			"incognito is not offered; the episode was removed from the stream")
 	}
-	// Until a tick acts on them, they would be promises.
-	switch {
-	case d.Request:
-		return memory.Episode{}, pipeline.Rejectf(events.CodeInvalidField, "request", "request: is not offered")
-	case d.Prompt != "":
-		return memory.Episode{}, pipeline.Rejectf(events.CodeInvalidField, "prompt", "prompt: is not offered")
-	}
 	if err := c.checkSizes(d); err != nil {
 		return memory.Episode{}, err
 	}
@@ -53,6 +46,8 @@ func (c Config) validate(in events.Event[events.EpisodeRecorded]) (memory.Episod
 		Seq:           in.Sequence,
 		CorrelationID: in.CorrelationID,
 		Traceparent:   in.Traceparent,
+		Request:       d.Request || d.Prompt != "",
+		Prompt:        d.Prompt,
 		Verbatim:      d.Infer != nil && !*d.Infer,
 	}, nil
 }
@@ -70,6 +65,7 @@ func (c Config) checkSizes(d events.EpisodeRecorded) error {
 		size, most int
 	}{
 		{"content", len(d.Content), c.MaxContent},
+		{"prompt", len(d.Prompt), c.MaxContent},
 		{"source_node", len(d.SourceNode), maxSourceNode},
 	} {
 		if f.size > f.most {

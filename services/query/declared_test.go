@@ -28,7 +28,6 @@ func TestUnknownIsRefused(t *testing.T) {
 		{post, "/v1/episodes", `{"user":"nora","messages":"x","mesages":1}`, "mesages", "messages"},
 		{post, "/v1/episodes", `{"User":"nora","messages":"x"}`, "User", "user"},
 		{post, "/v1/episodes", `{"user":"nora","messages":"x","mode":"incognito"}`, "mode", ""},
-		{post, "/v1/episodes", `{"user":"nora","messages":"x","prompt":"Find allergies."}`, "prompt", ""},
 		{post, "/v1/episodes", `{"user":"nora","messages":"x","request":"r"}`, "request", ""},
 		{post, "/v1/episodes", `{"user":"nora","messages":[{"content":"x"},{"content":"y","timestmp":1}]}`, "messages[1].timestmp", "timestamp"},
 		{post, "/v1/episodes", `{"user":"nora","messages":{"content":"x","Role":"user"}}`, "messages.Role", "role"},

@@ -98,8 +98,15 @@ func (f *fakeStore) EpisodesByID(_ context.Context, fact scope.Scope, ids []stri
 	return out, err
 }
 
-func (f *fakeStore) EpisodeRange(context.Context, scope.Scope, events.Range) ([]memory.Episode, error) {
-	panic("query reads no ranges")
+func (f *fakeStore) EpisodeRange(_ context.Context, fact scope.Scope, r events.Range) (out []memory.Episode, err error) {
+	err = f.do(func() {
+		for _, e := range f.episodes {
+			if e.Scope.Fact() == fact && e.Ordinal > r.From && e.Ordinal <= r.To {
+				out = append(out, e)
+			}
+		}
+	})
+	return out, err
 }
 
 func (f *fakeStore) EpisodesBefore(context.Context, scope.Scope, uint64, int) ([]memory.Episode, error) {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
@@ -47,6 +48,7 @@ func (s *Service) record(ctx context.Context, in *recordInput) (*written, error)
 	if err != nil {
 		return nil, err
 	}
+	body.Wait = body.Wait || in.Wait
 	said, err := s.recorded(body, body.In(project))
 	if err != nil {
 		return nil, s.problem(ctx, err)
@@ -54,7 +56,7 @@ func (s *Service) record(ctx context.Context, in *recordInput) (*written, error)
 	if err := s.checkRepeats(ctx, said); err != nil {
 		return nil, err
 	}
-	said.wait, said.most = body.Wait || in.Wait, most
+	said.wait, said.most = body.Wait, most
 	out, err := s.once(ctx, project, "POST /v1/episodes", in.Key, in.RawBody, func(a attempt) (*written, error) {
 		return s.publishRecord(ctx, a.correlation, said)
 	})
@@ -136,12 +138,18 @@ func (s *Service) recorded(body api.Record, owner scope.Scope) (said, error) {
 	if len(body.Messages) == 0 {
 		return out, invalid("messages", "needs at least one message")
 	}
+	switch {
+	case body.Prompt != "" && !s.modelAnswers():
+		return out, invalid("prompt", "needs a language model (llm.provider) and an enabled rule with request: true")
+	case len(body.Prompt) > s.config.maxContent():
+		return out, invalid("prompt", "is %d bytes, more than %d", len(body.Prompt), s.config.maxContent())
+	}
 	for i, m := range body.Messages {
 		path := fmt.Sprintf("messages[%d].", i)
 		if m.ID != "" && slices.Contains(out.ids, m.ID) {
 			return out, invalid(path+"id", "is that of an earlier message")
 		}
-		p, err := s.recordedMessage(m, owner, body.Infer)
+		p, err := s.recordedMessage(m, owner, body)
 		var refused *events.FieldError
 		if errors.As(err, &refused) {
 			return out, fieldProblem(path, refused)
@@ -154,10 +162,18 @@ func (s *Service) recorded(body api.Record, owner scope.Scope) (said, error) {
 	return out, nil
 }
 
-func (s *Service) recordedMessage(m api.Message, owner scope.Scope, infer *bool) (events.EpisodeRecorded, error) {
+// modelAnswers reports whether a language model reads the messages that ask for a tick
+// of their own. Without one the tick would find what it finds anyway.
+func (s *Service) modelAnswers() bool {
+	r, ok := memory.Requested(s.deps.Rules)
+	return ok && r.Class == events.ClassModel
+}
+
+func (s *Service) recordedMessage(m api.Message, owner scope.Scope, body api.Record) (events.EpisodeRecorded, error) {
 	p := events.EpisodeRecorded{
 		Scope: owner, Role: events.Role(m.Role), Content: m.Content, SourceNode: m.SourceNode,
-		Metadata: m.Metadata, Mode: events.Mode(m.Mode), Infer: infer,
+		Metadata: m.Metadata, Mode: events.Mode(m.Mode), Infer: body.Infer, Prompt: body.Prompt,
+		Request: (body.Prompt != "" || body.Wait) && s.modelAnswers(),
 	}
 	if p.Role == "" {
 		p.Role = events.RoleUser

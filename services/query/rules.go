@@ -41,7 +41,7 @@ func (s *Service) listRules(context.Context, *struct{}) (*ruleList, error) {
 
 func viewRule(r memory.Rule) api.Rule {
 	out := api.Rule{
-		ID: r.ID, Enabled: r.Enabled, Every: r.Cadence.Every, Cron: r.Cadence.Cron, SessionEnd: r.Cadence.SessionEnd, When: r.Where,
+		ID: r.ID, Enabled: r.Enabled, Every: r.Cadence.Every, Cron: r.Cadence.Cron, SessionEnd: r.Cadence.SessionEnd, Request: r.Cadence.Request, When: r.Where,
 		Extractor: r.Extractor, Decider: r.Decider, Prompt: r.Prompt, Decision: r.DecisionPrompt, Streaming: r.Streaming, CommitOnly: r.CommitOnly, Steps: r.Steps,
 	}
 	if r.Cadence.Location != nil {
@@ -116,6 +116,9 @@ func (s *Service) ruleTick(ctx context.Context, in *ruleInput) (body api.RunRule
 	if !ok {
 		return body, tick, run, api.NewProblem(http.StatusNotFound, api.CodeNotFound, "id", "no rule is called %q", lex.Clip(in.ID))
 	}
+	if r.Cadence.Request {
+		return body, tick, run, invalid("id", "rule %s has no pending messages of its own; run the rule with every: 1", r.ID)
+	}
 	fact := owner.Fact()
 	state, err := s.deps.Store.State(ctx, fact)
 	if err != nil {
@@ -137,8 +140,36 @@ func (s *Service) ruleTick(ctx context.Context, in *ruleInput) (body api.RunRule
 	tick.TickIssued = events.TickIssued{Batch: events.Batch{
 		Header: events.Header{Scope: fact, Incarnation: state.Incarnation}, Rule: r.ID, Class: r.Class, Range: span, Cause: events.CauseRequest,
 	}}
-	tick.SessionEnds, err = s.endsIn(ctx, r, fact, span)
+	if err := s.askFor(ctx, r, &tick); err != nil {
+		return body, tick, run, err
+	}
+	run.To, run.Remaining = tick.Range.To, last-tick.Range.To
+	tick.SessionEnds, err = s.endsIn(ctx, r, fact, tick.Range)
 	return body, tick, run, err
+}
+
+// askFor hands a tick whose first episode asks for a tick of its own to the rule of
+// requests, and ends it before an episode that asks for something else.
+func (s *Service) askFor(ctx context.Context, r memory.Rule, tick *asked) error {
+	requested, ok := memory.Requested(s.deps.Rules)
+	if answering, _ := memory.Answering(s.deps.Rules); !ok || r.ID != answering.ID || tick.Range.Empty() {
+		return nil
+	}
+	episodes, err := s.deps.Store.EpisodeRange(ctx, tick.Scope, tick.Range)
+	if err != nil {
+		return err
+	}
+	first := memory.AskedAt(episodes, tick.Range.From+1)
+	for _, e := range episodes {
+		if e.Asked() != first {
+			tick.Range.To = max(e.Ordinal-1, tick.Range.From+1)
+			break
+		}
+	}
+	if first.Request {
+		tick.As, tick.Class, tick.Prompt = requested.ID, requested.Class, first.Prompt
+	}
+	return nil
 }
 
 // upkeepTick composes the tick of a maintenance rule over the facts that are due now.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"palimpsest/internal/memory"
+	"palimpsest/internal/rules"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -31,6 +32,7 @@ func TestListRules(t *testing.T) {
 	want := api.RuleList{Rules: []api.Rule{
 		{ID: "turn", Enabled: true, Every: 1, Extractor: "rulepack", Decider: "rules", CommitOnly: true},
 		{ID: "sleep", Enabled: true, Every: 100, Cron: "0 3 * * *", SessionEnd: true},
+		{ID: "add", Enabled: true, Request: true},
 		{ID: "maintenance", Enabled: true, Cron: "0 3 * * *", Steps: []string{"prune"}},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -109,5 +111,72 @@ func TestRehearseARule(t *testing.T) {
 	}
 	if _, err := r.client.RehearseRule(t.Context(), "sleep", api.RunRule{Scope: api.ScopeOf(nora)}); err == nil {
 		t.Error("a failed rehearsal is no error")
+	}
+}
+
+// A prompt, and a wait where a model reads what waits, make a request of a message.
+func TestRequestsOfAModel(t *testing.T) {
+	t.Parallel()
+	model := func(_ *Config, d *Deps) {
+		d.Rules = rules.Shipped()
+		for i := range d.Rules {
+			if d.Rules[i].ID == memory.RuleAdd {
+				d.Rules[i].Class = events.ClassModel
+			}
+		}
+	}
+	for name, tt := range map[string]struct {
+		change  []func(*Config, *Deps)
+		body    string
+		request bool
+		field   string
+	}{
+		"plain":                    {[]func(*Config, *Deps){model}, `{"user":"nora","messages":"x"}`, false, ""},
+		"prompt":                   {[]func(*Config, *Deps){model}, `{"user":"nora","messages":"x","prompt":"Find pets."}`, true, ""},
+		"wait":                     {[]func(*Config, *Deps){model}, `{"user":"nora","messages":"x","wait":true,"timeout":0.01}`, true, ""},
+		"wait without a model":     {nil, `{"user":"nora","messages":"x","wait":true,"timeout":0.01}`, false, ""},
+		"prompt without a model":   {nil, `{"user":"nora","messages":"x","prompt":"Find pets."}`, false, "prompt"},
+		"prompt that is too large": {[]func(*Config, *Deps){model, func(c *Config, _ *Deps) { c.MaxContent = 5 }}, `{"user":"nora","messages":"x","prompt":"Find pets."}`, false, "prompt"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, tt.change...)
+			a := r.do(http.MethodPost, "/v1/episodes", tt.body)
+			if tt.field != "" {
+				if p := a.problem(t); p.Field != tt.field {
+					t.Errorf("%+v", p)
+				}
+				return
+			}
+			sent := payloadsOf(r.publisher.sent())
+			if e, ok := sent[0].(events.EpisodeRecorded); a.status != http.StatusAccepted || !ok || e.Request != tt.request {
+				t.Errorf("%d %s: published %+v", a.status, a.body, sent)
+			}
+		})
+	}
+}
+
+// A run of the rule that answers leaves requests to their rule.
+func TestRunKeepsRequestsApart(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	fact := nora.Fact()
+	for n, prompt := range []string{"", "", "birds", ""} {
+		r.store.episodes = append(r.store.episodes, memory.Episode{ID: prompt, Scope: nora, Ordinal: uint64(n + 1), Request: prompt != "", Prompt: prompt})
+	}
+	for _, want := range []struct {
+		at, to uint64
+		as     string
+	}{{0, 2, ""}, {2, 3, "add"}, {3, 4, ""}} {
+		r.store.states[fact] = memory.State{LastOrdinal: 4, Watermarks: map[string]uint64{"turn": want.at}}
+		run, err := r.client.RunRule(t.Context(), "turn", api.RunRule{Scope: api.ScopeOf(nora)})
+		sent := payloadsOf(r.publisher.sent())
+		tick, _ := sent[len(sent)-1].(events.TickIssued)
+		if err != nil || run.To != want.to || run.Remaining != 4-want.to || tick.As != want.as || (tick.Prompt != "") != (want.as != "") {
+			t.Errorf("at %d: %+v, %v, tick %+v", want.at, run, err, tick)
+		}
+	}
+	if _, err := r.client.RunRule(t.Context(), "add", api.RunRule{Scope: api.ScopeOf(nora)}); err == nil {
+		t.Error("the rule of requests runs by itself")
 	}
 }

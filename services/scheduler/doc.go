@@ -30,8 +30,14 @@
 // sweep asks for it by a command, as an API caller would; the first that is
 // carried out takes the candidate out of the buffer, later ones find it gone.
 //
-// An episode of a caller that waits counts like any other: no cadence depends on
-// the request.
+// Requests. An episode may ask for a tick of its own: its caller brings a prompt, or
+// waits for a model. Such episodes are read by the rule of requests, in their turn
+// among those of the rule that reads every episode: the tick names both, moves the
+// watermark of the latter, and covers only episodes that ask for the same. Order
+// rests on that one watermark. The other rules pass over them.
+//
+// Maintenance. A rule with steps has no range. When its cron fires, its ticks name the
+// facts that the store finds due.
 //
 // The scheduler may not read facts, nor write anything but claims and the times at
 // which cron rules were served.

@@ -36,7 +36,11 @@ type Service struct {
 	rules []rule // those that read episodes
 	// upkeep are those of maintenance.
 	upkeep []rule
-	began  time.Time
+	// requested reads the episodes that ask for a tick of their own, in their turn
+	// among those of the rule answering; nil where no rule does.
+	requested *memory.Rule
+	answering string
+	began     time.Time
 
 	fires     fires
 	slots     slots
@@ -75,13 +79,14 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	var rules, upkeep []rule
 	for _, r := range all {
-		if r.Reads() {
+		switch {
+		case r.Reads():
 			rules = append(rules, r)
-		} else {
+		case len(r.Steps) > 0:
 			upkeep = append(upkeep, r)
 		}
 	}
-	return &Service{
+	s := &Service{
 		cfg:        cfg,
 		deps:       deps,
 		rules:      rules,
@@ -93,7 +98,12 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		sweepAgain: make(chan struct{}, 1),
 		pruned:     make(chan struct{}, 1),
 		queueReady: make(chan struct{}, 1),
-	}, nil
+	}
+	if requested, ok := memory.Requested(cfg.Rules); ok {
+		answering, _ := memory.Answering(cfg.Rules)
+		s.requested, s.answering = &requested, answering.ID
+	}
+	return s, nil
 }
 
 // Name implements [pipeline.Service].

@@ -56,7 +56,7 @@ func (s *Service) tick(ctx context.Context, r rule, of store.Pending, v visit) (
 	case claimTaken:
 		again := v == wokenAgain || v == resuming && standing.At.Before(s.began) && s.resumed.first(claimed{state.Scope, r.ID})
 		if again && standing.Range.From == at.watermark {
-			return compose(r, state, at, standing), nil
+			return s.compose(ctx, r, state, at, standing)
 		}
 		return nil, nil
 	case claimLate:
@@ -97,7 +97,7 @@ func (s *Service) issue(ctx context.Context, r rule, state memory.State, at situ
 	case !ok:
 		return nil, errFull
 	}
-	bounded, err := s.fit(ctx, state.Scope, wanted)
+	bounded, err := s.fit(ctx, r, state.Scope, wanted)
 	if err != nil {
 		s.slots.settle(project, r.ID, false)
 		return nil, err
@@ -117,12 +117,13 @@ func (s *Service) claim(ctx context.Context, r rule, state memory.State, at situ
 		return nil, nil
 	}
 	failpoint.Reach(failpoint.Scheduler, failpoint.Claimed)
-	return compose(r, state, at, next), nil
+	return s.compose(ctx, r, state, at, next)
 }
 
-func compose(r rule, state memory.State, at situation, c store.Claim) *events.TickIssued {
+// compose returns the tick of a claim.
+func (s *Service) compose(ctx context.Context, r rule, state memory.State, at situation, c store.Claim) (*events.TickIssued, error) {
 	carried := endsIn(r.Cadence, at.ends, c.Range)
-	return &events.TickIssued{
+	t := &events.TickIssued{
 		Batch: events.Batch{
 			Header:  events.Header{Scope: state.Scope, Incarnation: state.Incarnation},
 			Rule:    r.ID,
@@ -133,6 +134,17 @@ func compose(r rule, state memory.State, at situation, c store.Claim) *events.Ti
 		},
 		SessionEnds: carried,
 	}
+	if s.requested == nil || r.ID != s.answering {
+		return t, nil
+	}
+	first, err := s.deps.Episodes.EpisodeRange(ctx, state.Scope, events.Range{From: c.Range.From, To: c.Range.From + 1})
+	if err != nil {
+		return nil, fmt.Errorf("read the first episode: %w", err)
+	}
+	if of := memory.AskedAt(first, c.Range.From+1); of.Request {
+		t.As, t.Class, t.Cause, t.Prompt = s.requested.ID, s.requested.Class, events.CauseRequest, of.Prompt
+	}
+	return t, nil
 }
 
 // bytesPerToken is a low estimate for any tokenizer and language.
@@ -141,17 +153,28 @@ const bytesPerToken = 4
 // fitChunk episodes are read at a time, to bound memory: they may be large.
 const fitChunk = 25
 
-// fit bounds a range to TickEpisodes and TickTokens; one episode always fits.
-func (s *Service) fit(ctx context.Context, fact scope.Scope, r events.Range) (events.Range, error) {
+// fit bounds a range to TickEpisodes and TickTokens; one episode always fits. A range
+// of the rule that answers ends before an episode that asks for something else than
+// its first one.
+func (s *Service) fit(ctx context.Context, of rule, fact scope.Scope, r events.Range) (events.Range, error) {
+	split := s.requested != nil && of.ID == s.answering
 	r = cut(r, s.cfg.TickEpisodes)
 	left := s.cfg.TickTokens * bytesPerToken
+	var first memory.Asked
 	for from := r.From; r.Len() > 1 && from < r.To; {
 		chunk := cut(events.Range{From: from, To: r.To}, fitChunk)
 		episodes, err := s.deps.Episodes.EpisodeRange(ctx, fact, chunk)
 		if err != nil {
 			return r, fmt.Errorf("measure range: %w", err)
 		}
+		if from == r.From {
+			first = memory.AskedAt(episodes, from+1)
+		}
 		for _, e := range episodes {
+			if split && e.Asked() != first {
+				r.To = max(e.Ordinal-1, r.From+1)
+				return r, nil
+			}
 			if left -= len(e.Content); left < 0 {
 				r.To = max(e.Ordinal-1, r.From+1)
 				return r, nil

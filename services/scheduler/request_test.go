@@ -1,0 +1,125 @@
+package scheduler
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"palimpsest/internal/memory"
+	"palimpsest/internal/rules"
+	"palimpsest/pkg/events"
+)
+
+// ask lets an episode ask for a tick of its own.
+func (w *world) ask(ordinal uint64, prompt string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e := &w.episodes[alice][ordinal-1]
+	e.Request, e.Prompt = true, prompt
+}
+
+// turns issues ticks of the rule turn one after the other until none is due.
+func turns(t *testing.T, w *world, s *Service) (all []events.TickIssued) {
+	t.Helper()
+	for {
+		out, err := s.wake(t.Context(), stored(alice, 0))
+		var next []events.TickIssued
+		for _, tick := range ticksOf(t, out, err) {
+			if tick.Rule == memory.RuleTurn {
+				next = append(next, tick)
+			}
+		}
+		if len(next) == 0 {
+			return all
+		}
+		for _, tick := range next {
+			all = append(all, tick)
+			w.apply(tick, false)
+		}
+	}
+}
+
+// Episodes that ask for a tick of their own get one in their turn: those before them
+// are read before, those after them after.
+func TestP3RequestsAreReadInTheirTurn(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	list := rules.Shipped()
+	for i := range list {
+		if list[i].ID == memory.RuleAdd {
+			list[i].Class = events.ClassModel
+		}
+	}
+	s := w.service(t, Config{Rules: list})
+	w.say(alice, 7)
+	w.ask(3, "birds")
+	w.ask(4, "birds")
+	w.ask(5, "")
+	w.ask(7, "fish")
+	type issued struct {
+		r      events.Range
+		as     string
+		class  events.Class
+		cause  events.Cause
+		prompt string
+	}
+	var got []issued
+	for _, tick := range turns(t, w, s) {
+		got = append(got, issued{tick.Range, tick.As, tick.Class, tick.Cause, tick.Prompt})
+	}
+	want := []issued{
+		{events.Range{From: 0, To: 2}, "", "", events.CauseEvery, ""},
+		{events.Range{From: 2, To: 4}, "add", events.ClassModel, events.CauseRequest, "birds"},
+		{events.Range{From: 4, To: 5}, "add", events.ClassModel, events.CauseRequest, ""},
+		{events.Range{From: 5, To: 6}, "", "", events.CauseEvery, ""},
+		{events.Range{From: 6, To: 7}, "add", events.ClassModel, events.CauseRequest, "fish"},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(issued{})); diff != "" {
+		t.Errorf("ticks (-want +got):\n%s", diff)
+	}
+}
+
+// Whatever asks for what, the ticks cover every episode once, in order, and each
+// covers only episodes that ask for the same.
+func TestRequestLaws(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWorld()
+		s := w.service(t, Config{})
+		n := rapid.IntRange(1, 60).Draw(rt, "episodes")
+		w.say(alice, n)
+		for ordinal := range n {
+			if prompt := rapid.SampledFrom([]string{"-", "-", "", "a", "b"}).Draw(rt, "prompt"); prompt != "-" {
+				w.ask(uint64(ordinal+1), prompt)
+			}
+		}
+		at := uint64(0)
+		for _, tick := range turns(t, w, s) {
+			if tick.Range.From != at || tick.Range.Empty() {
+				rt.Fatalf("a tick over %v at %d", tick.Range, at)
+			}
+			for at < tick.Range.To {
+				of := w.episodes[alice][at].Asked()
+				if at++; of.Request != (tick.As == memory.RuleAdd) || of.Prompt != tick.Prompt {
+					rt.Fatalf("episode %d asks for %+v, its tick is %+v", at, of, tick)
+				}
+			}
+		}
+		if at != uint64(n) {
+			rt.Fatalf("%d of %d episodes are read", at, n)
+		}
+	})
+}
+
+// Without a rule of requests they are read like all others.
+func TestRequestsWithoutTheirRule(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	s := w.service(t, Config{Rules: []memory.Rule{{ID: memory.RuleTurn, Cadence: memory.Cadence{Every: 1}, Enabled: true}}})
+	w.say(alice, 3)
+	w.ask(2, "birds")
+	if all := turns(t, w, s); len(all) != 1 || all[0].As != "" || all[0].Range.To != 3 {
+		t.Errorf("ticks %+v", all)
+	}
+}
