@@ -78,12 +78,13 @@ func NeededFacts(b events.DeltasDecided) []string {
 }
 
 // NeededNames returns the names of the entities that a batch may touch: what
-// its deltas mention, and both ends of the facts they name.
+// its deltas mention, and both ends of the facts they name: the subject, and the names
+// that the object may hold.
 func NeededNames(b events.DeltasDecided, facts []events.Fact) []string {
 	var names []string
 	ends := func(f *events.Fact) {
 		if f != nil {
-			names = append(names, f.Subject, f.Object)
+			names = append(append(names, f.Subject), namesIn(f.Object)...)
 		}
 	}
 	for _, mentions := range b.Mentions {

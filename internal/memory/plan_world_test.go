@@ -2,6 +2,7 @@ package memory
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -45,8 +46,14 @@ func (w *world) input(b events.DeltasDecided) PlanInput {
 	for _, v := range w.versions {
 		in.Earlier = append(in.Earlier, v)
 	}
+	names := map[string]bool{}
+	for _, name := range NeededNames(b, in.Facts) {
+		names[EntityKey(name)] = true
+	}
 	for _, e := range w.entities {
-		in.Entities = append(in.Entities, e)
+		if slices.ContainsFunc(append([]string{e.CanonicalName}, e.Aliases...), func(name string) bool { return names[EntityKey(name)] }) {
+			in.Entities = append(in.Entities, e)
+		}
 	}
 	for _, h := range w.holds {
 		in.Held = append(in.Held, h)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -97,6 +98,7 @@ func (p *planner) putEntity(e events.Entity) {
 // link gives a fact its entities: those its delta mentions; where it mentions
 // none, those the fact had, or had when it was closed. A closed fact has none.
 func (p *planner) link(d events.Delta, f, known *events.Fact) {
+	p.meetUser(d, *f)
 	ids := p.mention(d, *f)
 	if known != nil {
 		had := known.EntityIDs
@@ -122,7 +124,7 @@ func (p *planner) link(d events.Delta, f, known *events.Fact) {
 // closing the fact closes it and restoring the fact opens it again.
 func (p *planner) relate(known *events.Fact, f events.Fact) {
 	if known != nil {
-		if e, ok := p.relation(*known, *known); ok {
+		for _, e := range p.relations(*known) {
 			until := latest(f.ValidFrom, e.ValidFrom)
 			if f.ValidUntil != nil && f.Text == known.Text {
 				until = latest(*f.ValidUntil, e.ValidFrom)
@@ -131,42 +133,104 @@ func (p *planner) relate(known *events.Fact, f events.Fact) {
 			p.edges[e.ID] = e
 		}
 	}
-	if e, ok := p.relation(f, f); ok {
+	for _, e := range p.relations(f) {
 		p.edges[e.ID] = e
 	}
 }
 
-// relation derives the edge subject → object of a fact both of whose ends are
-// entities that it is linked to.
-func (p *planner) relation(f, linked events.Fact) (events.Edge, bool) {
-	if f.Predicate == "" || len(linked.EntityIDs) < 2 {
-		return events.Edge{}, false
+// relations derives the edges of a fact: from its subject to each of its entities
+// that its object names.
+func (p *planner) relations(f events.Fact) (edges []events.Edge) {
+	if f.Predicate == "" || len(f.EntityIDs) == 0 {
+		return nil
 	}
-	ends := make([]events.Entity, 0, len(linked.EntityIDs))
-	for _, id := range linked.EntityIDs {
+	ends := make([]events.Entity, 0, len(f.EntityIDs))
+	for _, id := range f.EntityIDs {
 		if e, ok := p.entities[id]; ok {
 			ends = append(ends, e)
 		}
 	}
 	slices.SortFunc(ends, func(a, b events.Entity) int { return cmp.Compare(a.ID, b.ID) })
-	from, okFrom := Resolve(ends, f.Subject, "")
-	to, okTo := Resolve(ends, f.Object, "")
-	if !okFrom || !okTo || from.ID == to.ID {
-		return events.Edge{}, false
+	from, ok := Resolve(ends, f.Subject, "")
+	if f.Subject == SubjectUser {
+		from, ok = p.entities[p.userID()]
 	}
-	return events.Edge{
-		ID:         edgeID(p.in.Batch.Scope, events.EdgeRelation, from.ID, to.ID, f.Predicate, f.ID),
-		SourceID:   from.ID,
-		TargetID:   to.ID,
-		Type:       events.EdgeRelation,
-		Predicate:  f.Predicate,
-		Weight:     1,
-		Confidence: f.Confidence,
-		Evidence:   []string{f.ID},
-		ValidFrom:  f.ValidFrom,
-		ValidUntil: f.ValidUntil,
-		CreatedAt:  f.CreatedAt,
-	}, true
+	if !ok {
+		return nil
+	}
+	names := namesIn(f.Object)
+	for _, to := range ends {
+		named := slices.ContainsFunc(append([]string{to.CanonicalName}, to.Aliases...), func(name string) bool {
+			return slices.Contains(names, EntityKey(name))
+		})
+		if !named || to.ID == from.ID {
+			continue
+		}
+		edges = append(edges, events.Edge{
+			ID:         edgeID(p.in.Batch.Scope, events.EdgeRelation, from.ID, to.ID, f.Predicate, f.ID),
+			SourceID:   from.ID,
+			TargetID:   to.ID,
+			Type:       events.EdgeRelation,
+			Predicate:  f.Predicate,
+			Weight:     1,
+			Confidence: f.Confidence,
+			Evidence:   []string{f.ID},
+			ValidFrom:  f.ValidFrom,
+			ValidUntil: f.ValidUntil,
+			CreatedAt:  f.CreatedAt,
+		})
+	}
+	return edges
+}
+
+// The names that an object may hold: runs of so many words, among the first so many.
+const (
+	maxNameWords   = 3
+	maxObjectWords = 12
+)
+
+// namesIn are the names that the object of a fact may hold, itself included.
+func namesIn(object string) []string {
+	key := EntityKey(object)
+	names, words := []string{key}, strings.Fields(key)
+	words = words[:min(len(words), maxObjectWords)]
+	for i := range words {
+		for n := 1; n <= maxNameWords && i+n <= len(words); n++ {
+			names = append(names, strings.Join(words[i:i+n], " "))
+		}
+	}
+	return names
+}
+
+// SubjectUser is the subject of facts about the user of a fact scope, and the name of
+// the user's entity there.
+const SubjectUser = "user"
+
+// naming are the predicates whose object is a name of the user.
+var naming = []string{"name", "preferred_name"}
+
+func (p *planner) userID() string {
+	return EntityID(p.in.Batch.Scope, SubjectUser, events.EntityPerson)
+}
+
+// meetUser gives the user an entity with the first fact that relates the user to
+// another one or tells a name, which becomes an alias.
+func (p *planner) meetUser(d events.Delta, f events.Fact) {
+	if f.Subject != SubjectUser || len(p.in.Batch.Mentions[d.Provenance().ID]) == 0 {
+		return
+	}
+	e, known := p.entities[p.userID()]
+	if !known {
+		e = events.Entity{ID: p.userID(), CanonicalName: SubjectUser, Type: events.EntityPerson, FirstSeen: f.EventTime, LastUpdated: f.EventTime}
+	}
+	e.FirstSeen = earliest(e.FirstSeen, f.EventTime)
+	e.LastUpdated = latest(e.LastUpdated, f.EventTime)
+	if slices.Contains(naming, f.Predicate) && f.Object != "" {
+		e.Aliases = mergeAliases(e, events.Mention{Name: f.Object}) // by which the mention finds it
+	} else {
+		e.MentionCount++
+	}
+	p.putEntity(e)
 }
 
 // edgeBetween writes the supersedes edge from a version to one it replaced.

@@ -64,6 +64,10 @@ type FactReader interface {
 	// Entities returns those of the fact scope whose canonical name or an alias
 	// equals one of names by memory.EntityKey; nil names means all.
 	Entities(ctx context.Context, fact scope.Scope, names []string) ([]events.Entity, error)
+	// Edges returns the relation and causal edges of the fact scope that begin or end
+	// at one of nodes, ids of entities, by id, closed ones included; nil nodes means
+	// all such edges. Supersedes edges are not among them.
+	Edges(ctx context.Context, fact scope.Scope, nodes []string) ([]events.Edge, error)
 	// Holds returns the held buffer of the fact scope by HeldAt, then ID.
 	Holds(ctx context.Context, fact scope.Scope) ([]events.Hold, error)
 	// ListHolds lists the held buffers within sel by HeldAt, then ID, then the

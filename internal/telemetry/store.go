@@ -18,7 +18,7 @@ func (m *Metrics) Store(s store.Store) store.Store {
 	of := func(name string) operation { return m.backends.operation(backendMemory, name) }
 	t := &timedStore{
 		Store: s, putEpisodes: of("put_episodes"), endSession: of("end_session"), state: of("state"), claim: of("claim"),
-		episodes: of("read_episodes"), facts: of("read_facts"), entities: of("read_entities"), holds: of("read_holds"),
+		episodes: of("read_episodes"), facts: of("read_facts"), entities: of("read_entities"), edges: of("read_edges"), holds: of("read_holds"),
 		outcomes: of("read_outcomes"), apply: of("apply"), touch: of("touch"),
 		searchText: of("search_text"), searchVector: of("search_vector"),
 		pendingVectors: of("pending_vectors"), putVectors: of("put_vectors"),
@@ -29,11 +29,11 @@ func (m *Metrics) Store(s store.Store) store.Store {
 
 type timedStore struct {
 	store.Store
-	putEpisodes, endSession, state, claim operation
-	episodes, facts, entities, holds      operation
-	outcomes, apply, touch                operation
-	searchText, searchVector              operation
-	pendingVectors, putVectors            operation
+	putEpisodes, endSession, state, claim   operation
+	episodes, facts, entities, edges, holds operation
+	outcomes, apply, touch                  operation
+	searchText, searchVector                operation
+	pendingVectors, putVectors              operation
 }
 
 // PutEpisode implements [store.EpisodeWriter].
@@ -154,6 +154,14 @@ func (s *timedStore) FactsByPredicate(ctx context.Context, fact scope.Scope, sub
 	fs, err := s.Store.FactsByPredicate(ctx, fact, subject, predicate)
 	t.end(err)
 	return fs, err
+}
+
+// Edges implements [store.FactReader].
+func (s *timedStore) Edges(ctx context.Context, fact scope.Scope, nodes []string) ([]events.Edge, error) {
+	ctx, t := s.edges.begin(ctx)
+	es, err := s.Store.Edges(ctx, fact, nodes)
+	t.end(err)
+	return es, err
 }
 
 // Entities implements [store.FactReader].

@@ -180,6 +180,10 @@ func (m *memoryStore) Versions(_ context.Context, _ scope.Selector, id string) (
 	return out, nil
 }
 
+func (m *memoryStore) Edges(context.Context, scope.Scope, []string) ([]events.Edge, error) {
+	return nil, nil
+}
+
 func (m *memoryStore) Entities(_ context.Context, _ scope.Scope, names []string) ([]events.Entity, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -23,6 +23,7 @@ type fakeStore struct {
 	versions []store.Fact
 	holds    []store.Hold
 	entities map[scope.Scope][]events.Entity
+	edges    map[scope.Scope][]events.Edge
 	ends     map[scope.Scope][]events.SessionEnd
 	states   map[scope.Scope]memory.State
 	outcomes map[string][]events.Outcome // by project and correlation id
@@ -38,7 +39,7 @@ type fakeStore struct {
 
 func newFakeStore() *fakeStore {
 	return &fakeStore{
-		entities: map[scope.Scope][]events.Entity{}, states: map[scope.Scope]memory.State{},
+		entities: map[scope.Scope][]events.Entity{}, edges: map[scope.Scope][]events.Edge{}, states: map[scope.Scope]memory.State{},
 		outcomes: map[string][]events.Outcome{}, requests: map[string]store.Request{},
 	}
 }
@@ -281,6 +282,13 @@ func (f *fakeStore) Entities(_ context.Context, fact scope.Scope, names []string
 	err = f.do(func() { out = slices.Clone(f.entities[fact]) })
 	return slices.DeleteFunc(out, func(e events.Entity) bool {
 		return names != nil && !slices.Contains(names, e.CanonicalName)
+	}), err
+}
+
+func (f *fakeStore) Edges(_ context.Context, fact scope.Scope, nodes []string) (out []events.Edge, err error) {
+	err = f.do(func() { out = slices.Clone(f.edges[fact]) })
+	return slices.DeleteFunc(out, func(e events.Edge) bool {
+		return nodes != nil && !slices.Contains(nodes, e.SourceID) && !slices.Contains(nodes, e.TargetID)
 	}), err
 }
 

@@ -166,6 +166,13 @@ func (g guardedStore) Entities(ctx context.Context, fact scope.Scope, names []st
 	return g.next.Entities(ctx, fact, names)
 }
 
+func (g guardedStore) Edges(ctx context.Context, fact scope.Scope, nodes []string) ([]events.Edge, error) {
+	if err := reached(ctx, fact); err != nil {
+		return nil, err
+	}
+	return g.next.Edges(ctx, fact, nodes)
+}
+
 func (g guardedStore) Holds(ctx context.Context, fact scope.Scope) ([]events.Hold, error) {
 	if err := reached(ctx, fact); err != nil {
 		return nil, err

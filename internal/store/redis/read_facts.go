@@ -350,6 +350,19 @@ func (s *Store) Entities(ctx context.Context, fact scope.Scope, names []string) 
 	return list, err
 }
 
+// Edges implements [store.FactReader].
+func (s *Store) Edges(ctx context.Context, fact scope.Scope, nodes []string) ([]events.Edge, error) {
+	if err := fact.Validate(); err != nil || nodes != nil && len(nodes) == 0 {
+		return nil, err
+	}
+	list, err := bodiesBy[events.Edge](ctx, s, fact, startingWith(entry(byKind, "", kindEdge+":")))
+	list = slices.DeleteFunc(list, func(e events.Edge) bool {
+		return e.Type == events.EdgeSupersedes || nodes != nil && !slices.Contains(nodes, e.SourceID) && !slices.Contains(nodes, e.TargetID)
+	})
+	slices.SortFunc(list, func(a, b events.Edge) int { return cmp.Compare(a.ID, b.ID) })
+	return list, err
+}
+
 // named reports whether an entity has one of the names still: an alias that it had
 // before stays in the lookup.
 func named(e events.Entity, keys []string) bool {

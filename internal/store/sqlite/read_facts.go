@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strings"
 
@@ -322,6 +323,24 @@ func (s *Store) Entities(ctx context.Context, fact scope.Scope, names []string) 
 	return bodies[events.Entity](ctx, s.reads, `SELECT body FROM entities WHERE scope_id = ?1 AND id IN
 	  (SELECT id FROM entity_names WHERE scope_id = ?1 AND name IN (SELECT value FROM json_each(?2))) ORDER BY id`,
 		scopeID, jsonList(keys))
+}
+
+// Edges implements [store.FactReader].
+func (s *Store) Edges(ctx context.Context, fact scope.Scope, nodes []string) ([]events.Edge, error) {
+	scopeID, err := s.scopeID(ctx, fact)
+	if err != nil {
+		return nil, err
+	}
+	var list []events.Edge
+	if nodes == nil {
+		list, err = bodies[events.Edge](ctx, s.reads, `SELECT body FROM edges WHERE scope_id = ? ORDER BY id`, scopeID)
+	} else {
+		list, err = bodies[events.Edge](ctx, s.reads, `SELECT body FROM edges WHERE scope_id = ?1 AND id IN (
+		  SELECT id FROM edges WHERE scope_id = ?1 AND source_id IN (SELECT value FROM json_each(?2)) UNION
+		  SELECT id FROM edges WHERE scope_id = ?1 AND target_id IN (SELECT value FROM json_each(?2))) ORDER BY id`,
+			scopeID, jsonList(nodes))
+	}
+	return slices.DeleteFunc(list, func(e events.Edge) bool { return e.Type == events.EdgeSupersedes }), err
 }
 
 // bodies decodes the JSON column of each row.

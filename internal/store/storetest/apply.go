@@ -71,7 +71,13 @@ func testApply(t *testing.T, s suite) {
 			covering("turn", 0, 3)(e)
 			e.Facts = []events.Fact{f}
 			e.Entities = []events.Entity{{ID: "n1", CanonicalName: "Ana López", Type: events.EntityPerson, Aliases: []string{"Anita"}, FirstSeen: epoch, LastUpdated: epoch, MentionCount: 1}}
-			e.Edges = []events.Edge{{ID: "g1", SourceID: "n1", TargetID: "n2", Type: events.EdgeRelation, Predicate: "knows", Weight: 1, Confidence: 1, Evidence: []string{"f1"}, ValidFrom: epoch, CreatedAt: epoch}}
+			edge := func(id string, kind events.EdgeType, from, to string) events.Edge {
+				return events.Edge{ID: id, SourceID: from, TargetID: to, Type: kind, Predicate: "knows", Weight: 1, Confidence: 1, Evidence: []string{"f1"}, ValidFrom: epoch, CreatedAt: epoch}
+			}
+			e.Edges = []events.Edge{
+				edge("g1", events.EdgeRelation, "n1", "n2"), edge("g2", events.EdgeCausal, "n3", "n1"), edge("g3", events.EdgeRelation, "n2", "n3"),
+				edge("g4", events.EdgeSupersedes, "n1", "n2"),
+			}
 			e.Holds = []events.Hold{{ID: "h2", HeldAt: epoch.Add(time.Second), Why: "hedged"}, {ID: "h1", HeldAt: epoch.Add(time.Minute), Why: "hedged"}, {ID: "h0", HeldAt: epoch.Add(time.Second), Why: "hedged"}}
 			e.Outcomes = []events.Outcome{{CorrelationID: "c1", Rule: "turn", Revision: 1, Results: []events.Result{{Event: events.ChangeAdd, FactID: "f1"}}}}
 		})
@@ -85,6 +91,13 @@ func testApply(t *testing.T, s suite) {
 		}
 		equal(t, "all entities", whole.Entities, must(st.Entities(ctx, ana, nil))(t))
 		equal(t, "no entity", 0, len(must(st.Entities(ctx, ana, []string{}))(t)))
+		for node, want := range map[string][]events.Edge{"n1": whole.Edges[:2], "n2": {whole.Edges[0], whole.Edges[2]}, "n4": nil} {
+			equal(t, "edges of "+node, want, must(st.Edges(ctx, ana, []string{node}))(t))
+		}
+		equal(t, "edges of two", whole.Edges[:3], must(st.Edges(ctx, ana, []string{"n1", "n3"}))(t))
+		equal(t, "all edges", whole.Edges[:3], must(st.Edges(ctx, ana, nil))(t))
+		equal(t, "no edge", 0, len(must(st.Edges(ctx, ana, []string{}))(t)))
+		equal(t, "edges of another scope", 0, len(must(st.Edges(ctx, user("ben", "s").Fact(), nil))(t)))
 		equal(t, "holds", []events.Hold{whole.Holds[2], whole.Holds[0], whole.Holds[1]}, must(st.Holds(ctx, ana))(t))
 
 		renamed := whole.Entities[0]
