@@ -31,6 +31,7 @@ var layers = []layer{
 	{"palimpsest/internal/cli", below("palimpsest/internal/app", "palimpsest/internal/auth", "palimpsest/internal/filter", "palimpsest/internal/rules", "palimpsest/internal/recovery", "palimpsest/internal/eval", "palimpsest/internal/erasure", "palimpsest/internal/mcp", "palimpsest/internal/assistant", "palimpsest/internal/transcript", "palimpsest/internal/terminal", "palimpsest/internal/topology", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/internal/memory", "palimpsest/pkg/client")},
 	{"palimpsest/internal/app", []string{"palimpsest/"}},
 	{"palimpsest/examples/consumer", wire},
+	{"palimpsest/examples/chatbot", append([]string{"palimpsest/pkg/client"}, wire...)},
 	{"palimpsest/examples/quickstart", []string{"palimpsest/pkg/"}},
 	{"palimpsest/internal/recovery", append(below("palimpsest/services/"), contracts...)},
 	{"palimpsest/services/", append(below(), contracts...)},
@@ -151,7 +152,7 @@ func TestDriversStayInTheirLayers(t *testing.T) {
 		"github.com/redis/go-redis":      {"palimpsest/internal/store/redis"},
 		"github.com/alicebob/miniredis":  {}, // tests alone
 		"github.com/nats-io/nats-server": {"palimpsest/internal/broker", "palimpsest/internal/bench"},
-		"github.com/nats-io/nats.go":     {"palimpsest/internal/audit/journal", "palimpsest/internal/auth", "palimpsest/internal/tail", "palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/pipeline", "palimpsest/internal/app", "palimpsest/internal/cli", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/examples/consumer"},
+		"github.com/nats-io/nats.go":     {"palimpsest/internal/audit/journal", "palimpsest/internal/auth", "palimpsest/internal/tail", "palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/pipeline", "palimpsest/internal/app", "palimpsest/internal/cli", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/examples/consumer", "palimpsest/examples/chatbot"},
 	}
 	for path, imports := range importGraph(t) {
 		if suite(path) {
