@@ -84,6 +84,19 @@ func (h *process) wireScheduler() (_ pipeline.Service, err error) {
 // RulePacks returns the extractor that needs no model.
 func RulePacks() (extract.Extractor, error) { return rulepack.New() }
 
+// understands is what tells in which languages rule packs read; nil where a model
+// reads too.
+func (h *process) understands() (func([]string) bool, error) {
+	if h.cfg.LLM.on() {
+		return nil, nil
+	}
+	packs, err := rulepack.New()
+	if err != nil {
+		return nil, err
+	}
+	return packs.Reads, nil
+}
+
 func (h *process) wireExtractor() (pipeline.Service, error) { return h.newExtractor() }
 
 func (h *process) newExtractor() (*extractor.Service, error) {
@@ -152,9 +165,13 @@ func (h *process) wireQuery() (pipeline.Service, error) {
 		h.erasures = &erasures{book: h.cfg.erasures, now: h.now, asked: make(chan struct{})}
 		erases = h.erasures
 	}
+	understands, err := h.understands()
+	if err != nil {
+		return nil, err
+	}
 	q, err := query.New(h.cfg.Query, query.Deps{
-		Erasures: erases,
-		Store:    h.timed.store, Searcher: h.timed.store, Embedders: h.timed.embedders, Journal: journal.New(h.streams.JetStream()), Log: h.timed.log,
+		Erasures: erases, Understands: understands,
+		Store: h.timed.store, Searcher: h.timed.store, Embedders: h.timed.embedders, Journal: journal.New(h.streams.JetStream()), Log: h.timed.log,
 		Publisher: h.runtime.Publisher(), Listener: h.runtime.Listener(), Letters: h.runtime.Letters(),
 		Rules: h.cfg.Scheduler.Rules, Rehearse: rehearse, Gate: h.gate, Ready: h.ready, Metrics: h.metrics.Handler(), Version: Version(), Now: h.now, Logger: h.log,
 	})

@@ -50,6 +50,9 @@ func (c *factsCommand) Run(inv *app.Invocation) error {
 			add(shortID(f.ID), f.Revision, f.Category, f.Text, fmt.Sprintf("%.2f", f.Confidence), terminal.Ago(f.ValidFrom, now), cmp.Or(state, "known"))
 		}
 		t.Flush()
+		for _, warning := range page.Warnings {
+			_, _ = fmt.Fprintln(w, "note:", warning)
+		}
 	})
 }
 

@@ -42,6 +42,8 @@ type FactPage struct {
 	Facts []Fact `json:"facts"`
 	Next  string `json:"next,omitempty" doc:"Cursor of the next page; absent on the last."`
 	Stale bool   `json:"stale,omitempty" doc:"The write named by at was not visible within 2 s."`
+	// Warnings say why facts may be missing.
+	Warnings []string `json:"warnings,omitempty" doc:"Why facts may be missing: no rule pack reads the language of the user."`
 }
 
 // WeakFact is a fact that is about to be forgotten: its confidence is below 0.3, or it

@@ -77,7 +77,32 @@ func (s *Service) listFacts(ctx context.Context, in *listFactsInput) (*factPage,
 	if more {
 		out.Next = seal(store.FactCursor{CreatedAt: facts[n-1].CreatedAt, ID: facts[n-1].ID})
 	}
-	return &factPage{out}, nil
+	if in.Cursor == "" {
+		out.Warnings, err = s.unread(ctx, sel)
+	}
+	return &factPage{out}, s.problem(ctx, err)
+}
+
+// unread warns of a user in whose language no rule pack reads.
+func (s *Service) unread(ctx context.Context, sel scope.Selector) ([]string, error) {
+	const newest = 20
+	if s.deps.Understands == nil || sel.User == nil || *sel.User == "" {
+		return nil, nil
+	}
+	said, err := s.deps.Store.Recent(ctx, sel, store.RecentQuery{Limit: newest})
+	if err != nil {
+		return nil, err
+	}
+	var texts []string
+	for _, e := range said {
+		if e.Role == events.RoleUser {
+			texts = append(texts, e.Content)
+		}
+	}
+	if s.deps.Understands(texts) {
+		return nil, nil
+	}
+	return []string{"no rule pack reads the language of this user: messages are stored and found by search, and llm.provider lets a model read facts from them"}, nil
 }
 
 func (s *Service) factQuery(in *listFactsInput) (sel scope.Selector, q store.FactQuery, err error) {

@@ -14,6 +14,7 @@ import (
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/client"
 	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
 )
 
 // fact1 is revision of a fact of nora's.
@@ -203,5 +204,20 @@ func TestExplain(t *testing.T) {
 	if e.Fact.Revision != 2 || e.Quote != "said e1" || len(e.Episodes) != 1 || len(e.Decisions) != 2 || e.Decisions[0].DeltaID != "delta1" ||
 		len(e.Versions) != 1 || e.Versions[0].Text != "text 1" || len(e.Entities) != 1 || e.Entities[0].Name != "Oslo" {
 		t.Errorf("%+v", e)
+	}
+}
+
+// TestFactsOfAnUnreadLanguage: the list says that no pack reads what the user writes.
+func TestFactsOfAnUnreadLanguage(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(_ *Config, d *Deps) {
+		d.Understands = func(texts []string) bool { return len(texts) != 1 || texts[0] != "Jag bor i Lund." }
+	})
+	for content, want := range map[string]int{"Jag bor i Lund.": 1, "I live in Lund.": 0} {
+		r.store.episodes = []memory.Episode{{ID: "e", Scope: nora, Role: events.RoleUser, Content: content, Timestamp: noon, Ordinal: 1}}
+		page, err := r.client.Facts(t.Context(), scope.Selector{Project: nora.Project, User: &nora.User}, client.ListFacts{})
+		if err != nil || len(page.Warnings) != want {
+			t.Errorf("%q: %q, %v; want %d warnings", content, page.Warnings, err, want)
+		}
 	}
 }

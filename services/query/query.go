@@ -37,6 +37,9 @@ type Deps struct {
 	Rules []memory.Rule
 	// Rehearse decides on a tick without applying it.
 	Rehearse Rehearse
+	// Understands reports whether facts can be read from texts of a user without a
+	// model; nil where a model reads them all.
+	Understands func(texts []string) bool
 	// Gate finds out who calls.
 	Gate *auth.Gate
 	// Ready checks every dependency.
