@@ -77,7 +77,7 @@ func (i *process) becomes(token string, status int) time.Duration {
 
 // TestP6Keys: the program lets in callers with a key alone, each into its project,
 // also after it was killed; the published clients of mem0 among them.
-func TestP6Keys(t *testing.T) {
+func TestP6Keys(t *testing.T) { //nolint:tparallel // the subtests end before the key does
 	t.Parallel()
 	i := prepare(t, t.TempDir())
 	i.env = []string{"PALIMPSEST_HTTP_AUTH=required"}
@@ -123,7 +123,7 @@ func TestP6Keys(t *testing.T) {
 	if out, complaint, err := i.command([]string{"PALIMPSEST_API_KEY=" + acme}, "--server", i.HTTP, "facts", "--user", "nora"); err != nil || !strings.Contains(out, "Oslo") {
 		t.Errorf("the command line: %v %s %s", err, out, complaint)
 	}
-	t.Run("mem0", func(t *testing.T) { mem0ClientsWith(t, i.in(t), acme) })
+	t.Run("mem0", func(t *testing.T) { mem0ClientsWith(t, i.in(t), acme) }) // it waits for the clients
 
 	i.kill()
 	i.begin()

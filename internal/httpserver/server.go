@@ -29,6 +29,9 @@ type Config struct {
 	// besides localhost and addresses, without a port. On a loopback address any
 	// other name is refused; elsewhere too, once there is one in the list.
 	Hosts []string `yaml:"hosts"`
+	// Origins are the web pages that may call, such as https://console.example.com;
+	// none unless listed.
+	Origins []string `yaml:"origins"`
 	// MaxBody is the largest request body in bytes.
 	MaxBody int64 `yaml:"max_body"`
 	// ReadTimeout bounds reading one request, IdleTimeout an idle connection.
@@ -82,6 +85,11 @@ func (c Config) Validate() error {
 	if c.MaxBody <= 0 || c.ReadTimeout <= 0 || c.IdleTimeout <= 0 || c.Drain <= 0 {
 		return errors.New("http: max_body, read_timeout, idle_timeout and drain must be above 0")
 	}
+	for _, origin := range c.Origins {
+		if !isOrigin(origin) {
+			return fmt.Errorf("http.origins: %q is not https://host in lower case, with a port where it has one", origin)
+		}
+	}
 	for _, name := range c.Hosts {
 		if name == "" || name != strings.ToLower(name) || strings.ContainsAny(name, ":/ ") {
 			return fmt.Errorf("http.hosts: %q is not a name in lower case without a port", name)
@@ -108,6 +116,10 @@ func Listen(config Config, handler http.Handler, log *slog.Logger) (*Server, err
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
+	handler, err := compressing(handler)
+	if err != nil {
+		return nil, fmt.Errorf("compress answers: %w", err)
+	}
 	listener, err := net.Listen("tcp", config.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("listen for HTTP: %w", err)
@@ -115,7 +127,7 @@ func Listen(config Config, handler http.Handler, log *slog.Logger) (*Server, err
 	stopping := make(chan struct{})
 	requests, cancel := context.WithCancel(context.WithValue(context.Background(), stoppingKey{}, stopping))
 	s := &Server{config: config, listener: listener, cancel: cancel, http: &http.Server{
-		Handler:           wrap(withoutPages(handler, config.named(listener.Addr())), config.MaxBody, log),
+		Handler:           wrap(withoutPages(config.pages(handler), config.Origins, config.named(listener.Addr())), config.MaxBody, log),
 		ReadTimeout:       config.ReadTimeout,
 		ReadHeaderTimeout: config.ReadTimeout,
 		IdleTimeout:       config.IdleTimeout,

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -34,12 +35,13 @@ func HTTP(c *http.Client) Option { return func(into *Client) { into.http = c } }
 // client of net/http keeps two: more goroutines would connect for nearly every call.
 const idleConnections = 64
 
-func newHTTP() *http.Client {
+func newHTTP(local bool) *http.Client {
 	transport, ok := http.DefaultTransport.(*http.Transport)
 	if !ok { // the program has put another in its place
 		return http.DefaultClient
 	}
 	transport = transport.Clone()
+	transport.DisableCompression = local // there is no wire to save
 	transport.MaxIdleConnsPerHost = idleConnections
 	return &http.Client{Transport: transport}
 }
@@ -65,7 +67,8 @@ func New(base string, options ...Option) (*Client, error) {
 		o(c)
 	}
 	if c.http == nil {
-		c.http = newHTTP()
+		ip := net.ParseIP(u.Hostname())
+		c.http = newHTTP(u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
 	}
 	return c, nil
 }
