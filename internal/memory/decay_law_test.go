@@ -96,3 +96,33 @@ func TestDecayClosedFormEqualsDirectEvaluation(t *testing.T) {
 		}
 	})
 }
+
+type rated float64
+
+func (r rated) Rate(Moment) float64 { return float64(r) }
+
+func TestSalienceV2AndV3Laws(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		share := func(name string) float64 { return rapid.Float64Range(-1, 2).Draw(t, name) }
+		m := Moment{
+			LastAccess: noon, Now: noon.Add(time.Duration(rapid.Int64Range(-int64(day), int64(400*day)).Draw(t, "age"))),
+			Relevance: share("relevance"), Importance: share("importance"),
+		}
+		v2 := SalienceV2{Tau: time.Duration(rapid.Int64Range(0, int64(30*day)).Draw(t, "tau"))}
+		older, nearer := m, m
+		older.LastAccess = noon.Add(-time.Duration(rapid.Int64Range(0, int64(100*day)).Draw(t, "older")))
+		nearer.Relevance++
+		a := v2.Score(m)
+		if a < 0 || a > 1 || v2.Score(older) > a || v2.Score(nearer) < a {
+			t.Fatalf("score %g, older %g, nearer %g", a, v2.Score(older), v2.Score(nearer))
+		}
+		if v3 := (SalienceV3{v2, rated(m.Importance)}).Score(Moment{LastAccess: m.LastAccess, Now: m.Now, Relevance: m.Relevance}); v3 != a {
+			t.Fatalf("version 3 scores %g with the importance of version 2, which scores %g", v3, a)
+		}
+	})
+	m := Moment{LastAccess: noon, Now: noon.Add(2 * day), Relevance: 0.5, Importance: 1}
+	if got, want := (SalienceV2{Tau: 2 * day}).Score(m), 0.4*math.Exp(-1)+0.4*0.5+0.2; math.Abs(got-want) > 1e-12 {
+		t.Errorf("score %g, want %g", got, want)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"palimpsest/internal/embed"
+	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -40,13 +41,17 @@ type Config struct {
 	// (maximal marginal relevance, Carbonell and Goldstein 1998). It takes fusion by
 	// scores; hits are then no longer in the order of their scores.
 	Diversity float64 `yaml:"diversity"`
+	// Salience is v1 or v2: which of two facts of one score comes first.
+	Salience string `yaml:"salience"`
+	// Tau is how long it takes the recency of a fact that nobody reads to fall to 37 %.
+	Tau time.Duration `yaml:"tau"`
 	// Deadline of one channel; a later one is left out of the answer.
 	Deadline time.Duration `yaml:"deadline"`
 }
 
 // DefaultConfig returns the weights that ship.
 func DefaultConfig() Config {
-	return Config{Fusion: FusionScores, K: 60, Text: 1, Vector: 1, Deadline: 2 * time.Second}
+	return Config{Fusion: FusionScores, K: 60, Text: 1, Vector: 1, Salience: SalienceV1, Tau: memory.DefaultSalienceTau, Deadline: 2 * time.Second}
 }
 
 // Validate refuses weights that cannot rank.
@@ -64,10 +69,27 @@ func (c Config) Validate() error {
 		return errors.New("search min_score must be from 0 to 1")
 	case c.Diversity < 0 || c.Diversity > 1:
 		return errors.New("search diversity must be from 0 to 1")
+	case c.Salience != "" && c.Salience != SalienceV1 && c.Salience != SalienceV2:
+		return fmt.Errorf("search salience %q is neither %s nor %s", c.Salience, SalienceV1, SalienceV2)
+	case c.Tau < 0:
+		return errors.New("search tau must not be negative")
 	case c.Deadline <= 0:
 		return errors.New("search deadline must be above 0")
 	}
 	return nil
+}
+
+// The versions of salience that break ties.
+const (
+	SalienceV1 = "v1" // recency and number of reads
+	SalienceV2 = "v2" // recency, relevance and confidence
+)
+
+func (c Config) ties(now time.Time) ties {
+	if c.Salience == SalienceV2 {
+		return ties{memory.SalienceV2{Tau: c.Tau}, now}
+	}
+	return ties{salience: memory.SalienceV1{Tau: c.Tau}}
 }
 
 // Query is a question.
@@ -193,7 +215,7 @@ func (e *Engine) Search(ctx context.Context, q Query) (Results, error) {
 		return out, errors.Join(append([]error{ErrUnavailable}, causes...)...)
 	}
 	if e.config.Fusion == FusionRRF {
-		out.Hits = fuse(e.config.K, legs, q.Limit)
+		out.Hits = fuse(e.config.K, e.config.ties(q.Now), legs, q.Limit)
 		out.Hits = slices.DeleteFunc(out.Hits, func(h Hit) bool { return h.Score < q.MinScore })
 		return out, nil
 	}

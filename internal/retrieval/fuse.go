@@ -3,6 +3,7 @@ package retrieval
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
@@ -12,7 +13,7 @@ import (
 // divided by the best score reachable, Σ wᵢ / (k + 1), over the channels that
 // answered. Ties fall to facts before episodes, then to the more salient fact or
 // the newer episode, then to the id, so that an answer is stable.
-func fuse(k float64, legs []leg, limit int) []Hit {
+func fuse(k float64, t ties, legs []leg, limit int) []Hit {
 	at := map[string]int{}
 	var all []fused
 	best := 0.0
@@ -38,7 +39,7 @@ func fuse(k float64, legs []leg, limit int) []Hit {
 		all[i].score = min(1, all[i].score/best)
 		ranked[i] = &all[i]
 	}
-	slices.SortFunc(ranked, compareFused)
+	slices.SortFunc(ranked, t.compare)
 	out := make([]Hit, min(limit, len(ranked)))
 	for i := range out {
 		out[i] = ranked[i].result(legs)
@@ -54,13 +55,23 @@ type fused struct {
 	places []Place // Rank 0 where the leg did not find it
 }
 
-func compareFused(a, b *fused) int {
+// ties decides between hits of one score.
+type ties struct {
+	salience memory.Salience
+	// now is the instant of all scores. Zero takes the later access of each two facts,
+	// which gives the order of version 1 at any instant, and then neither score
+	// underflows for its age alone.
+	now time.Time
+}
+
+// compare orders by score, and ties as [fuse] says.
+func (t ties) compare(a, b *fused) int {
 	if c := cmp.Compare(b.score, a.score); c != 0 {
 		return c
 	}
 	return cmp.Or(
 		cmp.Compare(rank(a.hit), rank(b.hit)),
-		compareSalience(a.hit, b.hit),
+		t.compareSalience(a, b),
 		cmp.Compare(a.key, b.key),
 	)
 }
@@ -90,21 +101,24 @@ func rank(h store.Hit) int {
 	return 1
 }
 
-func compareSalience(a, b store.Hit) int {
-	switch {
-	case a.Fact != nil && b.Fact != nil:
-		// The order does not depend on now; at the later access neither score underflows
-		// for its age alone.
-		now := a.Fact.LastAccessed
-		if b.Fact.LastAccessed.After(now) {
-			now = b.Fact.LastAccessed
+func (t ties) compareSalience(a, b *fused) int {
+	switch one, other := a.hit, b.hit; {
+	case one.Fact != nil && other.Fact != nil:
+		now := t.now
+		if now.IsZero() {
+			now = one.Fact.LastAccessed
+			if other.Fact.LastAccessed.After(now) {
+				now = other.Fact.LastAccessed
+			}
 		}
-		of := func(f *store.Fact) float64 {
-			return memory.SalienceV1{}.Score(memory.Moment{LastAccess: f.LastAccessed, Now: now, Accesses: f.AccessCount})
+		of := func(f *store.Fact, score float64) float64 {
+			return t.salience.Score(memory.Moment{
+				LastAccess: f.LastAccessed, Now: now, Accesses: f.AccessCount, Relevance: score, Importance: f.Confidence, Text: f.Text,
+			})
 		}
-		return cmp.Compare(of(b.Fact), of(a.Fact))
-	case a.Episode != nil && b.Episode != nil:
-		return b.Episode.Timestamp.Compare(a.Episode.Timestamp)
+		return cmp.Compare(of(other.Fact, b.score), of(one.Fact, a.score))
+	case one.Episode != nil && other.Episode != nil:
+		return other.Episode.Timestamp.Compare(one.Episode.Timestamp)
 	}
 	return 0
 }

@@ -39,7 +39,7 @@ func TestFusionBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		legs := rankings(t)
 		k, limit := rapid.Float64Range(0.1, 100).Draw(t, "k"), rapid.IntRange(1, 20).Draw(t, "limit")
-		got := fuse(k, legs, limit)
+		got := fuse(k, ties{salience: memory.SalienceV1{}}, legs, limit)
 		distinct := map[string]bool{}
 		for _, l := range legs {
 			for _, h := range l.hits {
@@ -54,7 +54,7 @@ func TestFusionBounds(t *testing.T) {
 				t.Fatalf("score %v at %d", h.Score, i)
 			}
 		}
-		if !cmp.Equal(got, fuse(k, legs, limit)) {
+		if !cmp.Equal(got, fuse(k, ties{salience: memory.SalienceV1{}}, legs, limit)) {
 			t.Fatal("the same rankings give another answer")
 		}
 	})
@@ -71,10 +71,10 @@ func TestFusionIsMonotone(t *testing.T) {
 		}
 		at := rapid.IntRange(1, len(legs[i].hits)-1).Draw(t, "at")
 		riser := legs[i].hits[at].Fact.ID
-		before := fuse(60, legs, 100)
+		before := fuse(60, ties{salience: memory.SalienceV1{}}, legs, 100)
 		legs[i].hits = slices.Clone(legs[i].hits)
 		legs[i].hits[at-1], legs[i].hits[at] = legs[i].hits[at], legs[i].hits[at-1]
-		after := fuse(60, legs, 100)
+		after := fuse(60, ties{salience: memory.SalienceV1{}}, legs, 100)
 		if scores(after)[riser] <= scores(before)[riser] {
 			t.Fatalf("%s rose from %d and fell from %v to %v", riser, at+1, scores(before)[riser], scores(after)[riser])
 		}
@@ -87,7 +87,7 @@ func TestFusionIsMonotone(t *testing.T) {
 
 func TestFusionLeavesOutWhatFailed(t *testing.T) {
 	t.Parallel()
-	got := fuse(60, []leg{{name: "a", weight: 1, found: found{hits: []store.Hit{factHit("x", 1)}}}, {name: "b", weight: 9, err: errDown}}, 5)
+	got := fuse(60, ties{salience: memory.SalienceV1{}}, []leg{{name: "a", weight: 1, found: found{hits: []store.Hit{factHit("x", 1)}}}, {name: "b", weight: 9, err: errDown}}, 5)
 	if len(got) != 1 || got[0].Score != 1 {
 		t.Errorf("%+v", got)
 	}
@@ -112,11 +112,36 @@ func TestTies(t *testing.T) {
 	}
 	for range 20 {
 		var got []string
-		for _, h := range fuse(60, legs, 9) {
+		for _, h := range fuse(60, ties{salience: memory.SalienceV1{}}, legs, 9) {
 			got = append(got, keyOf(h.Hit)[:1]+ids(Results{Hits: []Hit{h}})[0])
 		}
 		if diff := cmp.Diff([]string{"fused", "fa", "fb", "fold", "fancient", "enew", "eold"}, got); diff != "" {
 			t.Fatalf("(-want +got):\n%s", diff)
 		}
+	}
+}
+
+// With version 2 the recently read, the better trusted fact comes first.
+func TestTiesOfVersion2(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	fact := func(id string, days int, confidence float64) *fused {
+		f := &store.Fact{Fact: events.Fact{ID: id, Confidence: confidence}, LastAccessed: now.AddDate(0, 0, -days)}
+		return &fused{hit: store.Hit{Fact: f}, key: "f" + id, score: 0.5}
+	}
+	c := DefaultConfig()
+	c.Salience, c.Tau = SalienceV2, 10*24*time.Hour
+	hits := []*fused{fact("a", 20, 0.1), fact("b", 20, 0.9), fact("c", 1, 0.1), fact("d", 1, 0.1)}
+	slices.SortFunc(hits, c.ties(now).compare)
+	var got []string
+	for _, h := range hits {
+		got = append(got, h.hit.Fact.ID)
+	}
+	if diff := cmp.Diff([]string{"c", "d", "b", "a"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	c.Salience = "v9"
+	if c.Validate() == nil {
+		t.Error("an unknown version is accepted")
 	}
 }

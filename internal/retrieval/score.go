@@ -31,7 +31,8 @@ func (e *Engine) score(ctx context.Context, q Query, legs []leg) (hits []Hit, ok
 			ranked = append(ranked, c)
 		}
 	}
-	slices.SortFunc(ranked, func(a, b *candidate) int { return compareFused(&a.fused, &b.fused) })
+	t := e.config.ties(q.Now)
+	slices.SortFunc(ranked, func(a, b *candidate) int { return t.compare(&a.fused, &b.fused) })
 	ranked = e.diverse(ranked, q.Limit)
 	if err := p.complete(ctx, ranked); err != nil {
 		failed = err
