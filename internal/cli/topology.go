@@ -18,6 +18,7 @@ type topologyCommand struct {
 	Diff  topologyDiffCommand  `cmd:"" help:"Compare the declared with what the broker has."`
 
 	Permissions topologyPermissionsCommand `cmd:"" help:"Print what a NATS server should let each service do."`
+	Accounts    topologyAccountsCommand    `cmd:"" help:"Print the accounts of a NATS server: services, and publishers of projects."`
 }
 
 type topologyShowCommand struct{}
@@ -45,6 +46,19 @@ type topologyPermissionsCommand struct{}
 func (c *topologyPermissionsCommand) Run(inv *app.Invocation) error {
 	all := topology.Declare(topology.Config{}).ServicePermissions()
 	return inv.Print(all, func(w io.Writer) { _, _ = io.WriteString(w, topology.ServerText(all)) })
+}
+
+type topologyAccountsCommand struct {
+	Publisher []string `help:"A project whose publisher may publish its episodes and nothing else; may be repeated." placeholder:"PROJECT" sep:"none"`
+}
+
+// Run implements the command.
+func (c *topologyAccountsCommand) Run(inv *app.Invocation) error {
+	text, err := topology.Declare(topology.Config{}).AccountsText(c.Publisher...)
+	if err != nil {
+		return err
+	}
+	return inv.Print(map[string]string{"accounts": text}, func(w io.Writer) { _, _ = io.WriteString(w, text) })
 }
 
 type topologyApplyCommand struct{}
