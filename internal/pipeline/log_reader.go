@@ -205,7 +205,7 @@ func (r *logReader) patience() time.Duration {
 	switch {
 	case len(r.held) > 0:
 		return max(time.Until(r.retryAt), time.Millisecond)
-	case r.low() > r.at.Sequence || r.at.Starts > 0:
+	case r.low() > r.at.Sequence || r.counted && r.at.Starts > 0:
 		return r.interval()
 	}
 	return logIdle
@@ -253,7 +253,8 @@ func (r *logReader) marked() bool { return r.at.Alone != r.suspect.Alone }
 // message is handled.
 func (r *logReader) flush(ctx context.Context, clean bool) error {
 	next := cursor.Cursor{Stream: r.streamID, Sequence: r.low(), Starts: r.at.Starts}
-	if clean || len(r.held) == 0 || next.Sequence > r.at.Sequence {
+	// A start that has handled nothing yet shows nothing.
+	if clean || r.counted && (len(r.held) == 0 || next.Sequence > r.at.Sequence) {
 		next.Starts = 0
 	}
 	if r.suspect.Alone <= next.Sequence {
