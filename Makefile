@@ -20,7 +20,7 @@ TEST  = CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(RACE) $(FLAGS)
 DEPLOY = (cd deploy/test && $(GO) test -count 1 .) && (cd tools/sbom && $(GO) test .)
 
 .DEFAULT_GOAL := help
-.PHONY: help build release image run test race lint fuzz bench microbench e2e verify-long cover clickhouse mem0 conformance generate verify clean
+.PHONY: help build release image run test race lint fuzz bench microbench e2e verify-long cover clickhouse mem0 conformance clients generate verify clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -94,6 +94,9 @@ mem0: ## install the clients of mem0 that tests run
 
 conformance: ## install the conformance suite of MCP that tests run
 	.ci/conformance
+
+clients: ## generate and compile the clients in TypeScript and Python
+	.ci/clients
 
 generate: ## make generated files anew
 	$(GO) generate ./...
