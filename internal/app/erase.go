@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"palimpsest/internal/audit"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/embed"
@@ -19,6 +21,7 @@ import (
 	"palimpsest/internal/store"
 	"palimpsest/internal/topology"
 	"palimpsest/pkg/api"
+	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 	"palimpsest/services/query"
 )
@@ -135,6 +138,7 @@ func (e eraser) run(ctx context.Context) ([]erasure.Receipt, error) {
 			{Name: failpoint.Streams, Erase: e.eraseStreams, Scan: e.scanStreams},
 			{Name: failpoint.Memory, Erase: e.eraseMemory, Scan: e.scanMemory},
 			{Name: failpoint.Log, Erase: e.eraseLog, Scan: e.scanLog},
+			{Name: failpoint.Announced, Erase: e.announce, Scan: nothing},
 		},
 		Until: e.until, Now: e.now, Unreachable: beyond,
 	})
@@ -246,6 +250,34 @@ func (e eraser) scanLog(ctx context.Context, whom memory.Whom) (left uint64, err
 	})
 	return left, err
 }
+
+// announce writes the record of an erasure to AUDIT, for those who read it.
+func (e eraser) announce(ctx context.Context, job string, _ memory.Whom) (_ map[string]uint64, err error) {
+	if absentDir(e.broker().Dir) {
+		return nil, nil
+	}
+	r, err := e.cfg.erasures.Get(job)
+	if err != nil {
+		return nil, err
+	}
+	to, err := broker.StartEmbedded(e.broker())
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, to.Shutdown(context.WithoutCancel(ctx))) }()
+	subject, header, body, err := events.Encode(events.Meta{ID: r.ID, Source: "palimpsest/erasure", Time: e.now()}, events.UserErased{
+		Header:  events.Header{Scope: scope.Scope{Project: r.Project, User: r.Whom}, Incarnation: r.Incarnation},
+		Erasure: r.ID, Until: r.Until, ErasedAt: e.now().UTC(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	_, err = to.JetStream().PublishMsg(ctx, &nats.Msg{Subject: subject, Header: header, Data: body})
+	return nil, err
+}
+
+// nothing is what a place that holds no data has of a user.
+func nothing(context.Context, memory.Whom) (uint64, error) { return 0, nil }
 
 // erasures are what the API asks for. A process ends its run once one is asked for,
 // and the next run begins with it.

@@ -24,7 +24,7 @@ type step struct {
 var pipelineOrder = []step{
 	{"query", nil, []string{"CommandRequested", "EpisodeRecorded", "FactReturned", "SessionEnded", "TickIssued"}},
 	{"ingest", []string{"EpisodeRecorded", "SessionEnded"}, []string{"EpisodeStored"}},
-	{"scheduler", []string{"EffectCommitted", "EpisodeStored"}, []string{"CommandRequested", "SessionEnded", "TickIssued"}},
+	{"scheduler", []string{"EffectCommitted", "EpisodeStored", "UserErased"}, []string{"CommandRequested", "SessionEnded", "TickIssued"}},
 	{"extractor", []string{"TickIssued"}, []string{"CandidatesExtracted", "MessageBuried"}},
 	{"decider", []string{"CandidatesExtracted", "CommandRequested"}, []string{"DeltasDecided", "MessageBuried"}},
 	{"consolidator", []string{"DeltasDecided", "EffectCommitted", "FactReturned"}, []string{"CandidatesExtracted", "OutcomeAnnounced"}},
@@ -151,7 +151,7 @@ func handled(f *ast.FuncType) string {
 
 var payloadNames = []string{
 	"EpisodeRecorded", "SessionEnded", "EpisodeStored", "TickIssued", "CandidatesExtracted", "CommandRequested",
-	"DeltasDecided", "EffectCommitted", "OutcomeAnnounced", "FactReturned", "MessageBuried",
+	"DeltasDecided", "EffectCommitted", "UserErased", "OutcomeAnnounced", "FactReturned", "MessageBuried",
 }
 
 func payload(e ast.Expr) string {

@@ -134,6 +134,9 @@ func awaitErasure(ctx context.Context, cl *client.Client, id string) (api.Receip
 func tellReceipt(w io.Writer, r api.Receipt) {
 	_, _ = fmt.Fprintf(w, "erased     %s\nproject    %s\nuser       %s (keyed hash)\nfinished   %s\n", r.ID, r.Project, r.Whom, r.FinishedAt.Format(time.RFC3339))
 	for _, p := range r.Places {
+		if p.Removed == nil {
+			continue // it holds no data
+		}
 		var counts []string
 		for _, kind := range slices.Sorted(maps.Keys(p.Removed)) {
 			counts = append(counts, fmt.Sprintf("%d %s", p.Removed[kind], kind))

@@ -12,7 +12,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go/jetstream"
+
+	"palimpsest/internal/broker"
 	"palimpsest/internal/failpoint"
+	"palimpsest/internal/topology"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -163,6 +167,11 @@ func TestP10ErasedUserIsNowhere(t *testing.T) {
 		t.Errorf("the others are\n%s\nand were\n%s", got, others)
 	}
 	i.buried(2)
+	record := i.auditStream()
+	told, err := record.GetLastMsgForSubject(t.Context(), "palimpsest.audit.*."+r.Whom+"._._")
+	if err != nil || told.Header.Get("ce-type") != string(events.KindUserErased) || !strings.Contains(string(told.Data), r.ID) {
+		t.Errorf("AUDIT says %+v of the erasure: %v", told, err)
+	}
 	i.kill()
 	wantNoTrace(t, i.data)
 	out := rebuild(t, i.data, 0)
@@ -183,6 +192,29 @@ func TestP10ErasedUserIsNowhere(t *testing.T) {
 	if again, _ := erase(t, "--server", i.HTTP, "--user", who.User, "--yes"); again.Incarnation != 2 || again.Whom != r.Whom {
 		t.Errorf("the second erasure has incarnation %d of %s, want 2 of %s", again.Incarnation, again.Whom, r.Whom)
 	}
+}
+
+// auditStream is AUDIT, read with the credential of the data directory.
+func (i *process) auditStream() jetstream.Stream {
+	i.t.Helper()
+	to, err := broker.Endpoint(filepath.Join(i.data, "nats"))
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	conn, err := broker.Connect(i.t.Context(), to)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	i.t.Cleanup(conn.Close)
+	js, err := jetstream.New(conn)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	stream, err := js.Stream(i.t.Context(), topology.StreamAudit)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	return stream
 }
 
 func readFile(t testing.TB, path string) []byte {

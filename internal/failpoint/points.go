@@ -25,14 +25,15 @@ const (
 
 // The steps of an erasure, in their order.
 const (
-	Asked   = "asked"   // the job is on disk
-	Copied  = "copied"  // the streams are copied, the old ones in place
-	Removed = "removed" // the old ones are gone, the copies not in place
-	Streams = "streams" // the streams hold nothing
-	Memory  = "memory"  // nor does the memory store
-	Log     = "log"     // nor does the audit log
-	Scanned = "scanned" // all places were scanned; there is no receipt
-	Receipt = "receipt" // there is
+	Asked     = "asked"     // the job is on disk
+	Copied    = "copied"    // the streams are copied, the old ones in place
+	Removed   = "removed"   // the old ones are gone, the copies not in place
+	Streams   = "streams"   // the streams hold nothing
+	Memory    = "memory"    // nor does the memory store
+	Log       = "log"       // nor does the audit log
+	Announced = "announced" // AUDIT has its record
+	Scanned   = "scanned"   // all places were scanned; there is no receipt
+	Receipt   = "receipt"   // there is
 )
 
 // The stages whose name is not that of a consumer or clock.
@@ -72,6 +73,6 @@ func Points() []Point {
 	add("consolidator-projector", Fetched, Handled, Acked)
 	add("consolidator-auditlog", Fetched, Handled, Acked)
 	add("consolidator-access", Fetched, Handled, Acked)
-	add(Erasure, Asked, Copied, Removed, Streams, Memory, Log, Scanned, Receipt)
+	add(Erasure, Asked, Copied, Removed, Streams, Memory, Log, Announced, Scanned, Receipt)
 	return out
 }

@@ -15,6 +15,7 @@ const (
 	KindCommandRequested    Kind = "palimpsest.command.requested.v1"
 	KindDeltasDecided       Kind = "palimpsest.deltas.decided.v1"
 	KindEffectCommitted     Kind = "palimpsest.effect.committed.v1"
+	KindUserErased          Kind = "palimpsest.user.erased.v1"
 	KindFactReturned        Kind = "palimpsest.fact.returned.v1"
 	KindOutcomeAnnounced    Kind = "palimpsest.outcome.announced.v1"
 	KindMessageBuried       Kind = "palimpsest.message.buried.v1"
@@ -50,7 +51,7 @@ type Continued interface {
 func Kinds() []Kind {
 	return []Kind{
 		KindEpisodeRecorded, KindSessionEnded, KindEpisodeStored, KindTickIssued, KindCandidatesExtracted,
-		KindCommandRequested, KindDeltasDecided, KindEffectCommitted, KindFactReturned, KindOutcomeAnnounced,
+		KindCommandRequested, KindDeltasDecided, KindEffectCommitted, KindUserErased, KindFactReturned, KindOutcomeAnnounced,
 		KindMessageBuried,
 	}
 }

@@ -124,6 +124,7 @@ func samples() []sample {
 			Tally: Tally{Episodes: 2, Candidates: 3, Decided: 1, Held: 1, Dropped: 1, Skipped: 1,
 				Settled: []Settlement{{Rule: "turn", Decided: 1, Dropped: 2}}},
 		}),
+		sampleOf(UserErased{Header: head, Erasure: "r-1", Until: 61, ErasedAt: arrival()}),
 		sampleOf(FactReturned{Header: head, FactIDs: []string{"f-1"}, At: arrival()}),
 		sampleOf(OutcomeAnnounced{Header: head, Outcome: outcome}),
 		sampleOf(MessageBuried{

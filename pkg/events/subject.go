@@ -203,7 +203,7 @@ func (k Kind) Noun() string {
 		return NounCommands
 	case KindDeltasDecided:
 		return NounDeltas
-	case KindEffectCommitted:
+	case KindEffectCommitted, KindUserErased:
 		return NounAudit
 	case KindFactReturned:
 		return NounAccess

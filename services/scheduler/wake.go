@@ -82,6 +82,11 @@ func (s *Service) await(ctx context.Context, r rule, state memory.State) (joined
 // begins at the start of the stream leaves older ones to the sweep.
 const maxWakeAge = 5 * time.Minute
 
+// erased passes what needs no tick: the scopes of the user are gone.
+func (s *Service) erased(context.Context, events.Event[events.UserErased]) ([]events.Payload, error) {
+	return nil, nil
+}
+
 // committed issues the next tick of a rule whose watermark moved, and hands on
 // the slot that the commit gave back. Where these could not be published, the
 // message comes again, and they are issued again.
