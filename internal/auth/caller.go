@@ -14,6 +14,8 @@ type Caller struct {
 	Role    Role
 	// Users, where there are any, are the only users that the caller reaches.
 	Users []string
+
+	ended context.Context //nolint:containedctx // ends with the key; nil without one
 }
 
 // Anyone is the caller where no keys are required.
@@ -36,6 +38,18 @@ func (c Caller) Name() string {
 		return "api:anonymous"
 	}
 	return "api:" + c.KeyID
+}
+
+// whileValid returns a context of requests of the caller of ctx that ends, besides,
+// when the caller's key is revoked. An answer may go on for as long as it is read.
+func whileValid(ctx context.Context) (context.Context, context.CancelFunc) {
+	ended := Of(ctx).ended
+	if ended == nil {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(ended, cancel)
+	return ctx, func() { stop(); cancel() }
 }
 
 type callerKey struct{}

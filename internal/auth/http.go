@@ -70,6 +70,9 @@ func (g *Gate) Handler(next http.Handler) http.Handler {
 				Refuse(w, problem(err))
 				return
 			}
+			var end context.CancelFunc
+			ctx, end = whileValid(ctx)
+			defer end()
 			if limits.MaxBody > 0 && r.Body != nil {
 				r.Body = http.MaxBytesReader(w, r.Body, limits.MaxBody)
 			}

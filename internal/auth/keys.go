@@ -178,9 +178,10 @@ func readEntry(m tail.Message) *entry {
 	name := strings.TrimPrefix(m.Subject, topology.SubjectKeys)
 	if id, ok := strings.CutPrefix(name, keyEntry); ok {
 		var key Key
-		if json.Unmarshal(m.Data, &key) == nil && key.ID == id {
-			return &entry{id: id, key: &key}
+		if json.Unmarshal(m.Data, &key) != nil || key.ID != id {
+			key = Key{} // deleted by another tool, or of a later version: no token is good
 		}
+		return &entry{id: id, key: &key}
 	} else if id, ok := strings.CutPrefix(name, useEntry); ok {
 		var use Use
 		if json.Unmarshal(m.Data, &use) == nil {

@@ -249,6 +249,72 @@ func TestRingOutlivesTheBroker(t *testing.T) {
 	r.until(t, token, auth.ErrRevoked)
 }
 
+// TestP6RevokedKeyEndsRequestsUnderWay: an answer that goes on for as long as it is
+// read must not outlive its key.
+func TestP6RevokedKeyEndsRequestsUnderWay(t *testing.T) {
+	t.Parallel()
+	r := start(t, auth.Limits{}, time.Now)
+	key, token := r.create(t, writer)
+	_, other := r.create(t, writer)
+	begun, ended := make(chan struct{}), make(chan struct{})
+	gate := &auth.Gate{Ring: r.ring, Mode: auth.Required, Log: quiet}
+	handler := gate.Handler(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
+		begun <- struct{}{}
+		<-q.Context().Done()
+		ended <- struct{}{}
+	}))
+	serve := func(ctx context.Context, token string) {
+		req := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
+		req.Header.Set("X-API-Key", token)
+		handler.ServeHTTP(httptest.NewRecorder(), req)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go serve(t.Context(), token)
+	go serve(ctx, other)
+	<-begun
+	<-begun
+	if _, err := r.keys.Revoke(t.Context(), key.ID); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	r.until(t, token, auth.ErrRevoked)
+	select {
+	case <-ended:
+		t.Error("the request of another key ended, too")
+	default:
+	}
+	cancel()
+	<-ended
+}
+
+// TestP6LostKeysLetNobodyIn: a bucket that loses its keys, or an entry that cannot be
+// read, must not let in callers that need a key.
+func TestP6LostKeysLetNobodyIn(t *testing.T) {
+	t.Parallel()
+	r := start(t, auth.Limits{}, time.Now)
+	key, token := r.create(t, writer)
+	_, second := r.create(t, writer)
+	if _, err := r.js.Publish(t.Context(), topology.SubjectKeys+"key."+key.ID, nil); err != nil { // as a delete of the bucket
+		t.Fatal(err)
+	}
+	r.until(t, token, auth.ErrUnknown)
+	stream, err := r.js.Stream(t.Context(), topology.StreamKeys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := stream.CachedInfo().Config
+	if err := r.js.DeleteStream(t.Context(), topology.StreamKeys); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.js.CreateStream(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	r.until(t, second, auth.ErrUnknown)
+	if !(&auth.Gate{Ring: r.ring, Mode: auth.Auto}).Requires() {
+		t.Error("callers without a key are let in")
+	}
+}
+
 func TestKeysThatNobodyCouldUse(t *testing.T) {
 	t.Parallel()
 	for name, k := range map[string]auth.Key{

@@ -39,6 +39,7 @@ type Ring struct {
 
 	mu   sync.RWMutex
 	keys map[string]*held
+	some bool // a key was ever read
 }
 
 // held is a key in memory, with what this process counts of it.
@@ -46,6 +47,9 @@ type held struct {
 	key    Key
 	limits Limits
 	rate   *rate.Limiter // nil without a bound
+	// ended ends when the key is revoked.
+	ended context.Context //nolint:containedctx // of the key, not of a call
+	end   context.CancelFunc
 
 	mu   sync.Mutex
 	last time.Time
@@ -63,16 +67,21 @@ func OpenRing(ctx context.Context, js jetstream.JetStream, limits Limits, now fu
 	return r, r.reload(ctx)
 }
 
-// reload reads the bucket from its begin.
+// reload reads the bucket from its begin. Meanwhile the keys of before are used.
 func (r *Ring) reload(ctx context.Context) error {
+	var found []entry
+	reader, err := load(ctx, r.js, func(e entry) { found = append(found, e) })
+	if err != nil {
+		return err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	had := r.keys
+	for _, h := range r.keys {
+		h.end()
+	}
 	r.keys = map[string]*held{}
-	reader, err := load(ctx, r.js, r.apply)
-	if err != nil {
-		r.keys = had
-		return err
+	for _, e := range found {
+		r.apply(e)
 	}
 	r.reader = reader
 	return nil
@@ -83,6 +92,7 @@ func (r *Ring) apply(e entry) {
 	h := r.keys[e.id]
 	if h == nil {
 		h = &held{}
+		h.ended, h.end = context.WithCancel(context.Background())
 		r.keys[e.id] = h
 	}
 	h.mu.Lock()
@@ -91,7 +101,10 @@ func (r *Ring) apply(e entry) {
 		h.shared = *e.use
 		return
 	}
-	h.key = *e.key
+	h.key, r.some = *e.key, true
+	if h.key.ID == "" || h.key.RevokedAt != nil {
+		h.end()
+	}
 	limits := h.key.Limits.or(r.limits)
 	if limits.Rate != h.limits.Rate || limits.Burst != h.limits.Burst || h.rate == nil {
 		h.rate = nil
@@ -109,17 +122,12 @@ func burst(l Limits) int {
 	return max(1, int(l.Rate))
 }
 
-// Any reports whether a key was ever made. Revoked ones count: to revoke the last
-// key must not open the door.
+// Any reports whether a key was ever made. Revoked ones count, and those that the
+// bucket lost while this process runs: neither must let in callers without a key.
 func (r *Ring) Any() bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	for _, h := range r.keys {
-		if h.key.ID != "" {
-			return true
-		}
-	}
-	return false
+	return r.some
 }
 
 // ExcessError is an error of a key that asks for more than its limits allow.
@@ -154,7 +162,7 @@ func (r *Ring) Admit(token string) (Caller, Limits, error) {
 	if err := h.key.usable(now); err != nil {
 		return Caller{}, Limits{}, err
 	}
-	caller := Caller{KeyID: id, Project: h.key.Project, Role: h.key.Role, Users: h.key.Users}
+	caller := Caller{KeyID: id, Project: h.key.Project, Role: h.key.Role, Users: h.key.Users, ended: h.ended}
 	return caller, h.limits, h.count(now)
 }
 
