@@ -115,7 +115,7 @@ type readiness struct {
 
 func (s *Service) readyz(ctx context.Context, _ *struct{}) (*readiness, error) {
 	r := s.deps.Ready(ctx)
-	if auth.Of(ctx).Role == auth.Nobody {
+	if c := auth.Of(ctx); c.Role < auth.Operator || c.Project != "" {
 		r.Checks = withoutDetails(r.Checks)
 	}
 	status := http.StatusOK
@@ -125,7 +125,8 @@ func (s *Service) readyz(ctx context.Context, _ *struct{}) (*readiness, error) {
 	return &readiness{Status: status, Body: r}, nil
 }
 
-// withoutDetails leaves of checks what a caller without a key may know.
+// withoutDetails leaves of checks what callers may know that are no operators of all
+// projects. Details and errors name addresses, and the scopes of any project.
 func withoutDetails(checks map[string]api.Check) map[string]api.Check {
 	out := make(map[string]api.Check, len(checks))
 	for name, check := range checks {

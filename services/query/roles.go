@@ -19,7 +19,7 @@ import (
 var roles = map[string]auth.Role{
 	anyRoute:            auth.Nobody, // it only says that there is nothing
 	"GET /healthz":      auth.Nobody,
-	"GET /readyz":       auth.Nobody, // which tells strangers no details
+	"GET /readyz":       auth.Nobody, // which tells its details to operators of all projects
 	"GET /openapi.json": auth.Nobody,
 	"GET /docs":         auth.Nobody,
 

@@ -309,18 +309,24 @@ func TestP6RepeatsStayWithTheirKey(t *testing.T) {
 	}
 }
 
-// A stranger learns whether the process is ready, and not why it is not.
-func TestReadinessForStrangers(t *testing.T) {
+// Whoever is no operator of all projects learns whether the process is ready, and not
+// why it is not: the reasons name scopes of other projects.
+func TestP6ReadinessNamesNoScopes(t *testing.T) {
 	t.Parallel()
 	h := guarded(t)
-	_, token := h.key(t, auth.Key{Project: "default", Role: auth.Reader})
 	h.rig.ready.Ready = false
 	h.rig.ready.Checks["store"] = api.Check{Error: errDown.Error(), LatencyMS: 2}
-	if a := h.rig.do("GET", "/readyz", ""); a.status != http.StatusServiceUnavailable || strings.Contains(a.body, "10.0.0.7") {
-		t.Errorf("a stranger: %d %s", a.status, a.body)
-	}
-	if a := h.rig.do("GET", "/readyz", "", "X-API-Key", token); a.status != http.StatusServiceUnavailable || !strings.Contains(a.body, "10.0.0.7") {
-		t.Errorf("a reader: %d %s", a.status, a.body)
+	h.rig.ready.Checks["stages"] = api.Check{OK: true, Details: map[string]any{"stalled_scopes": []string{"other/bob"}}}
+	tokens := map[string]string{"nobody": ""}
+	_, tokens["reader"] = h.key(t, auth.Key{Project: "default", Role: auth.Reader})
+	_, tokens["admin of a project"] = h.key(t, auth.Key{Project: "default", Role: auth.Admin})
+	_, tokens["operator"] = h.key(t, auth.Key{Role: auth.Operator})
+	for who, token := range tokens {
+		a := h.rig.do("GET", "/readyz", "", "X-API-Key", token)
+		told := strings.Contains(a.body, "10.0.0.7") && strings.Contains(a.body, "other/bob")
+		if a.status != http.StatusServiceUnavailable || told != (who == "operator") || !told && strings.ContainsAny(a.body, "/") {
+			t.Errorf("%s: %d %s", who, a.status, a.body)
+		}
 	}
 }
 
