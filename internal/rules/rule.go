@@ -98,6 +98,9 @@ func (s *stated) set(key string, n ast.Node) error {
 	case "id":
 		return nil
 	case "every":
+		if _, fraction := n.(*ast.FloatNode); fraction { // the parser would cut it
+			return errors.New("needs a whole number")
+		}
 		return into(&r.Cadence.Every)
 	case "cron":
 		return errors.Join(into(&r.Cadence.Cron), s.checkCron())
@@ -179,8 +182,8 @@ func (s *stated) setSteps(into func(any) error) error {
 		return err
 	}
 	for _, step := range s.rule.Steps {
-		if err := oneOf(&step, events.StepPrune); err != nil {
-			return err
+		if step != events.StepPrune {
+			return fmt.Errorf("%q is not %s", step, events.StepPrune)
 		}
 	}
 	return nil
