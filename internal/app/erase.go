@@ -4,30 +4,60 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"net/http"
 	"os"
-	"strings"
+	"path/filepath"
 	"sync"
 	"time"
-
-	"github.com/nats-io/nats.go"
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/embed"
 	"palimpsest/internal/erasure"
 	"palimpsest/internal/failpoint"
-	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
 	"palimpsest/internal/topology"
 	"palimpsest/pkg/api"
-	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 	"palimpsest/services/query"
 )
 
 // errErase ends a run, so that what was asked to be erased is erased at the next.
 var errErase = errors.New("an erasure was asked for")
+
+// errNoRoom: the copies of an erasure would not fit on the disk.
+var errNoRoom = errors.New("the disk has too little room to erase: new files are written beside the old ones")
+
+// roomFor returns an error unless the disk has room for copies of the files of a data
+// directory. A job that ran out of room would keep every later start from serving.
+func roomFor(data string, measure func(dir string) (broker.Space, error)) error {
+	size := int64(0)
+	err := filepath.WalkDir(data, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			var info fs.FileInfo
+			if info, err = d.Info(); err == nil {
+				size += info.Size()
+			}
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // removed meanwhile
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("measure the data: %w", err)
+	}
+	space, err := measure(data)
+	if err != nil {
+		return fmt.Errorf("measure the disk: %w", err)
+	}
+	if space.Free < size {
+		return fmt.Errorf("%w: %d MiB are free, %d MiB are stored", errNoRoom, space.Free>>20, size>>20)
+	}
+	return nil
+}
 
 // errPending refuses to work on data of which a part is erased.
 var errPending = errors.New("an erasure is not finished: start Palimpsest, or run \"palimpsest erase --resume\", to finish it")
@@ -156,133 +186,11 @@ func (e eraser) until(ctx context.Context) (uint64, error) {
 	return broker.LastSequence(ctx, e.broker(), topology.StreamEpisodes)
 }
 
-// dropOf drops the messages of a user. The last four tokens of every subject are a
-// scope, as far as it could be read.
-func dropOf(whom memory.Whom) broker.Drop {
-	return func(_, subject string, _ []byte) bool {
-		tokens := strings.Split(subject, ".")
-		if len(tokens) < 4 {
-			return false
-		}
-		owner, _ := scope.ParsePartialTokens(strings.Join(tokens[len(tokens)-4:], ".")) // what cannot be read is nobody's
-		return whom.Owns(owner)
-	}
-}
-
-func (e eraser) eraseStreams(ctx context.Context, job string, whom memory.Whom) (map[string]uint64, error) {
-	if absentDir(e.broker().Dir) {
-		return map[string]uint64{}, nil
-	}
-	return broker.Rewrite(ctx, e.broker(), job, dropOf(whom))
-}
-
-func (e eraser) scanStreams(ctx context.Context, whom memory.Whom) (uint64, error) {
-	if absentDir(e.broker().Dir) {
-		return 0, nil
-	}
-	return broker.Count(ctx, e.broker(), dropOf(whom))
-}
-
-// inMemory calls use with the memory store, if there is one.
-func (e eraser) inMemory(ctx context.Context, use func(store.Eraser) error) (err error) {
-	if absent(e.cfg.dataPath(memoryFile)) {
-		return nil
-	}
-	opened, _, err := openMemory(ctx, e.cfg, e.embedder, e.now, e.log)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, opened.Close()) }()
-	from, ok := opened.(store.Eraser)
-	if !ok {
-		return fmt.Errorf("%T cannot erase", opened)
-	}
-	return use(from)
-}
-
-func (e eraser) eraseMemory(ctx context.Context, _ string, whom memory.Whom) (removed map[string]uint64, err error) {
-	var done store.Erased
-	err = e.inMemory(ctx, func(from store.Eraser) error {
-		done, err = from.Erase(ctx, whom)
-		return err
-	})
-	return map[string]uint64{"scopes": done.Scopes, "episodes": done.Episodes, "facts": done.Facts, "rows": done.Rows}, err
-}
-
-func (e eraser) scanMemory(ctx context.Context, whom memory.Whom) (left uint64, err error) {
-	err = e.inMemory(ctx, func(from store.Eraser) error {
-		left, err = from.Scan(ctx, whom)
-		return err
-	})
-	return left, err
-}
-
-// inLog calls use with the audit log, if there is one.
-func (e eraser) inLog(ctx context.Context, use func(audit.Eraser) error) (err error) {
-	if absent(e.cfg.dataPath(auditFile)) {
-		return nil
-	}
-	opened, _, err := openAudit(ctx, e.cfg, e.log)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, opened.Close()) }()
-	from, ok := opened.(audit.Eraser)
-	if !ok {
-		return fmt.Errorf("%T cannot erase", opened)
-	}
-	return use(from)
-}
-
-func (e eraser) eraseLog(ctx context.Context, _ string, whom memory.Whom) (removed map[string]uint64, err error) {
-	var done audit.Erased
-	err = e.inLog(ctx, func(from audit.Eraser) error {
-		done, err = from.Erase(ctx, whom)
-		return err
-	})
-	return map[string]uint64{"effects": done.Effects, "rows": done.Rows}, err
-}
-
-func (e eraser) scanLog(ctx context.Context, whom memory.Whom) (left uint64, err error) {
-	err = e.inLog(ctx, func(from audit.Eraser) error {
-		left, err = from.Scan(ctx, whom)
-		return err
-	})
-	return left, err
-}
-
-// announce writes the record of an erasure to AUDIT, for those who read it.
-func (e eraser) announce(ctx context.Context, job string, _ memory.Whom) (_ map[string]uint64, err error) {
-	if absentDir(e.broker().Dir) {
-		return nil, nil
-	}
-	r, err := e.cfg.erasures.Get(job)
-	if err != nil {
-		return nil, err
-	}
-	to, err := broker.StartEmbedded(e.broker())
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, to.Shutdown(context.WithoutCancel(ctx))) }()
-	subject, header, body, err := events.Encode(events.Meta{ID: r.ID, Source: "palimpsest/erasure", Time: e.now()}, events.UserErased{
-		Header:  events.Header{Scope: scope.Scope{Project: r.Project, User: r.Whom}, Incarnation: r.Incarnation},
-		Erasure: r.ID, Until: r.Until, ErasedAt: e.now().UTC(),
-	})
-	if err != nil {
-		return nil, err
-	}
-	_, err = to.JetStream().PublishMsg(ctx, &nats.Msg{Subject: subject, Header: header, Data: body})
-	return nil, err
-}
-
-// nothing is what a place that holds no data has of a user.
-func nothing(context.Context, memory.Whom) (uint64, error) { return 0, nil }
-
 // erasures are what the API asks for. A process ends its run once one is asked for,
 // and the next run begins with it.
 type erasures struct {
 	book  *erasure.Book
+	data  string
 	now   func() time.Time
 	asked chan struct{}
 	once  sync.Once
@@ -300,6 +208,11 @@ func (e *erasures) wanted() <-chan struct{} {
 
 // Ask implements [query.Erasures].
 func (e *erasures) Ask(_ context.Context, project, user string) (string, error) {
+	if err := roomFor(e.data, broker.Measure); errors.Is(err, errNoRoom) {
+		return "", api.NewProblem(http.StatusInsufficientStorage, api.CodeStorageFull, "", "%v", err)
+	} else if err != nil {
+		return "", err
+	}
 	r, err := e.book.Ask(project, user, e.now())
 	if err != nil {
 		return "", err
@@ -341,6 +254,9 @@ func (inv *Invocation) Erase(data, user string, receipt *erasure.Receipt) ([]era
 	project := inv.flags.Project
 	if project == "" {
 		project = scope.DefaultProject
+	}
+	if err := roomFor(cfg.Data, broker.Measure); err != nil {
+		return nil, err
 	}
 	switch {
 	case receipt != nil:

@@ -162,7 +162,7 @@ func (h *process) wireQuery() (pipeline.Service, error) {
 	}
 	var erases query.Erasures
 	if h.cfg.erasures != nil {
-		h.erasures = &erasures{book: h.cfg.erasures, now: h.now, asked: make(chan struct{})}
+		h.erasures = &erasures{book: h.cfg.erasures, data: h.cfg.Data, now: h.now, asked: make(chan struct{})}
 		erases = h.erasures
 	}
 	understands, err := h.understands()
