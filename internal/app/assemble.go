@@ -17,6 +17,7 @@ import (
 	"palimpsest/internal/audit"
 	"palimpsest/internal/auth"
 	"palimpsest/internal/embed"
+	"palimpsest/internal/extract/rulepack"
 	"palimpsest/internal/httpserver"
 	"palimpsest/internal/llm"
 	"palimpsest/internal/pipeline"
@@ -44,6 +45,7 @@ type process struct {
 	// storeGone and auditGone are closed when a file of theirs vanishes.
 	storeGone, auditGone <-chan struct{}
 	embedder             embed.Embedder
+	packs                *rulepack.Extractor        // nil before the first use
 	governors            map[Endpoint]*llm.Governor // of the models in use
 	metrics              *telemetry.Metrics
 	tracer               trace.Tracer // nil where nothing is traced

@@ -90,17 +90,28 @@ func (h *process) understands() (func([]string) bool, error) {
 	if h.cfg.LLM.on() {
 		return nil, nil
 	}
-	packs, err := rulepack.New()
+	packs, err := h.rulePacks()
 	if err != nil {
 		return nil, err
 	}
 	return packs.Reads, nil
 }
 
+// rulePacks compiles the packs once: they are large, and several services read with
+// them.
+func (h *process) rulePacks() (*rulepack.Extractor, error) {
+	if h.packs != nil {
+		return h.packs, nil
+	}
+	var err error
+	h.packs, err = rulepack.New()
+	return h.packs, err
+}
+
 func (h *process) wireExtractor() (pipeline.Service, error) { return h.newExtractor() }
 
 func (h *process) newExtractor() (*extractor.Service, error) {
-	packs, err := RulePacks()
+	packs, err := h.rulePacks()
 	if err != nil {
 		return nil, err
 	}
