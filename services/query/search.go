@@ -184,8 +184,13 @@ func (s *Service) returned(ctx context.Context, results retrieval.Results) {
 	}
 	now := s.deps.Now()
 	for owner, facts := range ids {
-		_, err := s.deps.Publisher.Publish(ctx, events.Meta{Source: source},
-			events.FactReturned{Header: events.Header{Scope: owner}, FactIDs: facts, At: now})
+		// An access of an earlier incarnation counts for nothing, and facts that are
+		// read would be pruned.
+		state, err := s.deps.Store.State(ctx, owner)
+		if err == nil {
+			_, err = s.deps.Publisher.Publish(ctx, events.Meta{Source: source},
+				events.FactReturned{Header: events.Header{Scope: owner, Incarnation: state.Incarnation}, FactIDs: facts, At: now})
+		}
 		if err != nil {
 			s.deps.Logger.WarnContext(ctx, "query: access event lost", "error", err)
 		}

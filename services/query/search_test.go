@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
@@ -131,13 +132,14 @@ func TestSearchPublishesAccesses(t *testing.T) {
 	searchable(r)
 	c := fact1("c", 1, "Nora likes Oslo.")
 	r.store.text = append(r.store.text, store.Hit{Score: 0.5, Fact: &c})
+	r.store.states[nora] = memory.State{Incarnation: 2} // what came before was erased
 	if _, err := r.client.Search(t.Context(), api.Search{Selector: api.Selector{All: true}, Text: "Oslo"}); err != nil {
 		t.Fatal(err)
 	}
 	got := map[scope.Scope][]string{}
 	for _, s := range r.publisher.sent() {
 		e := s.p.(events.FactReturned)
-		if got[e.Scope] != nil || !e.At.Equal(noon) {
+		if got[e.Scope] != nil || !e.At.Equal(noon) || e.Incarnation != r.store.states[e.Scope].Incarnation {
 			t.Errorf("%+v", e)
 		}
 		got[e.Scope] = e.FactIDs
