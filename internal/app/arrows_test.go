@@ -16,7 +16,7 @@ type layer struct {
 
 var contracts = []string{
 	"palimpsest/internal/pipeline", "palimpsest/internal/cursor", "palimpsest/internal/extract", "palimpsest/internal/decide",
-	"palimpsest/internal/retrieval", "palimpsest/internal/retrieval/timex", "palimpsest/internal/retrieval/assembly", "palimpsest/internal/store", "palimpsest/internal/audit",
+	"palimpsest/internal/retrieval", "palimpsest/internal/graph", "palimpsest/internal/retrieval/timex", "palimpsest/internal/retrieval/assembly", "palimpsest/internal/store", "palimpsest/internal/audit",
 	"palimpsest/internal/embed", "palimpsest/internal/llm", "palimpsest/internal/memory", "palimpsest/internal/filter", "palimpsest/internal/lex", "palimpsest/internal/rules",
 	"palimpsest/internal/telemetry", "palimpsest/internal/httpserver", "palimpsest/internal/failpoint",
 	"palimpsest/internal/mcp", "palimpsest/internal/mem0", "palimpsest/internal/auth",
@@ -62,6 +62,7 @@ var layers = []layer{
 	{"palimpsest/internal/llm/gemini", below("palimpsest/internal/llm")},
 	{"palimpsest/internal/embed/safetensors", nil},
 
+	{"palimpsest/internal/graph", below("palimpsest/internal/memory")},
 	{"palimpsest/internal/retrieval", below("palimpsest/internal/store", "palimpsest/internal/embed", "palimpsest/internal/memory", "palimpsest/internal/lex")},
 	{"palimpsest/internal/telemetry", below("palimpsest/internal/pipeline", "palimpsest/internal/store", "palimpsest/internal/audit", "palimpsest/internal/embed", "palimpsest/internal/memory")},
 	{"palimpsest/internal/pipeline", below("palimpsest/internal/cursor", "palimpsest/internal/tail", "palimpsest/internal/failpoint")},

@@ -94,6 +94,16 @@ func (f *fakeMemory) Explain(_ context.Context, id string) (api.Explanation, err
 	}, f.ask("explain", id)
 }
 
+func (f *fakeMemory) Entity(_ context.Context, sel scope.Selector, name string) (api.EntityInfo, error) {
+	return api.EntityInfo{
+		Entity: api.Entity{Name: "Fenwick", Type: "organization"}, Relations: []api.Relation{{Source: "user", Predicate: "work", Target: "Fenwick"}},
+	}, f.ask("entity", sel, name)
+}
+
+func (f *fakeMemory) Stats(_ context.Context, sel scope.Selector) (api.Stats, error) {
+	return api.Stats{Facts: 3, Orphans: 1, Kinds: map[string]uint64{}, Types: map[string]uint64{}, Edges: map[string]uint64{}}, f.ask("stats", sel)
+}
+
 func (f *fakeMemory) Ledger(_ context.Context, sel scope.Selector, each bool) (api.Ledger, error) {
 	return api.Ledger{Balanced: true, Totals: []api.Account{{Rule: "turn", Accepted: 2, Consolidated: 2}}}, f.ask(sel, each)
 }

@@ -26,12 +26,16 @@ func (s *server) addReads(to *sdk.Server) {
 		Description: "Show why a fact is known: the messages it comes from, the decision that made it, and its earlier versions.",
 	}, s.explain)
 	sdk.AddTool(to, &sdk.Tool{
+		Name: "get_entity_info", Annotations: reads("Get entity info"),
+		Description: "Get what is known of a person, place or thing by its name: a description, facts and relations.",
+	}, s.entity)
+	sdk.AddTool(to, &sdk.Tool{
 		Name: "weak_facts", Annotations: reads("Weak facts"),
 		Description: "List facts that are about to be forgotten because nobody read them: confirm_fact keeps those that still hold.",
 	}, s.weak)
 	sdk.AddTool(to, &sdk.Tool{
 		Name: "memory_stats", Annotations: reads("Memory statistics"),
-		Description: "Count per consolidation rule what became of recorded messages: accepted, consolidated, pending, and the facts that they led to.",
+		Description: "Count facts, entities and relations, and per consolidation rule what became of recorded messages: accepted, consolidated, pending, and the facts that they led to.",
 	}, s.stats)
 }
 
@@ -207,6 +211,7 @@ type StatsArgs struct {
 
 // Stats is the answer of memory_stats.
 type Stats struct {
+	Counts   api.Stats     `json:"counts" jsonschema:"What is known now: facts, entities and relations."`
 	Rules    []api.Account `json:"rules" jsonschema:"One account per consolidation rule; each rule reads all messages."`
 	Balanced bool          `json:"balanced" jsonschema:"True if no message is unaccounted for."`
 }
@@ -216,9 +221,13 @@ func (s *server) stats(ctx context.Context, _ *sdk.CallToolRequest, in StatsArgs
 	if err != nil {
 		return nil, Stats{}, err
 	}
+	counts, err := s.memory.Stats(ctx, sel.In(""))
+	if err != nil {
+		return nil, Stats{}, told(err)
+	}
 	l, err := s.memory.Ledger(ctx, sel.In(""), false)
 	if err != nil {
 		return nil, Stats{}, told(err)
 	}
-	return nil, Stats{Rules: each(l.Totals, func(a api.Account) api.Account { return a }), Balanced: l.Balanced}, nil
+	return nil, Stats{Counts: counts, Rules: each(l.Totals, func(a api.Account) api.Account { return a }), Balanced: l.Balanced}, nil
 }

@@ -23,6 +23,8 @@ type Memory interface {
 	Delete(ctx context.Context, id string, revision uint64) (api.Written, error)
 	WeakFacts(ctx context.Context, sel scope.Selector, limit int, cursor string) (api.WeakPage, error)
 	Explain(ctx context.Context, id string) (api.Explanation, error)
+	Entity(ctx context.Context, sel scope.Selector, name string) (api.EntityInfo, error)
+	Stats(ctx context.Context, sel scope.Selector) (api.Stats, error)
 	Ledger(ctx context.Context, sel scope.Selector, each bool) (api.Ledger, error)
 	Recent(ctx context.Context, sel scope.Selector, l client.ListEpisodes) (api.EpisodePage, error)
 }

@@ -32,7 +32,7 @@ func TestToolsAreDescribed(t *testing.T) {
 		got[tool.Name] = [3]bool{a.ReadOnlyHint, *a.DestructiveHint, a.IdempotentHint}
 	}
 	want := map[string][3]bool{ // reads only, destroys, idempotent
-		"search_memory": {true, false, true}, "explain_fact": {true, false, true}, "memory_stats": {true, false, true}, "get_context": {true, false, true}, "weak_facts": {true, false, true},
+		"search_memory": {true, false, true}, "explain_fact": {true, false, true}, "memory_stats": {true, false, true}, "get_context": {true, false, true}, "weak_facts": {true, false, true}, "get_entity_info": {true, false, true},
 		"remember_fact": {false, false, true}, "correct_fact": {false, true, false}, "confirm_fact": {false, false, true}, "forget": {false, true, true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -82,7 +82,8 @@ func TestToolsAskTheAPI(t *testing.T) {
 		{"forget", object{"id": "f", "revision": 2}, []any{"delete", "f", uint64(2)}, `"reason":"corrected"`},
 		{"explain_fact", object{"id": "f"}, []any{"explain", "f"}, `"decisions":[{"at":"2026-04-02T12:00:00Z","decided_by":"rules","event":"ADD","reason":"new","rule":"turn"}],"entities":["Oslo"],"episodes":[]`},
 		{"weak_facts", object{"limit": 7}, []any{"weak", scope.Selector{User: &nora}, 7, ""}, `"pruned_at":"2026-04-02T13:00:00Z"`},
-		{"memory_stats", object{}, []any{scope.Selector{User: &nora}, false}, `"balanced":true`},
+		{"memory_stats", object{}, []any{"stats", scope.Selector{User: &nora}, scope.Selector{User: &nora}, false}, `"balanced":true`},
+		{"get_entity_info", object{"name": "fenwick"}, []any{"entity", scope.Selector{User: &nora}, "fenwick"}, `"relations":[{"predicate":"work","since":"0001-01-01T00:00:00Z","source":"user","target":"Fenwick"}]`},
 	} {
 		text, failed := call(t, c, tc.tool, tc.args)
 		if failed || !strings.Contains(text, tc.answer) {

@@ -41,6 +41,9 @@ func TestRoutesAnswerBothSpellings(t *testing.T) {
 			method, path, _ := strings.Cut(pattern, " ")
 			path = strings.NewReplacer("{id}", "a%2Fb%20c", "{type}", "user", "{name}", "x", "{org}", "o", "{project}", "p").Replace(path)
 			for _, end := range []string{"", "/"} {
+				if mount+path+end == native.path {
+					continue
+				}
 				got := do(h, method, mount+path+end, "")
 				if got.Code == http.StatusMovedPermanently || got.Header().Get("Content-Type") != "application/json" || !json.Valid(got.Body.Bytes()) {
 					t.Errorf("%s %s%s%s: %d %s", method, mount, path, end, got.Code, got.Body)

@@ -33,16 +33,19 @@ type action func(*call) (any, error)
 // Routes lists the routes of both families under their mounts, and the hosted
 // ones at the root too. Each has the spelling with and without the last slash:
 // mem0's clients follow no redirect. The HTTP server around them must bound
-// bodies, as it does for native.
-func Routes(native http.Handler, log *slog.Logger) []Route {
-	s := &server{native: native, log: log}
+// bodies, as it does for the native handler.
+func Routes(handler http.Handler, log *slog.Logger) []Route {
+	s := &server{native: handler, log: log}
 	var out []Route
 	add := func(family, mount string, table map[string]action) {
 		for pattern, a := range table {
 			method, path, _ := strings.Cut(pattern, " ")
 			h := s.handler(a)
 			name := family + " " + pattern
-			out = append(out, Route{name, method + " " + mount + path, h}, Route{name, method + " " + mount + path + "/{$}", h})
+			out = append(out, Route{name, method + " " + mount + path + "/{$}", h})
+			if mount+path != native.path || method != native.method {
+				out = append(out, Route{name, method + " " + mount + path, h})
+			}
 		}
 	}
 	add("hosted", Hosted, hosted)
@@ -50,6 +53,10 @@ func Routes(native http.Handler, log *slog.Logger) []Route {
 	add("compat", Compat, compat)
 	return out
 }
+
+// native is the route at the root that the native API has without the last slash;
+// mem0's clients send it with one.
+var native = struct{ method, path string }{http.MethodGet, "/v1/entities"}
 
 // hosted are the routes of the published clients, without the last slash.
 var hosted = map[string]action{

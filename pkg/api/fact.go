@@ -134,4 +134,5 @@ type Entity struct {
 	Aliases      []string  `json:"aliases,omitempty"`
 	MentionCount uint64    `json:"mention_count"`
 	FirstSeen    time.Time `json:"first_seen"`
+	LastSeen     time.Time `json:"last_seen,omitzero"`
 }

@@ -358,10 +358,7 @@ func (s *Service) addSources(ctx context.Context, f store.Fact, out *api.Explana
 	}
 	for _, e := range entities {
 		if slices.Contains(f.EntityIDs, e.ID) {
-			out.Entities = append(out.Entities, api.Entity{
-				ID: e.ID, Name: e.CanonicalName, Type: string(e.Type), Aliases: e.Aliases,
-				MentionCount: e.MentionCount, FirstSeen: e.FirstSeen,
-			})
+			out.Entities = append(out.Entities, viewEntity(e))
 		}
 	}
 	return nil

@@ -30,6 +30,7 @@ func (s *Service) routes() (http.Handler, error) {
 	s.searchRoutes(a)
 	s.contextRoutes(a)
 	s.factRoutes(a)
+	s.graphRoutes(a)
 	s.commandRoutes(a)
 	s.writeRoutes(a)
 	s.holdRoutes(a)
