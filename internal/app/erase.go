@@ -24,7 +24,7 @@ import (
 	"palimpsest/services/query"
 )
 
-// errErase ends a run, so that what was asked to be erased is erased at the next.
+// errErase ends a run, so that the next one begins with the erasure.
 var errErase = errors.New("an erasure was asked for")
 
 // errNoRoom: the copies of an erasure would not fit on the disk.
@@ -130,7 +130,7 @@ func (h *process) eraseAsked(ctx context.Context) error {
 	return err
 }
 
-// eraser erases from the files of a data directory that nobody uses.
+// eraser erases from the files of a data directory that is not in use.
 type eraser struct {
 	cfg      Config
 	embedder embed.Info
@@ -230,8 +230,8 @@ func (e *erasures) Get(_ context.Context, id string) (api.Receipt, error) {
 	return r, err
 }
 
-// Erase erases a user, or whom a receipt is about, from the files of a Palimpsest that
-// is not running, and finishes what was asked for before. It returns the receipts.
+// Erase erases a user, or the user of a receipt, from the files of a Palimpsest that
+// is not running, and finishes the jobs of before. It returns the receipts.
 func (inv *Invocation) Erase(data, user string, receipt *erasure.Receipt) ([]erasure.Receipt, error) {
 	cfg, _, err := inv.Configuration(map[string]string{"data": data})
 	if err != nil {

@@ -24,7 +24,7 @@ func dropOf(whom memory.Whom) broker.Drop {
 		if len(tokens) < 4 {
 			return false
 		}
-		owner, _ := scope.ParsePartialTokens(strings.Join(tokens[len(tokens)-4:], ".")) // what cannot be read is nobody's
+		owner, _ := scope.ParsePartialTokens(strings.Join(tokens[len(tokens)-4:], ".")) // an unreadable level is empty
 		return whom.Owns(owner)
 	}
 }

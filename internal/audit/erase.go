@@ -6,8 +6,8 @@ import (
 	"palimpsest/internal/memory"
 )
 
-// Eraser removes everything of one user from an audit log that nobody else writes
-// to meanwhile.
+// Eraser removes everything of one user from an audit log. Nothing else may write
+// to the log meanwhile.
 type Eraser interface {
 	// Erase must delete the effects, records and counts of each scope of the user.
 	// When it returns nil no byte of them is left in the files of the backend, as

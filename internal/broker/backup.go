@@ -75,8 +75,8 @@ func filter(to io.Writer, from io.Reader, drop func(subject string, data []byte)
 }
 
 // rewound is the state of a consumer that has delivered nothing behind the last
-// message that was acknowledged with all before it: what it had delivered since
-// may be gone. It delivers the rest again.
+// message that was acknowledged with all before it, because later messages may be
+// gone. It delivers the rest again.
 func rewound(body []byte) ([]byte, error) {
 	var c server.SnapshotConsumerState
 	if err := json.Unmarshal(body, &c); err != nil {

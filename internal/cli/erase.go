@@ -19,8 +19,8 @@ import (
 
 type eraseCommand struct {
 	User   string `help:"The user to erase." placeholder:"ID"`
-	Apply  string `help:"Erase whom this receipt is about, in a copy of the data directory that is older than it. Needs --data." placeholder:"RECEIPT"`
-	Resume bool   `help:"Finish what was asked for before. Needs --data."`
+	Apply  string `help:"Erase the user of this receipt from a copy of the data directory that is older. Needs --data." placeholder:"RECEIPT"`
+	Resume bool   `help:"Finish the erasures that were interrupted. Needs --data."`
 	Data   string `help:"Data directory of a stopped Palimpsest; without it, a running one is asked." placeholder:"DIR"`
 	Yes    bool   `help:"Do not ask."`
 }

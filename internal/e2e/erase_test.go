@@ -255,6 +255,11 @@ func TestP10KilledAtEachStep(t *testing.T) {
 		if _, said := i.ended(); !strings.Contains(said, "killed at "+p.String()) {
 			t.Fatalf("%s is not reached; the program said %s", p, said)
 		}
+		if p.Step == failpoint.Streams {
+			if _, stderr, code := run(t, nil, "rebuild", "--data", i.data); code == 0 || !strings.Contains(stderr, "not finished") {
+				t.Errorf("rebuild works on data of which a part is erased: exit %d: %s", code, stderr)
+			}
+		}
 		i.env = nil
 		i.begin()
 		e, err := i.api.Erasure(t.Context(), id)

@@ -76,8 +76,8 @@ func (b *Book) Ask(project, user string, at time.Time) (Receipt, error) {
 	return b.ask(project, b.key.Hash(project, user), at)
 }
 
-// AskAgain writes a job for whom a receipt of this directory is about: a copy of
-// the directory that is older than the receipt holds the data still. The error of
+// AskAgain writes a job for the user of a receipt of this directory: a copy of the
+// directory that is older than the receipt still holds the data. The error of
 // a receipt of another directory wraps [ErrReceipt].
 func (b *Book) AskAgain(receipt Receipt, at time.Time) (Receipt, error) {
 	b.mu.Lock()
@@ -174,7 +174,7 @@ func (b *Book) tombstone(project, user string) (incarnation, until uint64) {
 	return incarnation, until
 }
 
-// whom is the user of an erasure. It remembers what it was asked.
+// whom is the user of an erasure. It remembers the names that it compared.
 func (b *Book) whom(r Receipt) memory.Whom {
 	known := map[string]bool{}
 	var mu sync.Mutex

@@ -16,7 +16,7 @@ import (
 )
 
 // KeyFile holds the secret of a data directory, 32 bytes in hex, mode 0600. A
-// backup needs it: without it nobody can tell whom a receipt is about.
+// backup needs it: without it a receipt cannot be matched to a user.
 const KeyFile = "erasure.key"
 
 // Key signs receipts and hashes names.

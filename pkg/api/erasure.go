@@ -16,8 +16,8 @@ type Receipt struct {
 	ID      string `json:"id"`
 	Project string `json:"project"`
 	Whom    string `json:"whom" doc:"Keyed hash of the user."`
-	// Incarnation is that of the user's scopes from then on, from 1: what was begun
-	// under an older one is refused.
+	// Incarnation is that of the user's scopes from then on, from 1: work of an older
+	// one is refused.
 	Incarnation uint64     `json:"incarnation"`
 	AskedAt     time.Time  `json:"asked_at"`
 	FinishedAt  *time.Time `json:"finished_at,omitempty"`

@@ -11,8 +11,8 @@ import (
 // Erased is the user that [RunErasure] erases.
 const Erased = "zqmarkerzq"
 
-// RunErasure fills a log with two users, erases one, and compares the other with
-// what it was.
+// RunErasure fills a log with two users, erases one, and compares the records of the
+// other with those of before.
 func RunErasure(t *testing.T, open func(t *testing.T) audit.Log) {
 	t.Helper()
 	log, ctx := open(t), t.Context()

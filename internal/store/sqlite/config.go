@@ -43,7 +43,7 @@ type Config struct {
 	// means memory.DefaultDecayThreshold.
 	DecayThreshold float64
 	// Born returns the incarnation of a scope that has no row: how often its user
-	// was erased. Nil means that nobody was.
+	// was erased. Nil means never.
 	Born func(project, user string) uint64
 	// CheckAfter is how long after its opening the file is checked for damaged
 	// pages, in the background; 0 means that it is not.

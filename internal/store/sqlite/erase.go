@@ -137,7 +137,7 @@ func (s *Store) rewrite(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer db.Close() //nolint:errcheck // what it wrote is committed
+	defer db.Close() //nolint:errcheck // its writes are committed
 	db.SetMaxOpenConns(1)
 	for _, statement := range []string{
 		`INSERT INTO episode_text (episode_text) VALUES ('optimize')`,
