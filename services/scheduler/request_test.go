@@ -1,7 +1,10 @@
 package scheduler
 
 import (
+	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -36,6 +39,7 @@ func turns(t *testing.T, w *world, s *Service) (all []events.TickIssued) {
 		for _, tick := range next {
 			all = append(all, tick)
 			w.apply(tick, false)
+			w.pass(time.Second) // so that the store's claims are counted again
 		}
 	}
 }
@@ -121,5 +125,63 @@ func TestRequestsWithoutTheirRule(t *testing.T) {
 	w.ask(2, "birds")
 	if all := turns(t, w, s); len(all) != 1 || all[0].As != "" || all[0].Range.To != 3 {
 		t.Errorf("ticks %+v", all)
+	}
+}
+
+// While a model is down, requests leave slots for the other scopes of their project;
+// a commit makes room for the next.
+func TestP7RequestsLeaveSlotsForOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	list := rules.Shipped()
+	for i := range list {
+		if list[i].ID == memory.RuleAdd {
+			list[i].Class = events.ClassModel
+		}
+	}
+	s := w.service(t, Config{Rules: list, Slots: 8})
+	issue := func(name string, request bool) *events.TickIssued {
+		t.Helper()
+		who := user("p", name)
+		announced := w.say(who, 1)
+		w.mu.Lock()
+		w.episodes[who][0].Request = request
+		w.mu.Unlock()
+		out, err := s.wake(t.Context(), announced)
+		for _, tick := range ticksOf(t, out, err) {
+			if tick.Rule == memory.RuleTurn && tick.Scope == who {
+				return &tick
+			}
+		}
+		return nil
+	}
+	var stuck []events.TickIssued
+	for n := range 12 {
+		if tick := issue(fmt.Sprintf("asks%d", n), true); tick != nil {
+			stuck = append(stuck, *tick)
+		}
+	}
+	if len(stuck) != 4 {
+		t.Fatalf("%d requests are under way, want half of the slots", len(stuck))
+	}
+	if tick := issue("says", false); tick == nil || tick.As != "" {
+		t.Fatalf("a scope without a request gets %+v", tick)
+	}
+	// One commit is seen here, another one by another process.
+	c, _ := w.apply(stuck[0], false)
+	if _, err := s.committed(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	w.apply(stuck[1], false)
+	w.pass(time.Second)
+	out, err := s.sweep(t.Context(), w.clock())
+	more := 0
+	for _, tick := range ticksOf(t, out, err) {
+		if tick.As == memory.RuleAdd && !slices.ContainsFunc(stuck, func(old events.TickIssued) bool { return old.Scope == tick.Scope }) {
+			more++
+		}
+	}
+	if more != 2 {
+		t.Errorf("%d further requests after two are done", more)
 	}
 }

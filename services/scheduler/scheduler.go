@@ -40,6 +40,7 @@ type Service struct {
 	// among those of the rule answering; nil where no rule does.
 	requested *memory.Rule
 	answering string
+	requests  requests
 	began     time.Time
 
 	fires     fires

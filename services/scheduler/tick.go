@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"palimpsest/internal/failpoint"
 	"palimpsest/internal/memory"
@@ -102,6 +103,10 @@ func (s *Service) issue(ctx context.Context, r rule, state memory.State, at situ
 		s.slots.settle(project, r.ID, false)
 		return nil, err
 	}
+	if may, err := s.mayAsk(ctx, r, state.Scope, bounded, now); err != nil || !may {
+		s.slots.settle(project, r.ID, false)
+		return nil, err
+	}
 	t, err := s.claim(ctx, r, state, at, standing, store.Claim{Range: bounded, At: now})
 	s.slots.settle(project, r.ID, t != nil)
 	return t, err
@@ -134,17 +139,43 @@ func (s *Service) compose(ctx context.Context, r rule, state memory.State, at si
 		},
 		SessionEnds: carried,
 	}
-	if s.requested == nil || r.ID != s.answering {
-		return t, nil
-	}
-	first, err := s.deps.Episodes.EpisodeRange(ctx, state.Scope, events.Range{From: c.Range.From, To: c.Range.From + 1})
-	if err != nil {
-		return nil, fmt.Errorf("read the first episode: %w", err)
-	}
-	if of := memory.AskedAt(first, c.Range.From+1); of.Request {
+	of, err := s.asked(ctx, r, state.Scope, c.Range)
+	if err == nil && of.Request {
 		t.As, t.Class, t.Cause, t.Prompt = s.requested.ID, s.requested.Class, events.CauseRequest, of.Prompt
 	}
-	return t, nil
+	return t, err
+}
+
+// asked returns what the episodes of a range of a rule ask for.
+func (s *Service) asked(ctx context.Context, r rule, fact scope.Scope, over events.Range) (memory.Asked, error) {
+	if s.requested == nil || r.ID != s.answering {
+		return memory.Asked{}, nil
+	}
+	first, err := s.deps.Episodes.EpisodeRange(ctx, fact, events.Range{From: over.From, To: over.From + 1})
+	if err != nil {
+		return memory.Asked{}, fmt.Errorf("read the first episode: %w", err)
+	}
+	return memory.AskedAt(first, over.From+1), nil
+}
+
+// mayAsk reports whether a range may be claimed: those that a model is to read have
+// half of the slots.
+func (s *Service) mayAsk(ctx context.Context, r rule, fact scope.Scope, over events.Range, now time.Time) (bool, error) {
+	if s.requested == nil || s.requested.Class != events.ClassModel || r.ID != s.answering {
+		return true, nil
+	}
+	of, err := s.asked(ctx, r, fact, over)
+	if err != nil || !of.Request {
+		return err == nil, err
+	}
+	most := max(1, s.cfg.Slots/2)
+	if s.requests.begin(fact, over.To, most) {
+		return true, nil
+	}
+	if err := s.relieveRequests(ctx, fact.Project, now); err != nil {
+		return false, fmt.Errorf("look at requests under way: %w", err)
+	}
+	return s.requests.begin(fact, over.To, most), nil
 }
 
 // bytesPerToken is a low estimate for any tokenizer and language.

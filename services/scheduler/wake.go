@@ -100,6 +100,9 @@ func (s *Service) committed(ctx context.Context, in events.Event[commit]) ([]eve
 		return nil, nil
 	}
 	s.slots.release(c.Scope.Project, c.Rule)
+	if c.Rule == s.answering {
+		s.requests.end(c.Scope)
+	}
 	v := visitOf(in.Meta)
 	out, err := s.follow(ctx, c, v)
 	if err != nil {
