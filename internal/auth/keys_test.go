@@ -163,7 +163,7 @@ func TestExpiry(t *testing.T) {
 	r.until(t, token, auth.ErrExpired)
 }
 
-// The bucket holds no secret: who reads it cannot call.
+// The bucket holds no secret, so a reader of it cannot call.
 func TestBucketHoldsNoSecret(t *testing.T) {
 	t.Parallel()
 	r := start(t, auth.Limits{}, time.Now)

@@ -13,7 +13,7 @@ import (
 // The guards stand between the handlers and what these read and write: a call
 // reaches a backend only with a scope that the caller of its context may reach.
 // They embed no interface, so that a method that is added to one does not compile
-// before somebody has decided what guards it.
+// without a guard.
 
 // errElsewhere answers for data of another project or user, which a caller must not
 // tell from data that never was.

@@ -56,7 +56,7 @@ type LevelParams struct {
 }
 
 // Resolve implements [huma.Resolver]: it remembers which parameters were given, and
-// who asks.
+// its caller.
 func (p *LevelParams) Resolve(ctx huma.Context) []error {
 	u := ctx.URL()
 	p.given = u.Query()

@@ -18,7 +18,7 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// holders are the keys of the matrix, by what they may do.
+// holders make keys, and call routes with them.
 type holders struct {
 	rig  *rig
 	ring *auth.Ring
