@@ -48,8 +48,8 @@ var cases = []numbered{
 	{30, "filter: OR", filtersOr, ""},
 	{31, "filter: NOT", filtersNot, ""},
 	{32, "filter: contains", filtersContains, ""},
-	{33, "entities", entitiesAppear, "the entity routes"},
-	{34, "relations", relationsAppear, "the entity routes"},
+	{33, "entities", entitiesAppear, ""},
+	{34, "relations", relationsAppear, ""},
 	{35, "search through the graph", searchesGraph, "search through the graph"},
 	{38, "an empty scope", emptyScope, ""},
 }

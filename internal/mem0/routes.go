@@ -108,6 +108,6 @@ var compat = map[string]action{
 	"DELETE /v1/memories":               removeAll,
 	"GET /v1/memories/{id}/history":     history,
 	"POST /v1/reset":                    absent,
-	"POST /v1/entities":                 absent,
-	"GET /v1/entities/{name}/relations": absent,
+	"POST /v1/entities":                 graphEntities,
+	"GET /v1/entities/{name}/relations": graphRelations,
 }
