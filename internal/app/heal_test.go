@@ -38,6 +38,7 @@ func loopback(dir string) Config {
 		panic(err) // it is part of the program
 	}
 	cfg.Data, cfg.NATS.URL, cfg.NATS.Listen, cfg.HTTP.Listen = dir, natsEmbedded, "127.0.0.1:0", "127.0.0.1:0"
+	cfg.complete()
 	return cfg
 }
 
