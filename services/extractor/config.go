@@ -11,6 +11,9 @@ import (
 type Config struct {
 	// Extractor is the one used by rules that name none; default "rulepack".
 	Extractor string
+	// Summaries makes rules that read a whole session write a summary of it at its
+	// end, without a model.
+	Summaries bool
 	// Rules are the enabled consolidation rules; default rules.Shipped(). The
 	// rules add and verbatim are known without being listed.
 	Rules []memory.Rule

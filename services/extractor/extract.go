@@ -68,6 +68,11 @@ func (s *Service) extract(ctx context.Context, in events.Event[events.TickIssued
 		}
 		out.Candidates = append(out.Candidates, found...)
 	}
+	told, err := s.summaries(ctx, rule, tick, episodes)
+	if err != nil {
+		return nil, err
+	}
+	out.Candidates = append(out.Candidates, told...)
 	payloads[0] = out
 	return payloads, nil
 }

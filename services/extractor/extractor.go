@@ -26,6 +26,7 @@ type Deps struct {
 
 // Service implements [pipeline.Service].
 type Service struct {
+	cfg   Config
 	deps  Deps
 	rules map[string]ruled
 	// answering is the rule in whose turn requests are read; empty where none are.
@@ -49,7 +50,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if deps.Episodes == nil {
 		return nil, errors.New("extractor: needs an episode reader")
 	}
-	s := &Service{deps: deps, rules: make(map[string]ruled, len(cfg.Rules)+2)}
+	s := &Service{cfg: cfg, deps: deps, rules: make(map[string]ruled, len(cfg.Rules)+2)}
 	if _, ok := memory.Requested(cfg.Rules); ok {
 		answering, _ := memory.Answering(cfg.Rules)
 		s.answering = answering.ID
