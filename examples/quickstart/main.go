@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log"
 	"os"
 
 	"palimpsest/pkg/api"
@@ -19,7 +18,8 @@ func main() {
 	user := flag.String("user", "nora", "user of the message")
 	flag.Parse()
 	if err := run(context.Background(), *server, *user, os.Stdout); err != nil {
-		log.Fatal(err)
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 }
 

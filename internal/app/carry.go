@@ -67,8 +67,7 @@ func (inv *Invocation) ExportAll(data string, to io.Writer) (out Carried, err er
 			return out, err
 		}
 	}
-	buffered := bufio.NewWriter(to)
-	enc := json.NewEncoder(buffered)
+	enc := json.NewEncoder(to)
 	enc.SetEscapeHTML(false)
 	if out.Episodes, err = s.exportEpisodes(enc); err != nil {
 		return out, err
@@ -79,7 +78,7 @@ func (inv *Invocation) ExportAll(data string, to io.Writer) (out Carried, err er
 	if out.Digest, err = digestOf(inv.ctx, cfg, false); err != nil {
 		return out, err
 	}
-	return out, errors.Join(enc.Encode(carriedLine{End: &out}), buffered.Flush())
+	return out, enc.Encode(carriedLine{End: &out})
 }
 
 // exportEpisodes writes the episodes as they were stored, with their ids and times,

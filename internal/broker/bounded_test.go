@@ -176,7 +176,7 @@ func speaksToBroker(file *ast.File) bool {
 }
 
 // walk parses the program, without its tests, the bench of the bare engines and
-// the example of a consumer.
+// the examples.
 func walk(t *testing.T, look func(path string, file *ast.File)) {
 	t.Helper()
 	root, files := filepath.Join("..", ".."), 0
@@ -187,7 +187,7 @@ func walk(t *testing.T, look func(path string, file *ast.File)) {
 		name, _ := filepath.Rel(root, path)
 		name = filepath.ToSlash(name)
 		if entry.IsDir() {
-			if name != "." && strings.HasPrefix(entry.Name(), ".") || strings.HasSuffix(name, "test") || name == "internal/bench" || name == "docs" || name == "deploy" {
+			if name != "." && strings.HasPrefix(entry.Name(), ".") || strings.HasSuffix(name, "test") || name == "internal/bench" || name == "examples" || name == "deploy" {
 				return filepath.SkipDir
 			}
 			return nil

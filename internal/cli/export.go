@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
 
 	"palimpsest/internal/app"
@@ -17,8 +19,9 @@ type exportCommand struct {
 // Run implements the command.
 func (c *exportCommand) Run(inv *app.Invocation) error {
 	if c.Everything {
-		out, err := inv.ExportAll(c.Data, inv.Terminal().Out)
-		if err == nil {
+		buffered := bufio.NewWriter(inv.Terminal().Out)
+		out, err := inv.ExportAll(c.Data, buffered)
+		if err = errors.Join(err, buffered.Flush()); err == nil {
 			_, _ = fmt.Fprintf(inv.Terminal().Err, "%d episodes and %d audit records, digest %s\n", out.Episodes, out.Audit, out.Digest)
 		}
 		return err

@@ -1,6 +1,7 @@
 """Distil all-MiniLM-L6-v2 into a table of token vectors; README.md says how."""
 
 import argparse
+import gzip
 import hashlib
 import json
 import os
@@ -109,8 +110,9 @@ def main():
 
     args.out.mkdir(parents=True, exist_ok=True)
     write(args.out / "model.safetensors", numbers, scales)
-    (args.out / "tokenizer.json").write_bytes(tokenizer_json)
-    sums = [f"{hashlib.sha256((args.out / name).read_bytes()).hexdigest()}  {name}\n" for name in ("model.safetensors", "tokenizer.json")]
+    (args.out / "tokenizer.json.gz").write_bytes(gzip.compress(tokenizer_json, mtime=0))
+    files = {"model.safetensors": (args.out / "model.safetensors").read_bytes(), "tokenizer.json": tokenizer_json}
+    sums = [f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in files.items()]
     (args.out / "SHA256SUMS").write_text("".join(sums))
 
 

@@ -2,8 +2,10 @@ package static_test
 
 import (
 	"bufio"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,7 +40,13 @@ func TestEmbedder(t *testing.T) {
 // TestTwoAreOne: two embedders of one table are of one space.
 func TestTwoAreOne(t *testing.T) {
 	t.Parallel()
-	again, err := static.Open("model")
+	dir := t.TempDir()
+	for _, name := range []string{"model.safetensors", "tokenizer.json"} {
+		if err := os.WriteFile(filepath.Join(dir, name), shipped(t, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again, err := static.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,6 +54,29 @@ func TestTwoAreOne(t *testing.T) {
 	if own.Version != read.Version || own.Dimensions != read.Dimensions || !own.Semantic {
 		t.Errorf("the table of the binary is %+v, that of its directory %+v", own, read)
 	}
+}
+
+// shipped returns a file of the table, expanded if it is compressed.
+func shipped(t testing.TB, name string) []byte {
+	t.Helper()
+	path := filepath.Join("model", name)
+	data, err := os.ReadFile(path)
+	if err == nil {
+		return data
+	}
+	file, err := os.Open(path + ".gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }() // it was read
+	r, err := gzip.NewReader(file)
+	if err == nil {
+		data, err = io.ReadAll(r)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }
 
 // TestFilesStay holds the shipped files to their recorded sums.
@@ -59,11 +90,7 @@ func TestFilesStay(t *testing.T) {
 	files := 0
 	for lines := bufio.NewScanner(sums); lines.Scan(); files++ {
 		want, name, _ := strings.Cut(lines.Text(), "  ")
-		data, err := os.ReadFile(filepath.Join("model", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := sha256.Sum256(data); hex.EncodeToString(got[:]) != want {
+		if got := sha256.Sum256(shipped(t, name)); hex.EncodeToString(got[:]) != want {
 			t.Errorf("%s has the sum %x, not %s", name, got, want)
 		}
 	}

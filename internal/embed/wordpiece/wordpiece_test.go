@@ -1,7 +1,9 @@
 package wordpiece_test
 
 import (
+	"compress/gzip"
 	"encoding/json"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -13,15 +15,30 @@ import (
 )
 
 // bert is the vocabulary of the uncased BERT, which the static embedder ships.
-const bert = "../static/model/tokenizer.json"
+const bert = "../static/model/tokenizer.json.gz"
 
-func open(t testing.TB) *wordpiece.Tokenizer {
+// vocabulary returns the tokenizer.json of bert.
+func vocabulary(t testing.TB) []byte {
 	t.Helper()
-	data, err := os.ReadFile(bert)
+	file, err := os.Open(bert)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokenizer, err := wordpiece.Parse(data)
+	defer func() { _ = file.Close() }() // it was read
+	r, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func open(t testing.TB) *wordpiece.Tokenizer {
+	t.Helper()
+	tokenizer, err := wordpiece.Parse(vocabulary(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,14 +137,10 @@ func FuzzAppend(f *testing.F) {
 // TestVocabulary: the lines of a vocab.txt are the tokens of a tokenizer.json.
 func TestVocabulary(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile(bert)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var file struct {
 		Model struct{ Vocab map[string]int }
 	}
-	if err := json.Unmarshal(data, &file); err != nil {
+	if err := json.Unmarshal(vocabulary(t), &file); err != nil {
 		t.Fatal(err)
 	}
 	lines := make([]string, len(file.Model.Vocab))
