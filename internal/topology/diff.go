@@ -142,6 +142,7 @@ var streamFacets = []facet[jetstream.StreamConfig]{
 	{"storage", func(c jetstream.StreamConfig) string { return c.Storage.String() }, true},
 	{"duplicates window", func(c jetstream.StreamConfig) string { return c.Duplicates.String() }, false},
 	{"direct get", func(c jetstream.StreamConfig) string { return onOff(c.AllowDirect) }, true},
+	{"rollups", func(c jetstream.StreamConfig) string { return onOff(c.AllowRollup) }, false},
 	{"messages", func(c jetstream.StreamConfig) string { return bound(c.MaxMsgs) }, false},
 	{"bytes", func(c jetstream.StreamConfig) string { return bound(c.MaxBytes) }, false},
 	{"age", func(c jetstream.StreamConfig) string { return span(c.MaxAge) }, false},

@@ -164,7 +164,7 @@ func Declare(cfg Config) Declaration {
 	keys.Description = "API keys, hashed, and how much each is used."
 	keys.Subjects, keys.Compression = []string{SubjectKeys + ">"}, jetstream.NoCompression
 	keys.MaxMsgsPerSubject, keys.Discard = 1, jetstream.DiscardNew
-	keys.AllowRollup, keys.DenyDelete = true, true // as every bucket
+	keys.DenyDelete = true
 
 	return Declaration{Streams: []Stream{
 		{episodes, nil},

@@ -108,3 +108,25 @@ func TestApplyRemovesNothingOfOthers(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The first version with keys allowed a message that removes those before it from
+// their bucket. No version sends one; Apply no longer allows it.
+func TestApplyTakesRollupsFromTheBucket(t *testing.T) {
+	t.Parallel()
+	env := brokertest.Start(t)
+	old := find(t, topology.Declare(topology.Config{}), topology.StreamKeys).Config
+	old.AllowRollup = true
+	if _, err := env.JS.UpdateStream(bounded(t), old); err != nil {
+		t.Fatal(err)
+	}
+	if err := topology.Check(bounded(t), env.JS, declared); err != nil {
+		t.Errorf("services do not start on it: %v", err)
+	}
+	if err := topology.Apply(bounded(t), env.JS, declared); err != nil {
+		t.Fatal(err)
+	}
+	stream, err := env.JS.Stream(bounded(t), topology.StreamKeys)
+	if err != nil || stream.CachedInfo().Config.AllowRollup {
+		t.Errorf("rollups are allowed after Apply: %v", err)
+	}
+}
