@@ -187,21 +187,22 @@ func (c *call) removeAll(b readBody) error {
 		return err
 	}
 	for _, id := range ids {
-		if err := c.drop(id); err != nil {
+		if _, err := c.drop(id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// drop deletes a memory that another request may have deleted.
-func (c *call) drop(id string) error {
-	_, err := c.Delete(c.Context(), id, 0)
+// drop deletes a memory, and reports whether there was one: another request may
+// have deleted it.
+func (c *call) drop(id string) (deleted bool, err error) {
+	_, err = c.Delete(c.Context(), id, 0)
 	var p *api.Problem
 	if errors.As(err, &p) && p.Code == api.CodeNotFound {
-		return nil
+		return false, nil
 	}
-	return err
+	return err == nil, err
 }
 
 // batch is the body of a change of several memories.
@@ -242,19 +243,24 @@ func updateBatch(c *call) (any, error) {
 	return message{"Successfully updated " + count(len(b.Memories))}, nil
 }
 
-// removeBatch deletes several memories. One that is deleted already is passed
-// over.
+// removeBatch deletes several memories, and counts them. One that is unknown, or
+// deleted already, is passed over.
 func removeBatch(c *call) (any, error) {
 	b, err := c.batch()
 	if err != nil {
 		return nil, err
 	}
+	n := 0
 	for _, m := range b.Memories {
-		if err := c.drop(m.ID); err != nil {
+		deleted, err := c.drop(m.ID)
+		if err != nil {
 			return nil, err
 		}
+		if deleted {
+			n++
+		}
 	}
-	return message{"Successfully deleted " + count(len(b.Memories))}, nil
+	return message{"Successfully deleted " + count(n)}, nil
 }
 
 // removeEntity deletes the memories of one entity.

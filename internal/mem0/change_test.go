@@ -1,12 +1,16 @@
 package mem0
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"palimpsest/pkg/api"
 )
 
 // A delete reaches what fulfils the whole filter. One that cannot be read deletes
@@ -42,6 +46,31 @@ func TestDeleteKeepsToItsFilters(t *testing.T) {
 		}
 		if diff := cmp.Diff(tc.deleted, deleted); diff != "" {
 			t.Errorf("%s %s: %s", tc.query, tc.filters, diff)
+		}
+	}
+}
+
+// The answer to a batch counts what was deleted: not what is unknown.
+func TestRemovedBatchIsCounted(t *testing.T) {
+	t.Parallel()
+	h := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/facts/known" {
+			p := api.NewProblem(http.StatusNotFound, api.CodeNotFound, "", "no such fact")
+			w.Header().Set("Content-Type", p.ContentType(""))
+			w.WriteHeader(p.Status)
+			_ = json.NewEncoder(w).Encode(p)
+			return
+		}
+		_, _ = io.WriteString(w, `{"status":"done"}`)
+	})
+	for body, want := range map[string]string{
+		`{"memories":[{"memory_id":"known"}]}`:                         "Successfully deleted 1 memory",
+		`{"memories":[{"memory_id":"other"}]}`:                         "Successfully deleted 0 memories",
+		`{"memories":[{"memory_id":"other"},{"memory_id":"known"}]}`:   "Successfully deleted 1 memory",
+		`{"memories":[{"memory_id":"other"},{"memory_id":"another"}]}`: "Successfully deleted 0 memories",
+	} {
+		if got := do(h, "DELETE", "/v1/batch/", body); got.Code != http.StatusOK || !strings.Contains(got.Body.String(), `"`+want+`"`) {
+			t.Errorf("%s: %d %s, want %s", body, got.Code, got.Body, want)
 		}
 	}
 }
