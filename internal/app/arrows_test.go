@@ -76,7 +76,7 @@ var layers = []layer{
 	{"palimpsest/internal/assistant", []string{"palimpsest/pkg/api"}},
 	{"palimpsest/internal/mem0", below("palimpsest/pkg/client", "palimpsest/internal/httpserver", "palimpsest/internal/filter", "palimpsest/internal/lex")},
 	{"palimpsest/internal/httpserver", below("palimpsest/internal/auth")},
-	{"palimpsest/internal/auth", below("palimpsest/internal/tail", "palimpsest/internal/topology")},
+	{"palimpsest/internal/auth", below("palimpsest/internal/cursor", "palimpsest/internal/tail", "palimpsest/internal/topology")},
 	{"palimpsest/internal/config", nil},
 	{"palimpsest/internal/terminal", nil},
 	{"palimpsest/internal/transcript", nil},

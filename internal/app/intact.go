@@ -2,9 +2,11 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
+	"palimpsest/internal/auth"
 	"palimpsest/internal/recovery"
 	"palimpsest/internal/topology"
 )
@@ -45,5 +47,16 @@ func (h *process) compareStreams(ctx context.Context) error {
 	return nil
 }
 
-// intact is an error while a stream lacks what the stores have.
-func (h *process) intact(context.Context) (map[string]any, error) { return nil, h.short }
+// intact is an error while a stream lacks what the stores have, or the bucket of
+// API keys is lost.
+func (h *process) intact(context.Context) (map[string]any, error) {
+	return nil, errors.Join(h.short, h.keysLost())
+}
+
+// keysLost is an error while keys are needed and the bucket that had them is empty.
+func (h *process) keysLost() error {
+	if h.gate == nil || h.gate.Mode == auth.Off {
+		return nil
+	}
+	return h.gate.Ring.Whole()
+}

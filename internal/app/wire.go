@@ -6,6 +6,7 @@ import (
 
 	"palimpsest/internal/audit/journal"
 	"palimpsest/internal/auth"
+	"palimpsest/internal/cursor"
 	"palimpsest/internal/decide"
 	"palimpsest/internal/decide/deterministic"
 	"palimpsest/internal/extract"
@@ -61,11 +62,22 @@ func (h *process) wire(ctx context.Context) error {
 	return nil
 }
 
-// openGate reads the API keys.
+// openGate reads the API keys. Both stores keep that a key was made, as a rebuild
+// makes the memory store anew.
 func (h *process) openGate(ctx context.Context) error {
-	ring, err := auth.OpenRing(ctx, h.streams.JetStream(), h.cfg.HTTP.Limits, h.now, h.log)
+	marks := []cursor.Store{h.store}
+	if h.auditLog != nil {
+		marks = append(marks, h.auditLog)
+	}
+	ring, err := auth.OpenRing(ctx, h.streams.JetStream(), marks, h.cfg.HTTP.Limits, h.now, h.log)
+	if err != nil {
+		return err
+	}
 	h.gate = &auth.Gate{Ring: ring, Mode: h.cfg.HTTP.Mode(), Reachable: h.cfg.HTTP.Reachable(), Log: h.log}
-	return err
+	if lost := h.keysLost(); lost != nil {
+		h.log.Error("API keys were lost", "error", lost)
+	}
+	return nil
 }
 
 func (h *process) wireIngest() (_ pipeline.Service, err error) {

@@ -15,6 +15,7 @@ import (
 
 	"palimpsest/internal/auth"
 	"palimpsest/internal/broker/brokertest"
+	"palimpsest/internal/cursor"
 	"palimpsest/internal/topology"
 	"palimpsest/pkg/api"
 )
@@ -25,10 +26,11 @@ var quiet = slog.New(slog.DiscardHandler)
 
 // rig is a bucket, and a ring that follows it.
 type rig struct {
-	js   jetstream.JetStream
-	keys *auth.Keys
-	ring *auth.Ring
-	now  func() time.Time
+	js    jetstream.JetStream
+	keys  *auth.Keys
+	ring  *auth.Ring
+	marks []cursor.Store
+	now   func() time.Time
 }
 
 func start(t *testing.T, limits auth.Limits, now func() time.Time) *rig {
@@ -42,7 +44,7 @@ func start(t *testing.T, limits auth.Limits, now func() time.Time) *rig {
 // follow runs another ring on the bucket until the test ends, and makes it r's.
 func (r *rig) follow(t *testing.T, limits auth.Limits) (stop func()) {
 	t.Helper()
-	ring, err := auth.OpenRing(t.Context(), r.js, limits, r.now, quiet)
+	ring, err := auth.OpenRing(t.Context(), r.js, r.marks, limits, r.now, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,6 +219,31 @@ func TestUseIsKept(t *testing.T) {
 	}
 	clock.add(excess.After)
 	r.until(t, token, nil)
+}
+
+// A key whose use cannot be written does not keep the use of the others from it.
+func TestUseOfOthersIsWritten(t *testing.T) {
+	t.Parallel()
+	env := brokertest.Start(t)
+	r := &rig{js: env.JS, keys: auth.NewKeys(env.JS, time.Now), now: time.Now}
+	stop := r.follow(t, auth.Limits{})
+	broken, _ := r.create(t, writer)
+	for range 8 {
+		r.create(t, writer)
+	}
+	if _, err := r.js.Publish(t.Context(), topology.SubjectKeys+"use."+broken.ID, []byte("no JSON")); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	all, err := r.keys.List(t.Context())
+	if err != nil || len(all) != 9 {
+		t.Fatalf("%d keys, %v", len(all), err)
+	}
+	for _, k := range all {
+		if (k.Use.Total == 0) != (k.ID == broken.ID) {
+			t.Errorf("key %s of which %s is broken: %+v", k.ID, broken.ID, k.Use)
+		}
+	}
 }
 
 func TestRateLimit(t *testing.T) {

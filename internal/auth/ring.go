@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/time/rate"
 
+	"palimpsest/internal/cursor"
 	"palimpsest/internal/tail"
 )
 
@@ -36,10 +37,14 @@ type Ring struct {
 	now    func() time.Time
 	log    *slog.Logger
 	reader *tail.Reader
+	marks  []cursor.Store
+	// unmarked are the marks that do not say yet that a key was made.
+	unmarked []cursor.Store
 
-	mu   sync.RWMutex
-	keys map[string]*held
-	some bool // a key was ever read
+	mu     sync.RWMutex
+	keys   map[string]*held
+	some   bool // a key was ever read
+	marked bool // the stores say that a key was made
 }
 
 // held is a key in memory, with what this process counts of it.
@@ -61,9 +66,13 @@ type held struct {
 }
 
 // OpenRing reads the keys that the broker behind js holds. Limits are those of keys
-// that have none of their own.
-func OpenRing(ctx context.Context, js jetstream.JetStream, limits Limits, now func() time.Time, log *slog.Logger) (*Ring, error) {
-	r := &Ring{js: js, limits: limits, now: now, log: log}
+// that have none of their own. The marks are stores in which the ring writes that a
+// key was made, so that the next ring notices the loss of the bucket.
+func OpenRing(ctx context.Context, js jetstream.JetStream, marks []cursor.Store, limits Limits, now func() time.Time, log *slog.Logger) (*Ring, error) {
+	r := &Ring{js: js, marks: marks, limits: limits, now: now, log: log}
+	if err := r.readMarks(ctx); err != nil {
+		return r, err
+	}
 	return r, r.reload(ctx)
 }
 
@@ -123,11 +132,29 @@ func burst(l Limits) int {
 }
 
 // Any reports whether a key was ever made. Revoked ones count, and those that the
-// bucket lost while this process runs: neither must let in callers without a key.
+// bucket lost: neither must let in callers without a key.
 func (r *Ring) Any() bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return r.some
+	return r.some || r.marked
+}
+
+// ErrLost: a key was made, and the bucket holds none, not even a revoked one.
+var ErrLost = errors.New(`the bucket of API keys (stream KV_KEYS) was lost, so no caller has a key: "palimpsest keys create" makes one`)
+
+// Whole returns [ErrLost] if the bucket was lost, until a key is made.
+func (r *Ring) Whole() error {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, h := range r.keys {
+		if h.key.ID != "" {
+			return nil
+		}
+	}
+	if r.some || r.marked {
+		return ErrLost
+	}
+	return nil
 }
 
 // ExcessError is an error of a key that asks for more than its limits allow.
@@ -211,6 +238,7 @@ func (r *Ring) Run(ctx context.Context) error {
 	defer func() { r.reader.Close() }()
 	var away atomic.Bool
 	for ctx.Err() == nil {
+		r.mark(ctx)
 		err := r.follow(ctx)
 		if err == nil {
 			away.Store(false)
@@ -276,7 +304,9 @@ func (r *Ring) writeUse(ctx context.Context) {
 	}
 	for id, h := range used {
 		if err := h.write(ctx, r.js, id); err != nil {
-			r.log.DebugContext(ctx, "auth: use of keys not written", "error", err)
+			r.log.DebugContext(ctx, "auth: use of keys not written", "key", id, "error", err)
+		}
+		if ctx.Err() != nil {
 			return
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -142,5 +143,41 @@ func TestP6Keys(t *testing.T) { //nolint:tparallel // the subtests end before th
 		if strings.Contains(text, acme[20:]) {
 			t.Errorf("the %s shows the secret", name)
 		}
+	}
+}
+
+// TestP6KeysLost: a start over a data directory whose bucket of keys is gone lets in
+// nobody, says so, and goes on with the next key.
+func TestP6KeysLost(t *testing.T) {
+	t.Parallel()
+	i := start(t, t.TempDir())
+	if status := i.answersKey(""); status != http.StatusOK {
+		t.Fatalf("before there is a key: %d", status)
+	}
+	_, first := i.makesKey("--project", "default", "--role", "reader")
+	i.becomes("", http.StatusUnauthorized)
+	if err := i.stop(); err != nil {
+		t.Fatal(err)
+	}
+	lost, err := filepath.Glob(filepath.Join(i.data, "nats", "jetstream", "*", "streams", "KV_KEYS"))
+	if err != nil || len(lost) != 1 {
+		t.Fatalf("the stream of keys: %v, %v", lost, err)
+	}
+	if err := os.RemoveAll(lost[0]); err != nil {
+		t.Fatal(err)
+	}
+	i.begin()
+	for _, token := range []string{"", first} {
+		if status := i.answersKey(token); status != http.StatusUnauthorized {
+			t.Errorf("after the loss, %q is answered with %d", token, status)
+		}
+	}
+	if said := i.stderr.String(); !strings.Contains(said, "KV_KEYS") || !strings.Contains(said, "palimpsest keys create") {
+		t.Errorf("the log does not name the loss: %s", said)
+	}
+	_, next := i.makesKey("--project", "default", "--role", "reader")
+	i.becomes(next, http.StatusOK)
+	if status := i.answersKey(""); status != http.StatusUnauthorized {
+		t.Errorf("without a key: %d", status)
 	}
 }

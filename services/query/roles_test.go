@@ -31,7 +31,7 @@ func guarded(t *testing.T) *holders {
 	env := brokertest.Start(t)
 	h := &holders{keys: auth.NewKeys(env.JS, time.Now)}
 	var err error
-	if h.ring, err = auth.OpenRing(t.Context(), env.JS, auth.Limits{}, time.Now, slog.New(slog.DiscardHandler)); err != nil {
+	if h.ring, err = auth.OpenRing(t.Context(), env.JS, nil, auth.Limits{}, time.Now, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 	following := make(chan struct{})
