@@ -74,7 +74,7 @@ var layers = []layer{
 	{"palimpsest/internal/llm", below()},
 	{"palimpsest/internal/mcp", below("palimpsest/pkg/client", "palimpsest/internal/httpserver")},
 	{"palimpsest/internal/assistant", []string{"palimpsest/pkg/api"}},
-	{"palimpsest/internal/mem0", below("palimpsest/pkg/client", "palimpsest/internal/httpserver", "palimpsest/internal/filter", "palimpsest/internal/lex")},
+	{"palimpsest/internal/mem0", below("palimpsest/pkg/client", "palimpsest/internal/auth", "palimpsest/internal/httpserver", "palimpsest/internal/filter", "palimpsest/internal/lex")},
 	{"palimpsest/internal/httpserver", below("palimpsest/internal/auth")},
 	{"palimpsest/internal/auth", below("palimpsest/internal/cursor", "palimpsest/internal/tail", "palimpsest/internal/topology")},
 	{"palimpsest/internal/config", nil},

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"palimpsest/internal/auth"
 )
 
 // Entity is a user, an agent, an app or a run that has memories.
@@ -60,15 +62,17 @@ func entities(c *call) (any, error) {
 	return page(c.Request, out, number, size), nil
 }
 
-// The organization and the project of every answer. A key will name them.
+// The organization of every answer, and the project of a caller whose key names
+// none.
 const (
 	organization = "palimpsest"
 	anyProject   = "default"
 )
 
-// ping tells a client that it is connected.
-func ping(*call) (any, error) {
-	return map[string]any{"status": "ok", "org_id": organization, "project_id": anyProject, "user_email": nil}, nil
+// ping tells a client that it is connected, and the project of its key.
+func ping(c *call) (any, error) {
+	project := cmp.Or(auth.Of(c.Context()).Project, anyProject)
+	return map[string]any{"status": "ok", "org_id": organization, "project_id": project, "user_email": nil}, nil
 }
 
 // project answers with the settings that were asked for, none of which is set.
