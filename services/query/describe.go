@@ -15,8 +15,8 @@ import (
 
 // describe serves the API's description, made once: as OpenAPI, and as a page
 // that loads nothing from anywhere.
-func describe(d *doors, o *huma.OpenAPI) error {
-	d.described(o)
+func describe(t *routeTable, o *huma.OpenAPI) error {
+	t.described(o)
 	describeForms(o)
 	describeStatuses(o)
 	spec, err := json.Marshal(o)
@@ -40,8 +40,8 @@ func describe(d *doors, o *huma.OpenAPI) error {
 			_, _ = w.Write(body)
 		}
 	}
-	d.handle("GET /openapi.json", "GET /openapi.json", serve("application/openapi+json", spec))
-	d.handle("GET /docs", "GET /docs", serve("text/html; charset=utf-8", page.Bytes()))
+	t.handle("GET /openapi.json", "GET /openapi.json", serve("application/openapi+json", spec))
+	t.handle("GET /docs", "GET /docs", serve("text/html; charset=utf-8", page.Bytes()))
 	return nil
 }
 

@@ -35,6 +35,11 @@ func (s *Service) ledger(ctx context.Context, in *ledgerInput) (*ledger, error) 
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
+	if sel.All {
+		if p := auth.Allow(ctx, auth.Operator); p != nil {
+			return nil, p
+		}
+	}
 	var rules []string
 	for _, r := range s.deps.Rules {
 		if r.Enabled && r.Reads() {

@@ -37,6 +37,7 @@ var roles = map[string]auth.Role{
 	"GET /v1/entities/{name}":           auth.Reader,
 	"GET /v1/entities/{name}/relations": auth.Reader,
 	"GET /v1/stats":                     auth.Reader,
+	"GET /v1/ledger":                    auth.Reader, // that of a whole project is for operators
 	"GET /v1/rules":                     auth.Reader,
 	"GET /v1/export":                    auth.Reader,
 	"/mcp":                              auth.Reader,
@@ -55,7 +56,6 @@ var roles = map[string]auth.Role{
 	"GET /v1/erasures/{id}": auth.Admin,
 
 	"GET /metrics":                          auth.Operator,
-	"GET /v1/ledger":                        auth.Operator,
 	"GET /v1/digest":                        auth.Operator,
 	"GET /v1/audit":                         auth.Operator,
 	"GET /v1/reports":                       auth.Operator,
@@ -114,8 +114,8 @@ var roles = map[string]auth.Role{
 	"compat POST /v1/reset":                    auth.Admin,
 }
 
-// doors collects the routes of a service as they are added.
-type doors struct {
+// routeTable collects the routes of a service as they are added.
+type routeTable struct {
 	mux *http.ServeMux
 	// names are the patterns of the mux by route, and the routes without a role.
 	patterns map[string][]string
@@ -123,9 +123,9 @@ type doors struct {
 }
 
 // handle adds a route for callers of its role.
-func (d *doors) handle(route, pattern string, h http.Handler) {
-	role := d.role(route, pattern)
-	d.mux.Handle(pattern, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func (t *routeTable) handle(route, pattern string, h http.Handler) {
+	role := t.role(route, pattern)
+	t.mux.Handle(pattern, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p := auth.Allow(r.Context(), role); p != nil {
 			auth.Refuse(w, p)
 			return
@@ -136,37 +136,37 @@ func (d *doors) handle(route, pattern string, h http.Handler) {
 
 // role is that of a route, which answers at a pattern; a route without one is
 // kept closed, and noted.
-func (d *doors) role(route, pattern string) auth.Role {
+func (t *routeTable) role(route, pattern string) auth.Role {
 	role, ok := roles[route]
 	if !ok {
-		d.missing = append(d.missing, route)
+		t.missing = append(t.missing, route)
 		return auth.Admin
 	}
-	d.patterns[route] = append(d.patterns[route], pattern)
+	t.patterns[route] = append(t.patterns[route], pattern)
 	return role
 }
 
 // described notes the operations of the API and adds to each which role it takes.
-func (d *doors) described(o *huma.OpenAPI) {
+func (t *routeTable) described(o *huma.OpenAPI) {
 	o.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"bearer": {Type: "http", Scheme: "bearer", Description: "An API key. The scheme Token does as well."},
 		"apiKey": {Type: "apiKey", In: "header", Name: "X-API-Key", Description: "The same key in a header of its own."},
 	}
 	for _, op := range operations(o) {
 		route := op.Method + " " + op.Path
-		if role := d.role(route, route); role > auth.Nobody {
+		if role := t.role(route, route); role > auth.Nobody {
 			op.Security = []map[string][]string{{"bearer": {role.String()}}, {"apiKey": {role.String()}}}
 		}
 	}
 }
 
 // complete is an error where a route has no role.
-func (d *doors) complete() error {
-	if len(d.missing) == 0 {
+func (t *routeTable) complete() error {
+	if len(t.missing) == 0 {
 		return nil
 	}
-	slices.Sort(d.missing)
-	return fmt.Errorf("routes have no role: %q", slices.Compact(d.missing))
+	slices.Sort(t.missing)
+	return fmt.Errorf("routes have no role: %q", slices.Compact(t.missing))
 }
 
 // onlyAllowed refuses callers whose role is too low for a native operation.

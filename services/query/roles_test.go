@@ -182,6 +182,9 @@ func TestP6KeyFillsInTheProject(t *testing.T) {
 	if a.status != http.StatusAccepted || len(sent) != 1 || sent[0].p.Owner().Project != "acme" {
 		t.Fatalf("%d %s, sent %+v", a.status, a.body, sent)
 	}
+	if a := h.rig.do("GET", "/v1/ping/", "", "Authorization", "Token "+token); a.status != http.StatusOK || !strings.Contains(a.body, `"project_id":"acme"`) {
+		t.Errorf("mem0's ping: %d %s", a.status, a.body)
+	}
 	h.rig.deadLetters.deadLetters = []pipeline.Letter{{Sequence: 1}}
 	if a := h.rig.do("GET", "/v1/deadletters", "", "X-API-Key", token); a.status != http.StatusOK || h.rig.deadLetters.asked.Project != "acme" {
 		t.Errorf("dead letters of %q: %d", h.rig.deadLetters.asked.Project, a.status)
@@ -202,7 +205,10 @@ func TestP6UsersOfAKey(t *testing.T) {
 	bob := scope.Scope{Project: "default", User: "bob"}
 	theirs := fact1("b1", 1, "bob lives in Rome")
 	theirs.Scope = bob
-	h.rig.store.facts = append(h.rig.store.facts, theirs, fact1("n1", 1, "nora lives in Oslo"))
+	h.rig.store.facts = append(h.rig.store.facts, theirs, fact1("n1", 1, "nora lives in Oslo"), fact1("n-0badcafe", 1, "nora swims"))
+	learned := committed(1)
+	learned.Data.Facts, learned.Data.Scope, learned.Scope = []events.Fact{h.rig.store.facts[len(h.rig.store.facts)-2].Fact}, nora, nora
+	h.rig.journal.commit(learned)
 	_, one := h.key(t, auth.Key{Project: "default", Role: auth.Writer, Users: []string{"nora"}})
 	_, two := h.key(t, auth.Key{Project: "default", Role: auth.Writer, Users: []string{"nora", "ada"}})
 	_, all := h.key(t, auth.Key{Project: "default", Role: auth.Writer})
@@ -217,6 +223,9 @@ func TestP6UsersOfAKey(t *testing.T) {
 		"whole project":     {"GET", "/v1/facts?all=true", "", 0, forbidden},
 		"an agent's list":   {"GET", "/v1/facts?agent=assistant", "", 0, forbidden},
 		"own fact":          {"GET", "/v1/facts/n1", "", 0, 0},
+		"own fact then":     {"GET", "/v1/facts/n1?as_of=2026-04-03", "", 0, 0},
+		"own short id":      {"GET", "/v1/facts/0badcafe", "", 0, 0},
+		"other fact then":   {"GET", "/v1/facts/b1?as_of=2026-04-03", "", found, found},
 		"other fact":        {"GET", "/v1/facts/b1", "", found, found},
 		"other history":     {"GET", "/v1/facts/b1/history", "", found, found},
 		"other explanation": {"GET", "/v1/facts/b1/explain", "", found, found},
@@ -284,8 +293,38 @@ func TestP6ToolsAreTheCallers(t *testing.T) {
 	if body := call("search_memory", `{"user":"nora","query":"where"}`); strings.Contains(body, `"isError":true`) || !strings.Contains(body, `"result"`) {
 		t.Errorf("the own user: %s", body)
 	}
+	if body := call("memory_stats", `{"user":"nora"}`); strings.Contains(body, `"isError":true`) || !strings.Contains(body, `"balanced":true`) {
+		t.Errorf("statistics of the own user: %s", body)
+	}
+	if body := call("memory_stats", `{"user":"bob"}`); !strings.Contains(body, "no such user") {
+		t.Errorf("statistics of another user: %s", body)
+	}
 	if sent := h.rig.publisher.sent(); len(sent) > 0 {
 		t.Errorf("published %+v", sent)
+	}
+}
+
+// TestP6LedgerOfAProjectIsTheOperators: a reader accounts for what it may read.
+func TestP6LedgerOfAProjectIsTheOperators(t *testing.T) {
+	t.Parallel()
+	h := guarded(t)
+	_, one := h.key(t, auth.Key{Project: "default", Role: auth.Reader, Users: []string{"nora"}})
+	_, reader := h.key(t, auth.Key{Project: "default", Role: auth.Reader})
+	_, operator := h.key(t, auth.Key{Project: "default", Role: auth.Operator})
+	for _, c := range []struct {
+		who, token, query string
+		want              int
+	}{
+		{"a reader of one user", one, "user=nora", 200},
+		{"a reader of one user", one, "user=bob", 404},
+		{"a reader of one user", one, "all=true", 200}, // which is that user
+		{"a reader", reader, "user=bob", 200},
+		{"a reader", reader, "all=true", 403},
+		{"an operator", operator, "all=true", 200},
+	} {
+		if a := h.rig.do("GET", "/v1/ledger?"+c.query, "", "X-API-Key", c.token); a.status != c.want {
+			t.Errorf("%s, %s: %d %s, want %d", c.who, c.query, a.status, a.body, c.want)
+		}
 	}
 }
 
@@ -309,8 +348,8 @@ func TestP6RepeatsStayWithTheirKey(t *testing.T) {
 	}
 }
 
-// Whoever is no operator of all projects learns whether the process is ready, and not
-// why it is not: the reasons name scopes of other projects.
+// A caller that is no operator of all projects learns whether the process is ready,
+// and not why it is not: the reasons name scopes of other projects.
 func TestP6ReadinessNamesNoScopes(t *testing.T) {
 	t.Parallel()
 	h := guarded(t)

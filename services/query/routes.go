@@ -16,7 +16,7 @@ import (
 func (s *Service) routes() (http.Handler, error) {
 	answerWithProblems()
 	mux := http.NewServeMux()
-	d := &doors{mux: mux, patterns: map[string][]string{}}
+	t := &routeTable{mux: mux, patterns: map[string][]string{}}
 	config := huma.DefaultConfig("Palimpsest", s.deps.Version)
 	config.Info.Description = "Long-term memory for AI agents. Errors are RFC 9457 problem documents with a stable code."
 	config.CreateHooks = nil // no $schema members in answers
@@ -38,17 +38,17 @@ func (s *Service) routes() (http.Handler, error) {
 	s.operationRoutes(a)
 	s.streamRoutes(a)
 	s.reportRoutes(a)
-	if err := describe(d, a.OpenAPI()); err != nil {
+	if err := describe(t, a.OpenAPI()); err != nil {
 		return nil, err
 	}
-	d.handle("GET /metrics", "GET /metrics", s.deps.Metrics)
-	d.handle("/mcp", "/mcp", mcp.Handler(mux, s.deps.Version, s.deps.Logger))
+	t.handle("GET /metrics", "GET /metrics", s.deps.Metrics)
+	t.handle("/mcp", "/mcp", mcp.Handler(mux, s.deps.Version, s.deps.Logger))
 	for _, r := range mem0.Routes(mux, s.deps.Logger) {
-		d.handle(r.Name, r.Pattern, r.Handler)
+		t.handle(r.Name, r.Pattern, r.Handler)
 	}
-	d.handle(anyRoute, anyRoute, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { unknownRoute(mux, w, r) }))
-	s.patterns = d.patterns
-	return s.deps.Gate.Handler(mux), d.complete()
+	t.handle(anyRoute, anyRoute, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { unknownRoute(mux, w, r) }))
+	s.patterns = t.patterns
+	return s.deps.Gate.Handler(mux), t.complete()
 }
 
 // anyRoute matches what no other pattern does.
