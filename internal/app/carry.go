@@ -120,19 +120,20 @@ func (s *sources) exportAudit(enc *json.Encoder) (count uint64, err error) {
 	if err != nil || at.Messages == 0 {
 		return 0, err
 	}
-	if at.First > 1 {
-		return 0, fmt.Errorf("AUDIT begins at record %d: older records were trimmed, and an export would lack them", at.First)
-	}
 	step, end := s.out.Part("audit", at.Messages)
 	defer end()
 	reader := tail.New(tail.Config{JS: s.js, Stream: topology.StreamAudit})
 	defer reader.Close()
+	whole := revisions{}
 	for reader.At() < at.Last {
 		batch, err := reader.Read(s.inv.ctx, carryWindow, carryPatience)
 		if err != nil {
 			return count, err
 		}
 		for _, m := range batch {
+			if err := whole.follows(m); err != nil {
+				return count, err
+			}
 			if err := enc.Encode(carriedLine{Stream: topology.StreamAudit, Subject: m.Subject, Header: portable(m.Header), Data: m.Data}); err != nil {
 				return count, err
 			}
@@ -141,6 +142,31 @@ func (s *sources) exportAudit(enc *json.Encoder) (count uint64, err error) {
 		}
 	}
 	return count, nil
+}
+
+// revisions are the newest effects of scopes, by subject. AUDIT may begin late because
+// it was trimmed, or because a user was erased: only the first leaves a scope that
+// does not begin with revision 1.
+type revisions map[string]uint64
+
+// follows returns an error where AUDIT lacks an effect before m.
+func (r revisions) follows(m tail.Message) error {
+	meta, data, err := events.Decode(events.Raw{Subject: m.Subject, Header: m.Header, Body: m.Data, Stream: topology.StreamAudit, Sequence: m.Sequence})
+	if err != nil || meta.Kind != events.KindEffectCommitted {
+		return err
+	}
+	var effect struct {
+		Revision uint64 `json:"revision"`
+	}
+	if err := json.Unmarshal(data, &effect); err != nil {
+		return fmt.Errorf("read record %d of AUDIT: %w", m.Sequence, err)
+	}
+	if last := r[m.Subject]; effect.Revision != last+1 {
+		return fmt.Errorf("record %d of AUDIT has revision %d of its scope behind %d: older records were trimmed, and an export would lack them",
+			m.Sequence, effect.Revision, last)
+	}
+	r[m.Subject] = effect.Revision
+	return nil
 }
 
 // portable leaves out the headers that are about the stream of before.

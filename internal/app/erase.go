@@ -105,7 +105,7 @@ func (c Config) born() func(project, user string) uint64 {
 }
 
 // erased is as in [ingest.Deps].
-func (c Config) erased() func(project, user string, sequence uint64) bool {
+func (c Config) erased() func(project, user string, sequence uint64, arrived time.Time) bool {
 	if c.erasures == nil {
 		return nil
 	}
@@ -258,6 +258,10 @@ func (inv *Invocation) Erase(data, user string, receipt *erasure.Receipt) ([]era
 	if err := roomFor(cfg.Data, broker.Measure); err != nil {
 		return nil, err
 	}
+	e := eraser{*cfg, embedder.Info(), time.Now, log}
+	if err := e.finish(); err != nil { // before there is a job, which the process that runs would do at its next start
+		return nil, inUse(*cfg, err)
+	}
 	switch {
 	case receipt != nil:
 		_, err = cfg.erasures.AskAgain(*receipt, time.Now())
@@ -267,13 +271,14 @@ func (inv *Invocation) Erase(data, user string, receipt *erasure.Receipt) ([]era
 	if err != nil {
 		return nil, err
 	}
-	e := eraser{*cfg, embedder.Info(), time.Now, log}
-	if err := e.finish(); err != nil {
-		return nil, err
-	}
 	done, err := e.run(inv.ctx)
+	return done, inUse(*cfg, err)
+}
+
+// inUse says what to do about a data directory that another process uses.
+func inUse(cfg Config, err error) error {
 	if errors.Is(err, broker.ErrInUse) || errors.Is(err, store.ErrLocked) || errors.Is(err, audit.ErrLocked) {
-		return done, fmt.Errorf("%w: Palimpsest runs on %s: stop it, or ask it with --server", plain(*cfg, err), cfg.Data)
+		return fmt.Errorf("%w: Palimpsest runs on %s: stop it, or ask it with --server", plain(cfg, err), cfg.Data)
 	}
-	return done, err
+	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -12,6 +13,7 @@ import (
 	"palimpsest/internal/broker"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
+	"palimpsest/internal/store/sqlite"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -61,12 +63,26 @@ func (e eraser) inMemory(ctx context.Context, use func(store.Eraser) error) (err
 }
 
 func (e eraser) eraseMemory(ctx context.Context, _ string, whom memory.Whom) (removed map[string]uint64, err error) {
+	if err := e.discardDrafts(); err != nil {
+		return nil, err
+	}
 	var done store.Erased
 	err = e.inMemory(ctx, func(from store.Eraser) error {
 		done, err = from.Erase(ctx, whom)
 		return err
 	})
 	return map[string]uint64{"scopes": done.Scopes, "episodes": done.Episodes, "facts": done.Facts, "rows": done.Rows}, err
+}
+
+// discardDrafts removes what a killed rebuild or import left, and the older store where
+// there is no present one.
+func (e eraser) discardDrafts() error {
+	path := e.cfg.dataPath(memoryFile)
+	errs := []error{sqlite.Discard(path + newSuffix), os.RemoveAll(e.cfg.dataPath(natsDir) + importSuffix)}
+	if absent(path) {
+		errs = append(errs, sqlite.Discard(path+sqlite.KeptSuffix))
+	}
+	return errors.Join(errs...)
 }
 
 func (e eraser) scanMemory(ctx context.Context, whom memory.Whom) (left uint64, err error) {

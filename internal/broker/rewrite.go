@@ -71,10 +71,16 @@ func Rewrite(ctx context.Context, cfg EmbeddedConfig, job string, drop Drop) (ma
 
 // ResumeRewrite completes a rewrite whose copies are complete, and removes copies
 // that are not. It must run before a broker is started on a directory whose rewrite
-// was interrupted, and does nothing otherwise.
-func ResumeRewrite(dir string) error {
+// was interrupted, and does nothing otherwise. While another process runs a broker on
+// the directory, or does the same, it returns [ErrInUse].
+func ResumeRewrite(dir string) (err error) {
+	own := Embedded{cfg: EmbeddedConfig{Dir: dir}}
+	if err := own.takeDirectory(); err != nil {
+		return fmt.Errorf("resume rewrite: %w", err)
+	}
+	defer func() { err = errors.Join(err, own.lock.Close()) }()
 	live, copies := filepath.Join(dir, jetstreamDir), filepath.Join(dir, finishedDir, jetstreamDir)
-	_, err := os.Stat(copies)
+	_, err = os.Stat(copies)
 	switch {
 	case err == nil:
 		err = errors.Join(os.RemoveAll(live), syncFile(dir))

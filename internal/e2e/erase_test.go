@@ -226,6 +226,72 @@ func readFile(t testing.TB, path string) []byte {
 	return raw
 }
 
+// TestP10TheOldestUserIsErased: the first messages of every stream are gone. The
+// others are whole all the same: rebuilt, and exported with everything. What the user
+// says on restored streams, which count on from lower sequences, is kept.
+func TestP10TheOldestUserIsErased(t *testing.T) {
+	t.Parallel()
+	i := start(t, t.TempDir())
+	who := marked("")
+	i.say(who, "I live in "+marker+"town.")
+	i.settled(scope.Under(scope.Scope{Project: who.Project, User: who.User}), 1)
+	other := person("nora")
+	i.say(other, "I live in Oslo.", "I like jazz.")
+	of := scope.Under(scope.Scope{Project: other.Project, User: other.User})
+	i.settled(of, 2)
+	if err := i.stop(); err != nil {
+		t.Fatal(err)
+	}
+	backup := filepath.Join(t.TempDir(), "backup")
+	if err := os.CopyFS(backup, os.DirFS(i.data)); err != nil {
+		t.Fatal(err)
+	}
+	i.begin()
+	for range 3 { // these count the sequences of EPISODES up, and the backup lacks them
+		i.say(other, "Good morning.")
+	}
+	i.settled(of, 5)
+	if _, stderr, code := run(t, nil, "erase", "--data", i.data, "--user", other.User, "--yes"); code == 0 || !strings.Contains(stderr, "stop it") {
+		t.Errorf("data in use are erased: exit %d: %s", code, stderr)
+	}
+	if err := i.stop(); err != nil {
+		t.Fatal(err)
+	}
+	for _, draft := range []string{"memory.db.new", "memory.db.old", "nats.import/1.blk"} { // a killed run left them
+		path := filepath.Join(i.data, draft)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, path, []byte(marker))
+	}
+	_, file := erase(t, "--data", i.data, "--user", who.User, "--yes")
+	wantNoTrace(t, i.data)
+	if out := rebuild(t, i.data, 0); out.Live != out.Rebuilt {
+		t.Errorf("a rebuild makes %s of %s", out.Rebuilt, out.Live)
+	}
+	export, stderr, code := run(t, nil, "export", "--everything", "--data", i.data)
+	if code != 0 {
+		t.Fatalf("export: exit %d: %s", code, stderr)
+	}
+	if out, stderr, code := run(t, strings.NewReader(export), "import", "--everything", "--data", filepath.Join(t.TempDir(), "new"), "-"); code != 0 {
+		t.Errorf("import: exit %d: %s%s", code, out, stderr)
+	}
+	i.begin()
+	if n := len(i.facts(of)); n != 2 {
+		t.Errorf("%d facts are known of the other user, want 2", n)
+	}
+	if err := i.stop(); err != nil {
+		t.Fatal(err)
+	}
+
+	erase(t, "--data", backup, "--apply", file)
+	wantNoTrace(t, backup)
+	i.data = backup
+	i.begin()
+	i.say(who, "I live in Turin.")
+	i.settled(scope.Under(scope.Scope{Project: who.Project, User: who.User}), 1)
+}
+
 // TestP10KilledAtEachStep kills the program at each step of an erasure. The next
 // start finishes it before it serves.
 func TestP10KilledAtEachStep(t *testing.T) {

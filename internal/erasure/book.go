@@ -147,31 +147,36 @@ func (b *Book) Pending() []Receipt {
 
 // Born returns the incarnation of a scope that has no row: how often its user was
 // erased.
-func (b *Book) Born(project, user string) uint64 {
-	incarnation, _ := b.tombstone(project, user)
+func (b *Book) Born(project, user string) (incarnation uint64) {
+	for _, r := range b.tombstones(project, user) {
+		incarnation = max(incarnation, r.Incarnation)
+	}
 	return incarnation
 }
 
-// Erased reports whether an episode of a user, at a sequence of EPISODES, is one
-// that was erased.
-func (b *Book) Erased(project, user string, sequence uint64) bool {
-	_, until := b.tombstone(project, user)
-	return sequence > 0 && sequence <= until
+// Erased reports whether an episode of a user, which EPISODES took at a time and
+// numbered, is one that was erased. The number alone does not tell: streams that are
+// new, or were restored from a backup, count on from a lower one.
+func (b *Book) Erased(project, user string, sequence uint64, arrived time.Time) bool {
+	return sequence > 0 && slices.ContainsFunc(b.tombstones(project, user), func(r Receipt) bool {
+		return sequence <= r.Until && (r.FinishedAt == nil || !arrived.After(*r.FinishedAt))
+	})
 }
 
-func (b *Book) tombstone(project, user string) (incarnation, until uint64) {
+// tombstones are the erasures of a user.
+func (b *Book) tombstones(project, user string) (of []Receipt) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.records) == 0 || user == "" {
-		return 0, 0
+		return nil
 	}
 	hash := b.key.Hash(project, user)
 	for _, r := range b.records {
 		if r.Project == project && r.Whom == hash {
-			incarnation, until = max(incarnation, r.Incarnation), max(until, r.Until)
+			of = append(of, r)
 		}
 	}
-	return incarnation, until
+	return of
 }
 
 // whom is the user of an erasure. It remembers the names that it compared.

@@ -112,7 +112,8 @@ func TestJobsGoOnWhereTheyFailed(t *testing.T) {
 			t.Errorf("%q is born with incarnation %d, want %d", user, got, want)
 		}
 	}
-	if !b.Erased("p", "bob", 7) || b.Erased("p", "bob", 8) || b.Erased("p", "bob", 0) || b.Erased("q", "bob", 7) || b.Erased("p", "ana", 7) {
+	if !b.Erased("p", "bob", 7, noon) || b.Erased("p", "bob", 8, noon) || b.Erased("p", "bob", 0, noon) ||
+		b.Erased("q", "bob", 7, noon) || b.Erased("p", "ana", 7, noon) || b.Erased("p", "bob", 7, noon.Add(time.Second)) {
 		t.Error("another episode counts as erased")
 	}
 	if again, err := b.Ask("p", "bob", noon); err != nil || again.Incarnation != 2 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/cursor"
@@ -76,7 +77,7 @@ type Inputs struct {
 	Committed Extent // of AUDIT
 
 	// Erased is as in [ingest.Deps].
-	Erased func(project, user string, sequence uint64) bool
+	Erased func(project, user string, sequence uint64, arrived time.Time) bool
 
 	Ingest       ingest.Config
 	Consolidator consolidator.Config

@@ -26,9 +26,9 @@ type Deps struct {
 	// Now is the clock; nil means time.Now. It says when an episode was stored,
 	// and nothing else.
 	Now func() time.Time
-	// Erased reports whether the episode of a user, at a sequence of EPISODES, was
-	// erased: it is not stored again. Nil means that none was.
-	Erased func(project, user string, sequence uint64) bool
+	// Erased reports whether the episode of a user, at a sequence of EPISODES which
+	// took it at a time, was erased: it is not stored again. Nil means that none was.
+	Erased func(project, user string, sequence uint64, arrived time.Time) bool
 	// Adopt is as in [pipeline.Log].
 	Adopt  func(ctx context.Context, p pipeline.Partition) (after uint64, err error)
 	Logger *slog.Logger // nil discards

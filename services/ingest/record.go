@@ -67,7 +67,7 @@ func (s *Service) read(in []*pipeline.Entry) []item {
 var errErased = errors.New("ingest: the message was erased")
 
 func (s *Service) itemOf(e *pipeline.Entry) (item, error) {
-	if s.deps.Erased != nil && s.deps.Erased(e.Meta.Scope.Project, e.Meta.Scope.User, e.Meta.Sequence) {
+	if s.deps.Erased != nil && s.deps.Erased(e.Meta.Scope.Project, e.Meta.Scope.User, e.Meta.Sequence, e.Meta.Arrived) {
 		return item{}, errErased
 	}
 	switch e.Meta.Kind {

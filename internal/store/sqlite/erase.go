@@ -33,7 +33,7 @@ func (s *Store) Erase(ctx context.Context, whom memory.Whom) (out store.Erased, 
 		return err
 	})
 	if err == nil {
-		err = errors.Join(Discard(s.cfg.Path+oldSuffix), s.rewrite(ctx))
+		err = errors.Join(Discard(s.cfg.Path+KeptSuffix), s.rewrite(ctx))
 	}
 	if err != nil {
 		return out, fmt.Errorf("sqlite: erase: %w", err)

@@ -18,9 +18,10 @@ const (
 	walSuffix  = "-wal"
 	shmSuffix  = "-shm"
 	lockSuffix = ".lock"
-	// oldSuffix names the generation before.
-	oldSuffix = ".old"
 )
+
+// KeptSuffix ends the name of the file that [Replace] keeps.
+const KeptSuffix = ".old"
 
 // Discard removes a file that was under construction, if there is one. It must
 // not be open.
@@ -90,7 +91,7 @@ func replacement(path, with string) (steps []func() error, kept string, err erro
 	// Without a file at path an earlier replacement may have stopped halfway: the file
 	// that it kept stays.
 	if there {
-		kept = path + oldSuffix
+		kept = path + KeptSuffix
 		steps = append(steps, func() error { return Discard(kept) })
 		for _, suffix := range []string{shmSuffix, walSuffix, ""} {
 			steps = append(steps, func() error { return link(path+suffix, kept+suffix) })
