@@ -76,7 +76,8 @@ var layers = []layer{
 	{"palimpsest/internal/assistant", []string{"palimpsest/pkg/api"}},
 	{"palimpsest/internal/mem0", below("palimpsest/pkg/client", "palimpsest/internal/auth", "palimpsest/internal/httpserver", "palimpsest/internal/filter", "palimpsest/internal/lex")},
 	{"palimpsest/internal/httpserver", below("palimpsest/internal/auth")},
-	{"palimpsest/internal/auth", below("palimpsest/internal/cursor", "palimpsest/internal/tail", "palimpsest/internal/topology")},
+	{"palimpsest/internal/auth/bucket", below("palimpsest/internal/auth", "palimpsest/internal/tail", "palimpsest/internal/topology")},
+	{"palimpsest/internal/auth", below("palimpsest/internal/cursor")},
 	{"palimpsest/internal/config", nil},
 	{"palimpsest/internal/terminal", nil},
 	{"palimpsest/internal/transcript", nil},
@@ -153,7 +154,7 @@ func TestDriversStayInTheirLayers(t *testing.T) {
 		"github.com/redis/go-redis":      {"palimpsest/internal/store/redis"},
 		"github.com/alicebob/miniredis":  {}, // tests alone
 		"github.com/nats-io/nats-server": {"palimpsest/internal/broker", "palimpsest/internal/bench"},
-		"github.com/nats-io/nats.go":     {"palimpsest/internal/audit/journal", "palimpsest/internal/auth", "palimpsest/internal/tail", "palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/pipeline", "palimpsest/internal/app", "palimpsest/internal/cli", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/examples/consumer", "palimpsest/examples/chatbot"},
+		"github.com/nats-io/nats.go":     {"palimpsest/internal/audit/journal", "palimpsest/internal/auth/bucket", "palimpsest/internal/tail", "palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/pipeline", "palimpsest/internal/app", "palimpsest/internal/cli", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/examples/consumer", "palimpsest/examples/chatbot"},
 	}
 	for path, imports := range importGraph(t) {
 		if suite(path) {

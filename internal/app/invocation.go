@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/auth"
+	"palimpsest/internal/auth/bucket"
 	"palimpsest/internal/terminal"
 	"palimpsest/internal/topology"
 	"palimpsest/pkg/client"
@@ -143,7 +144,7 @@ func (inv *Invocation) apiKey() (string, error) {
 // data, or on the configured one. It takes the credential of the owner.
 func (inv *Invocation) Keys(data string, do func(*auth.Keys) error) error {
 	return inv.withBroker(data, func(js jetstream.JetStream, _ topology.Declaration) error {
-		return do(auth.NewKeys(js, time.Now))
+		return do(auth.NewKeys(bucket.New(js), time.Now))
 	})
 }
 

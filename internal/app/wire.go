@@ -6,6 +6,7 @@ import (
 
 	"palimpsest/internal/audit/journal"
 	"palimpsest/internal/auth"
+	"palimpsest/internal/auth/bucket"
 	"palimpsest/internal/cursor"
 	"palimpsest/internal/decide"
 	"palimpsest/internal/decide/deterministic"
@@ -69,7 +70,7 @@ func (h *process) openGate(ctx context.Context) error {
 	if h.auditLog != nil {
 		marks = append(marks, h.auditLog)
 	}
-	ring, err := auth.OpenRing(ctx, h.streams.JetStream(), marks, h.cfg.HTTP.Limits, h.now, h.log)
+	ring, err := auth.OpenRing(ctx, bucket.New(h.streams.JetStream()), marks, h.cfg.HTTP.Limits, h.now, h.log)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/auth"
+	"palimpsest/internal/auth/bucket"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/broker/brokertest"
 	"palimpsest/internal/topology"
@@ -49,7 +50,7 @@ func TestP6QueryReadsKeysAndMakesNone(t *testing.T) { //nolint:paralleltest // t
 		t.Fatal(err)
 	}
 	conn, query := as("query")
-	r := &rig{js: query, keys: auth.NewKeys(operator, time.Now), now: time.Now}
+	r := &rig{js: query, keys: auth.NewKeys(bucket.New(operator), time.Now), now: time.Now}
 	stop := r.follow(t, auth.Limits{})
 	key, token := r.create(t, writer)
 	if _, err := r.keys.Revoke(t.Context(), key.ID); err != nil {

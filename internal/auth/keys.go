@@ -8,11 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/nats-io/nats.go/jetstream"
-
-	"palimpsest/internal/tail"
-	"palimpsest/internal/topology"
 )
 
 // The two kinds of entries of the bucket.
@@ -53,12 +48,12 @@ func (u Use) On(now time.Time) int64 {
 // Keys changes the keys of an installation. Its caller needs a connection that may
 // write the bucket; the query service has none.
 type Keys struct {
-	js  jetstream.JetStream
-	now func() time.Time
+	bucket Bucket
+	now    func() time.Time
 }
 
-// NewKeys returns the keys that are kept on the broker behind js.
-func NewKeys(js jetstream.JetStream, now func() time.Time) *Keys { return &Keys{js, now} }
+// NewKeys returns the keys in a bucket.
+func NewKeys(bucket Bucket, now func() time.Time) *Keys { return &Keys{bucket, now} }
 
 // Create keeps a new key, and returns it with its token. The token cannot be had
 // again. ID, Hash and CreatedAt of k are ignored.
@@ -69,7 +64,7 @@ func (k *Keys) Create(ctx context.Context, key Key) (Key, string, error) {
 	if err := key.Validate(); err != nil {
 		return key, "", fmt.Errorf("create key: %w", err)
 	}
-	if err := put(ctx, k.js, keyEntry+key.ID, key, 0); err != nil {
+	if err := k.bucket.Put(ctx, keyEntry+key.ID, key, 0); err != nil {
 		return key, "", fmt.Errorf("create key: %w", err)
 	}
 	return key, token(key.ID, secret), nil
@@ -146,7 +141,7 @@ func (k *Keys) change(ctx context.Context, id string, do func(*Key) error) (Key,
 	}
 	for try := 1; ; try++ {
 		key = Key{}
-		revision, err := get(ctx, k.js, keyEntry+id, &key)
+		revision, err := k.bucket.Get(ctx, keyEntry+id, &key)
 		if err != nil {
 			return key, fmt.Errorf("read key: %w", err)
 		}
@@ -156,11 +151,11 @@ func (k *Keys) change(ctx context.Context, id string, do func(*Key) error) (Key,
 		if err := do(&key); err != nil {
 			return key, err
 		}
-		err = put(ctx, k.js, keyEntry+id, key, revision)
+		err = k.bucket.Put(ctx, keyEntry+id, key, revision)
 		if err == nil {
 			return key, nil
 		}
-		if !errors.Is(err, errChanged) || try == changeTries {
+		if !errors.Is(err, ErrChanged) || try == changeTries {
 			return key, fmt.Errorf("change key: %w", err)
 		}
 	}
@@ -173,60 +168,29 @@ type entry struct {
 	use *Use
 }
 
-// readEntry returns nil for a message that is none of ours.
-func readEntry(m tail.Message) *entry {
-	name := strings.TrimPrefix(m.Subject, topology.SubjectKeys)
-	if id, ok := strings.CutPrefix(name, keyEntry); ok {
-		var key Key
-		if json.Unmarshal(m.Data, &key) != nil || key.ID != id {
-			key = Key{} // deleted by another tool, or of a later version: no token is good
-		}
-		return &entry{id: id, key: &key}
-	} else if id, ok := strings.CutPrefix(name, useEntry); ok {
-		var use Use
-		if json.Unmarshal(m.Data, &use) == nil {
-			return &entry{id: id, use: &use}
-		}
-	}
-	return nil
-}
-
-// readWait bounds one read of what the bucket holds already.
-const readWait = 2 * time.Second
-
-// read yields what the bucket holds now.
-func (k *Keys) read(ctx context.Context, yield func(entry)) error {
-	reader, err := load(ctx, k.js, yield)
-	if err == nil {
-		reader.Close()
-	}
-	return err
-}
-
-// load yields what the bucket holds now, and returns a reader of what follows.
-func load(ctx context.Context, js jetstream.JetStream, yield func(entry)) (*tail.Reader, error) {
-	stream, err := js.Stream(ctx, topology.StreamKeys)
-	if err != nil {
-		return nil, fmt.Errorf("open the bucket of keys: %w", err)
-	}
-	reader := tail.New(tail.Config{JS: js, Stream: topology.StreamKeys})
-	state := stream.CachedInfo().State
-	for state.Msgs > 0 && reader.At() < state.LastSeq {
-		got, err := reader.Read(ctx, loadBatch, readWait)
-		if err == nil && len(got) == 0 {
-			err = context.DeadlineExceeded
-		}
-		if err != nil {
-			reader.Close()
-			return nil, fmt.Errorf("read the bucket of keys: %w", err)
-		}
-		for _, m := range got {
-			if e := readEntry(m); e != nil {
-				yield(*e)
+// entries yields those of a bucket that are ours.
+func entries(yield func(entry)) func(name string, value []byte) {
+	return func(name string, value []byte) {
+		if id, ok := strings.CutPrefix(name, keyEntry); ok {
+			var key Key
+			if json.Unmarshal(value, &key) != nil || key.ID != id {
+				key = Key{} // deleted by another tool, or of a later version: no token is good
+			}
+			yield(entry{id: id, key: &key})
+		} else if id, ok := strings.CutPrefix(name, useEntry); ok {
+			var use Use
+			if json.Unmarshal(value, &use) == nil {
+				yield(entry{id: id, use: &use})
 			}
 		}
 	}
-	return reader, nil
 }
 
-const loadBatch = 256
+// read yields what the bucket holds now.
+func (k *Keys) read(ctx context.Context, yield func(entry)) error {
+	changes, err := k.bucket.Load(ctx, entries(yield))
+	if err == nil {
+		changes.Close()
+	}
+	return err
+}

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"palimpsest/internal/auth"
+	"palimpsest/internal/auth/bucket"
 	"palimpsest/internal/broker/brokertest"
 	"palimpsest/internal/cursor"
 	"palimpsest/internal/topology"
@@ -36,7 +37,7 @@ type rig struct {
 func start(t *testing.T, limits auth.Limits, now func() time.Time) *rig {
 	t.Helper()
 	env := brokertest.Start(t)
-	r := &rig{js: env.JS, keys: auth.NewKeys(env.JS, now), now: now}
+	r := &rig{js: env.JS, keys: auth.NewKeys(bucket.New(env.JS), now), now: now}
 	r.follow(t, limits)
 	return r
 }
@@ -44,7 +45,7 @@ func start(t *testing.T, limits auth.Limits, now func() time.Time) *rig {
 // follow runs another ring on the bucket until the test ends, and makes it r's.
 func (r *rig) follow(t *testing.T, limits auth.Limits) (stop func()) {
 	t.Helper()
-	ring, err := auth.OpenRing(t.Context(), r.js, r.marks, limits, r.now, quiet)
+	ring, err := auth.OpenRing(t.Context(), bucket.New(r.js), r.marks, limits, r.now, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +192,7 @@ func TestUseIsKept(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
 	env := brokertest.Start(t)
-	r := &rig{js: env.JS, keys: auth.NewKeys(env.JS, clock.now), now: clock.now}
+	r := &rig{js: env.JS, keys: auth.NewKeys(bucket.New(env.JS), clock.now), now: clock.now}
 	stop := r.follow(t, auth.Limits{})
 	key, token, err := r.keys.Create(t.Context(), auth.Key{Project: "acme", Role: auth.Reader, Limits: auth.Limits{Daily: 5}})
 	if err != nil {
@@ -225,7 +226,7 @@ func TestUseIsKept(t *testing.T) {
 func TestUseOfOthersIsWritten(t *testing.T) {
 	t.Parallel()
 	env := brokertest.Start(t)
-	r := &rig{js: env.JS, keys: auth.NewKeys(env.JS, time.Now), now: time.Now}
+	r := &rig{js: env.JS, keys: auth.NewKeys(bucket.New(env.JS), time.Now), now: time.Now}
 	stop := r.follow(t, auth.Limits{})
 	broken, _ := r.create(t, writer)
 	for range 8 {
@@ -265,7 +266,7 @@ func TestRateLimit(t *testing.T) {
 func TestRingOutlivesTheBroker(t *testing.T) {
 	t.Parallel()
 	env := brokertest.Start(t)
-	r := &rig{js: env.JS, keys: auth.NewKeys(env.JS, time.Now), now: time.Now}
+	r := &rig{js: env.JS, keys: auth.NewKeys(bucket.New(env.JS), time.Now), now: time.Now}
 	r.follow(t, auth.Limits{})
 	key, token := r.create(t, writer)
 	env.Restart(t)

@@ -6,12 +6,14 @@ import (
 	"time"
 
 	"palimpsest/internal/cursor"
-	"palimpsest/internal/topology"
 )
 
 // markReader names the mark among the cursors of a store. A sequence above 0 says
 // that a key was made. The stream of keys may be lost; the stores lie elsewhere.
-const markReader = "api-keys"
+const (
+	markReader = "api-keys"
+	markStream = "KV_KEYS"
+)
 
 // markLimit bounds one write of a mark: changes of keys wait meanwhile.
 const markLimit = time.Second
@@ -45,7 +47,7 @@ func (r *Ring) mark(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, markLimit)
 	defer cancel()
 	for len(r.unmarked) > 0 {
-		err := r.unmarked[0].SetCursor(ctx, markReader, 0, cursor.Cursor{Stream: topology.StreamKeys, Sequence: 1})
+		err := r.unmarked[0].SetCursor(ctx, markReader, 0, cursor.Cursor{Stream: markStream, Sequence: 1})
 		if err != nil {
 			r.log.DebugContext(ctx, "auth: write that a key was made", "error", err)
 			return

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"palimpsest/internal/auth"
+	"palimpsest/internal/auth/bucket"
 	"palimpsest/internal/broker/brokertest"
 	"palimpsest/internal/cursor"
 	"palimpsest/internal/topology"
@@ -53,7 +54,7 @@ func TestP6LostBucketIsNoticedAtTheNextStart(t *testing.T) {
 	t.Parallel()
 	memory, log := newFakeStore(), newFakeStore()
 	env := brokertest.Start(t)
-	r := &rig{js: env.JS, keys: auth.NewKeys(env.JS, time.Now), now: time.Now, marks: []cursor.Store{memory, log}}
+	r := &rig{js: env.JS, keys: auth.NewKeys(bucket.New(env.JS), time.Now), now: time.Now, marks: []cursor.Store{memory, log}}
 	stop := r.follow(t, auth.Limits{})
 	gate := func() *auth.Gate { return &auth.Gate{Ring: r.ring, Mode: auth.Auto} }
 	if gate().Requires() || r.ring.Whole() != nil {
@@ -97,10 +98,10 @@ func TestMarkThatCannotBeReadEndsTheStart(t *testing.T) {
 	env := brokertest.Start(t)
 	memory, log := newFakeStore(), newFakeStore()
 	memory.away = errors.New("away")
-	if _, err := auth.OpenRing(t.Context(), env.JS, []cursor.Store{memory, log}, auth.Limits{}, time.Now, quiet); !errors.Is(err, memory.away) {
+	if _, err := auth.OpenRing(t.Context(), bucket.New(env.JS), []cursor.Store{memory, log}, auth.Limits{}, time.Now, quiet); !errors.Is(err, memory.away) {
 		t.Errorf("the first store is away: %v", err)
 	}
-	if _, err := auth.OpenRing(t.Context(), env.JS, []cursor.Store{log, memory}, auth.Limits{}, time.Now, quiet); err != nil {
+	if _, err := auth.OpenRing(t.Context(), bucket.New(env.JS), []cursor.Store{log, memory}, auth.Limits{}, time.Now, quiet); err != nil {
 		t.Errorf("the second store is away: %v", err)
 	}
 }

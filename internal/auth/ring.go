@@ -9,11 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/time/rate"
 
 	"palimpsest/internal/cursor"
-	"palimpsest/internal/tail"
 )
 
 const (
@@ -24,22 +22,20 @@ const (
 	useLimit = 5 * time.Second
 	// followAgain is the pause after the bucket could not be read.
 	followAgain = 250 * time.Millisecond
-	// followWait is how long one read waits for a change.
-	followWait = 2 * time.Second
-	dayForm    = "2006-01-02"
+	dayForm     = "2006-01-02"
 )
 
 // Ring answers whether a token is good, from memory. It follows the bucket while
 // [Ring.Run] runs; while the broker is away it answers by what it last read.
 type Ring struct {
-	js     jetstream.JetStream
+	bucket Bucket
 	limits Limits
 	now    func() time.Time
 	log    *slog.Logger
-	reader *tail.Reader
 	marks  []cursor.Store
 	// unmarked are the marks that do not say yet that a key was made.
 	unmarked []cursor.Store
+	changes  Changes // replaced by reload
 
 	mu     sync.RWMutex
 	keys   map[string]*held
@@ -65,11 +61,11 @@ type held struct {
 	shared  Use
 }
 
-// OpenRing reads the keys that the broker behind js holds. Limits are those of keys
-// that have none of their own. The marks are stores in which the ring writes that a
-// key was made, so that the next ring notices the loss of the bucket.
-func OpenRing(ctx context.Context, js jetstream.JetStream, marks []cursor.Store, limits Limits, now func() time.Time, log *slog.Logger) (*Ring, error) {
-	r := &Ring{js: js, marks: marks, limits: limits, now: now, log: log}
+// OpenRing reads the keys in a bucket. Limits are those of keys that have none of
+// their own. The marks are stores in which the ring writes that a key was made, so
+// that the next ring notices the loss of the bucket.
+func OpenRing(ctx context.Context, bucket Bucket, marks []cursor.Store, limits Limits, now func() time.Time, log *slog.Logger) (*Ring, error) {
+	r := &Ring{bucket: bucket, marks: marks, limits: limits, now: now, log: log}
 	if err := r.readMarks(ctx); err != nil {
 		return r, err
 	}
@@ -79,7 +75,7 @@ func OpenRing(ctx context.Context, js jetstream.JetStream, marks []cursor.Store,
 // reload reads the bucket from its begin. Meanwhile the keys of before are used.
 func (r *Ring) reload(ctx context.Context) error {
 	var found []entry
-	reader, err := load(ctx, r.js, func(e entry) { found = append(found, e) })
+	changes, err := r.bucket.Load(ctx, entries(func(e entry) { found = append(found, e) }))
 	if err != nil {
 		return err
 	}
@@ -92,7 +88,7 @@ func (r *Ring) reload(ctx context.Context) error {
 	for _, e := range found {
 		r.apply(e)
 	}
-	r.reader = reader
+	r.changes = changes
 	return nil
 }
 
@@ -235,7 +231,7 @@ func (r *Ring) Run(ctx context.Context) error {
 		}
 	})
 	defer writing.Wait()
-	defer func() { r.reader.Close() }()
+	defer func() { r.changes.Close() }()
 	var away atomic.Bool
 	for ctx.Err() == nil {
 		r.mark(ctx)
@@ -260,9 +256,10 @@ func (r *Ring) Run(ctx context.Context) error {
 
 // follow applies the next changes.
 func (r *Ring) follow(ctx context.Context) error {
-	got, err := r.reader.Read(ctx, loadBatch, followWait)
-	if errors.Is(err, tail.ErrCut) { // the stream was restored from an older copy
-		r.reader.Close()
+	var got []entry
+	err := r.changes.Next(ctx, entries(func(e entry) { got = append(got, e) }))
+	if errors.Is(err, ErrRestored) {
+		r.changes.Close()
 		return r.reload(ctx)
 	}
 	if err != nil {
@@ -270,12 +267,8 @@ func (r *Ring) follow(ctx context.Context) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, m := range got {
-		e := readEntry(m)
-		if e == nil {
-			continue
-		}
-		r.apply(*e)
+	for _, e := range got {
+		r.apply(e)
 		if e.key != nil {
 			r.log.InfoContext(ctx, "auth: key changed", "key", e.id, "name", e.key.Name, "project", e.key.Project,
 				"role", e.key.Role.String(), "revoked", e.key.RevokedAt != nil)
@@ -303,7 +296,7 @@ func (r *Ring) writeUse(ctx context.Context) {
 		return
 	}
 	for id, h := range used {
-		if err := h.write(ctx, r.js, id); err != nil {
+		if err := h.write(ctx, r.bucket, id); err != nil {
 			r.log.DebugContext(ctx, "auth: use of keys not written", "key", id, "error", err)
 		}
 		if ctx.Err() != nil {
@@ -314,9 +307,9 @@ func (r *Ring) writeUse(ctx context.Context) {
 
 // write adds what was counted of one key. Another process may write the same entry:
 // then the next round adds to its sum.
-func (h *held) write(ctx context.Context, js jetstream.JetStream, id string) error {
+func (h *held) write(ctx context.Context, in Bucket, id string) error {
 	var sum Use
-	revision, err := get(ctx, js, useEntry+id, &sum)
+	revision, err := in.Get(ctx, useEntry+id, &sum)
 	if err != nil {
 		return err
 	}
@@ -330,7 +323,7 @@ func (h *held) write(ctx context.Context, js jetstream.JetStream, id string) err
 		sum.Last = h.last.UTC()
 	}
 	h.mu.Unlock()
-	if err := put(ctx, js, useEntry+id, sum, revision); err != nil {
+	if err := in.Put(ctx, useEntry+id, sum, revision); err != nil {
 		return err
 	}
 	h.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"palimpsest/internal/auth"
+	"palimpsest/internal/auth/bucket"
 	"palimpsest/internal/broker/brokertest"
 	"palimpsest/internal/pipeline"
 	"palimpsest/pkg/api"
@@ -29,9 +30,9 @@ type holders struct {
 func guarded(t *testing.T) *holders {
 	t.Helper()
 	env := brokertest.Start(t)
-	h := &holders{keys: auth.NewKeys(env.JS, time.Now)}
+	h := &holders{keys: auth.NewKeys(bucket.New(env.JS), time.Now)}
 	var err error
-	if h.ring, err = auth.OpenRing(t.Context(), env.JS, nil, auth.Limits{}, time.Now, slog.New(slog.DiscardHandler)); err != nil {
+	if h.ring, err = auth.OpenRing(t.Context(), bucket.New(env.JS), nil, auth.Limits{}, time.Now, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 	following := make(chan struct{})
