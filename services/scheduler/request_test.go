@@ -172,6 +172,11 @@ func TestP7RequestsLeaveSlotsForOthers(t *testing.T) {
 	if _, err := s.committed(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
+	select {
+	case <-s.sweepAgain:
+	default:
+		t.Error("a commit makes room, and the next sweep is a minute away")
+	}
 	w.apply(stuck[1], false)
 	w.pass(time.Second)
 	out, err := s.sweep(t.Context(), w.clock())

@@ -101,7 +101,7 @@ func (s *Service) committed(ctx context.Context, in events.Event[commit]) ([]eve
 	}
 	s.slots.release(c.Scope.Project, c.Rule)
 	if c.Rule == s.answering {
-		s.requests.end(c.Scope)
+		s.endRequest(c.Scope)
 	}
 	v := visitOf(in.Meta)
 	out, err := s.follow(ctx, c, v)
