@@ -34,13 +34,14 @@ type contextAnswer struct {
 
 // Bounds of what a block is made from.
 const (
-	contextHits   = 40 // of the search
-	contextRules  = 50 // procedural facts
-	contextRecent = 20 // episodes
-	contextHolds  = 10
-	perEntity     = 5 // facts of one entity
-	entitiesAsked = 8
-	maxBudget     = 100_000 // tokens
+	contextHits    = 40 // of the search
+	contextRules   = 50 // procedural facts
+	contextProfile = 40 // facts, found or not
+	contextRecent  = 20 // episodes
+	contextHolds   = 10
+	perEntity      = 5 // facts of one entity
+	entitiesAsked  = 8
+	maxBudget      = 100_000 // tokens
 )
 
 // defaultWindow is how old the episodes of a block may be.
@@ -79,7 +80,7 @@ func (s *Service) assemble(ctx context.Context, project string, body api.Context
 	if err != nil {
 		return nil, err
 	}
-	g := gathered{Service: s, q: q, hits: results.Hits, firstTurn: body.FirstTurn, narrowed: len(body.Filters) > 0 || body.Entity != ""}
+	g := gathered{Service: s, q: q, hits: results.Hits, firstTurn: body.FirstTurn, narrowed: len(body.Filters) > 0 || body.Entity != "" || len(body.Kinds) > 0}
 	sections, err := g.sections(ctx)
 	if err != nil {
 		return nil, err
@@ -102,7 +103,7 @@ type gathered struct {
 	q         retrieval.Query
 	hits      []retrieval.Hit
 	firstTurn bool
-	narrowed  bool // facts have to match a filter
+	narrowed  bool // filters, an entity or kinds narrow the facts
 }
 
 func (g *gathered) sections(ctx context.Context) ([]assembly.Section, error) {
@@ -126,6 +127,10 @@ func (g *gathered) sections(ctx context.Context) ([]assembly.Section, error) {
 	if err != nil {
 		return nil, err
 	}
+	profile, err := g.profile(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var facts, dated, quotes []assembly.Line
 	for _, h := range g.hits {
 		switch {
@@ -141,7 +146,7 @@ func (g *gathered) sections(ctx context.Context) ([]assembly.Section, error) {
 	return []assembly.Section{
 		{Title: "Instructions", Lines: lines(rules, func(f store.Fact) assembly.Line { return assembly.Line{ID: f.ID, Text: f.Text} })},
 		{Title: "Earlier session", Lines: summary, Share: 0.10},
-		{Title: "Facts", Share: 0.36, Lines: facts},
+		{Title: "Facts", Share: 0.36, Lines: append(facts, profile...)},
 		{Title: "People and things", Share: 0.225, Lines: people},
 		{Title: "When", Share: 0.225, Lines: append(dated, recent...), Sorted: true},
 		{Title: "Quotes", Share: 0.09, Lines: append(quotes, held...)},
@@ -160,6 +165,22 @@ func (g *gathered) facts(ctx context.Context, q store.FactQuery) ([]store.Fact, 
 		q.Filter = g.q.Filter
 	}
 	return g.deps.Store.Facts(ctx, sel, q)
+}
+
+// profile lists the newest facts that the search did not find. They come last among
+// the facts: an allergy matters for a trip, and shares no word with it.
+func (g *gathered) profile(ctx context.Context) (out []assembly.Line, err error) {
+	if g.narrowed {
+		return nil, nil
+	}
+	list, err := g.facts(ctx, store.FactQuery{Limit: contextProfile})
+	for _, f := range list {
+		found := slices.ContainsFunc(g.hits, func(h retrieval.Hit) bool { return h.Fact != nil && h.Fact.ID == f.ID })
+		if !found && f.Kind == events.FactSemantic && f.Category != "event" {
+			out = append(out, g.line(f))
+		}
+	}
+	return out, err
 }
 
 // summary is the newest of a session, at the beginning of another.

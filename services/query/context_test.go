@@ -59,6 +59,22 @@ func TestContext(t *testing.T) {
 	}
 }
 
+// TestContextHasTheProfile: a fact that the search did not find is in the block,
+// behind those that it found, unless the question narrows the facts.
+func TestContextHasTheProfile(t *testing.T) {
+	t.Parallel()
+	r := contextual(t)
+	allergy := fact1("allergy", 1, "Nora is allergic to penicillin.")
+	allergy.Scope, allergy.Kind = scope.Scope{Project: "default", User: "nora"}, events.FactSemantic
+	r.store.facts = append(r.store.facts, allergy)
+	for body, want := range map[string]bool{`"text":"Where does Nora live?"`: true, `"text":"Where?","kinds":["semantic"]`: false} {
+		out := into[api.Context](t, r.do(http.MethodPost, "/v1/context", `{"user":"nora",`+body+`}`), 200)
+		if at := strings.Index(out.Context, "penicillin"); at >= 0 != want || want && at < strings.Index(out.Context, "Oslo") {
+			t.Errorf("%s:\n%s", body, out.Context)
+		}
+	}
+}
+
 func TestContextBeginsWithTheSummary(t *testing.T) {
 	t.Parallel()
 	r := contextual(t)
