@@ -13,6 +13,7 @@ import (
 	"palimpsest/internal/extract"
 	"palimpsest/internal/extract/rulepack"
 	"palimpsest/internal/httpserver"
+	"palimpsest/internal/memory"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/telemetry"
 	"palimpsest/pkg/events"
@@ -193,11 +194,13 @@ func (h *process) wireQuery() (pipeline.Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	ticks := h.cfg.Scheduler.WithDefaults()
 	q, err := query.New(h.cfg.Query, query.Deps{
 		Erasures: erases, Understands: understands,
 		Store: h.timed.store, Searcher: h.timed.store, Embedders: h.timed.embedders, Journal: journal.New(h.streams.JetStream()), Log: h.timed.log,
 		Publisher: h.runtime.Publisher(), Listener: h.runtime.Listener(), Letters: h.runtime.Letters(),
-		Rules: h.cfg.Scheduler.Rules, Rehearse: rehearse, Gate: h.gate, Ready: h.ready, Metrics: h.metrics.Handler(), Version: Version(), Now: h.now, Logger: h.log,
+		Rules: h.cfg.Scheduler.Rules, Bounds: memory.Bounds{Episodes: ticks.TickEpisodes, Tokens: ticks.TickTokens},
+		Rehearse: rehearse, Gate: h.gate, Ready: h.ready, Metrics: h.metrics.Handler(), Version: Version(), Now: h.now, Logger: h.log,
 	})
 	if err != nil {
 		return nil, err

@@ -84,7 +84,7 @@ func (c *ruleRunCommand) Run(inv *app.Invocation) error {
 	body.Wait = true
 	run, err := cl.RunRule(inv.Context(), c.ID, body)
 	first, facts := run.From, run.Facts
-	for err == nil && run.Status == "done" && run.Remaining > 0 {
+	for err == nil && run.Status == "done" && run.More {
 		run, err = cl.RunRule(inv.Context(), c.ID, body)
 		facts += run.Facts
 	}

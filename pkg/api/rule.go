@@ -43,9 +43,10 @@ type RuleRun struct {
 	To     uint64 `json:"to"`
 	// Facts counts those that a rule of maintenance works on; it has no range.
 	Facts int `json:"facts,omitempty"`
-	// Remaining counts the episodes that another run has to read; of facts, it is 1
-	// where there may be more.
+	// Remaining counts the episodes that further runs have to read.
 	Remaining uint64 `json:"remaining"`
+	// More says whether another run may have work: episodes, or facts that are due.
+	More bool `json:"more" doc:"Whether another run may have work."`
 }
 
 // Rehearsal is what a run would decide now. Nothing of it is applied.

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,8 @@ type Deps struct {
 	// Rules are the consolidation rules; a waiter waits for one that runs on every
 	// episode.
 	Rules []memory.Rule
+	// Bounds of a tick are the scheduler's. Zero members mean [memory.DefaultBounds].
+	Bounds memory.Bounds
 	// Rehearse decides on a tick without applying it.
 	Rehearse Rehearse
 	// Understands reports whether facts can be read from texts of a user without a
@@ -91,6 +94,9 @@ func New(config Config, deps Deps) (*Service, error) {
 	if deps.Gate == nil {
 		return nil, errors.New("query: a gate is required")
 	}
+	most := memory.DefaultBounds()
+	deps.Bounds.Episodes = cmp.Or(deps.Bounds.Episodes, most.Episodes)
+	deps.Bounds.Tokens = cmp.Or(deps.Bounds.Tokens, most.Tokens)
 	deps.Store, deps.Searcher, deps.Publisher = guardedStore{deps.Store}, guardedSearcher{deps.Searcher}, guardedPublisher{deps.Publisher}
 	deps.Journal, deps.Log = guardedJournal{deps.Journal}, guardedLog{deps.Log}
 	engine, err := retrieval.New(config.Search, deps.Searcher, deps.Embedders)

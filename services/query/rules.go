@@ -129,47 +129,44 @@ func (s *Service) ruleTick(ctx context.Context, in *ruleInput) (body api.RunRule
 		return body, tick, run, err
 	}
 	span := events.Range{From: state.Watermarks[r.ID], To: max(state.LastOrdinal, state.Watermarks[r.ID])}
-	last := span.To
-	span.To = min(span.To, span.From+events.MaxTickEpisodes)
-	run = api.RuleRun{
-		Scope: api.ScopeOf(fact), Rule: r.ID, Status: statusAccepted, From: span.From, To: span.To, Remaining: last - span.To,
-	}
+	run = api.RuleRun{Scope: api.ScopeOf(fact), Rule: r.ID, Status: statusAccepted, From: span.From, To: span.To}
 	if span.Empty() {
 		run.Status = statusIdle
+		return body, tick, run, nil
 	}
-	tick.TickIssued = events.TickIssued{Batch: events.Batch{
-		Header: events.Header{Scope: fact, Incarnation: state.Incarnation}, Rule: r.ID, Class: r.Class, Range: span, Cause: events.CauseRequest,
-	}}
-	if err := s.askFor(ctx, r, &tick); err != nil {
+	if tick.TickIssued, err = s.compose(ctx, state, r, span); err != nil {
 		return body, tick, run, err
 	}
-	run.To, run.Remaining = tick.Range.To, last-tick.Range.To
-	tick.SessionEnds, err = s.endsIn(ctx, r, fact, tick.Range)
-	return body, tick, run, err
+	run.To, run.Remaining = tick.Range.To, span.To-tick.Range.To
+	run.More = run.Remaining > 0
+	return body, tick, run, nil
 }
 
-// askFor hands a tick whose first episode asks for a tick of its own to the rule of
-// requests, and ends it before an episode that asks for something else.
-func (s *Service) askFor(ctx context.Context, r memory.Rule, tick *asked) error {
+// compose returns the tick that the scheduler would issue at the start of a range that
+// is pending and not empty.
+func (s *Service) compose(ctx context.Context, state memory.State, r memory.Rule, span events.Range) (events.TickIssued, error) {
 	requested, ok := memory.Requested(s.deps.Rules)
-	if answering, _ := memory.Answering(s.deps.Rules); !ok || r.ID != answering.ID || tick.Range.Empty() {
-		return nil
-	}
-	episodes, err := s.deps.Store.EpisodeRange(ctx, tick.Scope, tick.Range)
+	answering, _ := memory.Answering(s.deps.Rules)
+	split := ok && r.ID == answering.ID
+	span, err := memory.Fit(ctx, s.deps.Store.EpisodeRange, state.Scope, span, s.deps.Bounds, split)
 	if err != nil {
-		return err
+		return events.TickIssued{}, err
 	}
-	first := memory.AskedAt(episodes, tick.Range.From+1)
-	for _, e := range episodes {
-		if e.Asked() != first {
-			tick.Range.To = max(e.Ordinal-1, tick.Range.From+1)
-			break
+	var ends []events.SessionEnd
+	if r.Cadence.SessionEnd {
+		if ends, err = s.deps.Store.EndsAbove(ctx, state.Scope, span.From); err != nil {
+			return events.TickIssued{}, err
 		}
 	}
-	if first.Request {
-		tick.As, tick.Class, tick.Prompt = requested.ID, requested.Class, first.Prompt
+	tick := memory.TickOf(state, r, span, memory.EndsIn(r, ends, span), events.CauseRequest)
+	if !split {
+		return tick, nil
 	}
-	return nil
+	first, err := s.deps.Store.EpisodeRange(ctx, state.Scope, events.Range{From: span.From, To: span.From + 1})
+	if of := memory.AskedAt(first, span.From+1); of.Request {
+		memory.HandOver(&tick, requested, of)
+	}
+	return tick, err
 }
 
 // upkeepTick composes the tick of a maintenance rule over the facts that are due now.
@@ -184,9 +181,7 @@ func (s *Service) upkeepTick(ctx context.Context, r memory.Rule, fact scope.Scop
 		run.Status = statusIdle
 		return run, nil
 	}
-	if run.Facts == events.MaxUpkeepFacts {
-		run.Remaining = 1
-	}
+	run.More = run.Facts == events.MaxUpkeepFacts
 	work := events.Upkeep{Step: events.StepPrune, At: now}
 	for _, d := range due {
 		work.FactIDs = append(work.FactIDs, d.ID)
@@ -195,21 +190,6 @@ func (s *Service) upkeepTick(ctx context.Context, r memory.Rule, fact scope.Scop
 		Header: events.Header{Scope: fact, Incarnation: incarnation}, Rule: r.ID, Cause: events.CauseMaintenance, Upkeep: &work,
 	}}
 	return run, nil
-}
-
-// endsIn returns the session ends that a tick carries, see the scheduler.
-func (s *Service) endsIn(ctx context.Context, r memory.Rule, fact scope.Scope, span events.Range) ([]events.SessionEnd, error) {
-	if !r.Cadence.SessionEnd || span.Empty() {
-		return nil, nil
-	}
-	all, err := s.deps.Store.EndsAbove(ctx, fact, span.From)
-	var in []events.SessionEnd
-	for _, e := range all {
-		if e.LastOrdinal <= span.To {
-			in = append(in, e)
-		}
-	}
-	return in, err
 }
 
 func (s *Service) ruleOf(id string) (memory.Rule, bool) {

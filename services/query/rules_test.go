@@ -3,13 +3,16 @@ package query
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"palimpsest/internal/memory"
 	"palimpsest/internal/rules"
+	"palimpsest/internal/store"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -50,7 +53,7 @@ func TestRunARule(t *testing.T) {
 	r.store.ends = map[scope.Scope][]events.SessionEnd{fact: {end, late}}
 	body := api.RunRule{Scope: api.ScopeOf(nora)}
 	run, err := r.client.RunRule(t.Context(), "sleep", body)
-	want := api.RuleRun{Scope: api.ScopeOf(fact), Rule: "sleep", Status: "accepted", From: 10, To: 210, Remaining: 100}
+	want := api.RuleRun{Scope: api.ScopeOf(fact), Rule: "sleep", Status: "accepted", From: 10, To: 210, Remaining: 100, More: true}
 	if diff := cmp.Diff(want, run); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
@@ -68,7 +71,7 @@ func TestRunARule(t *testing.T) {
 		t.Errorf("waited for nothing: %+v, %v", run, err)
 	}
 	r.store.states[fact] = memory.State{LastOrdinal: 310, Watermarks: map[string]uint64{"sleep": 310}}
-	if run, err = r.client.RunRule(t.Context(), "sleep", body); err != nil || run.Status != "idle" || run.Remaining != 0 {
+	if run, err = r.client.RunRule(t.Context(), "sleep", body); err != nil || run.Status != "idle" || run.Remaining != 0 || run.More {
 		t.Errorf("with nothing pending: %+v, %v", run, err)
 	}
 	if p := r.do(http.MethodPost, "/v1/rules/dream/run", `{"user":"nora"}`).problem(t); p.Status != http.StatusNotFound {
@@ -178,5 +181,40 @@ func TestRunKeepsRequestsApart(t *testing.T) {
 	}
 	if _, err := r.client.RunRule(t.Context(), "add", api.RunRule{Scope: api.ScopeOf(nora)}); err == nil {
 		t.Error("the rule of requests runs by itself")
+	}
+}
+
+// A run is bounded by the length of its episodes too, as the scheduler's ticks are.
+func TestRunIsBoundedByTokens(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(_ *Config, d *Deps) { d.Bounds.Tokens = 100 })
+	fact := nora.Fact()
+	for n := range 30 {
+		r.store.episodes = append(r.store.episodes, memory.Episode{Scope: nora, Ordinal: uint64(n + 1), Content: strings.Repeat("x", 40)})
+	}
+	r.store.states[fact] = memory.State{LastOrdinal: 30}
+	run, err := r.client.RunRule(t.Context(), "sleep", api.RunRule{Scope: api.ScopeOf(nora)})
+	if err != nil || run.To != 10 || run.Remaining != 20 || !run.More {
+		t.Errorf("%+v, %v", run, err)
+	}
+}
+
+// A maintenance run of a full tick says that there may be more.
+func TestRunOfMaintenance(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for n := range events.MaxUpkeepFacts + 1 {
+		f := store.Fact{Scope: nora.Fact(), Strength: 0.01}
+		f.ID, f.DecayRate = fmt.Sprintf("f%d", n), 0.1
+		r.store.facts = append(r.store.facts, f)
+	}
+	run, err := r.client.RunRule(t.Context(), "maintenance", api.RunRule{Scope: api.ScopeOf(nora)})
+	if err != nil || run.Facts != events.MaxUpkeepFacts || !run.More || run.Remaining != 0 {
+		t.Errorf("%+v, %v", run, err)
+	}
+	r.store.facts = r.store.facts[:1]
+	run, err = r.client.RunRule(t.Context(), "maintenance", api.RunRule{Scope: api.ScopeOf(nora)})
+	if err != nil || run.Facts != 1 || run.More {
+		t.Errorf("of one fact: %+v, %v", run, err)
 	}
 }

@@ -47,8 +47,8 @@ func (c Config) WithDefaults() Config {
 	}
 	c.SessionIdle = cmp.Or(c.SessionIdle, 30*time.Minute)
 	c.SwitchGrace = cmp.Or(c.SwitchGrace, 2*time.Minute)
-	c.TickEpisodes = cmp.Or(c.TickEpisodes, events.MaxTickEpisodes)
-	c.TickTokens = cmp.Or(c.TickTokens, 64_000)
+	c.TickEpisodes = cmp.Or(c.TickEpisodes, memory.DefaultBounds().Episodes)
+	c.TickTokens = cmp.Or(c.TickTokens, memory.DefaultBounds().Tokens)
 	c.Slots = cmp.Or(c.Slots, 64)
 	c.Overdue = cmp.Or(c.Overdue, time.Minute)
 	c.OverdueMost = cmp.Or(c.OverdueMost, time.Hour)

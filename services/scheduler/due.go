@@ -40,32 +40,6 @@ func byCount(c memory.Cadence, s situation) bool {
 	return c.Every > 0 && s.last >= s.watermark && s.last-s.watermark >= c.Every
 }
 
-// cut bounds a range to n ordinals.
-func cut(r events.Range, n int) events.Range {
-	if most := uint64(n); r.Len() > most {
-		r.To = r.From + most
-	}
-	return r
-}
-
-// endsIn returns the ends that a tick over r carries. Whatever made the rule
-// due, they belong to it: the watermark passes them, and no later tick would.
-//
-// An end whose last ordinal the watermark passed before the session ended (by
-// count or cron) is carried by none. Nothing is lost by it: the store has the
-// end from ingest, everything that was said is consolidated, and an effect's
-// ends only tell a store that is built anew. A decider that holds candidates
-// until a session's end would need these ends too, in a tick of their own.
-func endsIn(c memory.Cadence, ends []events.SessionEnd, r events.Range) []events.SessionEnd {
-	var in []events.SessionEnd
-	for _, e := range ends {
-		if c.SessionEnd && e.LastOrdinal > r.From && e.LastOrdinal <= r.To {
-			in = append(in, e)
-		}
-	}
-	return in
-}
-
 // causeOf says why a tick over r is issued, given the ends that it carries.
 func causeOf(c memory.Cadence, s situation, carried []events.SessionEnd) events.Cause {
 	switch {
@@ -115,7 +89,7 @@ func patience(attempt int, first, most time.Duration) time.Duration {
 // the watermark has not passed it, and the next attempt.
 func successor(c store.Claim, watermark uint64, now time.Time, n int) store.Claim {
 	return store.Claim{
-		Range:   cut(events.Range{From: watermark, To: c.Range.To}, n),
+		Range:   memory.Cut(events.Range{From: watermark, To: c.Range.To}, n),
 		At:      now,
 		Attempt: c.Attempt + 1,
 	}

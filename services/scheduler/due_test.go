@@ -59,7 +59,7 @@ func TestDue(t *testing.T) {
 			if want := (events.Range{From: tt.at.watermark, To: tt.to}); r != want {
 				t.Errorf("range %v, want %v", r, want)
 			}
-			carried := endsIn(tt.cadence, tt.at.ends, r)
+			carried := memory.EndsIn(memory.Rule{Cadence: tt.cadence}, tt.at.ends, r)
 			if cause := causeOf(tt.cadence, tt.at, carried); cause != tt.cause || len(carried) != tt.carried {
 				t.Errorf("cause %s with %d ends, want %s with %d", cause, len(carried), tt.cause, tt.carried)
 			}
@@ -149,11 +149,11 @@ func TestRangesTile(t *testing.T) {
 			if !ok {
 				continue
 			}
-			r = cut(r, most)
+			r = memory.Cut(r, most)
 			if r.Empty() || r.From != at.watermark || r.To > at.last || r.Len() > uint64(most) {
 				rt.Fatalf("range %v of %+v", r, at)
 			}
-			carried += len(endsIn(cadence, at.ends, r))
+			carried += len(memory.EndsIn(memory.Rule{Cadence: cadence}, at.ends, r))
 			at.watermark = r.To
 		}
 		passed := 0

@@ -127,23 +127,14 @@ func (s *Service) claim(ctx context.Context, r rule, state memory.State, at situ
 
 // compose returns the tick of a claim.
 func (s *Service) compose(ctx context.Context, r rule, state memory.State, at situation, c store.Claim) (*events.TickIssued, error) {
-	carried := endsIn(r.Cadence, at.ends, c.Range)
-	t := &events.TickIssued{
-		Batch: events.Batch{
-			Header:  events.Header{Scope: state.Scope, Incarnation: state.Incarnation},
-			Rule:    r.ID,
-			Class:   r.Class,
-			Range:   c.Range,
-			Cause:   causeOf(r.Cadence, at, carried),
-			Attempt: c.Attempt,
-		},
-		SessionEnds: carried,
-	}
+	carried := memory.EndsIn(r.Rule, at.ends, c.Range)
 	of, err := s.asked(ctx, r, state.Scope, c.Range)
-	if err == nil && of.Request {
-		t.As, t.Class, t.Cause, t.Prompt = s.requested.ID, s.requested.Class, events.CauseRequest, of.Prompt
+	t := memory.TickOf(state, r.Rule, c.Range, carried, causeOf(r.Cadence, at, carried))
+	t.Attempt = c.Attempt
+	if of.Request {
+		memory.HandOver(&t, *s.requested, of)
 	}
-	return t, err
+	return &t, err
 }
 
 // asked returns what the episodes of a range of a rule ask for.
@@ -178,40 +169,8 @@ func (s *Service) mayAsk(ctx context.Context, r rule, fact scope.Scope, over eve
 	return s.requests.begin(fact, over.To, most), nil
 }
 
-// bytesPerToken is a low estimate for any tokenizer and language.
-const bytesPerToken = 4
-
-// fitChunk episodes are read at a time, to bound memory: they may be large.
-const fitChunk = 25
-
-// fit bounds a range to TickEpisodes and TickTokens; one episode always fits. A range
-// of the rule that answers ends before an episode that asks for something else than
-// its first one.
+// fit bounds a range to TickEpisodes and TickTokens, see [memory.Fit].
 func (s *Service) fit(ctx context.Context, of rule, fact scope.Scope, r events.Range) (events.Range, error) {
-	split := s.requested != nil && of.ID == s.answering
-	r = cut(r, s.cfg.TickEpisodes)
-	left := s.cfg.TickTokens * bytesPerToken
-	var first memory.Asked
-	for from := r.From; r.Len() > 1 && from < r.To; {
-		chunk := cut(events.Range{From: from, To: r.To}, fitChunk)
-		episodes, err := s.deps.Episodes.EpisodeRange(ctx, fact, chunk)
-		if err != nil {
-			return r, fmt.Errorf("measure range: %w", err)
-		}
-		if from == r.From {
-			first = memory.AskedAt(episodes, from+1)
-		}
-		for _, e := range episodes {
-			if split && e.Asked() != first {
-				r.To = max(e.Ordinal-1, r.From+1)
-				return r, nil
-			}
-			if left -= len(e.Content); left < 0 {
-				r.To = max(e.Ordinal-1, r.From+1)
-				return r, nil
-			}
-		}
-		from = chunk.To
-	}
-	return r, nil
+	most := memory.Bounds{Episodes: s.cfg.TickEpisodes, Tokens: s.cfg.TickTokens}
+	return memory.Fit(ctx, s.deps.Episodes.EpisodeRange, fact, r, most, s.requested != nil && of.ID == s.answering)
 }
