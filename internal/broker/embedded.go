@@ -146,14 +146,14 @@ func StartEmbedded(cfg EmbeddedConfig) (*Embedded, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
 	err := e.start(ctx)
-	if err == nil {
-		err = e.release(ctx)
-	}
 	if err != nil {
 		e.conn.Close()
 		e.callers.Close()
 		e.stop()
 		return nil, errors.Join(err, e.lock.Unlock())
+	}
+	if err := e.release(ctx); err != nil {
+		e.cfg.Logger.Warn("messages in hand were not released: they are delivered again when their ack wait ends", "error", err)
 	}
 	e.stopGuard = e.guardSpace()
 	return e, nil

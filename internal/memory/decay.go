@@ -45,13 +45,14 @@ func PruneAt(c0, rate, threshold float64, lastAccess time.Time) (at time.Time, o
 	return lastAccess.Add(time.Duration(ns)), true
 }
 
-// Decays says when a fact is due for pruning: as [PruneAt], in whole microseconds. ok
-// is false for one that is confirmed, closed or archived.
-func Decays(f events.Fact, strength float64, lastAccess time.Time, threshold float64) (at time.Time, ok bool) {
+// Decays says when a fact is due for pruning: as [PruneAt], in whole microseconds, with
+// [DefaultDecayThreshold]: what a store indexes and what the stages check again must
+// not differ. ok is false for one that is confirmed, closed or archived.
+func Decays(f events.Fact, strength float64, lastAccess time.Time) (at time.Time, ok bool) {
 	if f.Confirmed || f.ValidUntil != nil || f.ArchivedAt != nil {
 		return time.Time{}, false
 	}
-	at, ok = PruneAt(strength, f.DecayRate, threshold, lastAccess)
+	at, ok = PruneAt(strength, f.DecayRate, DefaultDecayThreshold, lastAccess)
 	return at.Truncate(time.Microsecond), ok
 }
 

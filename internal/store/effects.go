@@ -119,7 +119,7 @@ type Fact struct {
 
 // Due says when the fact is due for pruning; ok is false for one that never is.
 func (f Fact) Due() (at time.Time, ok bool) {
-	return memory.Decays(f.Fact, f.Strength, f.LastAccessed, memory.DefaultDecayThreshold)
+	return memory.Decays(f.Fact, f.Strength, f.LastAccessed)
 }
 
 // DueBy reports whether the fact is due for pruning at an instant.

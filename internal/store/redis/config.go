@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"palimpsest/internal/embed"
-	"palimpsest/internal/memory"
 )
 
 // The defaults of [Config].
@@ -59,9 +58,6 @@ type Config struct {
 	// QueryTimeout bounds one search; 0 means [DefaultQueryTimeout]. What the
 	// server cuts short is an error, never a shorter answer.
 	QueryTimeout time.Duration
-	// DecayThreshold is the confidence under which a fact is due for pruning; 0
-	// means memory.DefaultDecayThreshold.
-	DecayThreshold float64 `yaml:"-"`
 	// Pulse is how often the store looks whether the server forgot something; 0
 	// means [DefaultPulse].
 	Pulse time.Duration
@@ -98,8 +94,6 @@ func (c Config) Validate() error {
 		return errors.New("redis: query timeout is negative")
 	case c.Pulse < 0:
 		return errors.New("redis: pulse is negative")
-	case c.DecayThreshold < 0 || c.DecayThreshold >= 1:
-		return fmt.Errorf("redis: decay threshold: %g is outside [0,1)", c.DecayThreshold)
 	}
 	return nil
 }
@@ -124,9 +118,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Pulse == 0 {
 		c.Pulse = DefaultPulse
-	}
-	if c.DecayThreshold == 0 {
-		c.DecayThreshold = memory.DefaultDecayThreshold
 	}
 	if c.Now == nil {
 		c.Now = time.Now

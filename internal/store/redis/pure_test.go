@@ -176,7 +176,7 @@ func TestConfig(t *testing.T) {
 	}
 	for name, change := range map[string]func(*Config){
 		"url": func(c *Config) { c.URL = "" }, "namespace": func(c *Config) { c.Namespace = "a{b" }, "vectors": func(c *Config) { c.Vectors = "ivf" },
-		"m": func(c *Config) { c.M = -1 }, "timeout": func(c *Config) { c.QueryTimeout = -1 }, "threshold": func(c *Config) { c.DecayThreshold = 1 },
+		"m": func(c *Config) { c.M = -1 }, "timeout": func(c *Config) { c.QueryTimeout = -1 },
 	} {
 		c := good
 		change(&c)

@@ -153,7 +153,7 @@ func (s *Store) putFacts(b *batch, state fields, facts []newFact, known known) {
 
 // pruneAt is when a fact is due for pruning, in microseconds.
 func (s *Store) pruneAt(f events.Fact, u use) int64 {
-	at, ok := memory.Decays(f, u.strength, fromMicros(u.last), s.cfg.DecayThreshold)
+	at, ok := memory.Decays(f, u.strength, fromMicros(u.last))
 	if !ok {
 		return never
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"palimpsest/internal/embed"
-	"palimpsest/internal/memory"
 )
 
 // The defaults of [Config].
@@ -39,9 +38,6 @@ type Config struct {
 	// TextMemory bounds the posting lists kept in memory, in bytes; 0 means
 	// [DefaultTextMemory]. Half as much again is for the rows that searches found.
 	TextMemory int64
-	// DecayThreshold is the confidence under which a fact is due for pruning; 0
-	// means memory.DefaultDecayThreshold.
-	DecayThreshold float64
 	// Born returns the incarnation of a scope that has no row: how often its user
 	// was erased. Nil means never.
 	Born func(project, user string) uint64
@@ -67,8 +63,6 @@ func (c Config) Validate() error {
 		return errors.New("sqlite: vector memory is negative")
 	case c.TextMemory < 0:
 		return errors.New("sqlite: text memory is negative")
-	case c.DecayThreshold < 0 || c.DecayThreshold >= 1:
-		return fmt.Errorf("sqlite: decay threshold: %g is outside [0,1)", c.DecayThreshold)
 	}
 	return nil
 }
@@ -85,9 +79,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.TextMemory == 0 {
 		c.TextMemory = DefaultTextMemory
-	}
-	if c.DecayThreshold == 0 {
-		c.DecayThreshold = memory.DefaultDecayThreshold
 	}
 	if c.Now == nil {
 		c.Now = time.Now

@@ -31,7 +31,7 @@ func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "memory.db")
 	for name, cfg := range map[string]Config{
-		"no path": {}, "synchronous": {Path: path, Synchronous: "off"}, "memory": {Path: path, VectorMemory: -1}, "threshold": {Path: path, DecayThreshold: 1},
+		"no path": {}, "synchronous": {Path: path, Synchronous: "off"}, "memory": {Path: path, VectorMemory: -1},
 	} {
 		if s, err := Open(t.Context(), cfg); err == nil {
 			_ = s.Close()

@@ -159,7 +159,7 @@ func (w *writer) putSessions(fact int64, sessions []string) error {
 // pruneAt is when the fact's confidence falls under the threshold; null for
 // what never does, or is not there to be pruned.
 func (w *writer) pruneAt(f events.Fact, strength float64, lastAccessed int64) sql.NullInt64 {
-	at, ok := memory.Decays(f, strength, fromMicros(lastAccessed), w.store.cfg.DecayThreshold)
+	at, ok := memory.Decays(f, strength, fromMicros(lastAccessed))
 	if !ok {
 		return sql.NullInt64{}
 	}
