@@ -51,7 +51,8 @@ type Schedule interface {
 	// that are not.
 	DueHolds(ctx context.Context, at time.Time, yield func(DueHold) bool) error
 	// Decayed returns facts that are due for pruning (see [Fact.Due]) at or before
-	// q.At, up to q.Limit of them. It must not read those that are not due.
+	// q.At, up to q.Limit of them behind the first q.Offset. The order stays while
+	// nothing is written. It must not read those that are not due.
 	Decayed(ctx context.Context, q DecayQuery) ([]Decayed, error)
 }
 
@@ -60,7 +61,9 @@ type DecayQuery struct {
 	// Scope keeps those of one fact scope; nil keeps all, of any project.
 	Scope *scope.Scope
 	At    time.Time
-	Limit int // 1 to 1000
+	// Offset counts the facts to skip, from 0.
+	Offset int
+	Limit  int // 1 to 1000
 }
 
 // Decayed names a fact that is due for pruning.

@@ -210,11 +210,12 @@ func (w *world) Decayed(_ context.Context, q store.DecayQuery) (due []store.Deca
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, d := range w.decayed {
-		if !d.at.After(q.At) && len(due) < q.Limit {
+		if !d.at.After(q.At) {
 			due = append(due, d.Decayed)
 		}
 	}
-	return due, w.err
+	due = due[min(q.Offset, len(due)):]
+	return due[:min(q.Limit, len(due))], w.err
 }
 
 func (w *world) Claim(_ context.Context, fact scope.Scope, rule string, expect, next store.Claim) (store.Claim, bool, error) {

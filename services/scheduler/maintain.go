@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -11,8 +12,36 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// maxUpkeep bounds the facts that are under maintenance at a time.
-const maxUpkeep = 1000
+const (
+	// maxUpkeep bounds the facts that are under maintenance at a time, and a page.
+	maxUpkeep = 1000
+	// maxUpkeepPages bounds the due facts that one run looks at.
+	maxUpkeepPages = 100
+	// maxTended bounds the facts under maintenance that are remembered.
+	maxTended = 1 << 16
+	// settlesIn is how long a fact under maintenance counts for maxUpkeep. One that
+	// takes longer may never settle, and must not keep others waiting.
+	settlesIn = time.Minute
+)
+
+// tending is when facts were last put under maintenance. A fact that is due again was
+// not settled. Forgetting one costs a tick that changes nothing.
+type tending map[announcement]time.Time
+
+func tendingOf(step string, d store.Decayed) announcement {
+	return announcement{scope: d.Scope, ordinal: d.Incarnation, hold: step + d.ID}
+}
+
+// note remembers that a fact is under maintenance.
+func (t tending) note(key announcement, now time.Time) {
+	if len(t) >= maxTended {
+		maps.DeleteFunc(t, func(_ announcement, at time.Time) bool { return now.Sub(at).Abs() >= announcedFor })
+	}
+	if len(t) >= maxTended {
+		clear(t)
+	}
+	t[key] = now
+}
 
 // maintain issues the ticks of the maintenance rules that fired. What is due follows
 // from the store: a fact that was pruned is not due again. The store's order is the
@@ -39,16 +68,16 @@ func (s *Service) upkeepTicks(ctx context.Context, r rule, now time.Time) ([]eve
 		return nil, nil
 	}
 	var out []events.Payload
-	left := 0
+	left := false
 	for _, step := range r.Steps {
-		due, err := s.deps.Schedule.Decayed(ctx, store.DecayQuery{At: f.at, Limit: maxUpkeep})
+		due, some, err := s.untended(ctx, step, f.at, now)
 		if err != nil {
 			return out, fmt.Errorf("list decayed facts: %w", err)
 		}
-		left += len(due)
+		left = left || some
 		out = append(out, s.composeUpkeep(r, step, due, now)...)
 	}
-	if left > 0 {
+	if left {
 		return out, nil
 	}
 	if err := s.deps.Schedule.SetLastFire(ctx, r.ID, f.at); err != nil {
@@ -58,16 +87,44 @@ func (s *Service) upkeepTicks(ctx context.Context, r rule, now time.Time) ([]eve
 	return out, nil
 }
 
-// composeUpkeep makes the ticks of one step, some for each scope, over the facts that are
-// not under way.
+// untended returns due facts that are not under way, and whether any is due. It looks
+// behind those that are: some may never settle. Those that come again take the room
+// that the others leave.
+func (s *Service) untended(ctx context.Context, step string, at, now time.Time) (list []store.Decayed, some bool, err error) {
+	var again []store.Decayed
+	room := maxUpkeep
+	for page := range maxUpkeepPages {
+		due, err := s.deps.Schedule.Decayed(ctx, store.DecayQuery{At: at, Offset: page * maxUpkeep, Limit: maxUpkeep})
+		if err != nil {
+			return nil, true, err
+		}
+		some = some || len(due) > 0
+		for _, d := range due {
+			began, known := s.tending[tendingOf(step, d)]
+			switch since := now.Sub(began).Abs(); {
+			case !known:
+				list = append(list, d)
+			case since >= announcedFor:
+				again = append(again, d)
+			case since < settlesIn:
+				room--
+			}
+		}
+		if len(due) < maxUpkeep || len(list) >= room {
+			break
+		}
+	}
+	list = append(list, again...)
+	return list[:min(len(list), max(room, 0))], some, nil
+}
+
+// composeUpkeep makes the ticks of one step, some for each scope.
 func (s *Service) composeUpkeep(r rule, step string, due []store.Decayed, now time.Time) []events.Payload {
 	var order []scope.Scope
 	byScope := map[scope.Scope][]string{}
 	incarnation := map[scope.Scope]uint64{}
 	for _, d := range due {
-		if !s.tended.first(announcement{scope: d.Scope, ordinal: d.Incarnation, hold: step + d.ID}, now) {
-			continue
-		}
+		s.tending.note(tendingOf(step, d), now)
 		if byScope[d.Scope] == nil {
 			order = append(order, d.Scope)
 		}

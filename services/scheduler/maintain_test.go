@@ -118,6 +118,41 @@ func TestMaintenanceIsBoundedAndResumed(t *testing.T) {
 	}
 }
 
+// Facts that never settle do not keep those of others from being pruned.
+func TestMaintenancePassesFactsThatNeverSettle(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	const stuck, all = 3*maxUpkeep + 10, 2*maxUpkeep + 5
+	bob := user("q", "bob")
+	for n := range stuck {
+		w.decayed = append(w.decayed, gone(alice, n, noon.Add(-48*time.Hour)))
+	}
+	for n := range all {
+		w.decayed = append(w.decayed, gone(bob, n, noon.Add(-24*time.Hour)))
+	}
+	s := maintaining(t, w)
+	pruned, again := 0, false
+	for minute := range 15 {
+		facts := 0
+		for _, tick := range maintained(t, s, w) {
+			facts += len(tick.Upkeep.FactIDs)
+			if tick.Scope == bob {
+				pruned += len(tick.Upkeep.FactIDs)
+				w.prune(tick)
+				continue
+			}
+			again = again || minute >= 10
+		}
+		if more := maintained(t, s, w); facts == maxUpkeep && pruned == 0 && len(more) > 0 {
+			t.Errorf("more than %d facts are under way", maxUpkeep)
+		}
+		w.pass(time.Minute)
+	}
+	if pruned != all || !again {
+		t.Errorf("%d of %d pruned behind facts that never settle; those were tried again: %t", pruned, all, again)
+	}
+}
+
 // A commit of a maintenance rule asks for the next run at once.
 func TestMaintenanceGoesOnAfterACommit(t *testing.T) {
 	t.Parallel()

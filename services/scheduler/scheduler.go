@@ -52,7 +52,7 @@ type Service struct {
 	handed    handed
 	swept     map[queue]scope.Scope // the last one that a sweep put in each
 	announced announced
-	tended    announced // facts under maintenance
+	tending   tending // facts under maintenance; only its stage uses it
 
 	sweepAgain chan struct{}
 	pruned     chan struct{}
@@ -94,6 +94,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		upkeep:     upkeep,
 		began:      deps.Now(),
 		waiting:    waitQueue{most: maxQueue},
+		tending:    make(tending),
 		swept:      make(map[queue]scope.Scope),
 		slots:      slots{most: cfg.Slots, rules: idsOf(rules), count: deps.Schedule.ClaimsUnderWay},
 		sweepAgain: make(chan struct{}, 1),

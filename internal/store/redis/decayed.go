@@ -18,7 +18,7 @@ func (s *Store) Decayed(ctx context.Context, q store.DecayQuery) ([]store.Decaye
 		find.in(s.place(*q.Scope))
 	}
 	find.atMost("prune", micros(q.At)).atLeast("vu", never)
-	a, err := s.search(ctx, s.searchArgs(find, q.Limit, returning("b", "okey")...))
+	a, err := s.search(ctx, s.pageArgs(find, q.Offset, q.Limit, returning("b", "okey")...))
 	if err != nil {
 		return nil, err
 	}

@@ -48,6 +48,13 @@ func testDecay(t *testing.T, s suite) {
 		equal(t, "of one scope", []string{"bea f1"}, due(t, st, later, &bea))
 		found := must(st.Decayed(t.Context(), store.DecayQuery{At: later, Limit: 2}))(t)
 		equal(t, "of a limit", 2, len(found))
+		for offset, want := range []int{2, 2, 1, 0} {
+			equal(t, "behind an offset", want, len(must(st.Decayed(t.Context(), store.DecayQuery{At: later, Offset: offset, Limit: 2}))(t)))
+		}
+		rest := must(st.Decayed(t.Context(), store.DecayQuery{At: later, Offset: 2, Limit: 2}))(t)
+		if slices.Contains(found, rest[0]) {
+			t.Errorf("%+v again behind %+v", rest, found)
+		}
 		if _, err := st.Decayed(t.Context(), store.DecayQuery{At: later}); err == nil {
 			t.Error("no limit is accepted")
 		}
