@@ -56,6 +56,22 @@ func Decays(f events.Fact, strength float64, lastAccess time.Time) (at time.Time
 	return at.Truncate(time.Microsecond), ok
 }
 
+// Renew returns what decay starts from after an effect made f of old. A changed
+// confidence replaces the strength. A fact that is reopened counts as accessed then,
+// with no less than its confidence: what it had lost led to its end.
+func Renew(old, f events.Fact, strength float64, lastAccess time.Time) (float64, time.Time) {
+	if f.Confidence != old.Confidence {
+		strength = f.Confidence
+	}
+	if (old.ValidUntil != nil || old.ArchivedAt != nil) && f.ValidUntil == nil && f.ArchivedAt == nil {
+		strength = max(strength, f.Confidence)
+		if f.UpdatedAt.After(lastAccess) {
+			lastAccess = f.UpdatedAt
+		}
+	}
+	return strength, lastAccess
+}
+
 // Reinforce is the base confidence after an access at now:
 // min(1, c(d) + 0.05 · ln(1 + n/20)), n the access count with this one.
 func Reinforce(c0, rate float64, lastAccess, now time.Time, n uint64) float64 {

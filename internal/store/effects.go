@@ -110,7 +110,7 @@ type Fact struct {
 	// Strength is the base confidence with the reinforcement of its accesses:
 	// what decay starts from. Confidence stays as the newest effect left it, so
 	// that accesses never leak into effects. An effect that changes Confidence
-	// resets Strength to it.
+	// resets Strength to it, see [memory.Renew].
 	Strength    float64
 	AccessCount uint64
 	// LastAccessed starts as CreatedAt.

@@ -173,6 +173,20 @@ func TestDeleteAndRestore(t *testing.T) {
 	d.want(out, outcome, false, "noop restored")
 }
 
+// A restored fact that was hardly believed is not due for pruning at once.
+func TestRestoreVouchesForAFact(t *testing.T) {
+	t.Parallel()
+	c := says("e1", "likes", "tea", 1)
+	c.Confidence = 0.04
+	d := newDesk(t).knowing(c)
+	id := d.only().ID
+	d.ask(events.OpDelete, on(id))
+	d.ask(events.OpRestore, on(id))
+	if f := d.only(); f.Confidence != restoredConfidence || f.Confirmed || f.DecayRate == 0 {
+		t.Errorf("restored %+v", f)
+	}
+}
+
 func TestRestoreHoldsAgainstTheWordsThatEndedIt(t *testing.T) {
 	t.Parallel()
 	no := says("e2", "likes", "tea", 2)

@@ -42,6 +42,10 @@ func (o *order) remove(_ context.Context, f events.Fact) error {
 	return o.dropHeld(func(h events.Hold) bool { return h.FactID == f.ID })
 }
 
+// restoredConfidence is the least confidence of a restored fact: somebody vouches for
+// it. With less, maintenance could soon close it again.
+const restoredConfidence = 0.5
+
 // restore reopens a closed or archived fact. Where one value holds at a time, it
 // closes the facts that replaced it since. The fact counts as stated at the time of
 // the restore, so that the statement that ended it does not end it again. An event
@@ -56,6 +60,7 @@ func (o *order) restore(ctx context.Context, f events.Fact) error {
 		return err
 	}
 	f.ValidUntil, f.ArchivedAt, f.SupersededBy = nil, nil, ""
+	f.Confidence = max(f.Confidence, restoredConfidence)
 	if f.Category != "event" && f.EventTime.Before(o.at) {
 		f.EventTime = o.at
 	}

@@ -123,12 +123,8 @@ func (s *Store) putFacts(b *batch, state fields, facts []newFact, known known) {
 			docs++
 		} else {
 			use = parseUse(old["use"])
-			if f.Confidence != was.Confidence {
-				use.strength = f.Confidence
-			}
-			if was.ValidUntil != nil && f.ValidUntil == nil {
-				use.last = max(use.last, micros(f.UpdatedAt))
-			}
+			strength, last := memory.Renew(was, f.Fact, use.strength, fromMicros(use.last))
+			use.strength, use.last = strength, micros(last)
 		}
 		if fresh || was.Text != f.Text {
 			gone := strings.Fields(old["t"])

@@ -107,14 +107,8 @@ func (w *writer) insertFact(row *scopeRow, f newFact) error {
 }
 
 func (w *writer) replaceFact(row *scopeRow, old *oldFact, f newFact) error {
-	strength := old.strength
-	if f.Confidence != old.Confidence {
-		strength = f.Confidence
-	}
-	accessed := old.lastAccessed
-	if old.ValidUntil != nil && f.ValidUntil == nil {
-		accessed = max(accessed, micros(f.UpdatedAt))
-	}
+	strength, last := memory.Renew(old.Fact, f.Fact, old.strength, fromMicros(old.lastAccessed))
+	accessed := micros(last)
 	err := w.exec(`UPDATE facts SET revision = ?, kind = ?, hash = ?, subject = ?, predicate = ?, object = ?, created_at = ?, event_time = ?,
 	  valid_from = ?, valid_until = ?, archived_at = ?, strength = ?, last_accessed = ?, prune_at = ?, terms = ?, body = ? WHERE row = ?`,
 		f.Revision, f.Kind, f.Hash, f.Subject, f.Predicate, f.object, micros(f.CreatedAt), micros(f.EventTime),

@@ -73,6 +73,27 @@ func testDecay(t *testing.T, s suite) {
 			t.Errorf("reopened at %v, last accessed %v", back.UpdatedAt, f.LastAccessed)
 		}
 	})
+	t.Run("reopened facts stay", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		apply(t, st, effect(ana, 1, withFacts(fact("pruned", 0, "tea"), fact("archived", 0, "rum"))))
+		read := epoch.AddDate(1, 0, 0) // long after they were due: the read adds little
+		for range 2 {
+			if err := st.Touch(t.Context(), ana, []string{"pruned", "archived"}, read); err != nil {
+				t.Fatal(err)
+			}
+		}
+		end := read.Add(time.Hour)
+		pruned, archived := fact("pruned", 0, "tea"), fact("archived", 0, "rum")
+		pruned.Revision, pruned.ValidUntil = 2, &end
+		archived.Revision, archived.ArchivedAt = 2, &end
+		apply(t, st, effect(ana, 2, withFacts(pruned, archived)))
+		back := end.AddDate(0, 3, 0)
+		pruned.Revision, pruned.ValidUntil, pruned.UpdatedAt = 3, nil, back
+		archived.Revision, archived.ArchivedAt, archived.UpdatedAt = 3, nil, back
+		apply(t, st, effect(ana, 3, withFacts(pruned, archived)))
+		equal(t, "a month after the restore", none[string](), due(t, st, back.AddDate(0, 1, 0), &ana))
+	})
 	t.Run("a fact is due at the predicted moment", func(t *testing.T) {
 		t.Parallel()
 		st := s.open(t)
