@@ -17,6 +17,7 @@ import (
 
 	"palimpsest/internal/broker"
 	"palimpsest/internal/memory"
+	"palimpsest/internal/store/sqlite"
 	"palimpsest/internal/tail"
 	"palimpsest/internal/terminal"
 	"palimpsest/internal/topology"
@@ -204,9 +205,16 @@ func (inv *Invocation) ImportAll(data string, from io.Reader) (out Carried, err 
 	if err != nil {
 		return out, errors.Join(err, os.RemoveAll(dir+importSuffix))
 	}
+	logged := !absent(cfg.dataPath(auditFile))
 	built, err := inv.Rebuild(data, RebuildMode{})
 	if err == nil && built.Rebuilt != out.Digest {
 		err = fmt.Errorf("the memory store has the digest %s, the export %s", built.Rebuilt, out.Digest)
+	}
+	if err != nil { // the next start would serve it
+		err = errors.Join(err, os.RemoveAll(dir), sqlite.Discard(cfg.dataPath(memoryFile)))
+		if !logged {
+			err = errors.Join(err, sqlite.Discard(cfg.dataPath(auditFile)))
+		}
 	}
 	return out, err
 }

@@ -63,6 +63,15 @@ func TestP5ExportAndImport(t *testing.T) {
 	if _, stderr, code := run(t, strings.NewReader(export), "import", "--everything", "--data", data, "-"); code != 1 || !strings.Contains(stderr, "new directory") {
 		t.Errorf("into a directory in use: %d %s", code, stderr)
 	}
+	forged, to := strings.ReplaceAll(export, "The user likes modern jazz.", "The user likes modern rock."), filepath.Join(t.TempDir(), "forged")
+	if _, stderr, code := run(t, strings.NewReader(forged), "import", "--everything", "--data", to, "-"); code != 1 || !strings.Contains(stderr, "digest") {
+		t.Errorf("an export that was changed: %d %s", code, stderr)
+	}
+	for _, name := range []string{"nats", "memory.db", "audit.db"} {
+		if _, err := os.Stat(filepath.Join(to, name)); !os.IsNotExist(err) {
+			t.Errorf("a failed import left %s, which the next start serves: %v", name, err)
+		}
+	}
 	cut := filepath.Join(t.TempDir(), "cut")
 	half := export[:bytes.LastIndexByte([]byte(strings.TrimSpace(export)), '\n')]
 	if _, stderr, code := run(t, strings.NewReader(half), "import", "--everything", "--data", cut, "-"); code != 1 || !strings.Contains(stderr, "not whole") {
