@@ -89,6 +89,7 @@ func (r *ExtractionReport) facts(u Utterance, found []events.Candidate, out *Out
 				s.Stated = 0 // it was counted as what it states
 			} else {
 				used[i], s.Found, s.Right = true, 1, 1
+				at = i
 			}
 		} else {
 			out.Missed = append(out.Missed, label)

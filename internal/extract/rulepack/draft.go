@@ -104,6 +104,22 @@ func (lx *lexicon) private(ts []token) bool {
 	return false
 }
 
+// began reports whether the verb behind the speaker is in the past: "i turned 30
+// on Monday", unlike "i work on Monday".
+func (lx *lexicon) began(ts []token) bool {
+	for i := 1; i < len(ts); i++ {
+		if !lx.is(ts[i-1], isSpeaker) {
+			continue
+		}
+		for i < len(ts)-1 && lx.is(ts[i], isFiller) {
+			i++
+		}
+		base, ok := lx.third[ts[i].low]
+		return ok && base == ts[i].low && !lx.is(ts[i], isAuxiliary)
+	}
+	return false
+}
+
 // date resolves what date the clause names, and takes it out of the captures.
 func (r *reading) date(rule *Rule, m *match, c *events.Candidate, v *view) {
 	tense := rule.Tense
@@ -115,7 +131,7 @@ func (r *reading) date(rule *Rule, m *match, c *events.Candidate, v *view) {
 		return
 	}
 	_, weekday := r.l.lx.calendar.Weekdays[m.ts[w.span.to-1].low]
-	if rule.Tense == "present" && (weekday && w.span.to-w.span.from < 3 || !w.at.Before(r.at.AddDate(0, 0, -1))) {
+	if rule.Tense == "present" && (weekday && w.span.to-w.span.from < 3 && !r.l.lx.began(m.ts[:w.span.from]) || !w.at.Before(r.at.AddDate(0, 0, -1))) {
 		return
 	}
 	v.when = w.at
@@ -152,7 +168,7 @@ func (r *reading) emit(rule *Rule, m *match, c events.Candidate, v *view, full [
 	tpl := rule.Text
 	plain := events.Triple{Subject: c.Subject, Predicate: c.Predicate, Object: c.Object}
 	negated := m.flags&flagNegated != 0
-	ended := m.flags&(flagEnded|flagPast) != 0
+	ended := m.flags&(flagEnded|flagPast) != 0 && !rule.Absent
 	switch {
 	case rule.Polarity == "negative" && (negated || ended):
 		return

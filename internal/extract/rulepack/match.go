@@ -189,7 +189,7 @@ func (m *machine) stops(at int, typ captureType) bool {
 	t := m.ts[at]
 	lx := m.lx
 	switch {
-	case lx.tails.at(m.ts, at) > 0 || lx.ended.at(m.ts, at) > 0 || lx.is(t, isStop), typ != capRest && m.date() == at:
+	case lx.tails.at(m.ts, at) > 0 || m.hedgedEnd(at) || lx.ended.at(m.ts, at) > 0 || lx.is(t, isStop), typ != capRest && m.date() == at:
 		return true
 	case m.list && at+1 < len(m.ts) && (t.low == "," || lx.is(t, isAnd)):
 		return false
@@ -205,6 +205,16 @@ func (m *machine) stops(at int, typ captureType) bool {
 	return lx.is(t, isJoint) && (!typ.phrasal() || typ == capGerund || !lx.is(t, isAnd))
 }
 
+// hedgedEnd reports whether the clause ends in a hedge at token at: "i like it there
+// apparently".
+func (m *machine) hedgedEnd(at int) bool {
+	if at >= len(m.ts) || m.lx.is(m.ts[at], isAuxiliary) { // "on the 9th of May"
+		return false
+	}
+	n := m.lx.hedges.at(m.ts, at)
+	return n > 0 && at+n == len(m.ts)
+}
+
 // date is where the first date begins, or the end.
 func (m *machine) date() int {
 	if !m.memo.searched {
@@ -216,8 +226,11 @@ func (m *machine) date() int {
 	return m.memo.dated.from
 }
 
-// tail looks for "any more" behind a match.
+// tail looks for "any more" and a hedge behind a match.
 func (m *machine) tail(at int) (f flags) {
+	if m.hedgedEnd(at) {
+		f |= flagHedged
+	}
 	for i := at; i < len(m.ts) && i < at+4 && m.ts[i].low != ","; i++ {
 		if m.lx.endedAt(m.ts, i) > 0 {
 			f |= flagEnded

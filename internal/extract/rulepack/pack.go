@@ -87,6 +87,8 @@ type Rule struct {
 	Unsafe bool `yaml:"unsafe"`
 	// Anchored rules match only what has a date, a name or a number.
 	Anchored bool `yaml:"anchored"`
+	// Absent rules have the negation in their patterns: "any more" ends nothing.
+	Absent bool `yaml:"absent"`
 	// Dated rules match only what has a date.
 	Dated bool `yaml:"dated"`
 	// Silent rules match and say nothing: they keep a phrase from later rules.
