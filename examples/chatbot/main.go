@@ -1,5 +1,5 @@
-// Command chatbot is a chat that remembers. It publishes each message on NATS, gets
-// what is known over HTTP, and asks a model at any endpoint with OpenAI's chat
+// Command chatbot is a chat that remembers. It publishes each message on NATS, reads
+// the context over HTTP, and asks a model at any endpoint with OpenAI's chat
 // completions.
 //
 //	palimpsest up

@@ -52,7 +52,7 @@ type Config struct {
 	ClickHouse clickhouse.Config `yaml:"clickhouse"`
 	Embedder   Embedder
 	LLM        LLM
-	// Rules say when episodes are consolidated, by what, and what may come of it.
+	// Rules are the consolidation rules beside the shipped ones.
 	Rules rules.Config
 	HTTP  httpserver.Config
 	Log   Log

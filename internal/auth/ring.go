@@ -26,7 +26,7 @@ const (
 )
 
 // Ring answers whether a token is good, from memory. It follows the bucket while
-// [Ring.Run] runs; while the broker is away it answers by what it last read.
+// [Ring.Run] runs; while the broker is away it answers from its last copy.
 type Ring struct {
 	bucket Bucket
 	limits Limits
@@ -277,8 +277,8 @@ func (r *Ring) follow(ctx context.Context) error {
 	return nil
 }
 
-// writeUse adds what this process counted to the bucket. What cannot be written is
-// kept for the next round.
+// writeUse adds what this process counted to the bucket. Uses that cannot be
+// written are kept for the next round.
 func (r *Ring) writeUse(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, useLimit)
 	defer cancel()

@@ -114,7 +114,7 @@ func (p *peer) revived(ctx context.Context, kill int) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	m := say("revive", kill, sentence(names)) // said by nobody yet
+	m := say("revive", kill, sentence(names)) // new to the store
 	if kill%2 == 1 {
 		m = say("bystander", kill, sentence(0))
 	}

@@ -11,8 +11,8 @@ import (
 const releaseMost = 1 << 16
 
 // release gives the messages back that were in hand when the process died that had
-// the directory before. The stages were in that process, so that nobody else has them
-// in hand. Without it they would wait for the ack wait of their consumer. A message
+// the directory before. The stages were in that process, so that no other process has
+// them in hand. Without it they would wait for the ack wait of their consumer. A message
 // keeps its count of deliveries.
 //
 // Where a message in hand was delivered more than once, it may be why the process

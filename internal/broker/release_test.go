@@ -13,10 +13,10 @@ import (
 
 const ticks = "palimpsest.ticks.rules.default.alice._._"
 
-// TestP7MessagesInHandAreReleased: what a process had in hand when it ended is
+// TestP7MessagesInHandAreReleased: a message in hand when its process ended is
 // delivered at once to the next one over the same directory, in order and with its
-// count. What was in hand twice waits for the ack wait, and so do the messages
-// delivered with it.
+// count. A message that was in hand twice waits for the ack wait, and so do the
+// messages delivered with it.
 func TestP7MessagesInHandAreReleased(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -70,7 +70,7 @@ func (c *keysCreateCommand) Run(inv *app.Invocation, of *keysCommand) error {
 }
 
 // printMade prints the token alone to standard output, so that it can be
-// redirected into a file, and what it is to standard error.
+// redirected into a file, and its description to standard error.
 func printMade(inv *app.Invocation, verb string, key auth.Key, token string) error {
 	if !inv.Flags().JSON {
 		_, _ = fmt.Fprintf(inv.Terminal().Err, "%s key %s: %s of %s. It is shown this once:\n", verb, key.ID, key.Role, reachOf(key))

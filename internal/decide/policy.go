@@ -29,7 +29,7 @@ type Verdict struct {
 	Why string
 }
 
-// What held candidates wait for.
+// The reasons to hold a candidate.
 const (
 	whySensitive = "sensitive"
 	whyImplicit  = "implicit"

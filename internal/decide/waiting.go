@@ -12,7 +12,7 @@ import (
 // Waiting is a candidate that the write policy holds.
 type Waiting struct {
 	events.Candidate
-	// Why is that of the verdict: what it waits for.
+	// Why is the reason of the verdict to hold it.
 	Why string
 	// Since is when the buffer took it; zero for a new one.
 	Since time.Time
@@ -33,13 +33,13 @@ const (
 	maxWaiting      = 100
 )
 
-// Settle decides what becomes of waiting candidates, oldest first, by what was said
-// besides: the candidates of the same episodes that do not wait. Ended reports
+// Settle promotes and expires waiting candidates, oldest first, by their support:
+// the candidates of the same episodes that do not wait. Ended reports
 // whether all sessions of a candidate are over; one without a session has none that
 // ends. A hedged candidate is promoted when two user turns say it, an implicit
 // instruction when three do. Any other is promoted at the end of its session, if
-// another user turn or the summary of the session supports it. What is not promoted
-// by then expires, and so does the oldest of more than 100.
+// another user turn or the summary of the session supports it. A candidate that is not
+// promoted by then expires, and so does the oldest of more than 100.
 func Settle(waiting []Waiting, said []events.Candidate, ended func(Waiting) bool) Settlement {
 	b := buffer{said: said}
 	for _, w := range waiting {

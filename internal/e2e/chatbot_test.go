@@ -15,7 +15,7 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// parrot is a model that answers with what it was told about the user.
+// parrot is a model that repeats the context about the user.
 func parrot(asked llmtest.Asked) llmtest.Answer {
 	switch {
 	case !strings.Contains(asked.User, "Where do I live?"):

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// block is a fenced block of a document. what is the text behind its fence: the
-// language, and how a test treats a block of commands.
+// block is a fenced block of a document. Its field what is the text behind the fence:
+// the language, and how a test treats a block of commands.
 type block struct{ what, text string }
 
 var fenced = regexp.MustCompile("(?ms)^```([^\n]*)\n(.*?)^```$")

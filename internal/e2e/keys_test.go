@@ -146,8 +146,8 @@ func TestP6Keys(t *testing.T) { //nolint:tparallel // the subtests end before th
 	}
 }
 
-// TestP6KeysLost: a start over a data directory whose bucket of keys is gone lets in
-// nobody, says so, and goes on with the next key.
+// TestP6KeysLost: a start over a data directory whose bucket of keys is gone refuses
+// all callers, reports it, and goes on with the next key.
 func TestP6KeysLost(t *testing.T) {
 	t.Parallel()
 	i := start(t, t.TempDir())

@@ -55,8 +55,8 @@ func rulesRunOnDemand(t *testing.T, i *instance) {
 }
 
 // maintenancePrunes: a fact below the threshold is closed by a delta that says so, a
-// confirmed one and one above it stay, a second run changes nothing, and what was
-// pruned can be restored.
+// confirmed one and one above it stay, a second run changes nothing, and a
+// pruned fact can be restored.
 func maintenancePrunes(t *testing.T, i *instance) {
 	who := i.person("ann")
 	state := func(text string, confidence float64) string {

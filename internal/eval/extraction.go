@@ -86,7 +86,7 @@ func (r *ExtractionReport) facts(u Utterance, found []events.Candidate, out *Out
 			s.Found, s.Right = 1, 1
 		} else if i := label.ended(found, of); i >= 0 {
 			if used[i] {
-				s.Stated = 0 // it was counted as what it states
+				s.Stated = 0 // it was counted as a statement
 			} else {
 				used[i], s.Found, s.Right = true, 1, 1
 				at = i
@@ -142,15 +142,15 @@ func (l Label) covers(c events.Candidate, categories []string) bool {
 	return l.about(c) && slices.Contains(categories, categoryOf(c.Predicate))
 }
 
-// ended is the index of a candidate that ends the labelled fact, as one that says
-// what took its place does; -1 for none.
+// ended is the index of a candidate that ends the labelled fact, as a
+// statement of its successor does; -1 for none.
 func (l Label) ended(found []events.Candidate, categories []string) int {
 	if !l.Negated {
 		return -1
 	}
 	return slices.IndexFunc(found, func(c events.Candidate) bool {
 		return slices.ContainsFunc(c.Retracts, func(t events.Triple) bool {
-			t.Object = cmp.Or(t.Object, l.Object) // whatever it is
+			t.Object = cmp.Or(t.Object, l.Object) // any object
 			return l.about(events.Candidate{Subject: t.Subject, Negated: true}) &&
 				slices.Contains(categories, categoryOf(t.Predicate)) && overlap(t.Object, l.Object) >= 0.5
 		})

@@ -10,8 +10,8 @@ import (
 // described is how many facts a description tells.
 const described = 5
 
-// Describe says in a few sentences what is known of an entity: what it is, since when
-// and how often it was mentioned, and its first facts. It is a function of both.
+// Describe returns a few sentences on an entity: its type, the time and number of its
+// mentions, and its first facts. It is a function of its arguments.
 func Describe(e events.Entity, facts []string) string {
 	var b strings.Builder
 	kind := string(e.Type)

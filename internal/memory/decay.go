@@ -58,7 +58,7 @@ func Decays(f events.Fact, strength float64, lastAccess time.Time) (at time.Time
 
 // Renew returns what decay starts from after an effect made f of old. A changed
 // confidence replaces the strength. A fact that is reopened counts as accessed then,
-// with no less than its confidence: what it had lost led to its end.
+// with no less than its confidence, since its decay led to its end.
 func Renew(old, f events.Fact, strength float64, lastAccess time.Time) (float64, time.Time) {
 	if f.Confidence != old.Confidence {
 		strength = f.Confidence

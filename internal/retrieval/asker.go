@@ -60,7 +60,7 @@ func (q *question) aboutAsker(f *store.Fact) float64 {
 	return 1
 }
 
-// naming are the predicates of the facts that name somebody.
+// naming are the predicates of the facts that give a name.
 var naming = []string{"name", "preferred_name"}
 
 // askerNames are the words of the asker's names: the user whose memory is searched,

@@ -43,7 +43,7 @@ type Config struct {
 	Diversity float64 `yaml:"diversity"`
 	// Salience is v1 or v2: which of two facts of one score comes first.
 	Salience string `yaml:"salience"`
-	// Tau is how long it takes the recency of a fact that nobody reads to fall to 37 %.
+	// Tau is the time in which the recency of an unread fact falls to 37 %.
 	Tau time.Duration `yaml:"tau"`
 	// Deadline of one channel; a later one is left out of the answer.
 	Deadline time.Duration `yaml:"deadline"`

@@ -24,8 +24,8 @@ type question struct {
 	when    bool       // it asks for a time or a number
 	month   time.Month // 0 where none is named
 	own     bool       // it is about the asker
-	// attributes are the predicates that it asks for, of whoever has one of subjects as
-	// a name.
+	// attributes are the predicates that it asks for, of those that have one of
+	// subjects as a name.
 	attributes map[string][]string
 	subjects   map[string]bool // words
 	known      float64         // total of the sum of weights

@@ -213,7 +213,7 @@ func (s *stated) fail(key string, err error) error {
 }
 
 // complete names the extractor and decider of a rule that names none, and checks
-// what follows from several keys.
+// rules on several keys.
 func (s *stated) complete(model string) error {
 	r := &s.rule
 	c := r.Cadence

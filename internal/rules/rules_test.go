@@ -204,7 +204,7 @@ func TestRulesComeFromFiles(t *testing.T) {
 	}
 }
 
-// FuzzRules: no text panics, and what is read once is read the same again.
+// FuzzRules: no text panics, and a written rule is read the same again.
 func FuzzRules(f *testing.F) {
 	f.Add("- id: a\n  every: 2\n  when: role = 'user'\n")
 	f.Add("- {id: turn, enabled: false}")

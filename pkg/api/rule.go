@@ -1,7 +1,7 @@
 package api
 
-// Rule says when the episodes of a scope are consolidated, by what, and what may
-// come of it.
+// Rule is a consolidation rule: its cadence, its extractor and decider, and the kinds
+// of facts that it may emit.
 type Rule struct {
 	ID         string   `json:"id"`
 	Enabled    bool     `json:"enabled"`

@@ -42,7 +42,7 @@ func (o *order) remove(_ context.Context, f events.Fact) error {
 	return o.dropHeld(func(h events.Hold) bool { return h.FactID == f.ID })
 }
 
-// restoredConfidence is the least confidence of a restored fact: somebody vouches for
+// restoredConfidence is the least confidence of a restored fact: a person vouches for
 // it. With less, maintenance could soon close it again.
 const restoredConfidence = 0.5
 

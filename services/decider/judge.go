@@ -13,7 +13,7 @@ import (
 type judged struct {
 	in        events.Event[events.CandidatesExtracted]
 	decidedBy string
-	// deltas are those that need no decision: what was dropped, held or given up.
+	// deltas need no decision: their candidates were dropped, held or given up.
 	deltas events.Deltas
 	// passed go on to the decision.
 	passed []events.Candidate

@@ -283,7 +283,7 @@ func TestProceduralCap(t *testing.T) {
 	}
 }
 
-// TestDismiss: what is dismissed is not promoted.
+// TestDismiss: a dismissed candidate is not promoted.
 func TestDismiss(t *testing.T) {
 	t.Parallel()
 	c := newChat(t, Config{})
@@ -300,7 +300,7 @@ func TestDismiss(t *testing.T) {
 	d.want(out, outcome, true, "noop changed_since")
 }
 
-// TestHeldOfAnIdleSession: what waits for a session that goes on no more expires with
+// TestHeldOfAnIdleSession: a hold of a session without further turns expires with
 // the next batch.
 func TestHeldOfAnIdleSession(t *testing.T) {
 	t.Parallel()

@@ -179,7 +179,7 @@ func (s *Service) findEntity(ctx context.Context, in EntityParams) (merged, erro
 	return slices.MaxFunc(all, func(a, b merged) int { return cmp.Compare(a.MentionCount, b.MentionCount) }), nil
 }
 
-// What is told of one entity at most.
+// Bounds of the answer about one entity.
 const (
 	entityFacts     = 20
 	entityRelations = 50

@@ -73,7 +73,7 @@ func (g guardedStore) EndsAbove(ctx context.Context, fact scope.Scope, from uint
 
 func (g guardedStore) Decayed(ctx context.Context, q store.DecayQuery) ([]store.Decayed, error) {
 	if q.Scope == nil {
-		return nil, store.ErrNotFound // what is due in every project is nobody's to see
+		return nil, store.ErrNotFound // no caller may read all projects
 	}
 	if err := reached(ctx, *q.Scope); err != nil {
 		return nil, err

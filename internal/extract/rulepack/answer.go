@@ -138,7 +138,7 @@ func (r *reading) mine(ts []token) []token {
 // supports reports whether an auxiliary only makes a question: "do".
 func (lx *lexicon) supports(t token) bool { return slices.Contains(lx.support, t.low) }
 
-// naming reports whether a word stands between somebody and a name: "called".
+// naming reports whether a word joins a person to a name: "called".
 func (lx *lexicon) naming(t token) bool { return slices.Contains(lx.namings, t.low) }
 
 // plain is tokens without their places in another text.
