@@ -26,8 +26,7 @@ func (s *Service) extract(ctx context.Context, in events.Event[events.TickIssued
 	}
 	rule, ok := s.rules[tick.By()]
 	if !ok {
-		// It may be configured elsewhere already.
-		return nil, fmt.Errorf("no rule is called %q here", tick.By())
+		return nil, pipeline.Rejectf(events.CodeInvalidField, "rule", "no rule is called %q", tick.By())
 	}
 	if tick.Upkeep != nil {
 		return s.gather(ctx, tick)
