@@ -31,9 +31,9 @@ const (
 	ownCoverage                   // share of the question's weight that it holds itself
 	knownWords                    // share of the question's weight in terms that any text holds; the same for all hits
 	memorySize                    // logarithm of the number of texts searched; the same for all hits
-	factText                      // BM25 of a fact, of a turn's the best
-	factVector                    // its similarity
-	factCoverage                  // share of the question's weight that it holds
+	factText                      // BM25 of a fact beyond that of its turn; of a turn's facts the best one's
+	factVector                    // its similarity beyond that of its turn
+	factCoverage                  // share of the question's weight that it holds beyond its turn and the neighbours of that
 	attribute                     // its predicate is what the question asks for
 	features
 )
@@ -53,7 +53,7 @@ var weights = [features]float64{
 	ownVector: 1.69, previousVector: 0.06, sessionVector: 1.01,
 	speaks: 0.61, othersSpeak: -0.45, isAssistant: -2.38, isQuestion: -0.67, length: -1.08,
 	dated: 4.14, numbered: 2.16, subject: 0.98, knownWords: 2.12, memorySize: -1.91,
-	factText: 0.15, factVector: 0.20, factCoverage: 0.64, attribute: 0.52,
+	factText: 0.60, factVector: 0.80, factCoverage: 2.56, attribute: 0.80,
 }
 
 // values are the features of one hit.

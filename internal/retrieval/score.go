@@ -50,16 +50,17 @@ func (e *Engine) score(ctx context.Context, q Query, legs []leg) (hits []Hit, ok
 	return hits, failed == nil
 }
 
-// ceiling is the mean score of the turns that a fact comes from: a fact of many turns
-// ranks above those of them that say something else, too.
+// ceiling is the least score of the turns that a fact comes from, less what turns out of
+// sight take from their mean: a fact of many turns ranks above those of them that say
+// something else, too, and would bring them before turns that answer.
 func (p *pool) ceiling(f *store.Fact) float64 {
-	sum := 0.0
+	sum, least := 0.0, 1.0
 	for _, id := range f.SourceEpisodeIDs {
 		if e := p.byID[sourceID{f.Scope, id}]; e != nil {
-			sum += e.score
+			sum, least = sum+e.score, min(least, e.score)
 		}
 	}
-	return sum / float64(len(f.SourceEpisodeIDs))
+	return min(least, sum/float64(len(f.SourceEpisodeIDs)))
 }
 
 // measured returns the hits of the legs and their neighbours with their features.
@@ -102,6 +103,21 @@ func (p *pool) complete(ctx context.Context, ranked []*candidate) error {
 
 // stated are the features that a fact gives to the turns that it comes from.
 var stated = []feature{factText, factVector, factCoverage, attribute, subject}
+
+// outdone are those that count by what a fact has beyond its turn: what both have is
+// in the features of the turn.
+var outdone = []struct{ fact, turn feature }{{factText, ownText}, {factVector, ownVector}, {factCoverage, coverage}}
+
+// beyond leaves of a fact's features what the turn does not have.
+func (v *values) beyond(turn *values) {
+	for _, f := range outdone {
+		v[f.fact] = max(0, v[f.fact]-turn[f.turn])
+	}
+}
+
+// aloneShare is what the features of a fact count where its turn is not known, beside
+// the fact's own text.
+const aloneShare = 0.25
 
 // lend measures the facts and lets them count for their turns: a turn has the features
 // of its best fact.
@@ -180,7 +196,8 @@ func (p *pool) measureEpisode(c *candidate, text, vector float64) {
 		for _, of := range stated {
 			v[of] = f.values[of]
 		}
-		if v[factText] > 0 || v[attribute] > 0 {
+		v.beyond(v)
+		if f.text > 0 || v[attribute] > 0 {
 			c.lent = []string{f.hit.Fact.ID}
 		}
 	}
@@ -209,6 +226,11 @@ func (p *pool) measureFact(c *candidate) {
 	if c.from != nil {
 		c.values = c.from.values
 		c.values[isQuestion] = 0
+		own.beyond(&c.values)
+	} else {
+		for _, f := range outdone {
+			own[f.fact] *= aloneShare
+		}
 	}
 	for _, of := range stated {
 		c.values[of] = own[of]
