@@ -29,7 +29,7 @@ func (h *process) ready(ctx context.Context) api.Readiness {
 		"intact":    h.intact,
 	}
 	if h.auditLog != nil {
-		checks["audit"] = func(ctx context.Context) (map[string]any, error) { return nil, h.auditLog.Ping(ctx) }
+		checks["audit"] = h.auditReady
 	}
 	if len(h.governors) > 0 {
 		checks["llm"] = h.llmReady
@@ -55,6 +55,18 @@ func (h *process) natsReady(ctx context.Context) (map[string]any, error) {
 		details["away"] = away
 	}
 	return details, err
+}
+
+// auditReady also shows the sequence in AUDIT up to which the audit log has each effect.
+func (h *process) auditReady(ctx context.Context) (map[string]any, error) {
+	if err := h.auditLog.Ping(ctx); err != nil {
+		return nil, err
+	}
+	last, err := h.auditLog.LastSequence(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{api.DetailSequence: last}, nil
 }
 
 func checked(ctx context.Context, ask func(context.Context) (map[string]any, error)) api.Check {

@@ -88,6 +88,9 @@ func (r *run) look(ctx context.Context, said <-chan struct{}) (done bool, err er
 		return false, nil
 	}
 	quiet, err := r.watch.quiet(ctx, ledger, r.cfg.Rules, r.cfg.Episodes)
+	if quiet {
+		quiet, err = r.watch.audited(ctx, r.processes.answers())
+	}
 	if err != nil {
 		return false, r.excuse(ctx, err)
 	}

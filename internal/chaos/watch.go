@@ -58,18 +58,48 @@ func (w *watch) String() string {
 // errNobody: no process can be asked, while all of them start.
 var errNobody = errors.New("nobody can be asked")
 
+// ask is a client of the process that answers at an address.
+func ask(http string) (*client.Client, error) {
+	if http == "" {
+		return nil, errNobody
+	}
+	return client.New(http, client.Project(scope.DefaultProject))
+}
+
 // ledger asks the process that answers at an address.
 func (w *watch) ledger(ctx context.Context, http string) (api.Ledger, error) {
-	if http == "" {
-		return api.Ledger{}, errNobody
-	}
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
-	defer cancel()
-	asked, err := client.New(http, client.Project(scope.DefaultProject))
+	asked, err := ask(http)
 	if err != nil {
 		return api.Ledger{}, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
 	return asked.Ledger(ctx, scope.Selector{Project: scope.DefaultProject, All: true}, false)
+}
+
+// audited reports whether the audit log has every effect of AUDIT. No consumer shows
+// that: its reader keeps a cursor.
+func (w *watch) audited(ctx context.Context, http string) (bool, error) {
+	asked, err := ask(http)
+	if err != nil {
+		return false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	stream, err := w.js.Stream(ctx, topology.StreamAudit)
+	if err != nil {
+		return false, fmt.Errorf("look at stream %s: %w", topology.StreamAudit, err)
+	}
+	ready, err := asked.Ready(ctx)
+	if err != nil {
+		return false, err
+	}
+	logged, end := ready.Checks["audit"].Details[api.DetailSequence], stream.CachedInfo().State.LastSeq
+	if logged != float64(end) { // JSON has no other number
+		w.wait("audit log: %v of %d effects", logged, end)
+		return false, nil
+	}
+	return true, nil
 }
 
 // quiet reports whether every episode is consolidated by every rule, and nothing

@@ -92,6 +92,10 @@ type Readiness struct {
 	Checks map[string]Check `json:"checks"`
 }
 
+// DetailSequence is the detail of the check "audit" that says up to which sequence of
+// AUDIT the audit log has every effect.
+const DetailSequence = "last_sequence"
+
 // Check is one dependency.
 type Check struct {
 	OK        bool           `json:"ok"`
