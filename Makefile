@@ -95,7 +95,7 @@ mem0: ## install the clients of mem0 that tests run
 conformance: ## install the conformance suite of MCP that tests run
 	.ci/conformance
 
-clients: ## generate and compile the clients in TypeScript and Python
+clients: ## generate the clients in TypeScript and Python, and install frameworks for their adapters
 	.ci/clients
 
 generate: ## make generated files anew
