@@ -23,9 +23,12 @@ type Calendar struct {
 	Next     []string          `yaml:"next"`
 	This     []string          `yaml:"this"`
 	Ago      []string          `yaml:"ago"`
-	In       []string          `yaml:"in"`    // "in three weeks", "in March"
-	Since    []string          `yaml:"since"` // "since 2019"
-	On       []string          `yaml:"on"`    // before a weekday or day of a month
+	In       []string          `yaml:"in"`     // "in three weeks", "in March"
+	Since    []string          `yaml:"since"`  // "since 2019"
+	On       []string          `yaml:"on"`     // before a weekday or day of a month
+	Parts    []string          `yaml:"parts"`  // of a day: "Friday night"
+	Vague    []string          `yaml:"vague"`  // before a month: "late March"
+	Feasts   map[string]string `yaml:"feasts"` // name: 12-25, month and day
 }
 
 // moment is a date that a clause names, at the start of its day, month or year
@@ -42,6 +45,9 @@ func (lx *lexicon) when(ts []token, now time.Time, tense string) (moment, bool) 
 	for i := range ts {
 		if n, at, ok := lx.dateAt(ts[i:], now, tense); ok {
 			from := i
+			if from > 0 && lx.is(ts[from-1], isArticle) {
+				from-- // "on the 15th of May"
+			}
 			for from > 0 && (slices.Contains(lx.calendar.On, ts[from-1].low) || slices.Contains(lx.calendar.In, ts[from-1].low) || slices.Contains(lx.calendar.Since, ts[from-1].low)) {
 				from--
 			}
@@ -65,7 +71,8 @@ func (lx *lexicon) dateAt(ts []token, now time.Time, tense string) (n int, at ti
 		for i := range n {
 			words[i] = ts[i].low
 		}
-		return shift(n, today, cal.Shifts[strings.Join(words, " ")])
+		m, at, ok := shift(n, today, cal.Shifts[strings.Join(words, " ")])
+		return cal.daytime(m, word), at, ok
 	}
 	if t, err := time.ParseInLocation(time.DateOnly, word(0), now.Location()); err == nil {
 		return 1, t, true
@@ -76,11 +83,11 @@ func (lx *lexicon) dateAt(ts []token, now time.Time, tense string) (n int, at ti
 	}
 	switch {
 	case slices.Contains(cal.Last, word(0)):
-		return cal.relative(word(1), today, -1)
+		return cal.relative(word(1), word(2), today, -1)
 	case slices.Contains(cal.Next, word(0)):
-		return cal.relative(word(1), today, 1)
+		return cal.relative(word(1), word(2), today, 1)
 	case slices.Contains(cal.This, word(0)):
-		return cal.relative(word(1), today, 0)
+		return cal.relative(word(1), word(2), today, 0)
 	}
 	if count, ok := cal.number(word(0)); ok && cal.Units[word(1)] != "" && slices.Contains(cal.Ago, word(2)) {
 		return shift(3, today, strconv.Itoa(-count)+cal.Units[word(1)])
@@ -99,7 +106,7 @@ func (lx *lexicon) dateAt(ts []token, now time.Time, tense string) (n int, at ti
 		if dir == 0 {
 			return 0, time.Time{}, false
 		}
-		return 1, nextWeekday(today, time.Weekday(day), dir), true
+		return cal.weekday(word, today, time.Weekday(day), dir)
 	}
 	return cal.absolute(word, today, dir)
 }
@@ -110,12 +117,51 @@ func (cal *Calendar) absolute(word func(int) string, today time.Time, dir int) (
 		if y, ok := year(word(1)); ok {
 			return 2, time.Date(y, 1, 1, 0, 0, 0, 0, today.Location()), true
 		}
-		if n, at, ok := cal.monthly(func(i int) string { return word(i + 1) }, today, dir, false); ok {
-			return n + 1, at, true
+		for skip := 1; skip < 5; skip++ {
+			if n, at, ok := cal.monthly(func(i int) string { return word(i + skip) }, today, dir, false); ok {
+				return n + skip, at, true
+			}
+			if n, at, ok := cal.season(func(i int) string { return word(i + skip) }, today, dir); ok {
+				return n + skip, at, true
+			}
+			if y, ok := year(word(skip)); ok && skip > 1 {
+				return skip + 1, time.Date(y, 1, 1, 0, 0, 0, 0, today.Location()), true
+			}
+			if next := word(skip); next != "the" && next != "of" && !slices.Contains(cal.Vague, next) {
+				break
+			}
 		}
 		return 0, time.Time{}, false
 	}
+	if slices.Contains(cal.Vague, word(0)) {
+		skip := 1
+		for word(skip) == "of" || word(skip) == "the" {
+			skip++
+		}
+		if n, at, ok := cal.monthly(func(i int) string { return word(i + skip) }, today, dir, false); ok {
+			return n + skip, at, true
+		}
+	}
+	if md, ok := cal.Feasts[word(0)]; ok && dir != 0 {
+		return cal.feast(md, word, today, dir)
+	}
+	if _, ok := cal.Seasons[word(0)]; ok {
+		if _, named := year(word(1)); named || word(1) == "of" {
+			return cal.season(word, today, dir)
+		}
+	}
 	return cal.monthly(word, today, dir, true)
+}
+
+// onSide moves a day of this year to the side of today that dir names.
+func onSide(at, today time.Time, dir int) time.Time {
+	switch {
+	case dir < 0 && at.After(today):
+		return at.AddDate(-1, 0, 0)
+	case dir >= 0 && at.Before(today.AddDate(0, -1, 1)):
+		return at.AddDate(1, 0, 0)
+	}
+	return at
 }
 
 // monthly reads a month with its day and year; withDay requires a day, since a
@@ -157,19 +203,17 @@ func (cal *Calendar) monthly(word func(int) string, today time.Time, dir int, wi
 		return i, time.Date(y, time.Month(month), max(day, 1), 0, 0, 0, 0, today.Location()), true
 	}
 	at = time.Date(today.Year(), time.Month(month), max(day, 1), 0, 0, 0, 0, today.Location())
-	switch {
-	case dir < 0 && at.After(today):
-		at = at.AddDate(-1, 0, 0)
-	case dir >= 0 && at.Before(today.AddDate(0, -1, 1)):
-		at = at.AddDate(1, 0, 0)
-	}
-	return i, at, true
+	return i, onSide(at, today, dir), true
 }
 
 // relative reads "last week", "next Friday", "this month".
-func (cal *Calendar) relative(word string, today time.Time, dir int) (n int, at time.Time, ok bool) {
+func (cal *Calendar) relative(word, after string, today time.Time, dir int) (n int, at time.Time, ok bool) {
 	if day, ok := cal.Weekdays[word]; ok {
-		return 2, nextWeekday(today, time.Weekday(day), or(dir, 1)), true
+		n := 2
+		if slices.Contains(cal.Parts, after) {
+			n = 3
+		}
+		return n, nextWeekday(today, time.Weekday(day), or(dir, 1)), true
 	}
 	if month := or(cal.Months[word], cal.Seasons[word]); month > 0 {
 		at = time.Date(today.Year(), time.Month(month), 1, 0, 0, 0, 0, today.Location())

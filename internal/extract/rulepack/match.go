@@ -262,7 +262,7 @@ func (m *machine) capture(in *instruction, pc, at int, f flags) bool {
 				return true
 			}
 		}
-		return false
+		return at < len(m.ts) && in.set.suffixed(m.ts[at].low) && !m.lx.is(m.ts[at], isFiller|isStop) && try(at+1)
 	case capWord:
 		return at < len(m.ts) && m.ts[at].word && !m.lx.is(m.ts[at], isEmpty) && try(at+1)
 	case capNumber:
@@ -320,34 +320,6 @@ func (m *machine) takes(typ captureType, from, i int) bool {
 		return false
 	}
 	return true
-}
-
-// endOf reports whether tokens end in a phrase of the set, or in a word with a
-// suffix of it.
-func (p phrases) endOf(ts []token) bool {
-	if endsIn(p, ts[len(ts)-1].low) {
-		return true
-	}
-	const longest = 5
-	for i := max(0, len(ts)-longest); i < len(ts)-1; i++ {
-		if p.at(ts, i) == len(ts)-i {
-			return true
-		}
-	}
-	return false
-}
-
-// endsIn reports whether a word is in the set, or has a suffix that is.
-func endsIn(set phrases, word string) bool {
-	if len(set[word]) > 0 && len(set[word][len(set[word])-1]) == 1 {
-		return true
-	}
-	for i := range word {
-		if _, ok := set["*"+word[i:]]; ok {
-			return true
-		}
-	}
-	return false
 }
 
 // filled reports whether the tokens say something besides closed words.

@@ -270,6 +270,9 @@ func (p *program) first(pc int, into map[string]bool, depth int) bool {
 			return false
 		}
 		for w := range in.set {
+			if strings.HasPrefix(w, "*") {
+				return false
+			}
 			into[w] = true
 		}
 	default:

@@ -44,3 +44,42 @@ func hasWords(ts []token, words []string) bool {
 	}
 	return true
 }
+
+// endOf reports whether tokens end in a phrase of the set, or in a word with a
+// suffix of it.
+func (p phrases) endOf(ts []token) bool {
+	if endsIn(p, ts[len(ts)-1].low) {
+		return true
+	}
+	const longest = 5
+	for i := max(0, len(ts)-longest); i < len(ts)-1; i++ {
+		if p.at(ts, i) == len(ts)-i {
+			return true
+		}
+	}
+	return false
+}
+
+// endsIn reports whether a word is in the set, or has a suffix that is.
+func endsIn(set phrases, word string) bool {
+	if len(set[word]) > 0 && len(set[word][len(set[word])-1]) == 1 {
+		return true
+	}
+	for i := range word {
+		if _, ok := set["*"+word[i:]]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// suffixed reports whether a word has a suffix of the set: "*ed".
+func (p phrases) suffixed(word string) bool {
+	const shortest = 3 // of what a suffix is added to
+	for i := range word {
+		if _, ok := p["*"+word[i:]]; ok && i >= shortest {
+			return true
+		}
+	}
+	return false
+}

@@ -88,7 +88,11 @@ func (r *reading) clause(c, before *clause) {
 		verb++
 	}
 	elided := false
-	if lead := lx.leadOf(ts[verb:]); lead != nil && (r.l.opens(before) || r.l.carries(before)) {
+	lead := lx.leadOf(ts)
+	if lead == nil {
+		lead = lx.leadOf(ts[verb:])
+	}
+	if lead != nil && (r.l.opens(before) || r.l.carries(before)) {
 		ts, elided = append(virtual(lead...), ts...), true
 	}
 	ts = r.l.owned(r.antecedent(ts), before)

@@ -78,7 +78,7 @@ func (lx *lexicon) tokenize(text string) []token {
 
 // phrased writes phrases as the ones that patterns know.
 func (lx *lexicon) phrased(ts []token) []token {
-	out := ts[:0]
+	out := make([]token, 0, len(ts))
 	for i := 0; i < len(ts); i++ {
 		t := ts[i]
 		if n := lx.rephrased.at(ts, i); n > 0 {
@@ -86,9 +86,13 @@ func (lx *lexicon) phrased(ts []token) []token {
 			for j := range n {
 				words[j] = ts[i+j].low
 			}
-			t.low, t.end = lx.rephrase[strings.Join(words, " ")], ts[i+n-1].end
-			t.text = t.low
+			t.end = ts[i+n-1].end
 			i += n - 1
+			for word := range strings.FieldsSeq(lx.rephrase[strings.Join(words, " ")]) {
+				t.low, t.text = word, word
+				out = append(out, t)
+			}
+			continue
 		}
 		out = append(out, t)
 	}
