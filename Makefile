@@ -25,8 +25,11 @@ DEPLOY = (cd deploy/test && $(GO) test -count 1 .) && (cd tools/sbom && $(GO) te
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# The program shows no pages of traced calls; without them gRPC links no templates.
+TAGS = grpcnotrace
+
 build: ## build bin/palimpsest, static
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o bin/palimpsest ./cmd/palimpsest
+	CGO_ENABLED=0 $(GO) build -trimpath -tags $(TAGS) -ldflags='-s -w' -o bin/palimpsest ./cmd/palimpsest
 
 # Each platform as GOOS-GOARCH.
 PLATFORMS = linux-amd64 linux-arm64 darwin-amd64 darwin-arm64
@@ -34,7 +37,7 @@ PLATFORMS = linux-amd64 linux-arm64 darwin-amd64 darwin-arm64
 release: ## build dist/: static binaries of all platforms, their SBOM and checksums
 	rm -rf dist && mkdir dist
 	for platform in $(PLATFORMS); do \
-	  CGO_ENABLED=0 GOOS=$${platform%-*} GOARCH=$${platform#*-} $(GO) build -trimpath -ldflags='-s -w -buildid=' \
+	  CGO_ENABLED=0 GOOS=$${platform%-*} GOARCH=$${platform#*-} $(GO) build -trimpath -tags $(TAGS) -ldflags='-s -w -buildid=' \
 	    -o dist/palimpsest-$$platform ./cmd/palimpsest || exit 1; \
 	done
 	cd tools/sbom && $(GO) run . ../../dist/palimpsest-linux-amd64 >../../dist/palimpsest.cdx.json
