@@ -27,6 +27,7 @@ var scenarios = []scenario{
 	{"SessionEnd", sessionEnd},
 	{"RulesRunOnDemand", rulesRunOnDemand},
 	{"MaintenancePrunes", maintenancePrunes},
+	{"UndoTakesBack", undoTakesBack},
 	{"WaitAnswersWithOutcomes", waitAnswersWithOutcomes},
 	{"ReadYourWrites", readYourWrites},
 	{"AClockThatIsAhead", aheadClock},

@@ -97,7 +97,12 @@ func (p *planner) putEntity(e events.Entity) {
 
 // link gives a fact its entities: those its delta mentions; where it mentions
 // none, those the fact had, or had when it was closed. A closed fact has none.
+//
+// A version that an undo brings back has the entities that it had.
 func (p *planner) link(d events.Delta, f, known *events.Fact) {
+	if undoes(d) {
+		return
+	}
 	p.meetUser(d, *f)
 	ids := p.mention(d, *f)
 	if known != nil {

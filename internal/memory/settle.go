@@ -57,7 +57,11 @@ func counted(b events.DeltasDecided) bool {
 		return true
 	}
 	if b.Command != nil {
-		return b.Command.Op == events.OpRelease || b.Command.Op == events.OpReleaseDue
+		switch b.Command.Op {
+		case events.OpRelease, events.OpReleaseDue, events.OpUndo:
+			return true
+		}
+		return false
 	}
 	return b.Cause == events.CauseLate && b.Range.Empty()
 }
@@ -104,7 +108,7 @@ func fateOf(d events.Delta) fate {
 		case events.ReasonHeld:
 			return held
 		case events.ReasonHeldExpired, events.ReasonNotEmitted, events.ReasonSafety, events.ReasonTransient, events.ReasonSensitive, events.ReasonDismissed,
-			events.ReasonFactConflict, events.ReasonChurn:
+			events.ReasonFactConflict, events.ReasonChurn, events.ReasonUndone:
 			return dropped
 		}
 	}

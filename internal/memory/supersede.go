@@ -119,9 +119,11 @@ func (p *planner) update(d events.Delta, payload events.FactPayload, replaces []
 	}
 	next := p.complete(d, *payload.Fact)
 	next.ID, next.Revision, next.CreatedAt = known.ID, known.Revision+1, known.CreatedAt
-	next.SourceEpisodeIDs = union(known.SourceEpisodeIDs, next.SourceEpisodeIDs)
 	next.SessionIDs = slices.Clone(next.SessionIDs)
-	next.SupersededBy = ""
+	if !undoes(d) {
+		next.SourceEpisodeIDs = union(known.SourceEpisodeIDs, next.SourceEpisodeIDs)
+		next.SupersededBy = ""
+	}
 	next.Supersedes = []string{AddressOf(known).String()}
 	var others []events.Fact
 	for _, id := range sortedSet(slices.Clone(replaces[1:])) {
@@ -154,8 +156,8 @@ func (p *planner) delete(d events.Delete) {
 				p.archive(d, f)
 				closed++
 			}
-		case f.ValidUntil == nil || p.ends(d).Before(*f.ValidUntil):
-			p.closeFact(d, f, p.ends(d), "")
+		case f.ValidUntil == nil || p.ends(d, f).Before(*f.ValidUntil):
+			p.closeFact(d, f, p.ends(d, f), "")
 			closed++
 		}
 	}
@@ -164,11 +166,17 @@ func (p *planner) delete(d events.Delete) {
 	}
 }
 
+// undoes reports whether a delta takes an earlier one back: the version that it
+// brings is complete.
+func undoes(d events.Delta) bool { return d.Provenance().Reason == events.ReasonUndone }
+
 // ends is when what a delta closes stops being true: when its candidate says
-// so, else when it was decided.
-func (p *planner) ends(d events.Delta) time.Time {
+// so, else when it was decided. An undone fact was never true.
+func (p *planner) ends(d events.Delta, f events.Fact) time.Time {
 	c, ok := p.candidate(d)
 	switch {
+	case undoes(d):
+		return f.ValidFrom
 	case ok && c.ValidFrom != nil:
 		return *c.ValidFrom
 	case ok && !c.EventTime.IsZero():

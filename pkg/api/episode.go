@@ -83,6 +83,7 @@ type Written struct {
 	Results  []Result   `json:"results,omitempty"`
 	Fact     *Fact      `json:"fact,omitempty"`
 	Closed   *int       `json:"closed,omitempty" doc:"Of a delete by scope: how many facts it closed."`
+	Undo     *UndoPlan  `json:"undo,omitempty" doc:"Of an undo: what it changes, and what it leaves alone."`
 	Warnings []string   `json:"warnings,omitempty" doc:"Messages that a rule gave up on."`
 }
 

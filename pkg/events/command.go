@@ -25,8 +25,9 @@ const (
 	OpReleaseDue CommandOp = "release_due"
 	// OpDismiss takes a candidate out of the held buffer and changes nothing else.
 	OpDismiss CommandOp = "dismiss"
-	OpUndo    CommandOp = "undo"
-	OpErase   CommandOp = "erase"
+	// OpUndo takes facts and held candidates back to what they were.
+	OpUndo  CommandOp = "undo"
+	OpErase CommandOp = "erase"
 )
 
 // RuleCommand is the rule that the deltas and effects of commands are filed under.
@@ -67,7 +68,10 @@ type CommandRequested struct {
 	Candidate *Candidate `json:"candidate,omitempty"`
 	Session   string     `json:"session,omitempty"`
 	Reason    string     `json:"reason,omitempty"`
-	At        time.Time  `json:"at"`
+	// Undo is what undo does: all of it, or, where a fact has another revision by
+	// now, none.
+	Undo []UndoStep `json:"undo,omitempty"`
+	At   time.Time  `json:"at"`
 	// Attempt counts, from 0, how often the command was decided again because the
 	// scope changed under the decision.
 	Attempt int `json:"attempt,omitempty"`
@@ -112,6 +116,55 @@ func (c CommandRequested) Validate() error {
 	}
 	if (c.Op == OpRemember || c.Op == OpCorrect) && c.Candidate == nil {
 		return invalid("candidate", "is required by %s", c.Op)
+	}
+	if c.Op != OpUndo {
+		return nil
+	}
+	if len(c.Undo) == 0 || len(c.Undo) > MaxUndoSteps {
+		return invalid("undo", "has %d members, outside 1 to %d", len(c.Undo), MaxUndoSteps)
+	}
+	for i, step := range c.Undo {
+		if err := step.validate(); err != nil {
+			return within("undo["+strconv.Itoa(i)+"]", err)
+		}
+	}
+	return nil
+}
+
+// MaxUndoSteps bounds the steps of one command.
+const MaxUndoSteps = 100
+
+// UndoStep takes one fact, or one held candidate, back to what it was. Exactly one
+// of FactID, HoldID and Hold is set.
+type UndoStep struct {
+	FactID string `json:"fact_id,omitempty"`
+	// Revision is the newest of the fact that the step was made from.
+	Revision uint64 `json:"revision,omitempty"`
+	// Restore is the version to bring back; nil closes the fact as of its beginning.
+	Restore *Fact `json:"restore,omitempty"`
+	// Replaces lists the facts that cannot hold beside Restore and are closed.
+	Replaces []string `json:"replaces,omitempty"`
+	// HoldID is a held candidate to dismiss; Hold is one to hold again.
+	HoldID string `json:"hold_id,omitempty"`
+	Hold   *Hold  `json:"hold,omitempty"`
+}
+
+func (u UndoStep) validate() error {
+	n := 0
+	for _, set := range []bool{u.FactID != "", u.HoldID != "", u.Hold != nil} {
+		if set {
+			n++
+		}
+	}
+	switch {
+	case n != 1:
+		return invalid("fact_id", "exactly one of fact_id, hold_id and hold is required")
+	case u.FactID != "" && u.Revision == 0:
+		return invalid("revision", "is required, from 1")
+	case u.Restore != nil && u.Restore.ID != u.FactID:
+		return invalid("restore.id", "is not that of the fact")
+	case u.Hold != nil && u.Hold.ID == "":
+		return invalid("hold.id", "is required")
 	}
 	return nil
 }

@@ -45,6 +45,7 @@ const (
 	ReasonConfirmed      Reason = "confirmed"
 	ReasonChangedSince   Reason = "changed_since"
 	ReasonFactConflict   Reason = "fact_conflict" // the candidate is in the dead letters
+	ReasonUndone         Reason = "undone"        // the inverse of an earlier delta
 )
 
 // Provenance is what every delta carries: where it came from, by which rule,

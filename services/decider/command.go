@@ -92,6 +92,8 @@ func (o *order) carryOut(ctx context.Context) error {
 		return o.release(ctx)
 	case events.OpDismiss:
 		return o.dismiss()
+	case events.OpUndo:
+		return o.undo(ctx)
 	}
 	return pipeline.Rejectf(events.CodeInvalidField, "op", "%q is not decided here", o.in.Data.Op)
 }

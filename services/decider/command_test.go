@@ -244,7 +244,7 @@ func TestOtherCommandsAreRefused(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	_, err := d.s.command(context.Background(), events.Event[events.CommandRequested]{Data: events.CommandRequested{
-		Header: events.Header{Scope: owner}, CommandRef: events.CommandRef{RequestID: "r", Op: events.OpUndo}, Actor: "api:test",
+		Header: events.Header{Scope: owner}, CommandRef: events.CommandRef{RequestID: "r", Op: events.OpErase}, Actor: "api:test",
 	}})
 	if !pipeline.IsReject(err) {
 		t.Errorf("error %v, want a reject", err)

@@ -141,7 +141,7 @@ func (s *Service) deleteAll(ctx context.Context, a attempt, owners []scope.Scope
 	var group errgroup.Group
 	group.SetLimit(deletesAtOnce)
 	for i, owner := range owners {
-		one := attempt{correlation: events.HashID(a.correlation, owner.Tokens()), again: a.again, deadline: deadline}
+		one := attempt{correlation: a.correlation + "-" + events.HashID(owner.Tokens())[:16], again: a.again, deadline: deadline}
 		group.Go(func() (err error) {
 			answers[i], err = s.command(ctx, one, events.CommandRequested{
 				Header:     events.Header{Scope: owner},

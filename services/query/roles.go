@@ -62,6 +62,7 @@ var roles = map[string]auth.Role{
 	"GET /v1/reports/{name}":                auth.Operator,
 	"POST /v1/rules/{id}/run":               auth.Operator,
 	"POST /v1/rules/{id}/dry-run":           auth.Operator,
+	"POST /v1/undo":                         auth.Operator,
 	"GET /v1/deadletters":                   auth.Operator,
 	"GET /v1/deadletters/{sequence}":        auth.Operator,
 	"POST /v1/deadletters/{sequence}/retry": auth.Operator,

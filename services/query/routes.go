@@ -32,6 +32,7 @@ func (s *Service) routes() (http.Handler, error) {
 	s.factRoutes(a)
 	s.graphRoutes(a)
 	s.commandRoutes(a)
+	s.undoRoutes(a)
 	s.writeRoutes(a)
 	s.holdRoutes(a)
 	s.ruleRoutes(a)

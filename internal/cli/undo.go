@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"palimpsest/internal/app"
+	"palimpsest/internal/terminal"
+	"palimpsest/pkg/api"
+)
+
+type undoCommand struct {
+	Request    string   `help:"What came of a request: its correlation id. That of an undo brings back what the undo took back." placeholder:"ID"`
+	Episode    string   `help:"What came of a message." placeholder:"ID"`
+	RuleRun    uint64   `help:"What a run of a rule decided: the sequence that replay shows." placeholder:"SEQUENCE"`
+	SourceNode string   `help:"What came of the messages of a source node." placeholder:"NAME"`
+	Session    string   `help:"What came of a session." placeholder:"ID"`
+	Rule       string   `help:"What a consolidation rule decided, or a pattern or prompt by its rule id." placeholder:"ID"`
+	Since      string   `help:"What was committed then or later: RFC 3339 or YYYY-MM-DD." placeholder:"TIME"`
+	User       string   `help:"Only in the memory of this user." placeholder:"ID"`
+	Agent      string   `help:"Only in the memory of this agent." placeholder:"ID"`
+	Include    []string `help:"Facts of conflicts to take back nevertheless; all for all of them." placeholder:"FACT"`
+	DryRun     bool     `help:"Only show what would change."`
+}
+
+// Run implements the command.
+func (c *undoCommand) Run(inv *app.Invocation) error {
+	cl, err := inv.Client()
+	if err != nil {
+		return err
+	}
+	out, err := cl.Undo(inv.Context(), api.Undo{
+		User: named(c.User), Agent: named(c.Agent), Request: c.Request, Episode: c.Episode, RuleRun: c.RuleRun, SourceNode: c.SourceNode,
+		Session: c.Session, Rule: c.Rule, Since: c.Since, Include: c.Include, DryRun: c.DryRun,
+	})
+	if err != nil {
+		return err
+	}
+	return inv.Print(out, func(w io.Writer) { tellUndo(w, out, c.DryRun) })
+}
+
+func named(id string) *string {
+	if id == "" {
+		return nil
+	}
+	return &id
+}
+
+func tellUndo(w io.Writer, out api.Written, dry bool) {
+	plan := out.Undo
+	if len(plan.Changes) > 0 {
+		t := terminal.NewTable(w, "EVENT", "ID", "HOLDS AFTERWARDS")
+		for _, change := range plan.Changes {
+			t.Row(change.Event, shortID(change.ID), change.Memory)
+		}
+		t.Flush()
+	}
+	for _, c := range plan.Conflicts {
+		_, _ = fmt.Fprintf(w, "skipped %s (%s): %s\n", c.ID, c.Memory, c.Why)
+		for _, t := range c.Later {
+			_, _ = fmt.Fprintf(w, "  %s %s %s %v\n", t.At.Format(time.RFC3339), t.Kind, t.Reason, t.Sources)
+		}
+	}
+	verb := "changed"
+	if dry {
+		verb = "to change"
+	}
+	_, _ = fmt.Fprintf(w, "%d %s, %d conflicts", len(plan.Changes), verb, len(plan.Conflicts))
+	if plan.Omitted > 0 {
+		_, _ = fmt.Fprintf(w, ", %d more", plan.Omitted)
+	}
+	_, _ = fmt.Fprintln(w)
+	if !dry && out.CorrelationID != "" {
+		_, _ = fmt.Fprintf(w, "To bring it back: palimpsest undo --request %s\n", out.CorrelationID)
+	}
+}

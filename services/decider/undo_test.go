@@ -1,0 +1,41 @@
+package decider
+
+import (
+	"testing"
+
+	"palimpsest/pkg/events"
+)
+
+// The steps of an undo close a fact, bring a version back as it was, and change
+// nothing where one of their facts has another revision by now.
+func TestUndo(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	d.ask(events.OpRemember, stating(says("", "likes", "tea", 1)))
+	stated := d.only()
+	step := func(steps ...events.UndoStep) func(*events.CommandRequested) {
+		return func(c *events.CommandRequested) { c.Undo = steps }
+	}
+	out, outcome := d.ask(events.OpUndo, step(events.UndoStep{FactID: stated.ID, Revision: 7}))
+	d.want(out, outcome, true, "noop changed_since")
+
+	out, outcome = d.ask(events.OpUndo, step(events.UndoStep{FactID: stated.ID, Revision: 1}))
+	d.want(out, outcome, false, "delete undone")
+	if f := d.only(); f.ValidUntil == nil || !f.ValidUntil.Equal(f.ValidFrom) {
+		t.Errorf("the undone fact holds from %v until %v", f.ValidFrom, f.ValidUntil)
+	}
+
+	out, outcome = d.ask(events.OpUndo, step(events.UndoStep{FactID: stated.ID, Revision: 2, Restore: &stated}))
+	d.want(out, outcome, false, "update undone")
+	if f := d.only(); f.ValidUntil != nil || f.Revision != 3 || f.Confidence != stated.Confidence || !f.EventTime.Equal(stated.EventTime) {
+		t.Errorf("brought back as %+v, want %+v", f, stated)
+	}
+
+	hold := events.Hold{ID: "held", Candidate: says("e2", "likes", "rum", 2), Why: "hedged"}
+	out, outcome = d.ask(events.OpUndo, step(events.UndoStep{Hold: &hold}))
+	d.want(out, outcome, false, "add undone")
+	out, outcome = d.ask(events.OpUndo, step(events.UndoStep{HoldID: "held"}))
+	d.want(out, outcome, false, "noop undone")
+	out, outcome = d.ask(events.OpUndo, step(events.UndoStep{HoldID: "held"}))
+	d.want(out, outcome, false)
+}
