@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"palimpsest/internal/embed"
 	"palimpsest/internal/recovery"
@@ -49,7 +50,7 @@ func (f files) begin(ctx context.Context, embedder embed.Info) (recovery.Draft, 
 	if err := sqlite.Discard(f.path() + newSuffix); err != nil {
 		return nil, err
 	}
-	made, err := sqlite.Open(ctx, sqlite.Config{Path: f.path() + newSuffix, Building: true, Embedder: embedder, Born: f.cfg.born(), Logger: f.log})
+	made, err := sqlite.Open(ctx, sqlite.Config{Path: f.path() + newSuffix, Building: true, Embedder: embedder, Born: f.cfg.born(), AccessedFrom: putBack(time.Now), Logger: f.log})
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ func (x indexes) live(ctx context.Context) (store.Store, error) {
 
 func (x indexes) begin(ctx context.Context, embedder embed.Info) (recovery.Draft, error) {
 	to := x.cfg.redis()
-	to.Building, to.Embedder = true, embedder
+	to.Building, to.Embedder, to.AccessedFrom = true, embedder, putBack(time.Now)
 	made, err := x.open(ctx, to)
 	if err != nil {
 		return nil, err

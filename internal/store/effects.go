@@ -113,7 +113,7 @@ type Fact struct {
 	// resets Strength to it, see [memory.Renew].
 	Strength    float64
 	AccessCount uint64
-	// LastAccessed starts as CreatedAt.
+	// LastAccessed starts as CreatedAt, or later where the fact was put back.
 	LastAccessed time.Time
 }
 

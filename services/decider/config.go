@@ -29,6 +29,9 @@ type Config struct {
 	// made outright: commit, hold or never for all projects, PROJECT=commit and so on
 	// for one. Default: commit.
 	Sensitive []string
+	// HoldFor is how long the write policy holds a candidate whose session says no
+	// more, 1 min to 30 days. Default: 24 h.
+	HoldFor time.Duration `yaml:"hold_for"`
 	// Churn is the breaker against runaway updates.
 	Churn Churn
 }
@@ -86,6 +89,7 @@ func (c Config) WithDefaults() Config {
 	if c.SafetyMarkers == nil {
 		c.SafetyMarkers = decide.DefaultSafetyMarkers()
 	}
+	c.HoldFor = cmp.Or(c.HoldFor, 24*time.Hour)
 	c.Churn.Limit = cmp.Or(c.Churn.Limit, 20)
 	c.Churn.Window = cmp.Or(c.Churn.Window, time.Hour)
 	return c
@@ -97,6 +101,9 @@ func (c Config) Validate() error {
 	c = c.WithDefaults()
 	if _, err := c.treatments(); err != nil {
 		return err
+	}
+	if d := c.HoldFor; d < time.Minute || d > 30*24*time.Hour {
+		return fmt.Errorf("decider: hold_for: %v is outside 1m to 720h", d)
 	}
 	if n := c.Churn.Limit; n < 1 || n > 1_000_000 {
 		return fmt.Errorf("decider: churn.limit: %d is outside 1 to 1000000", n)

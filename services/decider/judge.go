@@ -22,12 +22,15 @@ type judged struct {
 	// accounts for.
 	taken   []events.Candidate
 	waiting []decide.Waiting
+	// holdFor is how long a candidate waits in a session of which the batch says
+	// nothing.
+	holdFor time.Duration
 }
 
 // judge applies the write policy: a dropped candidate becomes a NOOP, one that is
 // to be held waits, the rest passes.
 func (s *Service) judge(in events.Event[events.CandidatesExtracted], rule memory.Rule, decidedBy string) (*judged, error) {
-	j := &judged{in: in, decidedBy: decidedBy}
+	j := &judged{in: in, decidedBy: decidedBy, holdFor: s.cfg.HoldFor}
 	for _, c := range in.Data.Candidates {
 		verdict := s.policy.JudgeIn(in.Data.Scope.Project, c, rule)
 		if verdict.Action == decide.Hold && rule.CommitOnly && s.settles(c.Kind) {
@@ -62,12 +65,7 @@ func (s *Service) settles(kind events.FactKind) bool {
 // settle decides what becomes of the candidates that wait, in the buffer and in the
 // batch. Those that the buffer keeps already need no delta.
 func (j *judged) settle(rule memory.Rule, held []events.Hold) error {
-	var waiting []decide.Waiting
-	for _, h := range held {
-		if decide.HeldByPolicy(h) && h.Rule == rule.ID {
-			waiting = append(waiting, decide.Waiting{Candidate: h.Candidate, Why: h.Why, Since: h.HeldAt})
-		}
-	}
+	waiting := waitingOf(rule.ID, held)
 	out := decide.Settle(append(waiting, j.waiting...), j.passed, j.ended)
 	for _, w := range out.Promoted {
 		j.passed = append(j.passed, w.Candidate)
@@ -88,16 +86,22 @@ func (j *judged) settle(rule memory.Rule, held []events.Hold) error {
 	return nil
 }
 
-// idle is after which time a session that the batch says nothing of counts as over:
-// its end makes no rule due that has read all of it.
-const idle = 24 * time.Hour
+// waitingOf are the candidates of a rule that the write policy holds.
+func waitingOf(rule string, held []events.Hold) (waiting []decide.Waiting) {
+	for _, h := range held {
+		if decide.HeldByPolicy(h) && h.Rule == rule {
+			waiting = append(waiting, decide.Waiting{Candidate: h.Candidate, Why: h.Why, Since: h.HeldAt})
+		}
+	}
+	return waiting
+}
 
 // ended reports whether all sessions of a candidate are over.
 func (j *judged) ended(w decide.Waiting) bool {
 	return len(w.SessionIDs) > 0 && !slices.ContainsFunc(w.SessionIDs, func(id string) bool {
 		ends := slices.ContainsFunc(j.in.Data.SessionEnds, func(e events.SessionEnd) bool { return e.Session == id })
 		goes := slices.ContainsFunc(j.in.Data.Episodes, func(e events.EpisodeRef) bool { return e.Session == id })
-		return !ends && (goes || w.Since.IsZero() || j.in.Time.Sub(w.Since) < idle)
+		return !ends && (goes || w.Since.IsZero() || j.in.Time.Sub(w.Since) < j.holdFor)
 	})
 }
 
@@ -111,8 +115,9 @@ func (j *judged) noop(c events.Candidate, why events.Reason, part string) error 
 
 func (j *judged) hold(w decide.Waiting) error {
 	at := j.in.Time
+	due := at.Add(j.holdFor)
 	add, err := events.NewAdd(provenance(j.in, w.Candidate, events.ReasonHeld, "policy", j.decidedBy), events.FactPayload{
-		Hold: &events.Hold{ID: w.ID, Candidate: w.Candidate, HeldAt: at, Why: w.Why, Count: 1, Since: at},
+		Hold: &events.Hold{ID: w.ID, Candidate: w.Candidate, HeldAt: at, Why: w.Why, Count: 1, Since: at, Due: &due},
 	})
 	if err == nil {
 		j.deltas = append(j.deltas, add)

@@ -300,6 +300,56 @@ func TestDismiss(t *testing.T) {
 	d.want(out, outcome, true, "noop changed_since")
 }
 
+// TestHeldExpireWhenTheUserFallsSilent: no message follows, so the clock settles what
+// the write policy holds, with one NOOP each. What another turn supports is promoted.
+func TestHeldExpireWhenTheUserFallsSilent(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name  string
+		turns []string
+		want  []string // deltas of each hold that is due
+	}{
+		{"an interpretation", []string{"I cope by calling my mother."}, []string{"noop held_expired"}},
+		{"a guess", []string{"Maybe I live in Ghent for good."}, []string{"noop held_expired"}},
+		{"an implicit instruction", []string{"Answer without jargon."}, []string{"noop held_expired"}},
+		{
+			"an interpretation that another turn supports",
+			[]string{"I cope by calling my mother.", "You know, I cope with it by calling my mother."},
+			[]string{"add new", "noop held_expired"}, // it said the same
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			c := newChat(t, Config{HoldFor: 2 * time.Hour})
+			for _, text := range row.turns {
+				c.says(text)
+			}
+			c.sleeps(false)
+			held := c.mem.Held()
+			if len(held) != len(row.want) {
+				t.Fatalf("%d are held", len(held))
+			}
+			d := &desk{fake: c.fake, t: t, s: c.s}
+			var got []string
+			for _, h := range held {
+				if h.Due == nil || !h.Due.Equal(h.HeldAt.Add(2*time.Hour)) {
+					t.Fatalf("due %v, held at %v", h.Due, h.HeldAt)
+				}
+				out := d.carryOut(events.OpReleaseDue, h.ID, *h.Due)
+				got = append(got, kinds(out.Deltas)...)
+			}
+			if !slices.Equal(got, row.want) || len(c.mem.Held()) > 0 {
+				t.Errorf("the clock gives %q, want %q; %d are held", got, row.want, len(c.mem.Held()))
+			}
+			for _, h := range held {
+				if out := d.carryOut(events.OpReleaseDue, h.ID, h.Due.Add(time.Hour)); out.Command != nil {
+					t.Errorf("settled twice: %+v", out.Deltas)
+				}
+			}
+		})
+	}
+}
+
 // TestHeldOfAnIdleSession: a hold of a session without further turns expires with
 // the next batch.
 func TestHeldOfAnIdleSession(t *testing.T) {

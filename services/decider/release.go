@@ -9,7 +9,8 @@ import (
 )
 
 // release decides again on a held candidate, on the facts of now: a later
-// statement wins. The breaker bounds a release that is due. It does not bound one
+// statement wins. One that the write policy holds, and that nothing supports when it
+// is due, expires: a user who falls silent ends no wait. The breaker bounds a release that is due. It does not bound one
 // that a caller asked for.
 func (o *order) release(ctx context.Context) error {
 	due := o.in.Data.Op == events.OpReleaseDue
@@ -23,6 +24,9 @@ func (o *order) release(ctx context.Context) error {
 	}
 	h := o.held[at]
 	o.restOnScope()
+	if due && decide.HeldByPolicy(h) && !o.supported(h) {
+		return o.drop(h, events.ReasonHeldExpired)
+	}
 	o.out.Candidates = []events.Candidate{h.Candidate}
 	known := decide.Known{
 		Scope: o.in.Data.Scope, At: o.at, Cause: o.in.ID, Lookup: o.look, Held: o.held,
@@ -45,6 +49,13 @@ func (o *order) release(ctx context.Context) error {
 	}
 	o.out.Deltas, o.out.Mentions = decision.Deltas, decision.Mentions
 	return nil
+}
+
+// supported reports whether the others that its rule holds support a candidate whose
+// time has come. No session says more of it.
+func (o *order) supported(h events.Hold) bool {
+	s := decide.Settle(waitingOf(h.Rule, o.held), nil, func(w decide.Waiting) bool { return w.ID == h.ID })
+	return slices.ContainsFunc(s.Promoted, func(w decide.Waiting) bool { return w.ID == h.ID })
 }
 
 // dismiss takes what is held out of the buffer, undecided.

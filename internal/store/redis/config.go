@@ -61,6 +61,10 @@ type Config struct {
 	// Pulse is how often the store looks whether the server forgot something; 0
 	// means [DefaultPulse].
 	Pulse time.Duration
+	// AccessedFrom returns the earliest instant at which a fact that is put counts as accessed.
+	// Who puts back old facts has lost their accesses, and they must not be pruned for
+	// that. Nil means that a fact counts as accessed when it was created.
+	AccessedFrom func() time.Time `yaml:"-"`
 	// Now is the clock of expiries; nil means time.Now.
 	Now func() time.Time
 	// Logger logs events that no caller sees as an error; nil disables it.
@@ -118,6 +122,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Pulse == 0 {
 		c.Pulse = DefaultPulse
+	}
+	if c.AccessedFrom == nil {
+		c.AccessedFrom = func() time.Time { return time.Time{} }
 	}
 	if c.Now == nil {
 		c.Now = time.Now

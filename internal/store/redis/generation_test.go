@@ -152,7 +152,7 @@ func TestInherit(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t)
 	live := openNew(t, cfg)
-	cfg.Building = true
+	cfg.Building, cfg.AccessedFrom = true, time.Now
 	made := openAt(t, cfg)
 	later := time.Now().Add(time.Hour)
 	for _, s := range []*Store{live, made} {
@@ -176,8 +176,8 @@ func TestInherit(t *testing.T) {
 		}
 	}
 	facts, err := made.FactsByID(t.Context(), ana, []string{"f1-3", "f1-4"})
-	want, _ := live.FactsByID(t.Context(), ana, []string{"f1-3"})
-	if err != nil || len(facts) != 2 || facts[0].AccessCount != 1 || facts[0].Strength != want[0].Strength || facts[1].AccessCount != 0 {
+	want, _ := live.FactsByID(t.Context(), ana, []string{"f1-3", "f1-4"})
+	if err != nil || len(want) != 2 || !facts[1].LastAccessed.Equal(want[1].LastAccessed) || len(facts) != 2 || facts[0].AccessCount != 1 || facts[0].Strength != want[0].Strength || facts[1].AccessCount != 0 {
 		t.Errorf("accesses: %+v, %v", facts, err)
 	}
 	if got, err := made.Cached(t.Context(), ana, "key"); err != nil || string(got) != "reply" {

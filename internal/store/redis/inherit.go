@@ -74,9 +74,6 @@ func (s *Store) inheritAccesses(ctx context.Context, from *Store, fact scope.Sco
 	old, mine := from.place(fact).base, s.place(fact).base
 	var calls []scriptCall
 	for _, row := range a.rows {
-		if parseUse(row.get("use")).count == 0 {
-			continue
-		}
 		args := []any{row.get("rev")}
 		for _, name := range accessFields {
 			args = append(args, name, row.get(text(name)))

@@ -118,7 +118,7 @@ func (s *Store) putFacts(b *batch, state fields, facts []newFact, known known) {
 		}
 		b.list(append(f.entries(m), entry(byKind, "", m))...)
 		own := f.fields()
-		use := use{last: micros(f.CreatedAt), strength: f.Confidence}
+		use := use{last: max(micros(f.CreatedAt), micros(s.cfg.AccessedFrom())), strength: f.Confidence}
 		if fresh {
 			docs++
 		} else {

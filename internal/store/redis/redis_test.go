@@ -76,8 +76,14 @@ func TestStore(t *testing.T) {
 	storetest.RunAll(t, func(t *testing.T) store.Store {
 		return openNew(t, ahead(testConfig(t)))
 	}, storetest.Options{
-		Skip:       map[string]string{"Erasure": "the store in Redis cannot erase a user yet"},
-		Later:      later,
+		Skip:  map[string]string{"Erasure": "the store in Redis cannot erase a user yet"},
+		Later: later,
+		PutBack: func(t *testing.T, at time.Time) store.Store {
+			t.Helper()
+			cfg := testConfig(t)
+			cfg.AccessedFrom = func() time.Time { return at }
+			return openNew(t, cfg)
+		},
 		Dimensions: testEmbedder.Dimensions,
 		Reopen: func(t *testing.T, s store.Store) store.Store {
 			t.Helper()

@@ -170,7 +170,9 @@ func TestInherit(t *testing.T) {
 	clock := func() time.Time { return now }
 	fact := scope.Scope{Project: "p", User: "u"}
 	open := func(name string, building bool) *Store {
-		s, err := Open(ctx, Config{Path: filepath.Join(dir, name), Building: building, Now: clock})
+		s, err := Open(ctx, Config{Path: filepath.Join(dir, name), Building: building, Now: clock, AccessedFrom: func() time.Time {
+			return now.AddDate(0, 0, 1)
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}

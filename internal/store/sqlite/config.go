@@ -44,6 +44,10 @@ type Config struct {
 	// CheckAfter is how long after its opening the file is checked for damaged
 	// pages, in the background; 0 means that it is not.
 	CheckAfter time.Duration
+	// AccessedFrom returns the earliest instant at which a fact that is put counts as accessed.
+	// Who puts back old facts has lost their accesses, and they must not be pruned for
+	// that. Nil means that a fact counts as accessed when it was created.
+	AccessedFrom func() time.Time
 	// Now is the clock of expiries; nil means time.Now.
 	Now func() time.Time
 	// Logger logs events that no caller sees as an error; nil disables it.
@@ -79,6 +83,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.TextMemory == 0 {
 		c.TextMemory = DefaultTextMemory
+	}
+	if c.AccessedFrom == nil {
+		c.AccessedFrom = func() time.Time { return time.Time{} }
 	}
 	if c.Now == nil {
 		c.Now = time.Now

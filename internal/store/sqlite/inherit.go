@@ -23,7 +23,7 @@ const owned = `SELECT s.project, s.user, s.agent, s.session, `
 
 var heirlooms = []heirloom{
 	{"access statistics", owned + `f.id, f.revision, f.access_count, f.last_accessed, f.strength, f.prune_at
-	  FROM facts f JOIN scopes s ON s.id = f.scope_id WHERE f.access_count > 0`,
+	  FROM facts f JOIN scopes s ON s.id = f.scope_id`,
 		func(w *writer, owner *scopeRow, row []any) error {
 			return w.exec(`UPDATE facts SET access_count = ?3, last_accessed = ?4, strength = ?5, prune_at = ?6
 			  WHERE id = ?1 AND scope_id = ?7 AND revision = ?2`, append(row, owner.id)...)

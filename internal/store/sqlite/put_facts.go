@@ -84,12 +84,13 @@ func (w *writer) putFacts(row *scopeRow, facts []newFact) error {
 
 func (w *writer) insertFact(row *scopeRow, f newFact) error {
 	created := micros(f.CreatedAt)
+	accessed := max(created, micros(w.store.cfg.AccessedFrom()))
 	res, err := w.run(`INSERT INTO facts (scope_id, id, revision, kind, hash, subject, predicate, object, created_at, event_time,
 	  valid_from, valid_until, archived_at, strength, access_count, last_accessed, prune_at, terms, body)
 	  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?)`,
 		row.id, f.ID, f.Revision, f.Kind, f.Hash, f.Subject, f.Predicate, f.object, created, micros(f.EventTime),
-		micros(f.ValidFrom), nullMicros(f.ValidUntil), nullMicros(f.ArchivedAt), f.Confidence, created,
-		w.pruneAt(f.Fact, f.Confidence, created), len(f.terms), f.body)
+		micros(f.ValidFrom), nullMicros(f.ValidUntil), nullMicros(f.ArchivedAt), f.Confidence, accessed,
+		w.pruneAt(f.Fact, f.Confidence, accessed), len(f.terms), f.body)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"path/filepath"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -34,7 +35,11 @@ func TestStore(t *testing.T) {
 		return s
 	}, storetest.Options{
 		Dimensions: testEmbedder.Dimensions,
-		Skip:       map[string]string{"Shares": "the file belongs to one process"},
+		PutBack: func(t *testing.T, at time.Time) store.Store {
+			t.Helper()
+			return openAt(t, Config{Path: filepath.Join(t.TempDir(), "memory.db"), AccessedFrom: func() time.Time { return at }})
+		},
+		Skip: map[string]string{"Shares": "the file belongs to one process"},
 		Reopen: func(t *testing.T, s store.Store) store.Store {
 			t.Helper()
 			if err := s.Close(); err != nil {

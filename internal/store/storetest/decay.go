@@ -73,6 +73,24 @@ func testDecay(t *testing.T, s suite) {
 			t.Errorf("reopened at %v, last accessed %v", back.UpdatedAt, f.LastAccessed)
 		}
 	})
+	t.Run("facts that are put back are not due for that", func(t *testing.T) {
+		t.Parallel()
+		if s.opts.PutBack == nil {
+			t.Skip("another run of the suite opens such a store")
+		}
+		back := epoch.AddDate(1, 0, 0)
+		st := s.opts.PutBack(t, back)
+		young := fact("young", 0, "rum")
+		young.CreatedAt = back.Add(time.Minute)
+		apply(t, st, effect(ana, 1, withFacts(fact("f1", 0, "tea"), young)))
+		equal(t, "a week later", none[string](), due(t, st, back.AddDate(0, 0, 7), nil))
+		equal(t, "in the end", []string{"ana f1", "ana young"}, due(t, st, later, nil))
+		for id, want := range map[string]time.Time{"f1": back, "young": young.CreatedAt} {
+			if f := must(st.Fact(t.Context(), scope.Exactly(ana), id))(t); !f.LastAccessed.Equal(want) || f.AccessCount != 0 || !f.CreatedAt.Before(back.Add(time.Hour)) {
+				t.Errorf("%s was last accessed at %v, want %v; %d accesses", id, f.LastAccessed, want, f.AccessCount)
+			}
+		}
+	})
 	t.Run("reopened facts stay", func(t *testing.T) {
 		t.Parallel()
 		st := s.open(t)

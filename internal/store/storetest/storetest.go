@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"testing"
+	"time"
 
 	"palimpsest/internal/store"
 )
@@ -17,6 +18,9 @@ type Options struct {
 	// Later lets the time pass for which the store keeps the vectors of a space that
 	// is not served any more. Nil means that it keeps them for none.
 	Later func(s store.Store)
+	// PutBack opens an empty store that counts a fact as accessed at an instant where
+	// it was created earlier; nil skips the test of that.
+	PutBack func(t *testing.T, at time.Time) store.Store
 	// Dimensions of the vectors the store was opened for; 0 means 16.
 	Dimensions int
 }
