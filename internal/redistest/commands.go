@@ -50,7 +50,7 @@ var commands = map[string]command{
 	"HGET": {}, "HMGET": {}, "HGETALL": {}, "HSET": {writes: first}, "HDEL": {writes: first}, "HINCRBY": {writes: first},
 	"HEXPIRE": {},
 	"SADD":    {}, "SREM": {}, "SMEMBERS": {},
-	"ZADD": {}, "ZCOUNT": {}, "ZRANGE": {}, "ZREM": {},
+	"ZADD": {}, "ZCOUNT": {}, "ZRANGE": {}, "ZREM": {}, "ZREMRANGEBYLEX": {},
 	"RPUSH": {}, "LRANGE": {},
 }
 

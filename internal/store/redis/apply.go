@@ -35,6 +35,7 @@ func (s *Store) Apply(ctx context.Context, effect events.EffectCommitted, auditS
 		case effect.Incarnation < f.uint("inc"):
 			return store.ErrIncarnation
 		case effect.Revision <= revision:
+			b.agendaOf(f, effect)
 			return nil
 		case effect.Revision > revision+1:
 			return store.ErrBehind
@@ -51,20 +52,15 @@ func (s *Store) Apply(ctx context.Context, effect events.EffectCommitted, auditS
 		b.set(f, "rev", strconv.FormatUint(effect.Revision, 10))
 		b.set(f, "aseq", strconv.FormatUint(max(f.uint("aseq"), auditSeq), 10))
 		b.set(f, "inc", strconv.FormatUint(effect.Incarnation, 10))
-		if queued = b.queued; len(queued) > 0 && !s.cluster() {
-			b.do("ZADD", b.place.tenure.vectorQueue(b.place.tenure.spaces.Load().served()), members(entriesIn(queued))...)
-		}
+		b.agendaOf(f, effect)
+		queued = b.queued
+		b.agree(true, entriesIn(queued)...)
 		return nil
 	})
-	if err != nil || len(queued) == 0 {
-		return err
+	if err == nil && len(queued) > 0 {
+		s.tenure().fresh.note(queued)
 	}
-	t := s.tenure()
-	t.fresh.note(queued)
-	if s.cluster() { // the queue is of another slot
-		_ = s.enqueue(ctx, t, t.spaces.Load().served(), entriesIn(queued)) // the effect stands; a search finds the rows
-	}
-	return nil
+	return err
 }
 
 // Advance implements [store.Applier].
@@ -77,6 +73,7 @@ func (s *Store) Advance(ctx context.Context, fact scope.Scope) error {
 		if highest > f.uint("last") {
 			b.guard(b.place.state(), "last", f["last"])
 			b.set(f, "last", strconv.FormatUint(highest, 10))
+			b.agree(true, b.place.pending())
 		}
 		return nil
 	})
@@ -156,11 +153,7 @@ func prepareRows(effect events.EffectCommitted) (r rows, err error) {
 		if err != nil {
 			return r, err
 		}
-		due := never
-		if h.Due != nil {
-			due = store.CeilMicros(*h.Due)
-		}
-		own := []any{"id", token(h.ID), "oid", ordered(h.ID), "fact", token(h.FactID), "held", micros(h.HeldAt), "due", due}
+		own := []any{"id", token(h.ID), "oid", ordered(h.ID), "fact", token(h.FactID), "held", micros(h.HeldAt)}
 		r.others = append(r.others, body{kindHold, member(kindHold, h.ID), text, own, nil})
 	}
 	for _, e := range effect.Edges {
@@ -244,7 +237,7 @@ func (b *batch) endSession(f, place fields, end events.SessionEnd) {
 		b.set(f, fieldOpenSessions, strconv.FormatUint(n-1, 10))
 	}
 	b.guard(key, "last", place["last"])
-	b.do("HSET", key, "ended", micros(end.At), "cause", string(end.Cause), "open", "0", "idle", "0")
+	b.do("HSET", key, "ended", micros(end.At), "cause", string(end.Cause), "idle", "0")
 	b.unlist(entry(openSession, "", member(kindSession, end.Session)))
 }
 

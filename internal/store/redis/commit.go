@@ -37,13 +37,17 @@ type batch struct {
 	order   []string
 	// queued are texts that are to be embedded.
 	queued []queuedText
+	// agenda and offAgenda are entries of the agenda to add and to take out.
+	agenda, offAgenda []string
+	// scattered says that the agenda is of another slot.
+	scattered bool
 	// hint says that a server that lost writes may take it too: it only saves work.
 	hint bool
 }
 
-func newBatch(p place) *batch {
-	b := &batch{place: p, index: map[string]int{}, words: map[string]int{}, entries: map[string]bool{}}
-	b.key(p.state()) // the script settles the first key
+func (s *Store) newBatch(p place) *batch {
+	b := &batch{place: p, index: map[string]int{}, words: map[string]int{}, entries: map[string]bool{}, scattered: s.cluster()}
+	b.key(p.state()) // the script sets fields of the first key
 	return b
 }
 
@@ -139,12 +143,12 @@ func (s *Store) write(ctx context.Context, fact scope.Scope, asks func(place) []
 		if err != nil {
 			return err
 		}
-		f, b := hashOf(replies[0]), newBatch(p)
+		f, b := hashOf(replies[0]), s.newBatch(p)
 		if err := b.fill(f, replies[1:], work); err != nil {
 			return err
 		}
 		if b.empty() {
-			return nil
+			return s.putAgendaAfter(ctx, b)
 		}
 		done, err := s.commitTo(ctx, f, b)
 		if err != nil && !errors.Is(err, errMoved) || done {
@@ -161,7 +165,7 @@ func (s *Store) writeRead(ctx context.Context, p place, work func(f fields, repl
 	if !ok {
 		return false, nil
 	}
-	b := newBatch(p)
+	b := s.newBatch(p)
 	if err := b.fill(f, nil, work); err != nil || b.empty() {
 		return false, nil //nolint:nilerr // the next attempt tells
 	}
@@ -181,6 +185,9 @@ func (b *batch) fill(f fields, replies []any, work func(f fields, replies []any,
 	}
 	b.putEntries()
 	if !b.empty() {
+		if !b.scattered {
+			b.putAgenda()
+		}
 		b.set(f, "ver", version)
 	}
 	return nil
@@ -194,7 +201,11 @@ func (s *Store) commitTo(ctx context.Context, state fields, b *batch) (bool, err
 	if p := b.place; state["k"] == "" {
 		b.state = append(b.state, p.scopeFields(kindState, p.fact)...)
 	}
-	return s.commit(ctx, b)
+	done, err := s.commit(ctx, b)
+	if done {
+		err = s.putAgendaAfter(ctx, b)
+	}
+	return done, err
 }
 
 func (s *Store) commit(ctx context.Context, b *batch) (bool, error) {
@@ -211,10 +222,9 @@ func (s *Store) commit(ctx context.Context, b *batch) (bool, error) {
 
 // call is that of the script that commits it.
 func (b *batch) call() scriptCall {
-	counts, watched := b.counts(), b.place.tenure.watched.args()
-	args := make([]any, 0, len(b.guards)+len(b.own)+len(b.commands)+len(counts)+len(b.state)+len(watched)+4)
-	args = append(append(args, watched...), b.held)
-	args = append(args, b.guards...)
+	counts := b.counts()
+	args := make([]any, 0, len(b.guards)+len(b.own)+len(b.commands)+len(counts)+len(b.state)+4)
+	args = append(append(args, b.held), b.guards...)
 	args = append(append(args, len(b.own)), b.own...)
 	args = append(append(args, b.n), b.commands...)
 	args = append(append(append(args, counts...), len(b.state)), b.state...)

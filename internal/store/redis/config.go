@@ -14,7 +14,7 @@ import (
 const (
 	DefaultNamespace      = "pal"
 	DefaultQueryTimeout   = 5 * time.Second
-	DefaultPulse          = 6 * time.Second
+	DefaultPulse          = 8 * time.Second
 	DefaultM              = 16
 	DefaultEFConstruction = 200
 	DefaultEFRuntime      = 128

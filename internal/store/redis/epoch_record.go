@@ -244,17 +244,23 @@ func (s *Store) Lost() <-chan struct{} {
 	return s.lost
 }
 
+// spacesEvery is how many pulses pass between two looks at the vector spaces. It is less
+// than followLimit.
+const spacesEvery = 2
+
 // pulse checks the epoch record and the vector spaces while nothing is written.
 func (s *Store) pulse(ctx context.Context) {
 	ticker := time.NewTicker(s.cfg.Pulse)
 	defer ticker.Stop()
-	for {
+	for n := 0; ; n++ {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			if err := s.followSpaces(ctx, s.tenure()); err != nil && ctx.Err() == nil {
-				s.cfg.Logger.Debug("look at the vector spaces", "error", err)
+			if n%spacesEvery == 0 {
+				if err := s.followSpaces(ctx, s.tenure()); err != nil && ctx.Err() == nil {
+					s.cfg.Logger.Debug("look at the vector spaces", "error", err)
+				}
 			}
 			if s.unchanged(ctx) {
 				continue

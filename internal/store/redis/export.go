@@ -12,6 +12,19 @@ import (
 	"palimpsest/pkg/scope"
 )
 
+// pageSize is how many rows an iteration reads before it yields them.
+const pageSize = 256
+
+// statePage reads states by (project, key), from behind a place in that order. The place
+// is of our own encoding, which holds no quote.
+func (s *Store) statePage(ctx context.Context, q *query, after string) ([]found, error) {
+	filter := ""
+	if after != "" {
+		filter = fmt.Sprintf("@okey>'%s'", after)
+	}
+	return s.page(ctx, q, filter, []any{"@okey", "ASC"}, pageSize, "@p", "@u", "@a", "@x", "@okey")
+}
+
 // holding keeps states of scopes that hold anything.
 func (q *query) holding() *query { return q.clause("(@last:[1 +inf] | @rev:[1 +inf])") }
 

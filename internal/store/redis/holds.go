@@ -69,55 +69,42 @@ func (s *Store) ListHolds(ctx context.Context, sel scope.Selector, q store.HoldQ
 
 // DueHolds implements [store.Schedule].
 func (s *Store) DueHolds(ctx context.Context, at time.Time, yield func(store.DueHold) bool) error {
-	filter := ""
-	for {
-		q := of(kindHold).atMost("due", micros(at))
-		rows, err := s.page(ctx, q, filter, []any{"@due", "ASC", "@okey", "ASC", "@oid", "ASC"}, pageSize,
-			"@b", "@p", "@u", "@a", "@x", "@due", "@okey", "@oid")
-		if err != nil {
-			return err
-		}
-		list, err := s.dueHolds(ctx, rows)
-		if err != nil {
-			return err
-		}
-		for _, h := range list {
-			if !yield(h) {
-				return nil
-			}
-		}
-		if len(rows) < pageSize {
-			return nil
-		}
-		f := rows[len(rows)-1]
-		filter = behindThree("due", "okey", "oid", f)
-	}
+	read := func(entries []string) ([]string, []store.DueHold, error) { return s.listedHolds(ctx, entries) }
+	return eachListed(ctx, s, upTo(agendaDue, micros(at)+1), read, yield)
 }
 
-func (s *Store) dueHolds(ctx context.Context, rows []found) ([]store.DueHold, error) {
-	var list []store.DueHold
-	var facts []scope.Scope
-	for _, row := range rows {
-		h, err := decodeBody[events.Hold](row.view("b"))
+func (s *Store) listedHolds(ctx context.Context, entries []string) (right []string, list []store.DueHold, err error) {
+	known, places := owners{}, make([]place, len(entries))
+	var commands [][]any
+	for i, e := range entries {
+		fact, id, err := known.parseListed(e)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		fact, err := owner(row)
-		if err != nil {
-			return nil, err
-		}
-		facts = append(facts, fact)
-		list = append(list, store.DueHold{Scope: fact, ID: h.ID, Due: fromMicros(store.CeilMicros(*h.Due))})
-	}
-	commands := make([][]any, len(facts))
-	for i, fact := range facts {
-		commands[i] = []any{"HGET", s.place(fact).state(), "inc"}
+		places[i] = s.place(fact)
+		commands = append(commands, []any{"HGET", places[i].row(kindHold, id), "b"}, []any{"HGET", places[i].state(), "inc"})
 	}
 	replies, err := s.pipe(ctx, commands)
-	for i, r := range replies {
-		list[i].Incarnation = fields{"inc": text(r)}.uint("inc")
+	if err != nil {
+		return nil, nil, err
 	}
-	return list, err
+	right, list = make([]string, len(entries)), make([]store.DueHold, len(entries))
+	for i, p := range places {
+		if replies[2*i] == nil {
+			continue // released
+		}
+		h, err := decodeBody[events.Hold]([]byte(text(replies[2*i])))
+		if err != nil {
+			return nil, nil, err
+		}
+		if h.Due == nil {
+			continue
+		}
+		due := store.CeilMicros(*h.Due)
+		right[i] = p.due(h.ID, due)
+		list[i] = store.DueHold{Scope: p.fact, Incarnation: toUint(text(replies[2*i+1])), ID: h.ID, Due: fromMicros(due)}
+	}
+	return right, list, nil
 }
 
 // behindThree is a filter for the rows after r in the order of a number and two

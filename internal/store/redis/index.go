@@ -13,13 +13,12 @@ import (
 
 // schemaVersion numbers the layout of rows and index. A change that older rows
 // cannot follow takes the next number, and a migration or a new generation. 2 added
-// the lookups.
-const schemaVersion = 2
+// the lookups, 3 the agenda.
+const schemaVersion = 3
 
 // The keys of a generation that belong to no scope.
 const (
 	keyMeta    = "meta"
-	keyWatched = "watched"
 	keyFire    = "fire"
 	keyRequest = "request"
 )
@@ -35,17 +34,16 @@ func schema() []any {
 	for _, name := range []string{
 		"k", "sc", "p", "u", "a", // kind, scope, levels
 		"id", "src", "kind", "hash", "pred", "ses", "arch", "name", "fact", "corr", // of rows
-		"pend", "claimed", "open", "idle", // of states and sessions
 	} {
 		fields = append(fields, tag(name)...)
 	}
 	for _, name := range []string{"x", "okey", "oid"} {
 		fields = append(fields, sortable(name)...)
 	}
-	for _, name := range []string{"ts", "ord", "q", "rev", "ct", "held", "due", "seq", "seen", "ed", "el", "fd", "fl"} {
+	for _, name := range []string{"ts", "ord", "q", "rev", "ct", "held", "seq", "ed", "el", "fd", "fl"} {
 		fields = append(fields, name, "NUMERIC", "SORTABLE")
 	}
-	for _, name := range []string{"et", "vf", "vu", "prune", "last", "watch", "claims"} {
+	for _, name := range []string{"et", "vf", "vu", "prune", "last"} {
 		fields = append(fields, name, "NUMERIC")
 	}
 	return append(fields, "t", "TEXT", "NOSTEM")

@@ -51,9 +51,6 @@ func putLedger(b *batch, f fields, effect events.EffectCommitted) {
 	}
 	mark := max(f.uint(markField+effect.Rule), *effect.Watermark)
 	b.set(f, markField+effect.Rule, strconv.FormatUint(mark, 10))
-	if f[claimField+effect.Rule] != "" {
-		b.setUnderWay(f)
-	}
 }
 
 // putSkips keeps the ranges that were buried: a buried one is added, one that a

@@ -7,14 +7,20 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
 )
 
 // migratePoll is how often a process asks whether another has migrated.
 const migratePoll = 100 * time.Millisecond
 
-// migrate gives a generation of schema 1 its lookups, made from its rows. One
-// process does it while the others wait; it may be stopped at any point and begun
-// again, since what it adds is the same each time and the schema is written last.
+// migrate gives a generation of schema 1 its lookups, and one of schema 2 its agenda,
+// made from its rows. One process does it while the others wait; it may be stopped at
+// any point and begun again, since what it adds is the same each time and the schema is
+// written last. The agenda gets its scopes and texts as any new one does; see
+// [Store.watchRule] and [Store.requeue].
 func (s *Store) migrate(ctx context.Context) error {
 	tick := time.NewTicker(migratePoll)
 	defer tick.Stop()
@@ -33,7 +39,15 @@ func (s *Store) migrate(ctx context.Context) error {
 			if err := s.eachKey(ctx, s.layout(), s.addLookups); err != nil {
 				return fmt.Errorf("migrate to schema %d: %w", schemaVersion, err)
 			}
-			return s.changeMeta(ctx, s.tenure(), func(m *meta) bool {
+			t := s.tenure()
+			old := [][]any{{"DEL", t.shared("watched")}}
+			for id := range m.last() {
+				old = append(old, []any{"DEL", t.shared(space{ID: id + 1}.field("vectors"))})
+			}
+			if _, err := s.pipe(ctx, old); err != nil {
+				return fmt.Errorf("migrate to schema %d: %w", schemaVersion, err)
+			}
+			return s.changeMeta(ctx, t, func(m *meta) bool {
 				m.Schema = schemaVersion
 				return true
 			})
@@ -52,7 +66,8 @@ var lookedUp = map[string][]string{
 	kindFact:    {"hash", "pred"},
 	kindVersion: {"hash", "pred"},
 	kindEntity:  {"name"},
-	kindSession: {"idle"},
+	kindSession: {"idle", "seen", "okey", "x"},
+	kindHold:    {"b", "okey"},
 }
 
 // addLookups adds the entries of rows, in two round trips.
@@ -86,7 +101,8 @@ func (s *Store) addLookups(ctx context.Context, node goredis.Cmdable, keys []str
 	if _, err := reads.Exec(ctx); err != nil {
 		return err
 	}
-	writes := node.Pipeline()
+	writes, known := node.Pipeline(), owners{}
+	var agenda []string
 	for _, r := range rows {
 		var list []string
 		if r.members != nil {
@@ -94,10 +110,15 @@ func (s *Store) addLookups(ctx context.Context, node goredis.Cmdable, keys []str
 				list = append(list, entry(byKind, "", m))
 			}
 		} else {
-			var err error
-			if list, err = entriesFrom(r.kind, r.member, pick(lookedUp[r.kind], r.fields.Val())); err != nil {
+			f := pick(lookedUp[r.kind], r.fields.Val())
+			e, err := s.agendaFrom(r.kind, f, known)
+			if err != nil {
 				return err
 			}
+			if list, err = entriesFrom(r.kind, r.member, f); err != nil {
+				return err
+			}
+			agenda = append(agenda, e...)
 		}
 		for len(list) > 0 {
 			n := min(len(list), maxEntries)
@@ -112,8 +133,30 @@ func (s *Store) addLookups(ctx context.Context, node goredis.Cmdable, keys []str
 			writes.Unlink(ctx, r.key)
 		}
 	}
-	_, err := writes.Exec(ctx)
-	return err
+	if _, err := writes.Exec(ctx); err != nil {
+		return err
+	}
+	return s.list(ctx, s.tenure(), agenda...)
+}
+
+// agendaFrom are the entries of a row of schema 2.
+func (s *Store) agendaFrom(kind string, f fields, known owners) ([]string, error) {
+	if kind != kindHold && (kind != kindSession || f["idle"] != "1") {
+		return nil, nil
+	}
+	fact, err := known.of(f["okey"])
+	if err != nil {
+		return nil, err
+	}
+	if kind == kindSession {
+		session, err := scope.Decode(f["x"])
+		return []string{s.place(fact).idle(session, toInt(f["seen"]))}, err
+	}
+	h, err := decodeBody[events.Hold](f.view("b"))
+	if err != nil || h.Due == nil {
+		return nil, err
+	}
+	return []string{s.place(fact).due(h.ID, store.CeilMicros(*h.Due))}, nil
 }
 
 // entriesFrom are those of a row of schema 1.

@@ -10,8 +10,8 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// TestSchema1IsMigrated: the lookup made from rows is the one that was kept as they
-// were written, and an attempt that was stopped is begun again.
+// TestSchema1IsMigrated: the lookup and the agenda made from rows are those that were
+// kept as they were written, and an attempt that was stopped is begun again.
 func TestSchema1IsMigrated(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t)
@@ -21,7 +21,8 @@ func TestSchema1IsMigrated(t *testing.T) {
 	e := benchEffect("ana", 1)
 	e.Scope = ana
 	e.Entities = []events.Entity{{ID: "e1", CanonicalName: "Oslo", Aliases: []string{"Christiania"}}}
-	e.Holds = []events.Hold{{ID: "h1", FactID: e.Facts[0].ID, HeldAt: said0}}
+	due := said0.Add(time.Hour)
+	e.Holds = []events.Hold{{ID: "h1", FactID: e.Facts[0].ID, HeldAt: said0, Due: &due}}
 	e.Edges = []events.Edge{{ID: "g1"}}
 	if err := s.Apply(t.Context(), e, 1); err != nil {
 		t.Fatal(err)
@@ -45,6 +46,7 @@ func TestSchema1IsMigrated(t *testing.T) {
 		return texts(reply)
 	}
 	want := entries(s)
+	agenda := append(listed(t, s, agendaDue), listed(t, s, agendaIdle)...)
 	want0, err := s.Snapshot(t.Context(), ana)
 	if err != nil || len(want0.Facts) != 2*benchFacts || len(want0.Versions) != 1 || len(want0.Entities) != 1 || len(want0.Edges) != 1 || len(want0.Holds) != 1 {
 		t.Fatalf("%d entries, snapshot %+v, %v", len(want), want0, err)
@@ -56,7 +58,7 @@ func TestSchema1IsMigrated(t *testing.T) {
 			old = append(old, member)
 		}
 	}
-	for _, command := range [][]any{old, {"DEL", p.lookup()}, {"ZADD", p.lookup(), 0, want[0]}} {
+	for _, command := range [][]any{old, {"DEL", p.lookup()}, {"ZADD", p.lookup(), 0, want[0]}, {"DEL", s.layout().agenda()}} {
 		if _, err := s.call(t.Context(), command...); err != nil {
 			t.Fatal(err)
 		}
@@ -67,6 +69,12 @@ func TestSchema1IsMigrated(t *testing.T) {
 	again := openAt(t, cfg)
 	if diff := cmp.Diff(want, entries(again)); diff != "" {
 		t.Errorf("entries (-kept +migrated):\n%s", diff)
+	}
+	if got := append(listed(t, again, agendaDue), listed(t, again, agendaIdle)...); len(got) != 2 || cmp.Diff(agenda, got) != "" {
+		t.Errorf("agenda %q, want %q", got, agenda)
+	}
+	if got := pendingScopes(t, again, "turn"); len(got) != 1 {
+		t.Errorf("pending: %v, want the scope", got)
 	}
 	got, err := again.Snapshot(t.Context(), ana)
 	if diff := cmp.Diff(want0, got); err != nil || diff != "" {

@@ -163,7 +163,8 @@ func (s *Store) dropSpace(ctx context.Context, t *tenure, gone space) error {
 			}
 			continue
 		}
-		if _, err := s.call(ctx, "DEL", t.vectorQueue(gone)); err != nil {
+		queue := startingWith(gone.queue())
+		if _, err := s.call(ctx, "ZREMRANGEBYLEX", t.agenda(), queue.min, queue.max); err != nil {
 			return err
 		}
 		return s.changeMeta(ctx, t, func(m *meta) bool {

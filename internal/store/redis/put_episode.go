@@ -78,18 +78,32 @@ func (s *Store) PutEpisodes(ctx context.Context, es []memory.Episode) ([]store.P
 	}
 	puts := make([]store.Put, len(es))
 	var queued []queuedText
+	var listed []string
 	for i, e := range es {
 		if puts[i], err = answerPut(e, e.Scope.Fact(), replies[i]); err != nil {
 			return nil, err
 		}
+		p := t.place(e.Scope.Fact())
+		if listed = append(listed, p.pending()); beginsSession(e, replies[i]) {
+			listed = append(listed, p.idle(e.Scope.Session, micros(e.ArrivedAt)))
+		}
 		if flag := flagOf(e, replies[i], now+int64(i)); flag > 0 {
-			p := t.place(e.Scope.Fact())
-			entry := p.queued(flag, strings.TrimPrefix(p.episode(e.Scope.Session, e.Source, e.ID), p.base))
+			entry := p.queued(served, flag, strings.TrimPrefix(p.episode(e.Scope.Session, e.Source, e.ID), p.base))
 			queued = append(queued, queuedText{entry, pendingEpisode(puts[i].Episode)})
 		}
 	}
 	t.fresh.note(queued)
-	return puts, s.enqueue(ctx, t, served, entriesIn(queued))
+	return puts, s.list(ctx, t, append(listed, entriesIn(queued)...)...)
+}
+
+// beginsSession reports whether the agenda may lack the episode's session. That of an
+// episode that is known may have lost its entry with the process that was to add it.
+func beginsSession(e memory.Episode, reply any) bool {
+	list, _ := reply.([]any)
+	if len(list) < 4 {
+		return e.Scope.Session != "" && e.Mode != events.ModeBackfill
+	}
+	return list[3] == int64(1)
 }
 
 // flagOf is when the text of an episode was flagged as one to embed: now for a new one.
@@ -132,12 +146,12 @@ func (t *tenure) putting(e memory.Episode, body []byte, now int64, served space)
 	for _, word := range words {
 		args = append(args, word)
 	}
-	return scriptCall{keys, append(args, t.watched.args()...)}
+	return scriptCall{keys, args}
 }
 
 func answerPut(e memory.Episode, fact scope.Scope, reply any) (store.Put, error) {
 	list, _ := reply.([]any)
-	if len(list) != 3 {
+	if len(list) < 3 {
 		return store.Put{}, fmt.Errorf("redis: put episode answered with %v", reply)
 	}
 	put := store.Put{State: parseState(fact, hashOf(list[2]))}

@@ -133,7 +133,7 @@ func (s *Store) putFacts(b *batch, state fields, facts []newFact, known known) {
 			b.count(distinct(gone), -1)
 			own = append(own, spaces.served().flag(), queue+int64(i))
 			ref := store.VectorRef{Target: store.Facts, Scope: b.place.fact, ID: f.ID, Revision: f.Revision}
-			b.queued = append(b.queued, queuedText{b.place.queued(queue+int64(i), m), store.PendingVector{Ref: ref, Text: f.Text}})
+			b.queued = append(b.queued, queuedText{b.place.queued(spaces.served(), queue+int64(i), m), store.PendingVector{Ref: ref, Text: f.Text}})
 			if !fresh {
 				b.do("HDEL", key, spaces.forgetting()...)
 			}

@@ -150,9 +150,9 @@ func (s *Store) settleVectors(ctx context.Context, t *tenure, sp space, rows []v
 	for i, call := range calls {
 		for j, flag := range texts(flags[i].Val()) {
 			if n := toInt(flag); n > 0 {
-				gone = append(gone, call[j].place.queued(n, call[j].member))
+				gone = append(gone, call[j].place.queued(sp, n, call[j].member))
 			}
 		}
 	}
-	return s.dequeue(ctx, t, sp, gone)
+	return s.unlist(ctx, t, gone...)
 }

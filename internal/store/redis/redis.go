@@ -118,7 +118,7 @@ func (s *Store) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.loadWatched(ctx, s.tenure())
+	return nil
 }
 
 // begin counts a call under way; end must follow.

@@ -23,6 +23,15 @@ func (f fields) view(name string) []byte   { return []byte(f[name]) }
 func (f fields) uint(name string) uint64   { return toUint(f[name]) }
 func (f fields) float(name string) float64 { return toFloat(f[name]) }
 
+func texts(reply any) []string {
+	list, _ := reply.([]any)
+	out := make([]string, len(list))
+	for i, v := range list {
+		out[i] = text(v)
+	}
+	return out
+}
+
 func toUint(text string) uint64 {
 	n, _ := strconv.ParseUint(text, 10, 64) // absent is 0
 	return n

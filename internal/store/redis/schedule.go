@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +30,7 @@ func (s *Store) Claim(ctx context.Context, fact scope.Scope, rule string, expect
 		}
 		sent, b.hint = true, true
 		b.set(f, claimField+rule, formatClaim(next))
-		b.setUnderWay(f)
+		b.agree(next.Range.To > f.uint(markField+rule), b.place.claimed(rule))
 		stands, won = next, true
 		return nil
 	})
@@ -38,18 +39,19 @@ func (s *Store) Claim(ctx context.Context, fact scope.Scope, rule string, expect
 
 // ClaimsUnderWay implements [store.Schedule].
 func (s *Store) ClaimsUnderWay(ctx context.Context, project string) (map[string]int, error) {
-	q := of(kindState).tag("p", scope.Encode(project)).atLeast("claims", 1)
-	a, err := s.search(ctx, s.searchArgs(q, allRows, returning("claimed")...))
+	claims := startingWith(claimsOf(project))
+	reply, err := s.call(ctx, "ZRANGE", s.layout().agenda(), claims.min, claims.max, "BYLEX")
 	if err != nil {
 		return nil, err
 	}
 	byRule := map[string]int{}
-	for _, row := range a.rows {
-		for tag := range strings.SplitSeq(row.get("claimed"), ",") {
-			if rule, err := scope.Decode(tag); err == nil {
-				byRule[rule]++
-			}
+	for _, e := range texts(reply) {
+		tag, _, _ := strings.Cut(e[len(claimsOf(project)):], " ")
+		rule, err := scope.Decode(tag)
+		if err != nil {
+			return nil, fmt.Errorf("redis: %w: agenda entry %q: %w", store.ErrDamaged, e, err)
 		}
+		byRule[rule]++
 	}
 	return byRule, nil
 }
@@ -183,27 +185,35 @@ func (s *Store) OpenSessions(ctx context.Context, fact scope.Scope) ([]memory.Se
 
 // IdleSessions implements [store.Schedule].
 func (s *Store) IdleSessions(ctx context.Context, at time.Time, yield func(memory.Session) bool) error {
-	filter := ""
-	for {
-		q := of(kindSession).tag("idle", "1").below("seen", store.CeilMicros(at))
-		rows, err := s.page(ctx, q, filter, []any{"@seen", "ASC", "@okey", "ASC", "@x", "ASC"}, pageSize, idleColumns...)
-		if err != nil {
-			return err
-		}
-		for _, row := range rows {
-			m, err := parseSession(row)
-			if err != nil {
-				return err
-			}
-			if !yield(m) {
-				return nil
-			}
-		}
-		if len(rows) < pageSize {
-			return nil
-		}
-		filter = behindThree("seen", "okey", "x", rows[len(rows)-1])
-	}
+	read := func(entries []string) ([]string, []memory.Session, error) { return s.listedSessions(ctx, entries) }
+	return eachListed(ctx, s, upTo(agendaIdle, store.CeilMicros(at)), read, yield)
 }
 
-var idleColumns = []any{"@p", "@u", "@a", "@x", "@okey", "@first", "@seen", "@last", "@live", "@ended", "@cause"}
+func (s *Store) listedSessions(ctx context.Context, entries []string) (right []string, list []memory.Session, err error) {
+	known, places := owners{}, make([]place, len(entries))
+	commands := make([][]any, len(entries))
+	for i, e := range entries {
+		fact, session, err := known.parseListed(e)
+		if err != nil {
+			return nil, nil, err
+		}
+		places[i] = s.place(fact)
+		commands[i] = append([]any{"HMGET", places[i].row(kindSession, session), "idle"}, sessionColumns...)
+	}
+	replies, err := s.pipe(ctx, commands)
+	if err != nil {
+		return nil, nil, err
+	}
+	right, list = make([]string, len(entries)), make([]memory.Session, len(entries))
+	for i, reply := range replies {
+		f := pick(append([]string{"idle"}, sessionFields...), reply)
+		if f["idle"] != "1" {
+			continue
+		}
+		if list[i], err = parseSession(f); err != nil {
+			return nil, nil, err
+		}
+		right[i] = places[i].idle(list[i].Scope.Session, toInt(f["seen"]))
+	}
+	return right, list, nil
+}

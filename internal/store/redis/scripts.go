@@ -7,8 +7,8 @@ import (
 )
 
 var (
-	//go:embed scripts/settle.lua
-	settleLua string
+	//go:embed scripts/args.lua
+	argsLua string
 	//go:embed scripts/commit.lua
 	commitLua string
 	//go:embed scripts/put_episode.lua
@@ -23,8 +23,6 @@ var (
 	findLua string
 	//go:embed scripts/later.lua
 	laterLua string
-	//go:embed scripts/watch.lua
-	watchLua string
 	//go:embed scripts/words.lua
 	wordsLua string
 	//go:embed scripts/guard.lua
@@ -52,14 +50,13 @@ var (
 // Each script changes keys of one slot alone, all of which it gets as KEYS; outside
 // of a cluster, guarded ones read the epoch record too, which is their last key.
 var (
-	commitScript      = goredis.NewScript(settleLua + guardLua + wordsLua + commitLua)
-	putEpisodeScript  = goredis.NewScript(settleLua + guardLua + wordsLua + putEpisodeLua)
+	commitScript      = goredis.NewScript(argsLua + guardLua + wordsLua + commitLua)
+	putEpisodeScript  = goredis.NewScript(argsLua + guardLua + wordsLua + putEpisodeLua)
 	snapshotScript    = goredis.NewScript(snapshotLua)
 	findScript        = goredis.NewScript(findLua)
 	putVectorScript   = goredis.NewScript(putVectorLua)
 	takeVectorsScript = goredis.NewScript(takeVectorsLua)
 	laterScript       = goredis.NewScript(laterLua)
-	watchScript       = goredis.NewScript(watchLua)
 	beginScript       = goredis.NewScript(beginLua)
 	epochRecordScript = goredis.NewScript(epochRecordLua)
 	mendedScript      = goredis.NewScript(mendedLua)

@@ -165,23 +165,6 @@ func parseClaim(text string) (c store.Claim) {
 	return c
 }
 
-// underWay are the tags of the rules whose claim is above their watermark.
-func underWay(f fields) (tags []string) {
-	for name, claim := range f {
-		if rule, ok := strings.CutPrefix(name, claimField); ok && parseClaim(claim).Range.To > f.uint(markField+rule) {
-			tags = append(tags, scope.Encode(rule))
-		}
-	}
-	return tags
-}
-
-// setUnderWay brings the state's tags of claims up to date.
-func (b *batch) setUnderWay(f fields) {
-	tags := underWay(f)
-	b.set(f, "claimed", strings.Join(tags, ","))
-	b.set(f, "claims", strconv.Itoa(len(tags)))
-}
-
 func parseSkips(text string) (list []events.Range) {
 	if text != "" {
 		_ = json.Unmarshal([]byte(text), &list) // ours

@@ -15,11 +15,10 @@ type tenure struct {
 	// pass is the epoch that its writes name to the epoch record, or the loss that is being
 	// mended. It is empty in a generation under construction, which has no epoch record.
 	pass string
-	// spaces are the vector spaces, as of the last pulse.
+	// spaces are the vector spaces, as of the last look at them.
 	spaces atomic.Pointer[meta]
 	// failures is how many rows the index was last seen to have left out.
 	failures atomic.Uint64
-	watched  watchList
 	spans    spans
 	read     readStates
 	turns    allTurns
@@ -36,13 +35,10 @@ func (s *Store) place(fact scope.Scope) place { return s.tenure().place(fact) }
 func (s *Store) take(ctx context.Context, generation uint64, pass string) error {
 	t := &tenure{layout: layout{s.cfg.Namespace, generation}, pass: pass}
 	m, _, err := s.readMeta(ctx, t.layout)
-	if err == nil {
-		t.spaces.Store(&m)
-		err = s.loadWatched(ctx, t)
-	}
 	if err != nil {
 		return fmt.Errorf("take generation %d: %w", generation, err)
 	}
+	t.spaces.Store(&m)
 	s.held.Store(t)
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -14,19 +15,16 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// The queue of texts to embed in a space is a sorted set of one slot, ordered by member alone.
-// An entry is the partition of the row's scope, its project, the flag of the row,
-// which is when it was flagged, and where it is. An entry whose row has another flag
-// is stale. The flag is what counts: a row that is flagged and has no entry, because
-// a process died between the two or an earlier version wrote it, is found by a
-// search; see [Store.requeue].
-const keyVectors = "vectors"
-
-func (l layout) vectorQueue(sp space) string { return l.shared(sp.field(keyVectors)) }
+// The texts to embed in a space are a part of the agenda. An entry is the space, the
+// partition of the row's scope, its project, the flag of the row, which is when it was
+// flagged, and where it is. An entry whose row has another flag is stale. The flag is
+// what counts: a row that is flagged and has no entry, because a process died between
+// the two or an earlier version wrote it, is found by a search; see [Store.requeue].
+func (sp space) queue() string { return agendaVectors + strconv.FormatUint(sp.ID, 10) + " " }
 
 // queued is the entry of a row.
-func (p place) queued(flag int64, member string) string {
-	return fmt.Sprintf("%02d %s %016d %s %s", p.fact.Partition(events.Partitions), scope.Encode(p.fact.Project), flag, p.tag, member)
+func (p place) queued(sp space, flag int64, member string) string {
+	return fmt.Sprintf("%s%02d %s %016d %s %s", sp.queue(), p.fact.Partition(events.Partitions), scope.Encode(p.fact.Project), flag, p.tag, member)
 }
 
 // queuedRow is what an entry says.
@@ -38,11 +36,11 @@ type queuedRow struct {
 }
 
 func (l layout) parseQueued(entry string) (r queuedRow, ok bool) {
-	part := strings.SplitN(entry, " ", 5)
-	if len(part) != 5 {
+	part := strings.SplitN(entry, " ", 6)
+	if len(part) != 6 {
 		return r, false
 	}
-	return queuedRow{entry, part[0], toInt(part[2]), l.root() + part[1] + ":{" + part[3] + "}:" + part[4]}, true
+	return queuedRow{entry, part[1], toInt(part[3]), l.root() + part[2] + ":{" + part[4] + "}:" + part[5]}, true
 }
 
 // takingTurns is where the next call that takes from the queue of a space goes on.
@@ -136,13 +134,14 @@ func partitionNames(partitions []int) []any {
 // takeVectors lists entries of partitions, and entries that say nothing. A queue that
 // is shorter than the limit is read as a whole.
 func (s *Store) takeVectors(ctx context.Context, t *tenure, sp space, turns *takingTurns, limit int, partitions []any) (rows []queuedRow, stale []string, err error) {
-	reply, err := s.call(ctx, "ZRANGE", t.vectorQueue(sp), "-", "+", "BYLEX", "LIMIT", 0, limit)
+	queue := startingWith(sp.queue())
+	reply, err := s.call(ctx, "ZRANGE", t.agenda(), queue.min, queue.max, "BYLEX", "LIMIT", 0, limit)
 	if err != nil {
 		return nil, nil, err
 	}
 	entries := texts(reply)
 	if len(entries) == limit {
-		reply, err := s.run(ctx, takeVectorsScript, []string{t.vectorQueue(sp)}, append([]any{limit, turns.last}, partitions...)...)
+		reply, err := s.run(ctx, takeVectorsScript, []string{t.agenda()}, append([]any{limit, sp.queue(), turns.last}, partitions...)...)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -202,7 +201,7 @@ func (s *Store) readPending(ctx context.Context, t *tenure, sp space, rows []que
 		v.Ref.Space = sp.ID
 		list = append(list, v)
 	}
-	return list, s.dequeue(ctx, t, sp, stale)
+	return list, s.unlist(ctx, t, stale...)
 }
 
 func pendingVector(r record, known owners) (v store.PendingVector, err error) {
@@ -220,39 +219,6 @@ func pendingVector(r record, known owners) (v store.PendingVector, err error) {
 
 func pendingEpisode(e memory.Episode) store.PendingVector {
 	return store.PendingVector{Ref: store.VectorRef{Target: store.Episodes, Scope: e.Scope, ID: e.ID, Source: e.Source}, Text: e.Content}
-}
-
-// enqueue adds entries of rows that are flagged.
-func (s *Store) enqueue(ctx context.Context, t *tenure, sp space, entries []string) error {
-	for part := range slices.Chunk(entries, maxEntries) {
-		if _, err := s.call(ctx, append([]any{"ZADD", t.vectorQueue(sp)}, members(part)...)...); err != nil {
-			return fmt.Errorf("queue texts to embed: %w", err)
-		}
-	}
-	return nil
-}
-
-// members are entries as ZADD takes them.
-func members(entries []string) []any {
-	args := make([]any, 0, 2*len(entries))
-	for _, e := range entries {
-		args = append(args, 0, e)
-	}
-	return args
-}
-
-// dequeue removes entries whose rows are not flagged any more.
-func (s *Store) dequeue(ctx context.Context, t *tenure, sp space, entries []string) error {
-	for part := range slices.Chunk(entries, maxEntries) {
-		args := []any{"ZREM", t.vectorQueue(sp)}
-		for _, e := range part {
-			args = append(args, e)
-		}
-		if _, err := s.call(ctx, args...); err != nil {
-			return fmt.Errorf("take embedded texts out of the queue: %w", err)
-		}
-	}
-	return nil
 }
 
 // requeue searches for rows that are flagged, a page of them in each call, and gives
@@ -276,9 +242,9 @@ func (s *Store) requeue(ctx context.Context, t *tenure, sp space, turns *takingT
 		}
 		p := t.place(fact)
 		last = toInt(row.get(sp.flag()))
-		entries[i] = p.queued(last, strings.TrimPrefix(string(row.key), p.base))
+		entries[i] = p.queued(sp, last, strings.TrimPrefix(string(row.key), p.base))
 	}
-	if err := s.enqueue(ctx, t, sp, entries); err != nil {
+	if err := s.list(ctx, t, entries...); err != nil {
 		return false, err
 	}
 	if more = len(entries) == pageSize; !more {
@@ -301,7 +267,8 @@ func (s *Store) queueUnseen(ctx context.Context, t *tenure, sp space, turns *tak
 	if since := now.Sub(turns.looked); since >= 0 && since < turns.pause {
 		return false, nil
 	}
-	queued, err := s.call(ctx, "ZRANGE", t.vectorQueue(sp), "-", "+", "BYLEX", "LIMIT", 0, 1)
+	queue := startingWith(sp.queue())
+	queued, err := s.call(ctx, "ZRANGE", t.agenda(), queue.min, queue.max, "BYLEX", "LIMIT", 0, 1)
 	if err != nil || len(texts(queued)) > 0 {
 		return false, err
 	}
@@ -325,7 +292,7 @@ func (s *Store) queueUnseen(ctx context.Context, t *tenure, sp space, turns *tak
 			continue
 		}
 		p := t.place(fact)
-		entries = append(entries, p.queued(unseen, strings.TrimPrefix(string(row.key), p.base)))
+		entries = append(entries, p.queued(sp, unseen, strings.TrimPrefix(string(row.key), p.base)))
 	}
 	if _, err := s.pipe(ctx, secrets); err != nil {
 		return false, err
@@ -335,7 +302,7 @@ func (s *Store) queueUnseen(ctx context.Context, t *tenure, sp space, turns *tak
 	} else {
 		turns.pause = min(max(2*turns.pause, s.cfg.Pulse), searchEvery)
 	}
-	return len(secrets) > 0 && len(entries) == 0, s.enqueue(ctx, t, sp, entries)
+	return len(secrets) > 0 && len(entries) == 0, s.list(ctx, t, entries...)
 }
 
 // isIncognito reports whether a row of a search is an episode that is never embedded.

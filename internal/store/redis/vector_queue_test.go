@@ -60,7 +60,7 @@ func pendingIDs(t testing.TB, s *Store, limit int) (ids []string) {
 
 func queueOf(t testing.TB, s *Store, limit int) []string {
 	t.Helper()
-	reply, err := s.call(t.Context(), "ZRANGE", s.layout().vectorQueue(space{ID: 1}), "-", "+", "BYLEX", "LIMIT", 0, limit)
+	reply, err := s.call(t.Context(), "ZRANGE", s.layout().agenda(), "["+space{ID: 1}.queue(), "("+space{ID: 1}.queue()+"\xff", "BYLEX", "LIMIT", 0, limit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestATextWhoseEntryGotLostIsEmbedded(t *testing.T) {
 	s := openNew(t, cfg)
 	lose := func() {
 		t.Helper()
-		if _, err := s.call(t.Context(), "DEL", s.layout().vectorQueue(space{ID: 1})); err != nil {
+		if _, err := s.call(t.Context(), "DEL", s.layout().agenda()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -141,7 +141,7 @@ func TestStaleEntriesLeaveTheQueue(t *testing.T) {
 		}
 	}
 	p := s.place(ana)
-	if err := s.enqueue(t.Context(), s.tenure(), space{ID: 1}, []string{p.queued(1, "e:none"), p.queued(2, "f:gone")}); err != nil {
+	if err := s.list(t.Context(), s.tenure(), p.queued(space{ID: 1}, 1, "e:none"), p.queued(space{ID: 1}, 2, "f:gone")); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(queueOf(t, s, 9)); n != 4 {
@@ -173,7 +173,7 @@ func TestALostEntryIsMadeAnewBesideOthers(t *testing.T) {
 	}
 	queue := queueOf(t, s, 2*pageSize)
 	lost := queue[len(queue)-1]
-	if err := s.dequeue(t.Context(), s.tenure(), space{ID: 1}, []string{lost}); err != nil {
+	if err := s.unlist(t.Context(), s.tenure(), lost); err != nil {
 		t.Fatal(err)
 	}
 	now = now.Add(searchEvery)
@@ -192,9 +192,9 @@ func TestEntriesThatSayNothingLeaveTheQueue(t *testing.T) {
 	tell(t, s, "1", "hello")
 	unknown := make([]string, 100)
 	for i := range unknown {
-		unknown[i] = fmt.Sprint("!", i)
+		unknown[i] = fmt.Sprint(space{ID: 1}.queue(), "!", i)
 	}
-	if err := s.enqueue(t.Context(), s.tenure(), space{ID: 1}, unknown); err != nil {
+	if err := s.list(t.Context(), s.tenure(), unknown...); err != nil {
 		t.Fatal(err)
 	}
 	if ids := pendingIDs(t, s, 3); len(ids) != 1 {

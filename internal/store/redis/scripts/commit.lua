@@ -6,22 +6,20 @@
 -- each); then the fields of the state.
 local lost = refused(take())
 if lost then return lost end
-local watch, rules = take(), list()
-local state, names, guards = {}, settled(rules), {}
+local names, wanted = {}, {}
 for _ = 1, tonumber(take()) do
   local key, field, want = KEYS[tonumber(take())], take(), take()
   if key == KEYS[1] then
     names[#names + 1] = field
-    guards[#guards + 1] = { field, want }
+    wanted[#wanted + 1] = want
   elseif (call('HGET', key, field) or '') ~= want then
     return 0
   end
 end
-for i, v in ipairs(call('HMGET', KEYS[1], unpack(names))) do
-  if v then state[names[i]] = v end
-end
-for _, g in ipairs(guards) do
-  if (state[g[1]] or '') ~= g[2] then return 0 end
+if #names > 0 then
+  for i, v in ipairs(call('HMGET', KEYS[1], unpack(names))) do
+    if (v or '') ~= wanted[i] then return 0 end
+  end
 end
 local a, b, c, d, e, f, g, h, i, j, k, l = unpack(argv, span())
 for _ = 1, tonumber(take()) do
@@ -39,5 +37,6 @@ if words > 0 then
   local by, last = span()
   count(KEYS[words], first, final, by <= last and by or nil, none)
 end
-settle(KEYS[1], list(), watch, rules, state)
+local first, final = span()
+if first <= final then call('HSET', KEYS[1], unpack(argv, first, final)) end
 return 1

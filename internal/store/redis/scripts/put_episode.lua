@@ -1,7 +1,8 @@
 -- Stores an episode: its ordinal, its row, the session it is of, the scope's
 -- state. Of that, so is how many sessions are open and live, and se is at least the
 -- last ordinal of each session end. KEYS are state, episode, session, the counts of
--- words and the lookup, of one slot.
+-- words and the lookup, of one slot. It returns whether it is new, its ordinal or its
+-- row, the state, and whether the session was not live or had ended.
 local lost = refused(take())
 if lost then return lost end
 local flag = take()
@@ -36,8 +37,8 @@ if new and not was.ver and not was.se then
   fields[#fields + 1] = '0'
 end
 for _, v in ipairs({
-  'first', seen[1] or arrived, 'seen', string.format('%.0f', latest), 'last', last, 'live', alive, 'open', named,
-  'idle', idle, 'ended', '', 'cause', '',
+  'first', seen[1] or arrived, 'seen', string.format('%.0f', latest), 'last', last, 'live', alive, 'idle', idle,
+   'ended', '', 'cause', '',
 }) do place[#place + 1] = v end
 call('HSET', session, unpack(place))
 
@@ -60,12 +61,11 @@ if idle == '1' then
 end
 call('ZADD', KEYS[5], unpack(entries))
 
-local watch = take()
-settle(state, fields, watch, list(), was)
+call('HSET', state, unpack(fields))
 for i = 1, #fields, 2 do was[fields[i]] = fields[i + 1] end
 flat = {}
 for name, value in pairs(was) do
   flat[#flat + 1] = name
   flat[#flat + 1] = tostring(value)
 end
-return { 1, last, flat }
+return { 1, last, flat, (idle == '1' and seen[4] ~= '1') and 1 or 0 }

@@ -1,31 +1,32 @@
--- Lists entries of the queue of texts to embed, which is KEYS[1]. An entry begins
--- with its group: its partition and its project. ARGV are how many to list, the
--- group behind which to begin, and the partitions whose entries count. Each project
--- has as many as another. The first of the list is the group behind which the next
--- call is to begin. Entries of another form are listed too.
-local limit, last, mine, unknown = tonumber(ARGV[1]), ARGV[2], {}, {}
-for i = 3, #ARGV do mine[ARGV[i]] = true end
+-- Lists entries of the texts to embed in a space, which are a part of KEYS[1]. An entry
+-- begins with the space and its group: its partition and its project. ARGV are how many
+-- to list, how entries of the space begin, the group behind which to begin, and the
+-- partitions whose entries count. Each project has as many as another. The first of the
+-- list is the group behind which the next call is to begin. Entries of another form are
+-- listed too.
+local limit, space, last, mine, unknown = tonumber(ARGV[1]), ARGV[2], ARGV[3], {}, {}
+for i = 4, #ARGV do mine[ARGV[i]] = true end
 
 local function entries(from, to, most)
   return redis.call('ZRANGE', KEYS[1], from, to, 'BYLEX', 'LIMIT', 0, most)
 end
 
 local function groups(behind)
-  local list, from = {}, '-'
+  local list, from = {}, '[' .. space
   if behind ~= '' then from = '(' .. behind .. '\255' end
   while #list < limit do
-    local first = entries(from, '+', 1)[1]
+    local first = entries(from, '(' .. space .. '\255', 1)[1]
     if not first then break end
-    local partition, project = string.match(first, '^(%S+) (%S+) ')
+    local partition, project = string.match(first, '^%S+ (%S+) (%S+) ')
     if not partition then
       unknown[#unknown + 1] = first
       from = '(' .. first
       if #unknown == limit then break end
     elseif mine[partition] then
-      list[#list + 1] = { of = partition .. ' ' .. project .. ' ', project = project }
+      list[#list + 1] = { of = space .. partition .. ' ' .. project .. ' ', project = project }
       from = '(' .. list[#list].of .. '\255'
     else
-      from = '(' .. partition .. ' \255'
+      from = '(' .. space .. partition .. ' \255'
     end
   end
   return list

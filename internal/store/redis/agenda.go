@@ -1,0 +1,203 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// The agenda of a generation is a sorted set, ordered by member alone. It lists what
+// a clock or a worker asks for, of all scopes, so that nothing searches for that. Its
+// parts are told apart by how their entries begin.
+//
+// An entry is added once its row is written, and again when the same is written again,
+// as it is after a crash. So no row lacks its entry for long. An entry whose row says
+// otherwise is stale; whoever reads it takes it out.
+const (
+	keyAgenda     = "agenda"
+	agendaPending = "p " // a scope that may have episodes above a watermark
+	agendaClaimed = "c " // a claim under way: project, rule, key
+	agendaIdle    = "i " // an open, live session, by when it was last seen at the time
+	agendaDue     = "h " // a hold, by when it is due
+	agendaVectors = "v"  // a text to embed, by space; see vector_queue.go
+)
+
+func (l layout) agenda() string { return l.shared(keyAgenda) }
+
+func (p place) pending() string { return agendaPending + orderOf(p.fact) }
+
+func (p place) claimed(rule string) string {
+	return claimsOf(p.fact.Project) + scope.Encode(rule) + " " + p.fact.Key()
+}
+
+// claimsOf begins the entries of the claims of a project.
+func claimsOf(project string) string { return agendaClaimed + scope.Encode(project) + " " }
+
+func (p place) idle(session string, seen int64) string {
+	return instantIn(agendaIdle, seen) + " " + orderOf(p.fact) + " " + levelTag(session)
+}
+
+func (p place) due(hold string, at int64) string {
+	return instantIn(agendaDue, at) + " " + orderOf(p.fact) + " " + scope.Encode(hold)
+}
+
+// instantIn begins the entries of an instant, in microseconds.
+func instantIn(part string, at int64) string { return fmt.Sprintf("%s%016d", part, max(at, 0)) }
+
+// parseListed splits an entry of a session or a hold after its instant. It is ours, so
+// an error means that the store is damaged.
+func (o owners) parseListed(entry string) (fact scope.Scope, id string, err error) {
+	part := strings.Split(entry, " ")
+	if len(part) != 5 {
+		return fact, "", fmt.Errorf("redis: %w: agenda entry %q", store.ErrDamaged, entry)
+	}
+	if fact, err = o.of(part[2] + " " + part[3]); err == nil {
+		id, err = scope.Decode(part[4])
+	}
+	return fact, id, err
+}
+
+// list adds entries.
+func (s *Store) list(ctx context.Context, t *tenure, entries ...string) error {
+	for part := range slices.Chunk(entries, maxEntries) {
+		if _, err := s.call(ctx, append([]any{"ZADD", t.agenda()}, members(part)...)...); err != nil {
+			return fmt.Errorf("add to the agenda: %w", err)
+		}
+	}
+	return nil
+}
+
+// unlist takes entries out.
+func (s *Store) unlist(ctx context.Context, t *tenure, entries ...string) error {
+	for part := range slices.Chunk(entries, maxEntries) {
+		args := []any{"ZREM", t.agenda()}
+		for _, e := range part {
+			args = append(args, e)
+		}
+		if _, err := s.call(ctx, args...); err != nil {
+			return fmt.Errorf("take out of the agenda: %w", err)
+		}
+	}
+	return nil
+}
+
+// members are entries as ZADD takes them.
+func members(entries []string) []any {
+	args := make([]any, 0, 2*len(entries))
+	for _, e := range entries {
+		args = append(args, 0, e)
+	}
+	return args
+}
+
+// upTo are the entries of a part before an instant.
+func upTo(part string, at int64) entries { return entries{"[" + part, "(" + instantIn(part, at)} }
+
+// eachListed calls yield with the rows of a part, in its order, until that returns
+// false. read returns for each entry the one under which its row belongs, empty for
+// none, and what to yield of it. Only rows whose entries are right are yielded.
+func eachListed[T any](ctx context.Context, s *Store, part entries, read func([]string) ([]string, []T, error), yield func(T) bool) error {
+	t := s.tenure()
+	for {
+		reply, err := s.call(ctx, "ZRANGE", t.agenda(), part.min, part.max, "BYLEX", "LIMIT", 0, pageSize)
+		list := texts(reply)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		right, rows, err := read(list)
+		if err != nil {
+			return err
+		}
+		var stale []string
+		for i, e := range list {
+			if right[i] != e {
+				stale = append(stale, e)
+			}
+		}
+		if err := s.relist(ctx, t, stale, func() (right []string, err error) {
+			right, _, err = read(stale)
+			return right, err
+		}); err != nil {
+			return err
+		}
+		for i, e := range list {
+			if right[i] == e && !yield(rows[i]) {
+				return nil
+			}
+		}
+		if len(list) < pageSize {
+			return nil
+		}
+		part.min = "(" + list[len(list)-1]
+	}
+}
+
+// relist takes stale entries out, and adds those under which their rows belong. These
+// are read afterwards: a writer may have added its entry just before it was taken out.
+func (s *Store) relist(ctx context.Context, t *tenure, stale []string, read func() ([]string, error)) error {
+	if len(stale) == 0 {
+		return nil
+	}
+	if err := s.unlist(ctx, t, stale...); err != nil {
+		return err
+	}
+	right, err := read()
+	if err != nil {
+		return err
+	}
+	return s.list(ctx, t, slices.DeleteFunc(right, func(e string) bool { return e == "" })...)
+}
+
+// agree adds an entry of the batch to the agenda, or takes it out. It takes effect with
+// the batch, in a cluster after it.
+func (b *batch) agree(listed bool, entries ...string) {
+	if listed {
+		b.agenda = append(b.agenda, entries...)
+	} else {
+		b.offAgenda = append(b.offAgenda, entries...)
+	}
+}
+
+// putAgenda adds the commands that bring the agenda up to date.
+func (b *batch) putAgenda() {
+	key := b.place.tenure.agenda()
+	for part := range slices.Chunk(b.agenda, maxEntries) {
+		b.do("ZADD", key, members(part)...)
+	}
+	for part := range slices.Chunk(b.offAgenda, maxEntries) {
+		args := make([]any, len(part))
+		for i, e := range part {
+			args[i] = e
+		}
+		b.do("ZREM", key, args...)
+	}
+}
+
+// putAgendaAfter does in a cluster what putAgenda does elsewhere.
+func (s *Store) putAgendaAfter(ctx context.Context, b *batch) error {
+	if !s.cluster() {
+		return nil
+	}
+	if err := s.list(ctx, b.place.tenure, b.agenda...); err != nil {
+		return err
+	}
+	return s.unlist(ctx, b.place.tenure, b.offAgenda...)
+}
+
+// agendaOf is what an effect changes in the agenda, from the state before it or, where
+// it is applied again, after it.
+func (b *batch) agendaOf(f fields, effect events.EffectCommitted) {
+	for _, h := range effect.Holds {
+		if h.Due != nil {
+			b.agree(true, b.place.due(h.ID, store.CeilMicros(*h.Due)))
+		}
+	}
+	if effect.Watermark != nil && f[claimField+effect.Rule] != "" && parseClaim(f[claimField+effect.Rule]).Range.To <= *effect.Watermark {
+		b.agree(false, b.place.claimed(effect.Rule))
+	}
+}

@@ -1,0 +1,134 @@
+package redis
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
+	"palimpsest/pkg/scope"
+)
+
+// listed are the entries of a part of the agenda.
+func listed(t testing.TB, s *Store, part string) []string {
+	t.Helper()
+	of := startingWith(part)
+	reply, err := s.call(t.Context(), "ZRANGE", s.layout().agenda(), of.min, of.max, "BYLEX")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return texts(reply)
+}
+
+func pendingScopes(t testing.TB, s *Store, rule string) (list []scope.Scope) {
+	t.Helper()
+	err := s.Pending(t.Context(), rule, func(p store.Pending) bool {
+		list = append(list, p.Scope)
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// cover consolidates all that ana has said.
+func cover(t testing.TB, s *Store, revision, last uint64) {
+	t.Helper()
+	e := benchEffect("ana", revision)
+	e.Scope, e.Watermark = ana, &last
+	if err := s.Apply(t.Context(), e, revision); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAgendaLosesWhatIsSettled: scopes that are settled for every rule, sessions that
+// went on or ended, holds that were released. What goes on is listed anew.
+func TestAgendaLosesWhatIsSettled(t *testing.T) {
+	t.Parallel()
+	s := openNew(t, testConfig(t))
+	tell(t, s, "1", "hello")
+	cover(t, s, 1, 1)
+	for _, rule := range []string{"sleep", "turn"} {
+		pendingScopes(t, s, rule)
+	}
+	if got := listed(t, s, agendaPending); len(got) != 1 {
+		t.Fatalf("listed: %q, while another rule is pending", got)
+	}
+	if _, err := s.call(t.Context(), "DEL", s.layout().shared(keyRules)); err != nil {
+		t.Fatal(err)
+	}
+	pendingScopes(t, s, "turn")
+	if got := listed(t, s, agendaPending); len(got) != 0 {
+		t.Errorf("listed: %q, want no settled scope", got)
+	}
+
+	began := listed(t, s, agendaIdle)
+	later := ana
+	later.Session = "s"
+	e := memory.Episode{ID: "2", Source: "app", Scope: later, Role: "user", Content: "more", ArrivedAt: said0.Add(time.Hour)}
+	if _, err := s.PutEpisode(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	idle := func(at time.Time) (n int) {
+		if err := s.IdleSessions(t.Context(), at, func(memory.Session) bool { n++; return true }); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if n := idle(said0.Add(time.Minute)); n != 0 {
+		t.Errorf("%d sessions are idle, want none: it went on", n)
+	}
+	want := []string{s.place(ana).idle("s", said0.Add(time.Hour).UnixMicro())}
+	if got := listed(t, s, agendaIdle); cmp.Diff(want, got) != "" {
+		t.Errorf("listed: %q, want %q; it began as %q", got, want, began)
+	}
+	if n := idle(said0.Add(2 * time.Hour)); n != 1 {
+		t.Errorf("%d sessions are idle, want 1", n)
+	}
+}
+
+// TestAgendaKeepsWhatComesMeanwhile: an episode that is stored after a scope was found
+// settled and before its entry is taken out.
+func TestAgendaKeepsWhatComesMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := openNew(t, testConfig(t))
+	tell(t, s, "1", "hello")
+	cover(t, s, 1, 1)
+	if err := s.watchRule(t.Context(), "turn"); err != nil {
+		t.Fatal(err)
+	}
+	first := true
+	read := func(entries []string) ([]string, []store.Standing, error) {
+		right, list, err := s.standings(t.Context(), entries)
+		if first {
+			first = false
+			tell(t, s, "2", "meanwhile")
+		}
+		return right, list, err
+	}
+	if err := eachListed(t.Context(), s, startingWith(agendaPending), read, func(store.Standing) bool { return true }); err != nil {
+		t.Fatal(err)
+	}
+	if got := pendingScopes(t, s, "turn"); len(got) != 1 {
+		t.Errorf("pending: %v, want the scope", got)
+	}
+}
+
+// TestAgendaOfAProcessThatDied: the entries of an episode are added with those of its
+// second delivery.
+func TestAgendaOfAProcessThatDied(t *testing.T) {
+	t.Parallel()
+	s := openNew(t, testConfig(t))
+	tell(t, s, "1", "hello")
+	want := listed(t, s, "")
+	if _, err := s.call(t.Context(), "DEL", s.layout().agenda()); err != nil {
+		t.Fatal(err)
+	}
+	tell(t, s, "1", "hello")
+	if diff := cmp.Diff(want, listed(t, s, "")); diff != "" {
+		t.Errorf("agenda (-before +again):\n%s", diff)
+	}
+}
