@@ -34,13 +34,16 @@ build: ## build bin/palimpsest, static
 # Each platform as GOOS-GOARCH.
 PLATFORMS = linux-amd64 linux-arm64 darwin-amd64 darwin-arm64
 
-release: ## build dist/: static binaries of all platforms, their SBOM and checksums
+release: build ## build dist/: static binaries of all platforms, their manual, SBOM and checksums
 	rm -rf dist && mkdir dist
 	for platform in $(PLATFORMS); do \
 	  CGO_ENABLED=0 GOOS=$${platform%-*} GOARCH=$${platform#*-} $(GO) build -trimpath -tags $(TAGS) -ldflags='-s -w -buildid=' \
 	    -o dist/palimpsest-$$platform ./cmd/palimpsest || exit 1; \
 	done
 	cd tools/sbom && $(GO) run . ../../dist/palimpsest-linux-amd64 >../../dist/palimpsest.cdx.json
+	bin/palimpsest man dist/man1
+	tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 -C dist -cf - man1 | gzip -n >dist/palimpsest-man.tar.gz
+	rm -r dist/man1
 	cd dist && sha256sum * >SHA256SUMS
 
 image: ## build the container image of all services

@@ -62,5 +62,6 @@ func commands() []command {
 		{Name: "bench-peer", Help: "Run what bench measures.", Run: &benchPeerCommand{}, hidden: true},
 		{Name: "version", Help: "Print the version.", Run: &versionCommand{}},
 		{Name: "completion", Help: "Print a completion script for bash, zsh or fish.", Run: &kongcompletion.Completion{}},
+		{Name: "man", Help: "Print the manual, or write a page per command to a directory.", Run: &manCommand{}},
 	}
 }
