@@ -49,7 +49,7 @@ func (h *process) wire(ctx context.Context) error {
 			return err
 		}
 	}
-	h.handler = httpserver.Status(Version(), h.ready, h.metrics.Handler())
+	h.handler = h.cfg.HTTP.Status(Version(), h.ready, h.metrics.Handler())
 	for _, p := range h.target.services {
 		service, err := p.wire(h)
 		if err != nil {

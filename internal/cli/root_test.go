@@ -180,7 +180,7 @@ func TestEffectiveConfiguration(t *testing.T) {
 		}
 	}
 	for _, optional := range []string{
-		"nats.creds", "nats.nkey_seed", "nats.tls.ca", "nats.tls.cert", "nats.tls.key", "telemetry.otlp.endpoint", "http.hosts", "http.origins",
+		"nats.creds", "nats.nkey_seed", "nats.tls.ca", "nats.tls.cert", "nats.tls.key", "telemetry.otlp.endpoint", "http.hosts", "http.origins", "http.metrics_key",
 		"clickhouse.cluster", "clickhouse.retention", "embedder.base_url", "embedder.key", "embedder.dimensions",
 	} {
 		if got[optional] != " default" && got[optional] != "0s default" && got[optional] != "0 default" {

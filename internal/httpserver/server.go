@@ -23,6 +23,9 @@ type Config struct {
 	Auth string `yaml:"auth"`
 	// Unprotected is the older spelling of auth: off.
 	Unprotected bool `yaml:"unprotected"`
+	// MetricsKey is the key of operators in processes that do not answer callers of
+	// the API, and so do not read the API keys. It may be the text of an API key.
+	MetricsKey string `yaml:"metrics_key" secret:"true"`
 	// Limits are those of keys that have none of their own.
 	Limits auth.Limits `yaml:"limits"`
 	// Hosts are the names, in lower case, under which callers reach the server

@@ -92,6 +92,17 @@ type Readiness struct {
 	Checks map[string]Check `json:"checks"`
 }
 
+// WithoutDetails leaves what callers may know that are no operators of all projects.
+// Details and errors name addresses, and the scopes of any project.
+func (r Readiness) WithoutDetails() Readiness {
+	checks := make(map[string]Check, len(r.Checks))
+	for name, check := range r.Checks {
+		checks[name] = Check{OK: check.OK}
+	}
+	r.Checks = checks
+	return r
+}
+
 // DetailSequence is the detail of the check "audit" that says up to which sequence of
 // AUDIT the audit log has every effect.
 const DetailSequence = "last_sequence"

@@ -121,21 +121,11 @@ type readiness struct {
 func (s *Service) readyz(ctx context.Context, _ *struct{}) (*readiness, error) {
 	r := s.deps.Ready(ctx)
 	if c := auth.Of(ctx); c.Role < auth.Operator || c.Project != "" {
-		r.Checks = withoutDetails(r.Checks)
+		r = r.WithoutDetails()
 	}
 	status := http.StatusOK
 	if !r.Ready {
 		status = http.StatusServiceUnavailable
 	}
 	return &readiness{Status: status, Body: r}, nil
-}
-
-// withoutDetails leaves of checks what callers may know that are no operators of all
-// projects. Details and errors name addresses, and the scopes of any project.
-func withoutDetails(checks map[string]api.Check) map[string]api.Check {
-	out := make(map[string]api.Check, len(checks))
-	for name, check := range checks {
-		out[name] = api.Check{OK: check.OK}
-	}
-	return out
 }
