@@ -39,7 +39,7 @@ func TestDrainEndsWithTheRequest(t *testing.T) {
 			t.Fatal(err)
 		}
 		s, err := decider.New(h.cfg.Decider, decider.Deps{
-			State: h.store, Facts: h.store, Search: h.store, Deciders: map[string]decide.Decider{"rules": asking{
+			State: h.store, Whole: h.store, Facts: h.store, Search: h.store, Deciders: map[string]decide.Decider{"rules": asking{
 				deterministic.New(), func(ctx context.Context) error {
 					asked <- struct{}{}
 					_, err := h.streams.JetStream().PublishMsg(ctx, nats.NewMsg("mute"))

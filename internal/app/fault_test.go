@@ -262,7 +262,7 @@ func TestP8FaultStandInIsBuriedToo(t *testing.T) {
 		state := &refusing{StateReader: h.store}
 		state.left.Store(2)
 		s, err := decider.New(h.cfg.Decider, decider.Deps{
-			State: state, Facts: h.store, Search: h.store, Deciders: map[string]decide.Decider{"rules": deterministic.New()},
+			State: state, Whole: h.store, Facts: h.store, Search: h.store, Deciders: map[string]decide.Decider{"rules": deterministic.New()},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -302,7 +302,7 @@ func TestP8FaultRefusedCommand(t *testing.T) {
 	t.Parallel()
 	h, stop := openAltered(t, loopback(t.TempDir()), func(h *process) { h.cfg.Query.Wait = 25 * time.Second }, func(h *process) {
 		s, err := decider.New(h.cfg.Decider, decider.Deps{
-			State: h.store, Facts: h.store, Search: h.store, Deciders: map[string]decide.Decider{"rules": stubborn{deterministic.New()}},
+			State: h.store, Whole: h.store, Facts: h.store, Search: h.store, Deciders: map[string]decide.Decider{"rules": stubborn{deterministic.New()}},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -50,7 +50,7 @@ func TestSlowDecisionOutlivesIdleChatter(t *testing.T) {
 		h.cfg.Scheduler.Rules, h.cfg.Extractor.Rules = rules, rules
 	}, func(h *process) {
 		s, err := decider.New(decider.Config{Rules: rules}, decider.Deps{
-			State: h.store, Facts: h.store, Search: h.store,
+			State: h.store, Whole: h.store, Facts: h.store, Search: h.store,
 			Deciders: map[string]decide.Decider{"rules": deterministic.New(), "slow": late},
 		})
 		if err != nil {

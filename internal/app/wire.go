@@ -147,7 +147,7 @@ func (h *process) newDecider() (*decider.Service, error) {
 	if model != nil {
 		all[modelName] = model
 	}
-	return decider.New(h.cfg.Decider, decider.Deps{State: h.timed.store, Facts: h.timed.store, Search: h.timed.store, Deciders: all})
+	return decider.New(h.cfg.Decider, decider.Deps{State: h.timed.store, Whole: h.timed.store, Facts: h.timed.store, Search: h.timed.store, Deciders: all})
 }
 
 func (h *process) wireConsolidator() (_ pipeline.Service, err error) {

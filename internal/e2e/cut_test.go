@@ -122,7 +122,7 @@ func conversed(t *rapid.T, dir string, packs extract.Extractor, said []remark, c
 	x, err := extractor.New(extractor.Config{}, extractor.Deps{Episodes: st, Extractors: map[string]extract.Extractor{"rulepack": packs}})
 	must(t, err)
 	d, err := decider.New(decider.Config{}, decider.Deps{
-		State: st, Facts: st, Search: st, Deciders: map[string]decide.Decider{"rules": deterministic.New()},
+		State: st, Whole: st, Facts: st, Search: st, Deciders: map[string]decide.Decider{"rules": deterministic.New()},
 	})
 	must(t, err)
 	j := &journal{}

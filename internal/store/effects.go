@@ -12,6 +12,7 @@ import (
 // Applier is the role of the consolidator alone.
 type Applier interface {
 	StateReader
+	WholeReader
 	// Apply writes an effect that stands in AUDIT at auditSeq. All of it becomes
 	// visible in one atomic step: rows, text index, versions, holds, watermark,
 	// session ends, outcomes, and the scope's revision and audit sequence.

@@ -15,6 +15,15 @@ type StateReader interface {
 	State(ctx context.Context, fact scope.Scope) (memory.State, error)
 }
 
+// WholeReader confirms that reads missed nothing. What is decided on reads, and is
+// then kept in AUDIT, needs it: the loss of rows is put back, a decision on their
+// absence is not.
+type WholeReader interface {
+	// ReadWhole runs read and returns its error, or [ErrLost] if the store lost
+	// acknowledged rows meanwhile: read may have missed some of them.
+	ReadWhole(ctx context.Context, read func() error) error
+}
+
 // Schedule is the scheduler's role. Nothing of it is part of the export: the
 // claims only save work.
 type Schedule interface {

@@ -95,15 +95,19 @@ func (s *Service) beyond(state memory.State, b events.DeltasDecided, rolled []ev
 // decided again, and audit.ErrConflict where AUDIT has effects that the row
 // lacks.
 func (s *Service) write(ctx context.Context, in events.Event[events.DeltasDecided], state memory.State, retried bool) ([]events.Payload, error) {
-	if in.Data.Command != nil {
-		known, err := s.known(ctx, in)
-		if err != nil || len(known) > 0 {
-			return known, err
+	var known []events.Payload
+	var plan memory.PlanInput
+	err := s.deps.Applier.ReadWhole(ctx, func() (err error) {
+		if in.Data.Command != nil {
+			if known, err = s.known(ctx, in); err != nil || len(known) > 0 {
+				return err
+			}
 		}
-	}
-	plan, err := s.load(ctx, in, state)
-	if err != nil {
-		return nil, err
+		plan, err = s.load(ctx, in, state)
+		return err
+	})
+	if err != nil || len(known) > 0 {
+		return known, err
 	}
 	if retried && in.Data.Command != nil {
 		if plan.Done, err = s.begun(ctx, in.Data); err != nil {

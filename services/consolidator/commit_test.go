@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"palimpsest/internal/pipeline"
+	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 )
 
@@ -33,11 +34,11 @@ func TestCommit(t *testing.T) {
 	}
 }
 
-// A process may be killed at any step. The message comes again, and afterwards
+// A process may be killed, or the store may lose rows, at any step. The message comes again, and afterwards
 // everything happened once and its outcome was announced.
 func TestCrashBetweenSteps(t *testing.T) {
 	t.Parallel()
-	for _, step := range []string{"state", "facts", "before append", "after append", "before apply", "after apply", "before ack"} {
+	for _, step := range []string{"state", "lost", "facts", "before append", "after append", "before apply", "after apply", "before ack"} {
 		for _, kind := range []string{"turn", "command"} {
 			t.Run(kind+" "+step, func(t *testing.T) {
 				t.Parallel()
@@ -58,8 +59,8 @@ func TestCrashBetweenSteps(t *testing.T) {
 				f.mu.Lock()
 				f.step = step
 				f.mu.Unlock()
-				if _, err := b.commit(t.Context(), in); step != "before ack" && !errors.Is(err, errCrash) {
-					t.Fatalf("err = %v, want the crash", err)
+				if _, err := b.commit(t.Context(), in); step != "before ack" && !errors.Is(err, errCrash) && !errors.Is(err, store.ErrLost) {
+					t.Fatalf("err = %v, want the crash or the loss", err)
 				}
 				in.Delivery = 2
 				out, err := b.commit(t.Context(), in)

@@ -40,6 +40,8 @@ func (s scopes) State(ctx context.Context, fact scope.Scope) (memory.State, erro
 	return state, err
 }
 
+func (s scopes) ReadWhole(_ context.Context, read func() error) error { return read() }
+
 func (s scopes) Apply(ctx context.Context, e events.EffectCommitted, sequence uint64) error {
 	return s[e.Scope].Apply(ctx, e, sequence)
 }

@@ -1,6 +1,7 @@
 package consolidator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -78,6 +79,19 @@ func newStore() *memoryStore {
 		facts: map[string]events.Fact{}, versions: map[string][]events.Fact{},
 		entities: map[string]events.Entity{}, holds: map[string]events.Hold{},
 	}
+}
+
+// ReadWhole loses every row before the read and reports it afterwards, where the
+// fault "lost" is due.
+func (m *memoryStore) ReadWhole(_ context.Context, read func() error) error {
+	if m.faults.at("lost") == nil {
+		return read()
+	}
+	kept := m.facts
+	m.facts = nil
+	err := cmp.Or(read(), store.ErrLost)
+	m.facts = kept
+	return err
 }
 
 func (m *memoryStore) State(context.Context, scope.Scope) (memory.State, error) {

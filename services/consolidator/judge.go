@@ -27,7 +27,11 @@ func (s *Service) standing(ctx context.Context, state memory.State, b events.Del
 	if b.Cause != events.CauseLate || b.Range.Empty() || found != fresh {
 		return found, nil
 	}
-	skipped, err := s.deps.Applier.Skipped(ctx, b.Scope, b.Rule)
+	var skipped []events.Range
+	err := s.deps.Applier.ReadWhole(ctx, func() (err error) {
+		skipped, err = s.deps.Applier.Skipped(ctx, b.Scope, b.Rule)
+		return err
+	})
 	if err != nil {
 		return found, fmt.Errorf("read skipped ranges: %w", err)
 	}

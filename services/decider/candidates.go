@@ -19,7 +19,15 @@ import (
 const maxPasses = 3
 
 // decide handles one batch of candidates.
-func (s *Service) decide(ctx context.Context, in events.Event[events.CandidatesExtracted]) ([]events.Payload, error) {
+func (s *Service) decide(ctx context.Context, in events.Event[events.CandidatesExtracted]) (out []events.Payload, err error) {
+	err = s.deps.Whole.ReadWhole(ctx, func() (err error) {
+		out, err = s.decideBatch(ctx, in)
+		return err
+	})
+	return out, err
+}
+
+func (s *Service) decideBatch(ctx context.Context, in events.Event[events.CandidatesExtracted]) ([]events.Payload, error) {
 	before := uint64(0)
 	for pass := 1; ; pass++ {
 		state, err := s.deps.State.State(ctx, in.Data.Scope)

@@ -15,6 +15,7 @@ import (
 	"palimpsest/internal/decide/deterministic"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/rules"
+	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 )
 
@@ -273,10 +274,21 @@ func TestStoreErrorsAreRetried(t *testing.T) {
 	}
 }
 
+// TestP1NothingIsDecidedOnLostRows: the reads of a decision may have missed rows that
+// the store lost meanwhile.
+func TestP1NothingIsDecidedOnLostRows(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	f.lost = store.ErrLost
+	if out, err := open(t, f, Config{}).decide(t.Context(), batch()); !errors.Is(err, store.ErrLost) {
+		t.Errorf("decided %v, error %v, want the loss", out, err)
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	f := newFake()
-	deps := Deps{State: f, Facts: f, Search: f, Deciders: map[string]decide.Decider{DefaultDecider: deterministic.New()}}
+	deps := Deps{State: f, Whole: f, Facts: f, Search: f, Deciders: map[string]decide.Decider{DefaultDecider: deterministic.New()}}
 	for name, cfg := range map[string]Config{
 		"unknown decider": {Rules: []memory.Rule{{ID: "x", Decider: "nobody"}}},
 		"unknown default": {Decider: "nobody"},

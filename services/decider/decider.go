@@ -19,6 +19,7 @@ const name = "decider"
 // Deps is what the decider needs.
 type Deps struct {
 	State  store.StateReader
+	Whole  store.WholeReader
 	Facts  store.FactReader
 	Search store.Searcher
 	// Deciders holds the implementations by the names that rules use.
@@ -41,8 +42,8 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if deps.State == nil || deps.Facts == nil || deps.Search == nil {
-		return nil, errors.New("decider: needs state, facts and search")
+	if deps.State == nil || deps.Whole == nil || deps.Facts == nil || deps.Search == nil {
+		return nil, errors.New("decider: needs state, whole reads, facts and search")
 	}
 	cfg = cfg.WithDefaults()
 	sensitive, err := cfg.treatments()

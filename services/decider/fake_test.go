@@ -1,6 +1,7 @@
 package decider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -36,10 +37,16 @@ type fake struct {
 	// onLookup runs before each lookup by hash.
 	onLookup func()
 	states   int
-	err      error
+	// lost is what a read ends with during which rows were lost.
+	lost error
+	err  error
 }
 
 func newFake() *fake { return &fake{mem: decidetest.NewMemory(owner)} }
+
+func (f *fake) ReadWhole(_ context.Context, read func() error) error {
+	return cmp.Or(read(), f.lost)
+}
 
 func (f *fake) State(_ context.Context, s scope.Scope) (memory.State, error) {
 	f.states++
@@ -104,7 +111,7 @@ func rows(facts []events.Fact, err error) ([]store.Fact, error) {
 func open(t *testing.T, f *fake, cfg Config) *Service {
 	t.Helper()
 	s, err := New(cfg, Deps{
-		State: f, Facts: f, Search: f,
+		State: f, Whole: f, Facts: f, Search: f,
 		Deciders: map[string]decide.Decider{DefaultDecider: deterministic.New()},
 	})
 	if err != nil {

@@ -165,6 +165,40 @@ func TestOpenOnAServerThatCameBack(t *testing.T) {
 	}
 }
 
+// TestP1ReadWholeMissesNothing: reads during which rows were lost are refused, also
+// where the loss was put back before they ended.
+func TestP1ReadWholeMissesNothing(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig(t)
+	cfg.Pulse = time.Hour // it meets the loss by itself
+	s, other := openNew(t, cfg), openAt(t, cfg)
+	tell(t, s, "1", "hello 1")
+	loss := func() error {
+		return other.client.HSet(t.Context(), s.epochRecordKey(), "lost", "token").Err()
+	}
+	own := errors.New("of the read")
+	for _, c := range []struct {
+		name string
+		read func() error
+		want error
+	}{
+		{"nothing is lost", func() error { return nil }, nil},
+		{"the read fails", func() error { return own }, own},
+		{"rows are lost", loss, store.ErrLost},
+		{"others mend", func() error { return nil }, store.ErrLost},
+		{"it is mended meanwhile", func() error {
+			heal, _ := remedy("1")
+			mend(t, other, heal)
+			return nil
+		}, store.ErrLost},
+		{"it is mended", func() error { return nil }, nil},
+	} {
+		if err := s.ReadWhole(t.Context(), c.read); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+	}
+}
+
 // TestLostAgainWhileMended checks that data which was restored before the server was
 // lost once more is restored again.
 func TestLostAgainWhileMended(t *testing.T) {

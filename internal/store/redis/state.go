@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -48,6 +49,19 @@ func parseState(fact scope.Scope, f fields) memory.State {
 func (s *Store) State(ctx context.Context, fact scope.Scope) (memory.State, error) {
 	look, err := s.Look(ctx, fact)
 	return look.State, err
+}
+
+// ReadWhole implements [store.WholeReader].
+func (s *Store) ReadWhole(ctx context.Context, read func() error) error {
+	t := s.tenure()
+	if err := read(); err != nil {
+		return err
+	}
+	err := s.unbroken(ctx, t)
+	if errors.Is(err, errMoved) { // it was put back already
+		return fmt.Errorf("redis: %w", store.ErrLost)
+	}
+	return err
 }
 
 // Look implements [store.Schedule]: all of it is in the scope's row.

@@ -16,6 +16,10 @@ import (
 // connection is held while the caller works.
 const pageSize = 256
 
+// ReadWhole implements [store.WholeReader]. The process that reads holds the lock of
+// the file, which loses nothing meanwhile.
+func (s *Store) ReadWhole(_ context.Context, read func() error) error { return read() }
+
 // State implements [store.StateReader].
 func (s *Store) State(ctx context.Context, fact scope.Scope) (memory.State, error) {
 	state := memory.State{Scope: fact, Watermarks: map[string]uint64{}}
