@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"palimpsest/internal/pipeline"
 	"palimpsest/pkg/events"
@@ -84,7 +85,7 @@ func (d *desk) only() events.Fact {
 
 func (d *desk) want(out events.DeltasDecided, outcome events.Outcome, conflict bool, want ...string) {
 	d.t.Helper()
-	if diff := cmp.Diff(want, kinds(out.Deltas)); diff != "" {
+	if diff := cmp.Diff(want, kinds(out.Deltas), cmpopts.EquateEmpty()); diff != "" {
 		d.t.Errorf("deltas (-want +got):\n%s", diff)
 	}
 	if (outcome.Conflict != "") != conflict {
