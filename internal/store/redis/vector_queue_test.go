@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -28,6 +29,12 @@ func (c *counts) note(cmds ...goredis.Cmder) {
 	for _, cmd := range cmds {
 		c.sent[strings.ToUpper(cmd.Name())]++
 	}
+}
+
+func (c *counts) now() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.sent)
 }
 
 func (c *counts) DialHook(next goredis.DialHook) goredis.DialHook { return next }
