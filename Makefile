@@ -84,9 +84,10 @@ microbench: ## run the Go benchmarks of all packages
 e2e: ## run the scenarios in every shape, and the faults
 	$(TEST) -timeout 20m -count 1 ./internal/e2e/...
 
-verify-long: build clickhouse ## run the soaks, the full scenarios, 10,000 filters and ten seeds of chaos, which takes hours
+verify-long: build clickhouse ## run the soaks, the full scenarios, 10,000 filters, 25 kills in a row and ten seeds of chaos, which takes hours
 	E2E_FULL=1 $(TEST) -timeout 4h -count 1 ./internal/e2e/... ./internal/app/...
 	TEST_FILTERS=10000 $(TEST) -timeout 4h -count 1 -run '^TestStore$$/^Matching$$' ./internal/store/...
+	bin/palimpsest bench --only storm
 	for seed in 1 2 3 4 5 6 7 8 9 10; do bin/palimpsest chaos --seed $$seed || exit 1; done
 
 cover: ## measure coverage

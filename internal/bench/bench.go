@@ -115,6 +115,7 @@ var measures = []measure{
 	{"lag", "said → found by text, by vector, as a fact, while others publish 200 messages/s (20 if quick)", measureLag},
 	{"search", "a search over the sum of a bare FTS5 query and a bare scan of contiguous vectors", measureSearch},
 	{"revive", "ready after a kill with 200 messages of one user under way → a new message answered with its fact, of 20 kills (2 if quick)", measureRevive},
+	{"storm", "ready after the last of 25 kills (2 if quick) 1 to 3 s apart, while 80 users add messages → all is consolidated", measureStorm},
 	{"idle", "an empty process", measureIdle},
 	{"footprint", "memory and disk a minute after 10,000 episodes of one sentence by 50 users were consolidated", measureFootprint},
 	{"allocs", "one message from decode to the memory store", measureAllocs},
@@ -141,15 +142,16 @@ type sizes struct {
 	repeats     int           // of the mixture of questions
 	messages    int           // whose allocations are counted
 	kills       int           // of a process
+	storms      int           // kills in a row
 	settle      time.Duration // of an empty process; it returns garbage every 10 s
 	sentences   int           // episodes whose footprint is measured
 	rest        time.Duration
 }
 
 var (
-	fullSizes = sizes{sync: 2_000, async: 30_000, flood: 4_000, stored: 40_000, adds: 4_000, grown: [2]int{1_000, 10_000}, pace: 200, probes: 50, repeats: 3, messages: 4_000, kills: 20, settle: 12 * time.Second,
+	fullSizes = sizes{sync: 2_000, async: 30_000, flood: 4_000, stored: 40_000, adds: 4_000, grown: [2]int{1_000, 10_000}, pace: 200, probes: 50, repeats: 3, messages: 4_000, kills: 20, storms: 25, settle: 12 * time.Second,
 		sentences: 10_000, rest: time.Minute}
-	quickSizes = sizes{sync: 20, async: 200, flood: 200, stored: 200, adds: 80, grown: [2]int{20, 200}, pace: 20, probes: 3, repeats: 1, messages: 200, kills: 2, settle: 100 * time.Millisecond,
+	quickSizes = sizes{sync: 20, async: 200, flood: 200, stored: 200, adds: 80, grown: [2]int{20, 200}, pace: 20, probes: 3, repeats: 1, messages: 200, kills: 2, storms: 2, settle: 100 * time.Millisecond,
 		sentences: 200, rest: 100 * time.Millisecond}
 )
 

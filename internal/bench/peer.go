@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -180,13 +181,25 @@ func (b *bench) with(ctx context.Context, name string, f func(*peer) error) erro
 
 // tail keeps the end of what a process says.
 type tail struct {
-	mu   sync.Mutex
-	text []byte
+	mu    sync.Mutex
+	text  []byte
+	tried int
+}
+
+// trial is what a reader says before it handles messages one by one.
+const trial = "handle messages one by one"
+
+// trials counts how often the process said trial.
+func (t *tail) trials() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.tried
 }
 
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.tried += bytes.Count(p, []byte(trial))
 	t.text = append(t.text, p...)
 	t.text = t.text[max(0, len(t.text)-2<<10):]
 	return len(p), nil
