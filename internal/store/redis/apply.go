@@ -161,7 +161,8 @@ func prepareRows(effect events.EffectCommitted) (r rows, err error) {
 		if err != nil {
 			return r, err
 		}
-		r.others = append(r.others, body{kindEdge, member(kindEdge, e.ID), text, nil, nil})
+		m := member(kindEdge, e.ID)
+		r.others = append(r.others, body{kindEdge, m, text, nil, entriesOfEdge(e, m)})
 	}
 	for _, o := range effect.Outcomes {
 		text, err := encode("outcome", o)

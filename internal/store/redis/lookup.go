@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
 
@@ -19,6 +20,7 @@ const (
 	byHash      = "h" // a fact or a version, by the hash of its text
 	byPredicate = "p" // a fact or a version, by a tag of its field pred
 	byName      = "e" // an entity, by name or alias
+	byNode      = "g" // an edge, by the entity at either end
 	byKind      = "m" // a row of the projection, by kind and id
 	openSession = "s" // a live session that has not ended
 )
@@ -91,6 +93,11 @@ func entriesOf(hash, pred, member string) []string {
 		list = append(list, entry(byPredicate, key, member))
 	}
 	return list
+}
+
+// entriesOfEdge are those of an edge.
+func entriesOfEdge(e events.Edge, member string) []string {
+	return []string{entry(byNode, token(e.SourceID), member), entry(byNode, token(e.TargetID), member)}
 }
 
 // list adds entries to the scope's lookup; unlist takes them out. The last word on

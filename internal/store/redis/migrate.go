@@ -16,8 +16,8 @@ import (
 // migratePoll is how often a process asks whether another has migrated.
 const migratePoll = 100 * time.Millisecond
 
-// migrate gives a generation of schema 1 its lookups, and one of schema 2 its agenda,
-// made from its rows. One process does it while the others wait; it may be stopped at
+// migrate gives a generation of schema 1 its lookups, one of schema 2 its agenda and
+// one of schema 3 the lookups of its edges, made from its rows. One process does it while the others wait; it may be stopped at
 // any point and begun again, since what it adds is the same each time and the schema is
 // written last. The agenda gets its scopes and texts as any new one does; see
 // [Store.watchRule] and [Store.requeue].
@@ -76,6 +76,7 @@ func (s *Store) addLookups(ctx context.Context, node goredis.Cmdable, keys []str
 		key, base, member, kind string
 		fields                  *goredis.SliceCmd
 		members                 *goredis.StringSliceCmd
+		body                    *goredis.StringCmd // of an edge
 	}
 	var rows []row
 	reads := node.Pipeline()
@@ -86,11 +87,14 @@ func (s *Store) addLookups(ctx context.Context, node goredis.Cmdable, keys []str
 		}
 		r := row{key: key, base: key[:at+2], member: key[at+2:]}
 		r.kind, _, _ = strings.Cut(r.member, ":")
-		if fields := lookedUp[r.kind]; fields != nil {
+		switch fields := lookedUp[r.kind]; {
+		case fields != nil:
 			r.fields = reads.HMGet(ctx, key, fields...)
-		} else if r.kind == kindMembers {
+		case r.kind == kindMembers:
 			r.members = reads.SMembers(ctx, key)
-		} else {
+		case r.kind == kindEdge:
+			r.body = reads.Get(ctx, key)
+		default:
 			continue
 		}
 		rows = append(rows, r)
@@ -105,11 +109,18 @@ func (s *Store) addLookups(ctx context.Context, node goredis.Cmdable, keys []str
 	var agenda []string
 	for _, r := range rows {
 		var list []string
-		if r.members != nil {
+		switch {
+		case r.members != nil:
 			for _, m := range r.members.Val() {
 				list = append(list, entry(byKind, "", m))
 			}
-		} else {
+		case r.body != nil:
+			e, err := decodeBody[events.Edge]([]byte(r.body.Val()))
+			if err != nil {
+				return err
+			}
+			list = entriesOfEdge(e, r.member)
+		default:
 			f := pick(lookedUp[r.kind], r.fields.Val())
 			e, err := s.agendaFrom(r.kind, f, known)
 			if err != nil {

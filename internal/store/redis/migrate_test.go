@@ -23,7 +23,7 @@ func TestSchema1IsMigrated(t *testing.T) {
 	e.Entities = []events.Entity{{ID: "e1", CanonicalName: "Oslo", Aliases: []string{"Christiania"}}}
 	due := said0.Add(time.Hour)
 	e.Holds = []events.Hold{{ID: "h1", FactID: e.Facts[0].ID, HeldAt: said0, Due: &due}}
-	e.Edges = []events.Edge{{ID: "g1"}}
+	e.Edges = []events.Edge{{ID: "g1", SourceID: "e1", TargetID: "e2"}}
 	if err := s.Apply(t.Context(), e, 1); err != nil {
 		t.Fatal(err)
 	}

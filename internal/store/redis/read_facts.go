@@ -355,10 +355,16 @@ func (s *Store) Edges(ctx context.Context, fact scope.Scope, nodes []string) ([]
 	if err := fact.Validate(); err != nil || nodes != nil && len(nodes) == 0 {
 		return nil, err
 	}
-	list, err := bodiesBy[events.Edge](ctx, s, fact, startingWith(entry(byKind, "", kindEdge+":")))
-	list = slices.DeleteFunc(list, func(e events.Edge) bool {
-		return e.Type == events.EdgeSupersedes || nodes != nil && !slices.Contains(nodes, e.SourceID) && !slices.Contains(nodes, e.TargetID)
-	})
+	parts := []entries{startingWith(entry(byKind, "", kindEdge+":"))}
+	if nodes != nil {
+		keys := make([]string, len(nodes))
+		for i, node := range nodes {
+			keys[i] = token(node)
+		}
+		parts = lookups(byNode, keys)
+	}
+	list, err := bodiesBy[events.Edge](ctx, s, fact, parts...)
+	list = slices.DeleteFunc(list, func(e events.Edge) bool { return e.Type == events.EdgeSupersedes })
 	slices.SortFunc(list, func(a, b events.Edge) int { return cmp.Compare(a.ID, b.ID) })
 	return list, err
 }
