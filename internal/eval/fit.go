@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"text/tabwriter"
+	"time"
 
 	"palimpsest/internal/embed"
 	"palimpsest/internal/retrieval"
@@ -58,7 +59,7 @@ func Examples(ctx context.Context, set Set, s System) ([]Example, error) {
 		user := q.Conversation
 		for _, facts := range []bool{false, true} {
 			candidates, err := engine.Candidates(ctx, retrieval.Query{
-				Scope: scope.Selector{Project: scope.DefaultProject, User: &user}, Text: q.Text, Limit: q.limit(), Facts: facts, Episodes: true,
+				Scope: scope.Selector{Project: scope.DefaultProject, User: &user}, Text: q.Text, Limit: q.limit(), Facts: facts, Episodes: true, ValidAt: time.Now(),
 			})
 			if err != nil {
 				return nil, fmt.Errorf("ask question %s: %w", q.ID, err)

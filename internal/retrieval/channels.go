@@ -32,6 +32,8 @@ type leg struct {
 type found struct {
 	hits   []store.Hit
 	counts counts // of a text search
+	// reached are the entities at which the graph channel ended.
+	reached []reached
 }
 
 // counts are what the texts of each target are weighed by.
@@ -52,7 +54,7 @@ const (
 )
 
 func (e *Engine) channels(q Query) []channel {
-	all := []channel{{textLeg, e.config.Text, e.text}, {vectorLeg, e.config.Vector, e.vector}}
+	all := []channel{{textLeg, e.config.Text, e.text}, {vectorLeg, e.config.Vector, e.vector}, {graphLeg, e.config.Graph, e.graph}}
 	if q.Earlier != nil {
 		all = append(all, channel{earlierLeg, cmp.Or(e.config.Text, e.config.Vector), earlier})
 	}
@@ -109,7 +111,7 @@ func (e *Engine) ask(ctx context.Context, q Query) []leg {
 			}
 		}
 	}
-	return legs
+	return slices.DeleteFunc(legs, func(l leg) bool { return l.name == graphLeg && l.err == nil && len(l.hits) == 0 })
 }
 
 // run asks one channel. One that panics fails alone.

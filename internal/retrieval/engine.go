@@ -34,6 +34,9 @@ type Config struct {
 	// scores they scale what was fitted, which is 1.
 	Text   float64 `yaml:"text"`
 	Vector float64 `yaml:"vector"`
+	// Graph is the weight of what facts relate to the people and things of the
+	// question; 0 leaves it out.
+	Graph float64 `yaml:"graph"`
 	// MinScore is the score below which a hit is left out, unless the query has one
 	// of its own. With reciprocal rank fusion a score is no share of right answers.
 	MinScore float64 `yaml:"min_score"`
@@ -51,7 +54,7 @@ type Config struct {
 
 // DefaultConfig returns the weights that ship.
 func DefaultConfig() Config {
-	return Config{Fusion: FusionScores, K: 60, Text: 1, Vector: 1, Salience: SalienceV1, Tau: memory.DefaultSalienceTau, Deadline: 2 * time.Second}
+	return Config{Fusion: FusionScores, K: 60, Text: 1, Vector: 1, Graph: 1, Salience: SalienceV1, Tau: memory.DefaultSalienceTau, Deadline: 2 * time.Second}
 }
 
 // Validate refuses weights that cannot rank.
@@ -61,7 +64,7 @@ func (c Config) Validate() error {
 		return fmt.Errorf("search fusion %q is neither %s nor %s", c.Fusion, FusionScores, FusionRRF)
 	case c.K <= 0:
 		return errors.New("rrf.k must be above 0")
-	case c.Text < 0 || c.Vector < 0:
+	case c.Text < 0 || c.Vector < 0 || c.Graph < 0:
 		return errors.New("rrf weights must not be negative")
 	case c.Text+c.Vector == 0:
 		return errors.New("rrf weights must not all be 0")
@@ -175,6 +178,7 @@ type Store interface {
 	store.OrdinalReader
 	store.Timeline
 	store.SpaceReader
+	Graph
 }
 
 // New returns an engine, or an error for a configuration that cannot rank.
@@ -209,7 +213,7 @@ func (e *Engine) Search(ctx context.Context, q Query) (Results, error) {
 			causes = append(causes, fmt.Errorf("%s: %w", l.name, l.err))
 			continue
 		}
-		answered = true
+		answered = answered || l.name != graphLeg // which may have nothing to follow
 	}
 	if !answered {
 		return out, errors.Join(append([]error{ErrUnavailable}, causes...)...)

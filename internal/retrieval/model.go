@@ -35,6 +35,7 @@ const (
 	factVector                    // its similarity beyond that of its turn
 	factCoverage                  // share of the question's weight that it holds beyond its turn and the neighbours of that
 	attribute                     // its predicate is what the question asks for
+	graphed                       // it names an entity to which the question's relations lead
 	features
 )
 
@@ -42,7 +43,7 @@ const (
 var featureNames = [features]string{
 	"text", "previous", "next", "second_before", "second_after", "session", "coverage", "rarity", "adjacent", "answering",
 	"vector", "previous_vector", "session_vector", "speaker", "other_speaker", "assistant", "question", "length", "date", "number", "subject", "own_coverage", "known",
-	"memory", "fact", "fact_vector", "fact_coverage", "attribute",
+	"memory", "fact", "fact_vector", "fact_coverage", "attribute", "graph",
 }
 
 // weights were fitted to labelled conversations (palimpsest eval fit). They are
@@ -53,7 +54,7 @@ var weights = [features]float64{
 	ownVector: 1.69, previousVector: 0.06, sessionVector: 1.01,
 	speaks: 0.61, othersSpeak: -0.45, isAssistant: -2.38, isQuestion: -0.67, length: -1.08,
 	dated: 4.14, numbered: 2.16, subject: 0.98, knownWords: 2.12, memorySize: -1.91,
-	factText: 0.60, factVector: 0.80, factCoverage: 2.56, attribute: 0.80,
+	factText: 0.60, factVector: 0.80, factCoverage: 2.56, attribute: 0.80, graphed: 1.50,
 }
 
 // values are the features of one hit.
@@ -77,6 +78,8 @@ func (v *values) share(f feature, c Config) float64 {
 		return share * c.Text
 	case ownVector, previousVector, sessionVector, factVector:
 		return share * c.Vector
+	case graphed:
+		return share * c.Graph
 	}
 	return share
 }

@@ -20,10 +20,12 @@ type candidate struct {
 	match  match
 	text   float64 // of the best of the pool
 	vector float64
-	values values
-	from   *candidate // the episode of a fact
-	stated *candidate // of an episode's facts the one that answers best
-	lent   []string   // facts whose match counts for the episode
+	// related is how far the graph relates it to the question.
+	related float64
+	values  values
+	from    *candidate // the episode of a fact
+	stated  *candidate // of an episode's facts the one that answers best
+	lent    []string   // facts whose match counts for the episode
 }
 
 // pool is what the legs found, with the turns around the best of it.
@@ -69,6 +71,7 @@ func (e *Engine) pool(q Query, legs []leg) *pool {
 	}
 	p.asked = ask(q.Text, together(p.episodes, p.facts), speakers, p.askerNames())
 	p.nameRelations()
+	p.reach()
 	p.matchFrom(0)
 	return p
 }
@@ -114,9 +117,10 @@ func (p *pool) stand(c *candidate, at place, d *document) {
 func (p *pool) matchFrom(first int) {
 	for _, c := range p.all[first:] {
 		if c.doc != nil {
-			c.match = p.asked.match(c.doc.terms, average(p.episodes))
+			c.match, c.related = p.asked.match(c.doc.terms, average(p.episodes)), p.related(c, c.doc.terms)
 		} else {
-			c.match = p.asked.match(termsOf(c.hit.Fact.Text), average(p.facts))
+			terms := termsOf(c.hit.Fact.Text)
+			c.match, c.related = p.asked.match(terms, average(p.facts)), p.related(c, terms)
 		}
 	}
 	for _, c := range p.all {

@@ -25,12 +25,18 @@ var errDown = errors.New("down")
 // fake answers each channel by a function.
 type fake struct {
 	store.Timeline
+	noGraph
 	text, vector func(context.Context, scope.Selector, store.SearchQuery) ([]store.Hit, error)
 	embed        func(context.Context) ([][]float32, error)
 	at           func([]uint64) ([]memory.Episode, error)
 	// embedded, if not nil, receives each text that a semantic embedder embeds.
 	embedded chan string
 }
+
+// noGraph has no entity.
+type noGraph struct{ Graph }
+
+func (noGraph) Scopes(context.Context, scope.Selector, func(scope.Scope) bool) error { return nil }
 
 func (f fake) EpisodesAt(_ context.Context, _ scope.Scope, ordinals []uint64) ([]memory.Episode, error) {
 	if f.at == nil {

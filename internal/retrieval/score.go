@@ -205,7 +205,7 @@ func (p *pool) measureEpisode(c *candidate, text, vector float64) {
 
 func (p *pool) measureText(c *candidate) {
 	v := &c.values
-	v[ownText], v[ownVector] = c.text, c.vector
+	v[ownText], v[ownVector], v[graphed] = c.text, c.vector, c.related
 	v[rarity] = c.match.rarest / 8
 	v[ownCoverage] = p.asked.covered(c.match.mask, c.match.akin)
 	v[knownWords] = p.asked.known

@@ -249,8 +249,11 @@ func (g guardedStore) Accounts(ctx context.Context, sel scope.Selector, rules []
 	return g.next.Accounts(ctx, sel, rules)
 }
 
-// guardedSearcher guards a [retrieval.Store].
-type guardedSearcher struct{ next retrieval.Store }
+// guardedSearcher guards a [retrieval.Store]; the graph is guarded by itself.
+type guardedSearcher struct {
+	next retrieval.Store
+	retrieval.Graph
+}
 
 func (g guardedSearcher) SearchText(ctx context.Context, sel scope.Selector, text string, q store.SearchQuery) ([]store.Hit, error) {
 	sel, err := narrowed(ctx, sel)

@@ -97,7 +97,8 @@ func New(config Config, deps Deps) (*Service, error) {
 	most := memory.DefaultBounds()
 	deps.Bounds.Episodes = cmp.Or(deps.Bounds.Episodes, most.Episodes)
 	deps.Bounds.Tokens = cmp.Or(deps.Bounds.Tokens, most.Tokens)
-	deps.Store, deps.Searcher, deps.Publisher = guardedStore{deps.Store}, guardedSearcher{deps.Searcher}, guardedPublisher{deps.Publisher}
+	deps.Store, deps.Publisher = guardedStore{deps.Store}, guardedPublisher{deps.Publisher}
+	deps.Searcher = guardedSearcher{deps.Searcher, deps.Store}
 	deps.Journal, deps.Log = guardedJournal{deps.Journal}, guardedLog{deps.Log}
 	engine, err := retrieval.New(config.Search, deps.Searcher, deps.Embedders)
 	if err != nil {
