@@ -28,12 +28,13 @@ func below(more ...string) []string { return append(slices.Clone(wire), more...)
 
 var layers = []layer{
 	{"palimpsest/cmd/palimpsest", []string{"palimpsest/internal/cli"}},
-	{"palimpsest/internal/cli", below("palimpsest/internal/app", "palimpsest/internal/auth", "palimpsest/internal/filter", "palimpsest/internal/rules", "palimpsest/internal/recovery", "palimpsest/internal/eval", "palimpsest/internal/erasure", "palimpsest/internal/mcp", "palimpsest/internal/assistant", "palimpsest/internal/transcript", "palimpsest/internal/terminal", "palimpsest/internal/topology", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/internal/memory", "palimpsest/pkg/client")},
+	{"palimpsest/internal/cli", below("palimpsest/internal/app", "palimpsest/internal/heap", "palimpsest/internal/auth", "palimpsest/internal/filter", "palimpsest/internal/rules", "palimpsest/internal/recovery", "palimpsest/internal/eval", "palimpsest/internal/erasure", "palimpsest/internal/mcp", "palimpsest/internal/assistant", "palimpsest/internal/transcript", "palimpsest/internal/terminal", "palimpsest/internal/topology", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/internal/memory", "palimpsest/pkg/client")},
 	{"palimpsest/internal/app", []string{"palimpsest/"}},
 	{"palimpsest/examples/consumer", wire},
 	{"palimpsest/examples/chatbot", append([]string{"palimpsest/pkg/client"}, wire...)},
 	{"palimpsest/examples/quickstart", []string{"palimpsest/pkg/"}},
 	{"palimpsest/internal/recovery", append(below("palimpsest/services/"), contracts...)},
+	{"palimpsest/internal/transfer", below("palimpsest/internal/recovery", "palimpsest/internal/memory", "palimpsest/internal/tail", "palimpsest/internal/topology")},
 	{"palimpsest/services/", append(below(), contracts...)},
 	{"palimpsest/internal/chaos", below("palimpsest/pkg/client", "palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/store", "palimpsest/internal/audit", "palimpsest/internal/cursor", "palimpsest/internal/pipeline", "palimpsest/internal/memory")},
 
@@ -79,6 +80,7 @@ var layers = []layer{
 	{"palimpsest/internal/auth/bucket", below("palimpsest/internal/auth", "palimpsest/internal/tail", "palimpsest/internal/topology")},
 	{"palimpsest/internal/auth", below("palimpsest/internal/cursor")},
 	{"palimpsest/internal/config", nil},
+	{"palimpsest/internal/heap", nil},
 	{"palimpsest/internal/terminal", nil},
 	{"palimpsest/internal/transcript", nil},
 	{"palimpsest/internal/tail", nil},
@@ -154,7 +156,7 @@ func TestDriversStayInTheirLayers(t *testing.T) {
 		"github.com/redis/go-redis":      {"palimpsest/internal/store/redis"},
 		"github.com/alicebob/miniredis":  {}, // tests alone
 		"github.com/nats-io/nats-server": {"palimpsest/internal/broker", "palimpsest/internal/bench"},
-		"github.com/nats-io/nats.go":     {"palimpsest/internal/audit/journal", "palimpsest/internal/auth/bucket", "palimpsest/internal/tail", "palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/pipeline", "palimpsest/internal/app", "palimpsest/internal/cli", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/examples/consumer", "palimpsest/examples/chatbot"},
+		"github.com/nats-io/nats.go":     {"palimpsest/internal/audit/journal", "palimpsest/internal/auth/bucket", "palimpsest/internal/tail", "palimpsest/internal/transfer", "palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/pipeline", "palimpsest/internal/app", "palimpsest/internal/cli", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/examples/consumer", "palimpsest/examples/chatbot"},
 	}
 	for path, imports := range importGraph(t) {
 		if suite(path) {

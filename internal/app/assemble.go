@@ -18,6 +18,7 @@ import (
 	"palimpsest/internal/auth"
 	"palimpsest/internal/embed"
 	"palimpsest/internal/extract/rulepack"
+	"palimpsest/internal/heap"
 	"palimpsest/internal/httpserver"
 	"palimpsest/internal/llm"
 	"palimpsest/internal/pipeline"
@@ -70,7 +71,7 @@ type process struct {
 // assemble is an open process with the clock of the product and the embedder that
 // the configuration names.
 func assemble(ctx context.Context, sh target, cfg Config, log *slog.Logger) (*process, error) {
-	setGrowth(startGrowth)
+	heap.Start()
 	h := &process{target: sh, cfg: cfg, log: log, now: time.Now}
 	var err error
 	if h.embedder, err = cfg.Embedder.open(); err != nil {
@@ -151,9 +152,9 @@ func (h *process) run(ctx context.Context, ready func()) error {
 		case <-ctx.Done():
 		}
 	}()
-	LimitHeap(h.cfg.MemoryLimit)
+	heap.Limit(h.cfg.MemoryLimit)
 	group, running := errgroup.WithContext(ctx)
-	group.Go(func() error { trimHeap(running); return nil })
+	group.Go(func() error { heap.Trim(running); return nil })
 	group.Go(func() error { return h.serveOnceThere(running, ready) })
 	group.Go(func() error { return h.http.Serve(running) })
 	if h.gate != nil {

@@ -128,6 +128,15 @@ func putBack(now func() time.Time) func() time.Time {
 	return func() time.Time { return now().Add(-late) }
 }
 
+// cacheMemory is the size in bytes of a cache that may take a part of the memory
+// limit, at most usual.
+func (c Config) cacheMemory(service int, usual int64) int64 {
+	if c.MemoryLimit == 0 {
+		return usual
+	}
+	return min(usual, int64(c.MemoryLimit)<<20/int64(service))
+}
+
 // openAudit opens the audit log that the configuration names. gone is closed
 // when a file of it vanishes; nil where it has none.
 func openAudit(ctx context.Context, cfg Config, log *slog.Logger) (kept audit.Log, gone <-chan struct{}, err error) {

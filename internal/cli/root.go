@@ -12,6 +12,7 @@ import (
 
 	"palimpsest/internal/app"
 	"palimpsest/internal/assistant"
+	"palimpsest/internal/heap"
 	"palimpsest/internal/terminal"
 )
 
@@ -25,7 +26,7 @@ const (
 // Main runs one command and returns its exit code. When ctx ends, it drains the
 // services that run and returns.
 func Main(ctx context.Context, args []string) int {
-	app.LimitHeap(0)
+	heap.Limit(0)
 	return run(ctx, args, terminal.Terminal{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Environ: os.Environ()})
 }
 

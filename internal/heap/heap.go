@@ -1,4 +1,6 @@
-package app
+// Package heap sets the pace of the garbage collector, and returns memory to the
+// system after a burst of work.
+package heap
 
 import (
 	"context"
@@ -9,11 +11,11 @@ import (
 )
 
 const (
-	// heapGrowth is the growth of the heap between two collections, in percent of
+	// serveGrowth is the growth of the heap between two collections, in percent of
 	// the live heap. The live heap is small, and each message makes garbage: at the
 	// runtime's default of 100, collection took a sixth of the processor time under
 	// a flood of messages.
-	heapGrowth = 200
+	serveGrowth = 200
 	// startGrowth is the same until a process serves. A start leaves much garbage:
 	// at a growth of 200 what it keeps lies spread over twice as many pages for good.
 	startGrowth = 25
@@ -33,22 +35,16 @@ func setGrowth(percent int) {
 	}
 }
 
-// LimitHeap sets the pace of the garbage collector, and the bound in MiB from
+// Start sets the pace for a start, until [Limit] is called. GOGC takes precedence.
+func Start() { setGrowth(startGrowth) }
+
+// Limit sets the pace of the garbage collector, and the bound in MiB from
 // which it works harder. GOGC and GOMEMLIMIT take precedence.
-func LimitHeap(limit int) {
-	setGrowth(heapGrowth)
+func Limit(limit int) {
+	setGrowth(serveGrowth)
 	if limit > 0 && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(int64(limit) << 20)
 	}
-}
-
-// cacheMemory is the size in bytes of a cache that may take a part of the memory
-// limit, at most usual.
-func (c Config) cacheMemory(service int, usual int64) int64 {
-	if c.MemoryLimit == 0 {
-		return usual
-	}
-	return min(usual, int64(c.MemoryLimit)<<20/int64(service))
 }
 
 // trimmer returns memory to the system once a burst of work is over. The runtime
@@ -60,15 +56,15 @@ type trimmer struct {
 	due       bool   // it was busy, or the last trim was worthwhile
 }
 
-// trimHeap looks until ctx ends.
-func trimHeap(ctx context.Context) {
+// Trim returns memory to the system after each burst of work, until ctx ends.
+func Trim(ctx context.Context) {
 	t := &trimmer{free: debug.FreeOSMemory, due: true} // a start leaves garbage behind
 	tick := time.NewTicker(trimEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			t.look(heapMetrics)
+			t.look(measured)
 		case <-ctx.Done():
 			return
 		}
@@ -93,9 +89,9 @@ func (t *trimmer) look(measure func() (allocated, held uint64)) {
 	t.due = after+worthwhile < before
 }
 
-// heapMetrics is how many bytes the process has allocated so far, and how many of
+// measured is how many bytes the process has allocated so far, and how many of
 // its heap the system has given to it.
-func heapMetrics() (allocated, held uint64) {
+func measured() (allocated, held uint64) {
 	samples := []metrics.Sample{
 		{Name: "/gc/heap/allocs:bytes"}, {Name: "/memory/classes/heap/objects:bytes"},
 		{Name: "/memory/classes/heap/unused:bytes"}, {Name: "/memory/classes/heap/free:bytes"},

@@ -1,4 +1,4 @@
-package app
+package heap
 
 import "testing"
 
@@ -34,7 +34,7 @@ func TestHeapIsTrimmedOnceAfterABurst(t *testing.T) {
 
 func TestHeapMetricsAreThere(t *testing.T) {
 	t.Parallel()
-	if allocated, held := heapMetrics(); allocated == 0 || held == 0 {
+	if allocated, held := measured(); allocated == 0 || held == 0 {
 		t.Errorf("allocated %d, held %d", allocated, held)
 	}
 }
