@@ -80,6 +80,7 @@ var layers = []layer{
 	{"palimpsest/internal/auth/bucket", below("palimpsest/internal/auth", "palimpsest/internal/tail", "palimpsest/internal/topology")},
 	{"palimpsest/internal/auth", below("palimpsest/internal/cursor")},
 	{"palimpsest/internal/config", nil},
+	{"palimpsest/internal/background", nil},
 	{"palimpsest/internal/heap", nil},
 	{"palimpsest/internal/terminal", nil},
 	{"palimpsest/internal/transcript", nil},
