@@ -2,196 +2,91 @@ package app
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
-	"runtime"
-	"time"
 
-	"github.com/dustin/go-humanize"
-	"github.com/dustin/go-humanize/english"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/broker"
 	"palimpsest/internal/config"
+	"palimpsest/internal/doctor"
+	"palimpsest/internal/llm"
 	"palimpsest/internal/topology"
 )
-
-// clockTolerance is how far two clocks may differ. The header with the server's
-// time counts whole seconds.
-const clockTolerance = 2 * time.Second
-
-// Finding is the result of one check of an installation.
-type Finding struct {
-	Check string `json:"check"`
-	OK    bool   `json:"ok"`
-	Text  string `json:"text"`
-}
-
-// examination collects findings. Later checks use what earlier ones learned.
-type examination struct {
-	ctx   context.Context //nolint:containedctx // an examination is one call, and lives as long
-	inv   *Invocation
-	cfg   *Config
-	found []Finding
-
-	peer   *peer           // the Palimpsest that answers over HTTP; nil for none
-	newest topology.Newest // of the messages in the streams
-}
 
 // Examine checks an installation: that of the data directory data, or of the
 // configured one if data is empty. It changes nothing, and reports a failure as a
 // finding.
-func (inv *Invocation) Examine(data string) []Finding {
-	e := &examination{ctx: inv.ctx, inv: inv}
+func (inv *Invocation) Examine(data string) []doctor.Finding {
 	cfg, _, err := inv.Configuration(map[string]string{"data": data})
-	e.cfg = cfg
 	if err != nil {
-		e.check("version", e.version)
-		e.check("config", func() (string, error) { return "", err })
-		return e.found
+		return doctor.Misconfigured(Version(), err)
 	}
-	var httpSays string
-	httpSays, err = e.http()
-	e.check("version", e.version)
-	e.check("config", func() (string, error) { return "valid", nil })
-	e.check("http", func() (string, error) { return httpSays, err })
-	for _, c := range []struct {
-		name string
-		ask  func() (string, error)
-	}{
-		{"nats", e.nats}, {"data", e.data}, {"embedder", e.cfg.Embedder.describe}, {"memory", e.memory}, {"audit", e.audit}, {"streams", e.streams}, {"clock", e.clock}, {"llm", e.llm},
-	} {
-		e.check(c.name, c.ask)
+	of := doctor.Installation{
+		Version: Version(), Server: inv.flags.Server, Listen: cfg.HTTP.Listen, Ready: inv.ready,
+		Writable: writable, Embedder: cfg.Embedder.describe, Streams: topology.Declare(cfg.topology()),
+		Memory: cfg.engineAt("memory", memoryFile), Audit: cfg.engineAt("audit", auditFile),
+		Models: cfg.LLM.models(), Reason: Reason,
+		Connect: func() (jetstream.JetStream, func(), error) {
+			conn, err := inv.brokerOf(cfg)
+			if err != nil {
+				return nil, nil, err
+			}
+			js, err := broker.NewJetStream(conn)
+			return js, conn.Close, err
+		},
 	}
-	return e.found
+	if cfg.NATS.URL == natsEmbedded {
+		of.Broker = cfg.NATS.Listen
+	} else {
+		of.NATS = cfg.engineAt("nats.url", "")
+	}
+	if cfg.local() {
+		of.Data = cfg.Data
+	}
+	return doctor.Examine(inv.ctx, of)
 }
 
-// check adds the finding of one check.
-func (e *examination) check(name string, ask func() (string, error)) {
-	text, err := ask()
+func (inv *Invocation) ready(ctx context.Context) error {
+	cl, err := inv.Client()
 	if err != nil {
-		text = err.Error()
+		return err
 	}
-	e.found = append(e.found, Finding{Check: name, OK: err == nil, Text: text})
+	_, err = cl.Ready(ctx)
+	return err
 }
 
-func (e *examination) version() (string, error) {
-	own := fmt.Sprintf("%s, %s, %s/%s", Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	if e.peer != nil && e.peer.Version != Version() {
-		return "", fmt.Errorf("%s; the server is %s", own, e.peer.Version)
+// engineAt is the engine that a setting names: a file of the data directory, or a
+// server.
+func (c *Config) engineAt(key, file string) doctor.Engine {
+	if c.engine(key) == backendFile {
+		return doctor.Engine{File: c.dataPath(file)}
 	}
-	return own, nil
-}
-
-// data checks the data directory and the disk below it.
-func (e *examination) data() (string, error) {
-	if !e.cfg.local() {
-		return "not used", nil
-	}
-	dir := e.cfg.Data
-	if err := writable(dir); err != nil {
-		return "", err
-	}
-	if _, err := os.Stat(dir); os.IsNotExist(err) {
-		return dir + " does not exist yet", nil
-	}
-	space, err := broker.Measure(dir)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", dir, err)
-	}
-	if err := space.Check(); err != nil {
-		return "", fmt.Errorf("%s: %w", dir, err)
-	}
-	return fmt.Sprintf("%s is writable, %s free", dir, humanize.IBytes(uint64(space.Free))), nil
-}
-
-func (e *examination) memory() (string, error) { return e.engine("memory", memoryFile) }
-
-func (e *examination) audit() (string, error) { return e.engine("audit", auditFile) }
-
-// engine checks an engine that is a file, or asks the server.
-func (e *examination) engine(key, file string) (string, error) {
-	if e.cfg.engine(key) == backendFile {
-		path := e.cfg.dataPath(file)
-		info, err := os.Stat(path)
-		switch {
-		case os.IsNotExist(err):
-			return path + " does not exist yet", nil
-		case err != nil:
-			return "", err
+	out := doctor.Engine{URL: config.MaskURL(c.engine(key))}
+	for _, s := range c.servers() {
+		if s.key == key {
+			out.Reach = func(ctx context.Context) error {
+				if err := s.reach(ctx); err != nil {
+					return c.engineError(&engineError{s.key, err})
+				}
+				return nil
+			}
 		}
-		return fmt.Sprintf("%s, %s", path, humanize.IBytes(uint64(info.Size()))), nil
 	}
-	return e.server(key)
+	return out
 }
 
-// server asks the server that a setting names.
-func (e *examination) server(key string) (string, error) {
-	for _, s := range e.cfg.servers() {
-		if s.key != key {
+// models are those of the stages, each endpoint once.
+func (c LLM) models() (all []doctor.Model) {
+	asked := map[Endpoint]bool{}
+	for _, stage := range stages {
+		endpoint := c.endpoint(stage)
+		if !c.on() || asked[endpoint] {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(e.ctx, checkLimit)
-		defer cancel()
-		began := time.Now()
-		if err := s.reach(ctx); err != nil {
-			return "", e.cfg.engineError(&engineError{s.key, err})
-		}
-		return fmt.Sprintf("%s answers in %v", config.MaskURL(e.cfg.engine(key)), time.Since(began).Round(100*time.Microsecond)), nil
+		asked[endpoint] = true
+		all = append(all, doctor.Model{
+			Name: endpoint.Provider + " " + endpoint.Model,
+			Open: func() (*llm.Ladder, error) { return c.open(endpoint) },
+		})
 	}
-	return "", errors.New(key + " names no server")
-}
-
-// streams compares the broker with the declared streams.
-func (e *examination) streams() (string, error) {
-	if e.cfg.NATS.URL == natsEmbedded {
-		if _, err := broker.Endpoint(e.cfg.dataPath(natsDir)); errors.Is(err, broker.ErrNotRunning) {
-			return "not asked: no Palimpsest runs on " + e.cfg.Data, nil
-		}
-	}
-	conn, err := e.inv.brokerOf(e.cfg)
-	if err != nil {
-		return "", err
-	}
-	defer conn.Close()
-	ctx, cancel := context.WithTimeout(e.ctx, checkLimit)
-	defer cancel()
-	js, err := broker.NewJetStream(conn)
-	if err != nil {
-		return "", err
-	}
-	return e.compare(ctx, js)
-}
-
-func (e *examination) compare(ctx context.Context, js jetstream.JetStream) (string, error) {
-	decl := topology.Declare(e.cfg.topology())
-	differences, err := topology.Diff(ctx, js, decl)
-	if err != nil {
-		return "", err
-	}
-	if e.newest, err = topology.NewestMessage(ctx, js, decl); err != nil {
-		return "", err
-	}
-	if len(differences) > 0 {
-		return "", fmt.Errorf("%s, the first: %v", english.Plural(len(differences), "difference", ""), differences[0])
-	}
-	return english.Plural(len(decl.Streams), "stream", "") + " as declared", nil
-}
-
-// clock compares the clock with that of the server and the times of messages, which
-// it must not be behind.
-func (e *examination) clock() (string, error) {
-	now := time.Now()
-	text := now.Format(time.RFC3339)
-	if e.peer != nil {
-		if off := e.peer.at.Sub(e.peer.asked); off.Abs() > clockTolerance {
-			return "", fmt.Errorf("%s; the server's clock differs by %v", text, off.Round(time.Second))
-		}
-		text += ", as the server's"
-	}
-	if ahead := e.newest.At.Sub(now); ahead > clockTolerance {
-		return "", fmt.Errorf("%s is %v behind the newest message of %s", text, ahead.Round(time.Second), e.newest.Stream)
-	}
-	return text, nil
+	return all
 }

@@ -11,14 +11,15 @@ import (
 	"testing"
 	"time"
 
+	"palimpsest/internal/doctor"
 	"palimpsest/internal/terminal"
 )
 
 // examined returns the findings by check.
-func examined(t *testing.T, data string, environ []string, server string) map[string]Finding {
+func examined(t *testing.T, data string, environ []string, server string) map[string]doctor.Finding {
 	t.Helper()
 	inv := &Invocation{ctx: t.Context(), flags: Flags{Server: server}, term: terminal.Terminal{Environ: environ}}
-	out := map[string]Finding{}
+	out := map[string]doctor.Finding{}
 	for _, f := range inv.Examine(data) {
 		out[f.Check] = f
 	}
@@ -26,7 +27,7 @@ func examined(t *testing.T, data string, environ []string, server string) map[st
 }
 
 // wantFinding fails unless a check has that result and its text has those words.
-func wantFinding(t *testing.T, found map[string]Finding, check string, ok bool, words string) {
+func wantFinding(t *testing.T, found map[string]doctor.Finding, check string, ok bool, words string) {
 	t.Helper()
 	if f := found[check]; f.OK != ok || !strings.Contains(f.Text, words) {
 		t.Errorf("%s: %+v, want ok %v and %q", check, f, ok, words)
@@ -152,14 +153,5 @@ func TestExamineFailures(t *testing.T) {
 	wantFinding(t, found, "config", false, "log.level")
 	if len(found) != 2 {
 		t.Errorf("%+v", found)
-	}
-}
-
-func TestClockBehindTheStreams(t *testing.T) {
-	t.Parallel()
-	e := &examination{}
-	e.newest.Stream, e.newest.At = "EPISODES", time.Now().Add(time.Hour)
-	if _, err := e.clock(); err == nil || !strings.Contains(err.Error(), "is 1h0m0s behind the newest message of EPISODES") {
-		t.Errorf("%v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"palimpsest/internal/doctor"
 	"palimpsest/internal/llm"
 	"palimpsest/internal/llm/llmtest"
 	"palimpsest/internal/memory"
@@ -80,15 +81,14 @@ func TestKeysComeFromTheEnvironmentAndFiles(t *testing.T) {
 	})
 	c := defaultLLM()
 	c.Provider, c.Model, c.BaseURL, c.Keys.OpenAI = providerOpenAI, "m-1", s.URL, "file://"+path
-	e := &examination{ctx: t.Context(), cfg: &Config{LLM: c}}
-	said, err := e.llm()
+	said, err := doctor.AskModels(t.Context(), c.models())
 	if err != nil || !strings.Contains(said, "openai m-1 answers") || !strings.Contains(said, "mode schema, for 45 tokens") || strings.Count(said, ";") != 0 {
 		t.Errorf("%q, %v", said, err)
 	}
 	if asked := s.Asked(); len(asked) != 1 || asked[0].Key != "hunter2" || asked[0].Mode != llm.ModeSchema {
 		t.Errorf("asked %+v", asked)
 	}
-	if said, err := (&examination{cfg: &Config{}}).llm(); err != nil || !strings.Contains(said, "none") {
+	if said, err := doctor.AskModels(t.Context(), LLM{}.models()); err != nil || !strings.Contains(said, "none") {
 		t.Errorf("%q, %v", said, err)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"palimpsest/internal/app"
+	"palimpsest/internal/doctor"
 )
 
 // TestDoctor: a line for each check, and an exit code that says whether all hold.
@@ -20,7 +20,7 @@ func TestDoctor(t *testing.T) {
 		t.Errorf("%s", out)
 	}
 	_, out, _ = call(t, append([]string{"--json"}, args...)...)
-	var found []app.Finding
+	var found []doctor.Finding
 	if err := json.Unmarshal([]byte(out), &found); err != nil || len(found) != 11 || found[0].Check != "version" {
 		t.Errorf("%v: %s", err, out)
 	}

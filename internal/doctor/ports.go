@@ -1,4 +1,4 @@
-package app
+package doctor
 
 import (
 	"bufio"
@@ -24,20 +24,17 @@ type peer struct {
 // http asks the server of the flags or the configuration. A configured address on
 // which no server listens is no failure.
 func (e *examination) http() (string, error) {
-	cl, err := e.inv.Client()
-	if err != nil {
-		return "", err
-	}
-	address := e.cfg.HTTP.Listen
-	if e.inv.flags.Server != "" {
-		address = e.inv.flags.Server
+	address := e.Listen
+	if e.Server != "" {
+		address = e.Server
 	} else if text, err := e.unused(address); text != "" || err != nil {
 		return text, err
 	}
+	var err error
 	if e.peer, err = e.greet(address); err != nil {
 		return "", err
 	}
-	if _, err := cl.Ready(e.ctx); err != nil {
+	if err := e.Ready(e.ctx); err != nil {
 		return "", fmt.Errorf("%s: %w", address, err)
 	}
 	return address + " answers and is ready", nil
@@ -57,7 +54,7 @@ func (e *examination) greet(address string) (*peer, error) {
 	res, err := one.Do(req)
 	switch call := (*net.OpError)(nil); {
 	case errors.As(err, &call) || errors.Is(err, context.DeadlineExceeded):
-		return nil, fmt.Errorf("%s: %w", address, Reason(err))
+		return nil, fmt.Errorf("%s: %w", address, e.Reason(err))
 	case err != nil:
 		return nil, fmt.Errorf("%s is taken by another program", address)
 	}
@@ -83,7 +80,7 @@ func (e *examination) unused(address string) (string, error) {
 	if conn, dialed := e.dial(address); dialed == nil {
 		return "", conn.Close()
 	}
-	return "", fmt.Errorf("%s: %w", address, Reason(err))
+	return "", fmt.Errorf("%s: %w", address, e.Reason(err))
 }
 
 func (e *examination) dial(address string) (net.Conn, error) {
@@ -93,16 +90,16 @@ func (e *examination) dial(address string) (net.Conn, error) {
 
 // nats asks the broker, or who listens where the broker of this process would.
 func (e *examination) nats() (string, error) {
-	if e.cfg.NATS.URL != natsEmbedded {
-		return e.server("nats.url")
+	if e.Broker == "" {
+		return e.ask(e.NATS)
 	}
-	address := e.cfg.NATS.Listen
+	address := e.Broker
 	if text, err := e.unused(address); text != "" || err != nil {
 		return text, err
 	}
 	conn, err := e.dial(address)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", address, Reason(err))
+		return "", fmt.Errorf("%s: %w", address, e.Reason(err))
 	}
 	defer conn.Close() //nolint:errcheck // it was only read
 	if err := conn.SetReadDeadline(time.Now().Add(portPatience)); err != nil {

@@ -1,9 +1,9 @@
-package app
+package doctor
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,33 +19,33 @@ var probe = llm.Request{
 		`"type":"object","additionalProperties":false,"required":["name"],"properties":{"name":{"type":"string"}}}}}}`),
 }
 
-// llm asks each model one short question.
-func (e *examination) llm() (string, error) {
-	if !e.cfg.LLM.on() {
+// Model is a language model by its provider and its name.
+type Model struct {
+	Name string
+	Open func() (*llm.Ladder, error)
+}
+
+// AskModels asks each model one short question.
+func AskModels(ctx context.Context, models []Model) (string, error) {
+	if len(models) == 0 {
 		return "none: rule packs extract", nil
 	}
 	var told []string
-	var asked []Endpoint
-	for _, stage := range stages {
-		endpoint := e.cfg.LLM.endpoint(stage)
-		if slices.Contains(asked, endpoint) {
-			continue
-		}
-		asked = append(asked, endpoint)
-		m, err := e.cfg.LLM.open(endpoint)
+	for _, model := range models {
+		m, err := model.Open()
 		if err != nil {
 			return "", err
 		}
 		began := time.Now()
-		reply, err := m.Complete(e.ctx, probe)
+		reply, err := m.Complete(ctx, probe)
 		if err == nil {
 			_, err = llm.Items(reply.Text, probe.Name)
 		}
 		if err != nil {
-			return "", fmt.Errorf("%s %s: %w", endpoint.Provider, endpoint.Model, err)
+			return "", fmt.Errorf("%s: %w", model.Name, err)
 		}
-		told = append(told, fmt.Sprintf("%s %s answers in %v, in mode %s, for %d tokens",
-			endpoint.Provider, endpoint.Model, time.Since(began).Round(time.Millisecond), m.Mode(), reply.InputTokens+reply.OutputTokens))
+		told = append(told, fmt.Sprintf("%s answers in %v, in mode %s, for %d tokens",
+			model.Name, time.Since(began).Round(time.Millisecond), m.Mode(), reply.InputTokens+reply.OutputTokens))
 	}
 	return strings.Join(told, "; "), nil
 }
