@@ -111,6 +111,7 @@ var measures = []measure{
 	{"store", "said → stored by ingest alone, over raw batched SQLite inserts of the same rows and indexes", measureStore},
 	{"flow", "said → stored → fact by rule turn over 200 scopes, the whole product running", measureFlow},
 	{"add", "adds over HTTP by 8 clients that wait for each answer, over as many publishing to the same product", measureAdd},
+	{"wait", "added over HTTP → answered with its fact, at 50 adds/s (p50, p99), and of 1,000 adds at once (50 if quick) the last one", measureWait},
 	{"grown", "added → answered with its fact, of a user with 10,000 rows over one with 1,000 (200 and 20 if quick)", measureGrown},
 	{"lag", "said → found by text, by vector, as a fact, while others publish 200 messages/s (20 if quick)", measureLag},
 	{"search", "a search over the sum of a bare FTS5 query and a bare scan of contiguous vectors", measureSearch},
@@ -136,6 +137,8 @@ type sizes struct {
 	flood       int           // episodes, to be consolidated
 	stored      int           // episodes, to be stored
 	adds        int           // episodes, added one by one by each client
+	waits       int           // adds that wait, at a pace
+	crowd       int           // adds that wait, all at once
 	grown       [2]int        // episodes of a user
 	pace        int           // messages a second while lags are measured
 	probes      int           // messages whose lag is measured
@@ -149,9 +152,9 @@ type sizes struct {
 }
 
 var (
-	fullSizes = sizes{sync: 2_000, async: 30_000, flood: 4_000, stored: 40_000, adds: 4_000, grown: [2]int{1_000, 10_000}, pace: 200, probes: 50, repeats: 3, messages: 4_000, kills: 20, storms: 25, settle: 12 * time.Second,
+	fullSizes = sizes{sync: 2_000, async: 30_000, flood: 4_000, stored: 40_000, adds: 4_000, waits: 500, crowd: 1_000, grown: [2]int{1_000, 10_000}, pace: 200, probes: 50, repeats: 3, messages: 4_000, kills: 20, storms: 25, settle: 12 * time.Second,
 		sentences: 10_000, rest: time.Minute}
-	quickSizes = sizes{sync: 20, async: 200, flood: 200, stored: 200, adds: 80, grown: [2]int{20, 200}, pace: 20, probes: 3, repeats: 1, messages: 200, kills: 2, storms: 2, settle: 100 * time.Millisecond,
+	quickSizes = sizes{sync: 20, async: 200, flood: 200, stored: 200, adds: 80, waits: 10, crowd: 50, grown: [2]int{20, 200}, pace: 20, probes: 3, repeats: 1, messages: 200, kills: 2, storms: 2, settle: 100 * time.Millisecond,
 		sentences: 200, rest: 100 * time.Millisecond}
 )
 
