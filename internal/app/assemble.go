@@ -22,6 +22,7 @@ import (
 	"palimpsest/internal/httpserver"
 	"palimpsest/internal/llm"
 	"palimpsest/internal/pipeline"
+	"palimpsest/internal/recovery"
 	"palimpsest/internal/store"
 	"palimpsest/internal/telemetry"
 	"palimpsest/services/consolidator"
@@ -63,9 +64,9 @@ type process struct {
 	consolidator *consolidator.Service       // nil where it is no part
 	short        error                       // a stream lacks what the stores have; nil where none does
 	counted      atomic.Pointer[store.Stats] // what the store last held; nil before it was counted
-	caughtUp     catchUp
+	caughtUp     recovery.CaughtUp
 	erasures     *erasures // nil where users cannot be erased
-	targets      targets
+	healing      *recovery.Healing
 }
 
 // assemble is an open process with the clock of the product and the embedder that

@@ -51,7 +51,7 @@ func receive[T any](t testing.TB, what string, from <-chan T) T {
 // healed waits until the store is up to the streams.
 func healed(t *testing.T, h *process) {
 	t.Helper()
-	eventually(t, "healed", func() error { _, err := h.caughtUp.ready(t.Context()); return err })
+	eventually(t, "healed", func() error { _, err := h.caughtUp.Ready(t.Context()); return err })
 }
 
 func caller(t *testing.T, h *process) *client.Client {

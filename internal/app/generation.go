@@ -91,9 +91,9 @@ func inherit[S interface {
 // indexes are generations in a Redis. Processes that run go on meanwhile, and
 // follow once one is promoted.
 type indexes struct {
-	cfg  Config
-	log  *slog.Logger
-	cure cure
+	cfg    Config
+	log    *slog.Logger
+	repair recovery.Repair
 }
 
 func (x indexes) open(ctx context.Context, cfg redis.Config) (*redis.Store, error) {
@@ -136,7 +136,7 @@ func (x indexes) promote(ctx context.Context, made recovery.Draft, live store.St
 	}
 	err := next.Promote(ctx)
 	if err == nil {
-		err = next.Mend(ctx, store.Remedy{Episodes: x.cure.episodes, Effects: x.cure.effects})
+		err = next.Mend(ctx, store.Remedy{Episodes: x.repair.StoreAgain, Effects: x.repair.ApplyAgain})
 	}
 	if err == nil {
 		err = next.Retire(ctx)

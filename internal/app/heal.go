@@ -4,27 +4,23 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
+
+	"palimpsest/internal/audit"
+	"palimpsest/internal/audit/journal"
+	"palimpsest/internal/embed"
+	"palimpsest/internal/pipeline"
 	"palimpsest/internal/recovery"
 	"palimpsest/internal/store/sqlite"
 	"palimpsest/internal/terminal"
+	"palimpsest/internal/topology"
 	"palimpsest/services/consolidator"
 )
-
-// catchUp says whether the memory store has all that the streams held when the
-// process started, or when the store was last mended.
-type catchUp struct{ done atomic.Bool }
-
-func (r *catchUp) ready(context.Context) (map[string]any, error) {
-	if !r.done.Load() {
-		return nil, errors.New("the memory store is being brought up to the streams")
-	}
-	return nil, nil //nolint:nilnil // there is nothing to tell
-}
 
 // serve runs the services, and calls ready once the memory store has all that the
 // streams held at the start. A store that lacks anything, because its process died
@@ -41,12 +37,12 @@ func (r *catchUp) ready(context.Context) (map[string]any, error) {
 // consolidator on a store that is behind can commit nothing wrong, and an effect
 // that two of them apply is applied once.
 func (h *process) serve(ctx context.Context, ready func()) error {
-	h.mend(ctx)
+	h.healing.Mend(ctx)
 	err := await(ctx, h.log, "memory", h.cfg.Memory, func() error {
-		if err := h.countDropped(ctx); err != nil {
+		if err := h.healing.CountDropped(ctx); err != nil {
 			return err
 		}
-		return h.applyDropped(ctx)
+		return h.healing.ApplyDropped(ctx)
 	})
 	if err != nil && ctx.Err() == nil {
 		return err
@@ -55,46 +51,43 @@ func (h *process) serve(ctx context.Context, ready func()) error {
 	defer beside.Wait()
 	beside.Go(func() { h.track(ctx) })
 	beside.Go(func() {
-		if h.awaitRecovery(ctx) {
+		if h.healing.Await(ctx) {
 			ready()
 		}
-		h.keepWhole(ctx)
+		h.healing.Keep(ctx)
 	})
 	return h.runtime.Run(ctx, h.services...)
 }
 
-// recoveryPoll is how often cursors are compared with the streams while the store
-// is behind.
-const recoveryPoll = 50 * time.Millisecond
+// newHealing returns what keeps the memory store of this process complete.
+func (h *process) newHealing() *recovery.Healing {
+	return &recovery.Healing{
+		Repair: h.cfg.repair(h.streams, h.auditLog, h.embedder, h.log), Store: h.store, Answers: h.target.answers(), CaughtUp: &h.caughtUp,
+	}
+}
 
-// awaitRecovery returns true once the store has all that the streams hold now, and
-// false where ctx ends before.
-func (h *process) awaitRecovery(ctx context.Context) bool {
-	if h.ingest == nil && h.consolidator == nil && !h.target.answers() {
-		h.caughtUp.done.Store(true) // others tell
-		return true
+// repair recovers lost rows with a broker and an audit log, which may be nil.
+func (c Config) repair(from streams, kept audit.Log, embedder embed.Embedder, log *slog.Logger) recovery.Repair {
+	out := recovery.Repair{
+		Episodes: episodesOf(from.JetStream()), Effects: effectsOf(from.JetStream()), Journal: journal.New(from.JetStream()), Log: kept,
+		IngestConfig: c.Ingest, ConsolidatorConfig: c.Consolidator, Embedder: embedder, Erased: c.erased(), Logger: log,
 	}
-	ticker := time.NewTicker(recoveryPoll)
-	defer ticker.Stop()
-	for began, told := time.Now(), false; ; {
-		behind, err := h.behindStreams(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return false
-		case err == nil && !behind:
-			h.caughtUp.done.Store(true)
-			h.log.Info("the memory store is up to the streams", "took", time.Since(began))
-			return true
-		case !told:
-			told = true
-			h.log.Info("the memory store is behind the streams", "error", err)
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return false
+	if c.Audit != backendFile {
+		out.OpenLog = func(ctx context.Context) (audit.Log, error) {
+			opened, _, err := openAudit(ctx, c, log)
+			return opened, err
 		}
 	}
+	return out
+}
+
+// episodesOf and effectsOf are the streams from end to end.
+func episodesOf(js jetstream.JetStream) *pipeline.Replay {
+	return pipeline.NewReplay(js, topology.StreamEpisodes, "ingest")
+}
+
+func effectsOf(js jetstream.JetStream) *pipeline.Replay {
+	return pipeline.NewReplay(js, topology.StreamAudit, "consolidator")
 }
 
 // restore builds a memory store anew whose file is missing, or whose log was cut,

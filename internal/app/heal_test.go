@@ -181,7 +181,7 @@ func TestRestoredStoreIsHealedAtStart(t *testing.T) {
 			if diff := cmp.Diff(want, exported(t, h)); diff != "" {
 				t.Errorf("healed (-want +got):\n%s", diff)
 			}
-			if _, err := h.caughtUp.ready(t.Context()); err != nil {
+			if _, err := h.caughtUp.Ready(t.Context()); err != nil {
 				t.Errorf("not ready: %v", err)
 			}
 			say(t, h, 8, 1) // takes its place behind the rest
@@ -260,7 +260,7 @@ func TestP1NodeOfAClusterComesBackWithLess(t *testing.T) {
 		through store.Store
 		want    uint64
 	}{{less, 1}, {scattered{less}, 3}} { // one server alone cannot have lost what its cursor counts
-		if err := h.cure().episodes(t.Context(), tc.through); err != nil {
+		if err := h.healing.StoreAgain(t.Context(), tc.through); err != nil {
 			t.Fatal(err)
 		}
 		if state, err := less.State(t.Context(), nora); err != nil || state.LastOrdinal != tc.want {

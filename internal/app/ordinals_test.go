@@ -152,7 +152,7 @@ func TestDroppedEpisodesKeepTheirOrdinals(t *testing.T) {
 			}
 		}
 	}
-	if _, err := h.caughtUp.ready(t.Context()); err != nil {
+	if _, err := h.caughtUp.Ready(t.Context()); err != nil {
 		t.Errorf("not ready: %v", err)
 	}
 }

@@ -25,7 +25,7 @@ func (h *process) ready(ctx context.Context) api.Readiness {
 		"nats":      h.natsReady,
 		"memory":    h.memoryReady,
 		"stages":    h.stagesReady,
-		"recovered": h.caughtUp.ready,
+		"recovered": h.caughtUp.Ready,
 		"intact":    h.intact,
 	}
 	if h.auditLog != nil {

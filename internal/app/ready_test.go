@@ -25,7 +25,7 @@ func TestReadinessNamesWhatIsWrong(t *testing.T) {
 	h, stop := open(t, t.TempDir())
 	defer stop()
 	healed(t, h)
-	h.caughtUp.done.Store(false)
+	h.caughtUp.Set(false)
 	got := h.ready(t.Context())
 	if got.Ready || got.Checks["recovered"].OK || !strings.Contains(got.Checks["recovered"].Error, "is being brought up to the streams") {
 		t.Errorf("%+v", got)

@@ -17,6 +17,7 @@ import (
 	"palimpsest/internal/store"
 	"palimpsest/internal/terminal"
 	"palimpsest/internal/topology"
+	"palimpsest/services/ingest"
 )
 
 // newSuffix names the memory store's file while it is built.
@@ -122,9 +123,7 @@ func (r *rebuilding) openStreams(ctx context.Context) (err error) {
 	r.later("audit log", func(context.Context) error { return r.auditLog.Close() })
 	r.generations = files{r.cfg, r.log}
 	if r.cfg.Memory != backendFile {
-		r.generations = indexes{r.cfg, r.log, cure{
-			cfg: r.cfg, streams: r.streams, auditLog: r.auditLog, embedder: r.embedder, log: r.log,
-		}}
+		r.generations = indexes{r.cfg, r.log, r.cfg.repair(r.streams, r.auditLog, r.embedder, r.log)}
 	}
 	return nil
 }
@@ -202,6 +201,15 @@ func holdsEpisode(js jetstream.JetStream) func(ctx context.Context, sequence uin
 		}
 		return err == nil, err
 	}
+}
+
+// count sets the ordinals of the store that is built anew.
+func (r *rebuilding) count(ctx context.Context, said *ingest.Service, live store.Store, into recovery.Draft) error {
+	c := recovery.Counting{Ingest: said, Episodes: episodesOf(r.streams.JetStream()), Log: r.auditLog, Journal: r.journal, Into: into}
+	if live != nil {
+		c.Live = live
+	}
+	return c.Run(ctx)
 }
 
 func (r *rebuilding) compare(ctx context.Context) (err error) {

@@ -21,7 +21,7 @@ func TestGreetingFollowsReadiness(t *testing.T) {
 	h, stop := open(t, t.TempDir())
 	defer stop()
 	healed(t, h)
-	h.caughtUp.done.Store(false)
+	h.caughtUp.Set(false)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	out, write := io.Pipe()
@@ -32,7 +32,7 @@ func TestGreetingFollowsReadiness(t *testing.T) {
 	lines := bufio.NewScanner(out)
 	for _, want := range []string{"is not ready yet.", "  recovered: the memory store is being brought up to the streams", "/readyz)", h.streams.ClientURL(), "is ready.", "/openapi.json)"} {
 		if want == "is ready." {
-			h.caughtUp.done.Store(true)
+			h.caughtUp.Set(true)
 		}
 		if !lines.Scan() || !strings.HasSuffix(lines.Text(), want) {
 			t.Errorf("line %q, want %q", lines.Text(), want)
