@@ -88,7 +88,7 @@ func openMemory(ctx context.Context, cfg Config, embedder embed.Info, now func()
 ) {
 	if cfg.Memory != backendFile {
 		to := cfg.redis()
-		to.Embedder, to.Now, to.AccessedFrom, to.Logger = embedder, now, putBack(now), log
+		to.Embedder, to.Now, to.AccessedFrom, to.Logger, to.Born = embedder, now, putBack(now), log, cfg.born()
 		err := await(ctx, log, "memory", cfg.Memory, func() error {
 			if err := redis.Reach(ctx, to); err != nil {
 				return err

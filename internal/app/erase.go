@@ -70,16 +70,14 @@ var beyond = []string{
 	"user lists of API keys: revoke a key that names the user",
 }
 
-// own reports whether all data is in files of this process, which an erasure can
-// rewrite while nothing else uses them.
-func (c Config) own() bool {
-	return c.NATS.URL == natsEmbedded && c.Memory == backendFile && c.Audit == backendFile
-}
+// alone reports whether all streams are in files of this process. Then no other process
+// can write to the stores, and an erasure can rewrite everything while this one rests.
+func (c Config) alone() bool { return c.NATS.URL == natsEmbedded }
 
 // openErasures opens the erasures of the data directory, and completes a change of
-// files that a death interrupted. It does nothing where data is elsewhere.
+// files that a death interrupted. It does nothing where the broker is of others.
 func (c *Config) openErasures() error {
-	if !c.own() {
+	if !c.alone() {
 		return nil
 	}
 	if err := writable(c.Data); err != nil {
@@ -207,15 +205,18 @@ func (e *erasures) wanted() <-chan struct{} {
 }
 
 // Ask implements [query.Erasures].
-func (e *erasures) Ask(_ context.Context, project, user string) (string, error) {
+func (e *erasures) Ask(_ context.Context, project, user, key string) (string, error) {
 	if err := roomFor(e.data, broker.Measure); errors.Is(err, errNoRoom) {
 		return "", api.NewProblem(http.StatusInsufficientStorage, api.CodeStorageFull, "", "%v", err)
 	} else if err != nil {
 		return "", err
 	}
-	r, err := e.book.Ask(project, user, e.now())
-	if err != nil {
-		return "", err
+	r, err := e.book.Ask(project, user, key, e.now())
+	if errors.Is(err, erasure.ErrOther) {
+		err = store.ErrMismatch
+	}
+	if err != nil || r.Done() {
+		return r.ID, err
 	}
 	e.once.Do(func() { close(e.asked) })
 	return r.ID, nil
@@ -237,8 +238,8 @@ func (inv *Invocation) Erase(data, user string, receipt *erasure.Receipt) ([]era
 	if err != nil {
 		return nil, err
 	}
-	if !cfg.own() {
-		return nil, errors.New("erasing works where broker, memory and audit log are of this process; nothing was changed")
+	if !cfg.alone() {
+		return nil, errors.New("erasing works where the broker is of this process; nothing was changed")
 	}
 	if absentDir(cfg.Data) {
 		return nil, fmt.Errorf("data: %s does not exist", cfg.Data)
@@ -266,7 +267,7 @@ func (inv *Invocation) Erase(data, user string, receipt *erasure.Receipt) ([]era
 	case receipt != nil:
 		_, err = cfg.erasures.AskAgain(*receipt, time.Now())
 	case user != "":
-		_, err = cfg.erasures.Ask(project, user, time.Now())
+		_, err = cfg.erasures.Ask(project, user, "", time.Now())
 	}
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/broker"
+	"palimpsest/internal/erasure"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/sqlite"
@@ -31,11 +32,12 @@ func dropOf(whom memory.Whom) broker.Drop {
 	}
 }
 
-func (e eraser) eraseStreams(ctx context.Context, job string, whom memory.Whom) (map[string]uint64, error) {
-	if absentDir(e.broker().Dir) {
-		return map[string]uint64{}, nil
+func (e eraser) eraseStreams(ctx context.Context, job string, whom memory.Whom) (out erasure.Removed, err error) {
+	out.Counts = map[string]uint64{}
+	if !absentDir(e.broker().Dir) {
+		out.Counts, err = broker.Rewrite(ctx, e.broker(), job, dropOf(whom))
 	}
-	return broker.Rewrite(ctx, e.broker(), job, dropOf(whom))
+	return out, err
 }
 
 func (e eraser) scanStreams(ctx context.Context, whom memory.Whom) (uint64, error) {
@@ -45,33 +47,54 @@ func (e eraser) scanStreams(ctx context.Context, whom memory.Whom) (uint64, erro
 	return broker.Count(ctx, e.broker(), dropOf(whom))
 }
 
-// inMemory calls use with the memory store, if there is one.
-func (e eraser) inMemory(ctx context.Context, use func(store.Eraser) error) (err error) {
-	if absent(e.cfg.dataPath(memoryFile)) {
-		return nil
+// backends are the backend that a setting names and the file of the data directory,
+// which stays there when another backend is chosen. A file that is not there is left out.
+func (e eraser) backends(chosen, file string) (list []string) {
+	if chosen != backendFile {
+		list = append(list, chosen)
 	}
-	opened, _, err := openMemory(ctx, e.cfg, e.embedder, e.now, e.log)
-	if err != nil {
-		return err
+	if !absent(e.cfg.dataPath(file)) {
+		list = append(list, backendFile)
 	}
-	defer func() { err = errors.Join(err, opened.Close()) }()
-	from, ok := opened.(store.Eraser)
+	return list
+}
+
+// inMemory calls use with each memory store that there is.
+func (e eraser) inMemory(ctx context.Context, use func(store.Eraser) error) error {
+	for _, backend := range e.backends(e.cfg.Memory, memoryFile) {
+		cfg := e.cfg
+		cfg.Memory = backend
+		opened, _, err := openMemory(ctx, cfg, e.embedder, e.now, e.log)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(used(opened, use), opened.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// used calls use with what can erase from a backend.
+func used[E any](opened any, use func(E) error) error {
+	from, ok := opened.(E)
 	if !ok {
 		return fmt.Errorf("%T cannot erase", opened)
 	}
 	return use(from)
 }
 
-func (e eraser) eraseMemory(ctx context.Context, _ string, whom memory.Whom) (removed map[string]uint64, err error) {
+func (e eraser) eraseMemory(ctx context.Context, _ string, whom memory.Whom) (out erasure.Removed, err error) {
 	if err := e.discardDrafts(); err != nil {
-		return nil, err
+		return out, err
 	}
-	var done store.Erased
+	out.Counts = map[string]uint64{}
 	err = e.inMemory(ctx, func(from store.Eraser) error {
-		done, err = from.Erase(ctx, whom)
+		done, err := from.Erase(ctx, whom)
+		out.Add(map[string]uint64{"scopes": done.Scopes, "episodes": done.Episodes, "facts": done.Facts, "rows": done.Rows}, done.Beyond)
 		return err
 	})
-	return map[string]uint64{"scopes": done.Scopes, "episodes": done.Episodes, "facts": done.Facts, "rows": done.Rows}, err
+	return out, err
 }
 
 // discardDrafts removes what a killed rebuild or import left, and the older store where
@@ -87,58 +110,60 @@ func (e eraser) discardDrafts() error {
 
 func (e eraser) scanMemory(ctx context.Context, whom memory.Whom) (left uint64, err error) {
 	err = e.inMemory(ctx, func(from store.Eraser) error {
-		left, err = from.Scan(ctx, whom)
+		n, err := from.Scan(ctx, whom)
+		left += n
 		return err
 	})
 	return left, err
 }
 
-// inLog calls use with the audit log, if there is one.
-func (e eraser) inLog(ctx context.Context, use func(audit.Eraser) error) (err error) {
-	if absent(e.cfg.dataPath(auditFile)) {
-		return nil
+// inLog calls use with each audit log that there is.
+func (e eraser) inLog(ctx context.Context, use func(audit.Eraser) error) error {
+	for _, backend := range e.backends(e.cfg.Audit, auditFile) {
+		cfg := e.cfg
+		cfg.Audit = backend
+		opened, _, err := openAudit(ctx, cfg, e.log)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(used(opened, use), opened.Close()); err != nil {
+			return err
+		}
 	}
-	opened, _, err := openAudit(ctx, e.cfg, e.log)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, opened.Close()) }()
-	from, ok := opened.(audit.Eraser)
-	if !ok {
-		return fmt.Errorf("%T cannot erase", opened)
-	}
-	return use(from)
+	return nil
 }
 
-func (e eraser) eraseLog(ctx context.Context, _ string, whom memory.Whom) (removed map[string]uint64, err error) {
-	var done audit.Erased
+func (e eraser) eraseLog(ctx context.Context, _ string, whom memory.Whom) (out erasure.Removed, err error) {
+	out.Counts = map[string]uint64{}
 	err = e.inLog(ctx, func(from audit.Eraser) error {
-		done, err = from.Erase(ctx, whom)
+		done, err := from.Erase(ctx, whom)
+		out.Add(map[string]uint64{"effects": done.Effects, "rows": done.Rows}, done.Beyond)
 		return err
 	})
-	return map[string]uint64{"effects": done.Effects, "rows": done.Rows}, err
+	return out, err
 }
 
 func (e eraser) scanLog(ctx context.Context, whom memory.Whom) (left uint64, err error) {
 	err = e.inLog(ctx, func(from audit.Eraser) error {
-		left, err = from.Scan(ctx, whom)
+		n, err := from.Scan(ctx, whom)
+		left += n
 		return err
 	})
 	return left, err
 }
 
 // announce writes the record of an erasure to AUDIT, for those who read it.
-func (e eraser) announce(ctx context.Context, job string, _ memory.Whom) (_ map[string]uint64, err error) {
+func (e eraser) announce(ctx context.Context, job string, _ memory.Whom) (none erasure.Removed, err error) {
 	if absentDir(e.broker().Dir) {
-		return nil, nil
+		return none, nil
 	}
 	r, err := e.cfg.erasures.Get(job)
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	to, err := broker.StartEmbedded(e.broker())
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	defer func() { err = errors.Join(err, to.Shutdown(context.WithoutCancel(ctx))) }()
 	subject, header, body, err := events.Encode(events.Meta{ID: r.ID, Source: "palimpsest/erasure", Time: e.now()}, events.UserErased{
@@ -146,10 +171,10 @@ func (e eraser) announce(ctx context.Context, job string, _ memory.Whom) (_ map[
 		Erasure: r.ID, Until: r.Until, ErasedAt: e.now().UTC(),
 	})
 	if err != nil {
-		return nil, err
+		return none, err
 	}
 	_, err = to.JetStream().PublishMsg(ctx, &nats.Msg{Subject: subject, Header: header, Data: body})
-	return nil, err
+	return none, err
 }
 
 // nothing is what a place that holds no data has of a user.

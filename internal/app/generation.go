@@ -97,7 +97,7 @@ type indexes struct {
 }
 
 func (x indexes) open(ctx context.Context, cfg redis.Config) (*redis.Store, error) {
-	cfg.Logger = x.log
+	cfg.Logger, cfg.Born = x.log, x.cfg.born()
 	opened, err := redis.Open(ctx, cfg)
 	if errors.Is(err, store.ErrLocked) {
 		return nil, &userError{"another rebuild of the memory store is under way", err}

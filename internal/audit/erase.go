@@ -19,4 +19,8 @@ type Eraser interface {
 }
 
 // Erased counts what was deleted.
-type Erased struct{ Effects, Rows uint64 }
+type Erased struct {
+	Effects, Rows uint64
+	// Beyond says what the backend could not reach, for the receipt.
+	Beyond []string
+}

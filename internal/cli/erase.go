@@ -146,6 +146,11 @@ func tellReceipt(w io.Writer, r api.Receipt) {
 		}
 		_, _ = fmt.Fprintf(w, "%-10s %s removed, %d left\n", p.Name, strings.Join(counts, ", "), p.Left)
 	}
+	for _, p := range r.Places {
+		for _, text := range p.Beyond {
+			_, _ = fmt.Fprintf(w, "not reached: %s\n", text)
+		}
+	}
 	for _, text := range r.Unreachable {
 		_, _ = fmt.Fprintf(w, "not reached: %s\n", text)
 	}

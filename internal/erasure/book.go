@@ -20,6 +20,9 @@ import (
 // ErrUnknown: there is no erasure of that id.
 var ErrUnknown = errors.New("erasure: no such erasure")
 
+// ErrOther: the key of a request was used to erase another user.
+var ErrOther = errors.New("erasure: the key is that of another erasure")
+
 // recordsDir holds a file for each erasure, within a data directory.
 const recordsDir = "erasures"
 
@@ -69,11 +72,25 @@ func Open(data string) (*Book, error) {
 func (b *Book) Public() string { return b.key.Public() }
 
 // Ask writes the job of erasing a user and returns it. A job for the user that is
-// not finished is returned as it is.
-func (b *Book) Ask(project, user string, at time.Time) (Receipt, error) {
+// not finished is returned as it is, and so is the one that was asked for with the same
+// key, finished or not; an empty key is of none. The error of a key that was used for
+// another user wraps [ErrOther].
+func (b *Book) Ask(project, user, key string, at time.Time) (Receipt, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.ask(project, b.key.Hash(project, user), at)
+	whom, id := b.key.Hash(project, user), uuid.NewString()
+	if key != "" {
+		id = b.key.request(project, key)
+	}
+	for _, r := range b.records {
+		switch {
+		case r.ID == id && r.Whom != whom:
+			return Receipt{}, ErrOther
+		case r.ID == id:
+			return r, nil
+		}
+	}
+	return b.ask(id, project, whom, at)
 }
 
 // AskAgain writes a job for the user of a receipt of this directory: a copy of the
@@ -85,7 +102,7 @@ func (b *Book) AskAgain(receipt Receipt, at time.Time) (Receipt, error) {
 	if receipt.PublicKey != b.Public() {
 		return Receipt{}, fmt.Errorf("%w: it is of another data directory", ErrReceipt)
 	}
-	r, err := b.ask(receipt.Project, receipt.Whom, at)
+	r, err := b.ask(uuid.NewString(), receipt.Project, receipt.Whom, at)
 	if err == nil && r.Incarnation < receipt.Incarnation {
 		r.Incarnation = receipt.Incarnation
 		r.Until = max(r.Until, receipt.Until)
@@ -94,8 +111,8 @@ func (b *Book) AskAgain(receipt Receipt, at time.Time) (Receipt, error) {
 	return r, err
 }
 
-func (b *Book) ask(project, whom string, at time.Time) (Receipt, error) {
-	r := Receipt{ID: uuid.NewString(), Project: project, Whom: whom, Incarnation: 1, AskedAt: at.UTC(), Places: []Place{}}
+func (b *Book) ask(id, project, whom string, at time.Time) (Receipt, error) {
+	r := Receipt{ID: id, Project: project, Whom: whom, Incarnation: 1, AskedAt: at.UTC(), Places: []Place{}}
 	for _, earlier := range b.records {
 		if earlier.Whom != whom {
 			continue

@@ -40,22 +40,22 @@ type place struct {
 func (p *place) keeper(name string) Keeper {
 	return Keeper{
 		Name: name,
-		Erase: func(_ context.Context, _ string, whom memory.Whom) (map[string]uint64, error) {
+		Erase: func(_ context.Context, _ string, whom memory.Whom) (out Removed, _ error) {
 			p.times++
 			if p.fails != nil {
-				return nil, p.fails
+				return out, p.fails
 			}
-			removed := map[string]uint64{}
+			out.Counts = map[string]uint64{}
 			var left []string
 			for _, u := range p.users {
 				if whom.Owns(scope.Scope{Project: "p", User: u}) {
-					removed["users"]++
+					out.Counts["users"]++
 				} else {
 					left = append(left, u)
 				}
 			}
 			p.users = left
-			return removed, nil
+			return out, nil
 		},
 		Scan: func(_ context.Context, whom memory.Whom) (n uint64, _ error) {
 			for _, u := range p.users {
@@ -80,11 +80,11 @@ func TestJobsGoOnWhereTheyFailed(t *testing.T) {
 	dir := t.TempDir()
 	b := open(t, dir)
 	first, second := &place{users: []string{"ana", "bob"}}, &place{users: []string{"bob"}, fails: errors.New("away")}
-	asked, err := b.Ask("p", "bob", noon)
+	asked, err := b.Ask("p", "bob", "", noon)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := b.Ask("p", "bob", noon); err != nil || again.ID != asked.ID {
+	if again, err := b.Ask("p", "bob", "", noon); err != nil || again.ID != asked.ID {
 		t.Errorf("asked twice: %+v, %v", again, err)
 	}
 	if _, err := b.Run(t.Context(), work(7, first.keeper("a"), second.keeper("b"))); !errors.Is(err, second.fails) {
@@ -116,7 +116,7 @@ func TestJobsGoOnWhereTheyFailed(t *testing.T) {
 		b.Erased("q", "bob", 7, noon) || b.Erased("p", "ana", 7, noon) || b.Erased("p", "bob", 7, noon.Add(time.Second)) {
 		t.Error("another episode counts as erased")
 	}
-	if again, err := b.Ask("p", "bob", noon); err != nil || again.Incarnation != 2 {
+	if again, err := b.Ask("p", "bob", "", noon); err != nil || again.Incarnation != 2 {
 		t.Errorf("asked behind it: %+v, %v", again, err)
 	}
 }
@@ -124,13 +124,13 @@ func TestJobsGoOnWhereTheyFailed(t *testing.T) {
 func TestWhatIsLeftIsErasedAgain(t *testing.T) {
 	t.Parallel()
 	b := open(t, t.TempDir())
-	if _, err := b.Ask("p", "bob", noon); err != nil {
+	if _, err := b.Ask("p", "bob", "", noon); err != nil {
 		t.Fatal(err)
 	}
 	p := &place{users: []string{"bob"}}
 	k := p.keeper("a")
 	erase := k.Erase
-	k.Erase = func(context.Context, string, memory.Whom) (map[string]uint64, error) { return nil, nil }
+	k.Erase = func(context.Context, string, memory.Whom) (Removed, error) { return Removed{}, nil }
 	if _, err := b.Run(t.Context(), work(1, k)); err == nil || !strings.Contains(err.Error(), "1 are left") {
 		t.Fatalf("run: %v", err)
 	}
@@ -140,9 +140,31 @@ func TestWhatIsLeftIsErasedAgain(t *testing.T) {
 	}
 }
 
+func TestKeyMakesOneJob(t *testing.T) {
+	t.Parallel()
+	b := open(t, t.TempDir())
+	first, err := b.Ask("p", "bob", "k", noon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &place{users: []string{"bob"}}
+	if _, err := b.Run(t.Context(), work(1, p.keeper("a"))); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := b.Ask("p", "bob", "k", noon); err != nil || again.ID != first.ID || !again.Done() {
+		t.Errorf("asked again: %+v, %v", again, err)
+	}
+	if _, err := b.Ask("p", "ana", "k", noon); !errors.Is(err, ErrOther) {
+		t.Errorf("for another user: %v", err)
+	}
+	if other, err := b.Ask("q", "ana", "k", noon); err != nil || other.ID == first.ID {
+		t.Errorf("in another project: %+v, %v", other, err)
+	}
+}
+
 func receiptOf(t *testing.T, b *Book) Receipt {
 	t.Helper()
-	if _, err := b.Ask("p", "bob", noon); err != nil {
+	if _, err := b.Ask("p", "bob", "", noon); err != nil {
 		t.Fatal(err)
 	}
 	p := &place{users: []string{"bob"}}

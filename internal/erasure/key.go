@@ -13,6 +13,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/google/uuid"
 )
 
 // KeyFile holds the secret of a data directory, 32 bytes in hex, mode 0600. A
@@ -63,6 +65,15 @@ func (k *Key) Hash(project, user string) string {
 	h := hmac.New(sha256.New, k.mac)
 	_, _ = fmt.Fprintf(h, "%d:%s%s", len(project), project, user) // a hash does not fail
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// request is the id of the job that was asked for with a key. The text that is hashed
+// differs from that of a user, which begins with a digit.
+func (k *Key) request(project, key string) string {
+	h := hmac.New(sha256.New, k.mac)
+	_, _ = fmt.Fprintf(h, "request %d:%s%s", len(project), project, key) // a hash does not fail
+	id, _ := uuid.FromBytes(h.Sum(nil)[:16])                             // of 16 bytes it is one
+	return id.String()
 }
 
 // write replaces a file in one step, as durably as the disk is. Other users cannot

@@ -13,11 +13,26 @@ import (
 // Keeper is a place that holds data of users.
 type Keeper struct {
 	Name string
-	// Erase deletes everything of the user, for a job of that id, and returns how much
-	// of which kind. It is idempotent.
-	Erase func(ctx context.Context, job string, whom memory.Whom) (map[string]uint64, error)
+	// Erase deletes everything of the user, for a job of that id. It is idempotent.
+	Erase func(ctx context.Context, job string, whom memory.Whom) (Removed, error)
 	// Scan counts what is left.
 	Scan func(ctx context.Context, whom memory.Whom) (uint64, error)
+}
+
+// Removed is what a place removed.
+type Removed struct {
+	// Counts is how much of which kind; nil for a place that holds no data.
+	Counts map[string]uint64
+	// Beyond says what the place could not reach.
+	Beyond []string
+}
+
+// Add adds what one more backend of a place removed.
+func (r *Removed) Add(counts map[string]uint64, beyond []string) {
+	for kind, n := range counts {
+		r.Counts[kind] += n
+	}
+	r.Beyond = append(r.Beyond, beyond...)
 }
 
 // Work is how jobs are run.
@@ -62,7 +77,7 @@ func (b *Book) run(ctx context.Context, r Receipt, work Work) (_ Receipt, err er
 		if err != nil {
 			return r, fmt.Errorf("%s: %w", k.Name, err)
 		}
-		r.Places = append(r.Places, Place{Name: k.Name, Removed: removed, At: work.Now().UTC()})
+		r.Places = append(r.Places, Place{Name: k.Name, Removed: removed.Counts, Beyond: removed.Beyond, At: work.Now().UTC()})
 		if err := b.put(r); err != nil {
 			return r, err
 		}

@@ -1,8 +1,11 @@
 package redisservertest
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -122,6 +125,30 @@ func (s *Server) Kill() {
 	_ = s.cmd.Process.Kill()
 	<-s.done
 	s.cmd = nil
+}
+
+// Holding returns the files of the server that hold a text. A server compresses
+// snapshots unless it was started with rdbcompression no.
+func (s *Server) Holding(text string) (out []string) {
+	s.t.Helper()
+	err := filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if raw, err := os.ReadFile(path); err == nil && bytes.Contains(bytes.ToLower(raw), []byte(text)) {
+			out = append(out, path)
+		} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return out
 }
 
 // URL names the server.

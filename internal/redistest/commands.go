@@ -64,6 +64,10 @@ func (s *Server) own(name string) ownCommand {
 		return s.info
 	case "CONFIG":
 		return s.config
+	case "BGSAVE": // with SCHEDULE it waits for one that is under way
+		return func([]string) (any, error) { return "Background saving started", nil }
+	case "BGREWRITEAOF":
+		return func([]string) (any, error) { return "Background append only file rewriting started", nil }
 	case "PEXPIRETIME":
 		return s.expireTime
 	case "CLIENT":
@@ -122,7 +126,8 @@ func (s *Server) info(args []string) (any, error) {
 		{"Server", fmt.Sprintf("redis_version:8.0.2\r\nredis_mode:standalone\r\nrun_id:%s\r\nuptime_in_seconds:%d\r\n",
 			s.run, int(time.Since(s.begun).Seconds()))},
 		{"Memory", fmt.Sprintf("used_memory:%d\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n", used[0].Value.Uint64())},
-		{"Persistence", "loading:0\r\naof_enabled:1\r\n"},
+		{"Persistence", "loading:0\r\nrdb_bgsave_in_progress:0\r\nrdb_last_bgsave_status:ok\r\naof_enabled:1\r\n" +
+			"aof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0\r\naof_last_bgrewrite_status:ok\r\n"},
 		{"Replication", "role:master\r\n"},
 	}
 	var out strings.Builder

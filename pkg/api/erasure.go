@@ -39,6 +39,8 @@ type ErasedPlace struct {
 	Removed map[string]uint64 `json:"removed" doc:"How much of which kind was deleted."`
 	Left    uint64            `json:"left" doc:"What a scan found behind the deletion: 0 in a receipt."`
 	At      time.Time         `json:"at"`
+	// Beyond says what of this place the erasure could not reach.
+	Beyond []string `json:"beyond,omitempty" doc:"What of this place the erasure could not reach."`
 }
 
 // Done reports whether the erasure is finished.

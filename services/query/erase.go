@@ -13,8 +13,10 @@ import (
 // Erasures erases users from every place.
 type Erasures interface {
 	// Ask makes erasing a user a durable job and returns its id. The process stops
-	// its services, erases, and starts them again.
-	Ask(ctx context.Context, project, user string) (id string, err error)
+	// its services, erases, and starts them again. A key that is not empty makes one job
+	// however often it is asked with; asked with for another user, the error wraps
+	// [store.ErrMismatch].
+	Ask(ctx context.Context, project, user, key string) (id string, err error)
 	// Get returns an erasure, or [ErrNoErasure].
 	Get(ctx context.Context, id string) (api.Receipt, error)
 }
@@ -23,20 +25,20 @@ type Erasures interface {
 var ErrNoErasure = errors.New("query: no such erasure")
 
 // erase asks for the erasure of the user that sel names, and of nothing else.
-func (s *Service) erase(ctx context.Context, sel scope.Selector) (*written, error) {
+func (s *Service) erase(ctx context.Context, sel scope.Selector, key string) (*written, error) {
 	if p := auth.Allow(ctx, auth.Admin); p != nil {
 		return nil, p
 	}
 	switch {
 	case s.deps.Erasures == nil:
 		return nil, api.NewProblem(http.StatusNotImplemented, api.CodeNotImplemented, "erase",
-			"erasing works where broker, memory and audit log are of this process; nothing was changed")
+			"erasing works where the broker is of this process; nothing was changed")
 	case deref(sel.User) == "":
 		return nil, invalid("user", "name the user to erase")
 	case sel.Agent != nil || sel.Session != nil:
 		return nil, invalid("erase", "erases a whole user: leave agent and session out")
 	}
-	id, err := s.deps.Erasures.Ask(ctx, sel.Project, *sel.User)
+	id, err := s.deps.Erasures.Ask(ctx, sel.Project, *sel.User, key)
 	if err != nil {
 		return nil, err
 	}

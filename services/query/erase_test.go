@@ -17,8 +17,8 @@ type fakeErasures struct {
 	receipts map[string]api.Receipt
 }
 
-func (f *fakeErasures) Ask(_ context.Context, project, user string) (string, error) {
-	f.asked = append(f.asked, project+"/"+user)
+func (f *fakeErasures) Ask(_ context.Context, project, user, key string) (string, error) {
+	f.asked = append(f.asked, project+"/"+user+key)
 	return "job", nil
 }
 
@@ -43,6 +43,9 @@ func TestErase(t *testing.T) {
 	if a.status != http.StatusAccepted || !strings.Contains(a.body, `"correlation_id":"job"`) || len(f.asked) != 1 || f.asked[0] != "default/nora" {
 		t.Errorf("%d %s, asked %v", a.status, a.body, f.asked)
 	}
+	if a := r.do(http.MethodDelete, "/v1/scopes?user=nora&erase=true", "", "Idempotency-Key", "#1"); a.status != http.StatusAccepted || f.asked[1] != "default/nora#1" {
+		t.Errorf("with a key: %d %s, asked %v", a.status, a.body, f.asked)
+	}
 	for id, want := range map[string]api.Erasure{"job": {Status: "pending"}, "done": {Status: "done"}} {
 		var got api.Erasure
 		a := r.do(http.MethodGet, "/v1/erasures/"+id, "")
@@ -62,7 +65,7 @@ func TestErase(t *testing.T) {
 			t.Errorf("%s: %+v", query, p)
 		}
 	}
-	if len(f.asked) != 1 || len(r.publisher.sent()) > 0 {
+	if len(f.asked) != 2 || len(r.publisher.sent()) > 0 {
 		t.Errorf("asked %v, published %v", f.asked, r.publisher.sent())
 	}
 }

@@ -32,7 +32,7 @@ func (s *Service) deleteScope(ctx context.Context, in *deleteScopeInput) (*writt
 		return nil, s.problem(ctx, err)
 	}
 	if in.Erase {
-		out, err := s.erase(ctx, sel)
+		out, err := s.erase(ctx, sel, in.Key)
 		return out, s.problem(ctx, err)
 	}
 	out, err := s.once(ctx, sel.Project, "DELETE /v1/scopes", in.Key, []byte(sel.String()), func(a attempt) (*written, error) {

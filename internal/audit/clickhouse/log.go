@@ -113,7 +113,10 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("audit clickhouse: open: %w", plain(err))
 	}
-	err = migrate(ctx, conn, to, lockLife)
+	err = reopen(ctx, conn, to)
+	if err == nil {
+		err = migrate(ctx, conn, to, lockLife)
+	}
 	if err == nil {
 		err = to.fits(ctx, conn)
 	}

@@ -32,7 +32,7 @@ func (s *Store) Apply(ctx context.Context, effect events.EffectCommitted, auditS
 	err = s.write(ctx, effect.Scope, asks, func(f fields, replies []any, b *batch) error {
 		queued = nil
 		switch revision := f.uint("rev"); {
-		case effect.Incarnation < f.uint("inc"):
+		case effect.Incarnation < s.incarnation(effect.Scope, f):
 			return store.ErrIncarnation
 		case effect.Revision <= revision:
 			b.agendaOf(f, effect)
@@ -67,7 +67,7 @@ func (s *Store) Apply(ctx context.Context, effect events.EffectCommitted, auditS
 func (s *Store) Advance(ctx context.Context, fact scope.Scope) error {
 	return s.write(ctx, fact, nil, func(f fields, _ []any, b *batch) error {
 		highest := f.uint("last")
-		for _, mark := range parseState(fact, f).Watermarks {
+		for _, mark := range s.parseState(fact, f).Watermarks {
 			highest = max(highest, mark)
 		}
 		if highest > f.uint("last") {

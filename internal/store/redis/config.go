@@ -65,6 +65,9 @@ type Config struct {
 	// Who puts back old facts has lost their accesses, and they must not be pruned for
 	// that. Nil means that a fact counts as accessed when it was created.
 	AccessedFrom func() time.Time `yaml:"-"`
+	// Born returns the incarnation of a scope that no effect was applied to: how often
+	// its user was erased. Nil means never.
+	Born func(project, user string) uint64
 	// Now is the clock of expiries; nil means time.Now.
 	Now func() time.Time
 	// Logger logs events that no caller sees as an error; nil disables it.
@@ -125,6 +128,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.AccessedFrom == nil {
 		c.AccessedFrom = func() time.Time { return time.Time{} }
+	}
+	if c.Born == nil {
+		c.Born = func(string, string) uint64 { return 0 }
 	}
 	if c.Now == nil {
 		c.Now = time.Now

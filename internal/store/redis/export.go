@@ -116,7 +116,7 @@ func (s *Store) Snapshot(ctx context.Context, fact scope.Scope) (store.Snapshot,
 	if len(parts) != 2 {
 		return snap, fmt.Errorf("redis: snapshot answered with %T", reply)
 	}
-	state := parseState(fact, hashOf(parts[0]))
+	state := s.parseState(fact, hashOf(parts[0]))
 	snap.Revision, snap.Watermarks = state.Revision, state.Watermarks
 	for member, text := range hashOf(parts[1]) {
 		if err := addRow(&snap, member, text); err != nil {

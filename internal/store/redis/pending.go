@@ -42,7 +42,7 @@ func (s *Store) standings(ctx context.Context, entries []string) (right []string
 	rules := hashOf(replies[0])
 	right, list = make([]string, len(entries)), make([]store.Standing, len(entries))
 	for i, fact := range facts {
-		list[i] = parseStanding(fact, hashOf(replies[1+i]))
+		list[i] = s.parseStanding(fact, hashOf(replies[1+i]))
 		for rule := range rules {
 			if list[i].LastOrdinal > list[i].Watermarks[rule] {
 				right[i] = entries[i]

@@ -80,7 +80,7 @@ func (s *Store) PutEpisodes(ctx context.Context, es []memory.Episode) ([]store.P
 	var queued []queuedText
 	var listed []string
 	for i, e := range es {
-		if puts[i], err = answerPut(e, e.Scope.Fact(), replies[i]); err != nil {
+		if puts[i], err = s.answerPut(e, e.Scope.Fact(), replies[i]); err != nil {
 			return nil, err
 		}
 		p := t.place(e.Scope.Fact())
@@ -149,12 +149,12 @@ func (t *tenure) putting(e memory.Episode, body []byte, now int64, served space)
 	return scriptCall{keys, args}
 }
 
-func answerPut(e memory.Episode, fact scope.Scope, reply any) (store.Put, error) {
+func (s *Store) answerPut(e memory.Episode, fact scope.Scope, reply any) (store.Put, error) {
 	list, _ := reply.([]any)
 	if len(list) < 3 {
 		return store.Put{}, fmt.Errorf("redis: put episode answered with %v", reply)
 	}
-	put := store.Put{State: parseState(fact, hashOf(list[2]))}
+	put := store.Put{State: s.parseState(fact, hashOf(list[2]))}
 	if list[0] == int64(1) {
 		ordinal, err := strconv.ParseUint(text(list[1]), 10, 64)
 		e.Ordinal, put.Episode = ordinal, e

@@ -76,7 +76,6 @@ func TestStore(t *testing.T) {
 	storetest.RunAll(t, func(t *testing.T) store.Store {
 		return openNew(t, ahead(testConfig(t)))
 	}, storetest.Options{
-		Skip:  map[string]string{"Erasure": "the store in Redis cannot erase a user yet"},
 		Later: later,
 		PutBack: func(t *testing.T, at time.Time) store.Store {
 			t.Helper()

@@ -83,7 +83,7 @@ func (s *Store) EndSession(ctx context.Context, session scope.Scope, end events.
 	asks := func(p place) [][]any { return [][]any{{"HGETALL", p.row(kindSession, session.Session)}} }
 	err := s.write(ctx, fact, asks, func(f fields, replies []any, b *batch) error {
 		p := b.place
-		state = parseState(fact, f)
+		state = s.parseState(fact, f)
 		if session.Session == "" || len(f) == 0 {
 			return nil
 		}

@@ -31,10 +31,18 @@ const (
 	fieldLastEnd      = "se" // the highest last ordinal of a session end
 )
 
+// incarnation is that of a scope, whose row has none before its first effect.
+func (s *Store) incarnation(fact scope.Scope, f fields) uint64 {
+	if f["inc"] == "" {
+		return s.cfg.Born(fact.Project, fact.User)
+	}
+	return f.uint("inc")
+}
+
 // parseState reads a scope's row.
-func parseState(fact scope.Scope, f fields) memory.State {
+func (s *Store) parseState(fact scope.Scope, f fields) memory.State {
 	st := memory.State{
-		Scope: fact, Incarnation: f.uint("inc"), LastOrdinal: f.uint("last"), Revision: f.uint("rev"), AuditSeq: f.uint("aseq"),
+		Scope: fact, Incarnation: s.incarnation(fact, f), LastOrdinal: f.uint("last"), Revision: f.uint("rev"), AuditSeq: f.uint("aseq"),
 		Watermarks: map[string]uint64{},
 	}
 	for name := range f {
@@ -72,15 +80,15 @@ func (s *Store) Look(ctx context.Context, fact scope.Scope) (store.Standing, err
 	p := s.place(fact)
 	reply, err := s.call(ctx, "HGETALL", p.state())
 	f := hashOf(reply)
-	look := parseStanding(fact, f)
+	look := s.parseStanding(fact, f)
 	if err == nil {
 		p.tenure.read.note(p, f) // the next caller that takes it owns it
 	}
 	return look, err
 }
 
-func parseStanding(fact scope.Scope, f fields) store.Standing {
-	look := store.Standing{State: parseState(fact, f), Claims: map[string]store.Claim{}, Ended: lastEnd(f), Open: math.MaxInt}
+func (s *Store) parseStanding(fact scope.Scope, f fields) store.Standing {
+	look := store.Standing{State: s.parseState(fact, f), Claims: map[string]store.Claim{}, Ended: lastEnd(f), Open: math.MaxInt}
 	for name, claim := range f {
 		if rule, ok := strings.CutPrefix(name, claimField); ok && claim != "" {
 			look.Claims[rule] = parseClaim(claim)

@@ -1,0 +1,107 @@
+package clickhouse_test
+
+import (
+	"strings"
+	"testing"
+
+	"palimpsest/internal/audit"
+	"palimpsest/internal/audit/audittest"
+	"palimpsest/internal/clickhousetest"
+	"palimpsest/internal/memory"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+func TestErasure(t *testing.T) {
+	t.Parallel()
+	clickhousetest.Each(t, func(t *testing.T, dsn func(testing.TB) string) {
+		audittest.RunErasure(t, func(t *testing.T) audit.Log {
+			t.Helper()
+			log := open(t, dsn(t))
+			t.Cleanup(func() { _ = log.Close() })
+			return log
+		})
+	})
+}
+
+// TestP10NoByteIsLeftInTheServer: the name of an erased user is in no file of the
+// server, decompressed blocks included.
+func TestP10NoByteIsLeftInTheServer(t *testing.T) {
+	t.Parallel()
+	server := clickhousetest.Own(t)
+	log := open(t, server.DSN("native", "palimpsest"))
+	of := audittest.LogStory(scope.Scope{Project: "p", User: audittest.Erased}, 40, 1)
+	for i := range of {
+		of[i].Data.Facts[0].Text = strings.Repeat(audittest.Erased+" ", 100) // its block is compressed
+	}
+	for _, effects := range [][]events.Event[events.EffectCommitted]{of, audittest.LogStory(scope.Scope{Project: "p", User: "ana"}, 40, 100)} {
+		if err := log.Write(t.Context(), effects); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if before := server.Holding(t, audittest.Erased); len(before) == 0 {
+		t.Fatal("the marker is not there to begin with")
+	}
+	whom := memory.Whom{Project: "p", Is: func(user string) bool { return user == audittest.Erased }}
+	if done, err := log.Erase(t.Context(), whom); err != nil || done.Effects != uint64(len(of)) {
+		t.Errorf("erased %+v: %v", done, err)
+	}
+	if err := log.Write(t.Context(), audittest.LogStory(scope.Scope{Project: "p", User: "late"}, 3, 200)); err != nil {
+		t.Fatal(err)
+	}
+	wantDays(t, server, "palimpsest")
+	if left := server.Holding(t, audittest.Erased); len(left) > 0 {
+		t.Errorf("the marker is in %v", left)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantDays compares the counts of each day with the records.
+func wantDays(t *testing.T, server *clickhousetest.Server, database string) {
+	t.Helper()
+	conn, err := clickhousetest.Connect(server.DSN("native", database))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	var counted, there uint64
+	err = conn.QueryRow(t.Context(), "SELECT uniqExactMerge(deltas), (SELECT uniqExact(scope, revision, idx) FROM audit) FROM daily_deltas").Scan(&counted, &there)
+	if err != nil || counted != there || there == 0 {
+		t.Errorf("%d deltas are counted by day, %d are there: %v", counted, there, err)
+	}
+}
+
+// TestTablesThatAnErasureClosedAreOpened: an erasure that died while it closed a table
+// is repeated.
+func TestTablesThatAnErasureClosedAreOpened(t *testing.T) {
+	t.Parallel()
+	dsn := clickhousetest.DSN(t)
+	log := open(t, dsn)
+	if err := log.Write(t.Context(), audittest.LogStory(scope.Scope{Project: "p", User: "ana"}, 3, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := clickhousetest.Connect(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, statement := range []string{
+		"CREATE TABLE erasing (project String, scope String) ENGINE = MergeTree ORDER BY (project, scope)",
+		"INSERT INTO erasing SELECT project, scope FROM effects", "DETACH TABLE audit SYNC",
+	} {
+		if err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	log = open(t, dsn)
+	defer log.Close()
+	whom := memory.Whom{Project: "p", Is: func(user string) bool { return user == "ana" }}
+	if done, err := log.Erase(t.Context(), whom); err != nil || done.Effects != 3 {
+		t.Errorf("erased %+v: %v", done, err)
+	}
+}

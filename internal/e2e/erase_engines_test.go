@@ -1,0 +1,64 @@
+package e2e
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"palimpsest/internal/clickhousetest"
+	"palimpsest/internal/redisservertest"
+	"palimpsest/pkg/scope"
+)
+
+// TestP10ErasedFromRedisAndClickHouse: an installation that began with files and moved to
+// Redis and ClickHouse erases a user from all of them. The tombstone stays in force.
+func TestP10ErasedFromRedisAndClickHouse(t *testing.T) {
+	t.Parallel()
+	redis, house := redisservertest.Launch(t, "--rdbcompression", "no"), clickhousetest.Own(t)
+	i := prepare(t, t.TempDir())
+	i.begin()
+	i.lives()
+	who := marked("")
+	first := i.mark(who, 3)
+	if err := i.stop(); err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(t.TempDir(), "palimpsest.yaml")
+	write(t, config, fmt.Appendf(nil, "memory: %s\naudit: %s\n", redis.URL(), house.DSN("native", "palimpsest")))
+	rebuild(t, i.data, 0, "--config", config)
+	i.args = []string{"--config", config}
+	i.begin()
+	i.settled(scope.Under(scope.Scope{Project: who.Project, User: who.User}), first)
+	eventually(t, "the marker in ClickHouse", func() error {
+		if len(house.Holding(t, marker)) == 0 {
+			return fmt.Errorf("it is in no file")
+		}
+		return nil
+	})
+	if len(redis.Holding(marker)) == 0 || len(traces(t, i.data)) == 0 {
+		t.Fatal("the marker is not there to begin with")
+	}
+	r, _ := erase(t, "--server", i.HTTP, "--user", who.User, "--yes")
+	// The file of before has them too.
+	if n := removed(r, "episodes"); n != uint64(2*first) {
+		t.Errorf("the receipt counts %d episodes, want %d in Redis and as many in the file of before", n, first)
+	}
+	others := i.remains()
+	i.kill()
+	wantNoTrace(t, i.data)
+	if left := append(redis.Holding(marker), house.Holding(t, marker)...); len(left) > 0 {
+		t.Errorf("the marker is in %v", left)
+	}
+	if out := rebuild(t, i.data, 0, "--config", config); out.Live != out.Rebuilt {
+		t.Errorf("a rebuild makes %s of %s", out.Rebuilt, out.Live)
+	}
+	i.begin()
+	if got := i.remains(); got != others {
+		t.Errorf("behind a rebuild the others are\n%s\nand were\n%s", got, others)
+	}
+	i.say(who, "I live in Turin.")
+	i.settled(scope.Under(scope.Scope{Project: who.Project, User: who.User}), 1)
+	if again, _ := erase(t, "--server", i.HTTP, "--user", who.User, "--yes"); again.Incarnation != 2 {
+		t.Errorf("the second erasure has incarnation %d, want 2", again.Incarnation)
+	}
+}
