@@ -36,6 +36,7 @@ func TestUndo(t *testing.T) {
 	d.want(out, outcome, false, "add undone")
 	out, outcome = d.ask(events.OpUndo, step(events.UndoStep{HoldID: "held"}))
 	d.want(out, outcome, false, "noop undone")
-	out, outcome = d.ask(events.OpUndo, step(events.UndoStep{HoldID: "held"}))
-	d.want(out, outcome, false)
+	if out, outcome = d.ask(events.OpUndo, step(events.UndoStep{HoldID: "held"})); len(out.Deltas) != 0 || outcome.Conflict != "" {
+		t.Errorf("dismissed twice: %v, conflict %q", kinds(out.Deltas), outcome.Conflict)
+	}
 }
