@@ -41,6 +41,7 @@ type RuleRun struct {
 	Status string `json:"status" doc:"accepted, done, or idle where nothing was pending."`
 	From   uint64 `json:"from"`
 	To     uint64 `json:"to"`
+	At     string `json:"at,omitempty" doc:"Token to read what the run changes; a run of maintenance has none."`
 	// Facts counts those that a rule of maintenance works on; it has no range.
 	Facts int `json:"facts,omitempty"`
 	// Remaining counts the episodes that further runs have to read.

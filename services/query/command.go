@@ -48,7 +48,8 @@ func (s *Service) command(ctx context.Context, a attempt, c events.CommandReques
 	}
 	outcomes, whole := w.wait(ctx, most, settled)
 	if !whole {
-		answer := &api.Written{CorrelationID: a.correlation, Status: statusAccepted}
+		at := seal(token{Scope: c.Scope.Tokens(), Command: a.correlation})
+		answer := &api.Written{CorrelationID: a.correlation, Status: statusAccepted, At: at}
 		return &written{Status: http.StatusAccepted, Body: answer, pending: true}, nil
 	}
 	return s.commanded(ctx, c, outcomes)

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -86,28 +87,43 @@ func (s *Service) getLetter(ctx context.Context, in *letterInput) (*deadLetter, 
 	return &deadLetter{viewLetter(l)}, nil
 }
 
-type settledLetter struct{ Body api.Settled }
-
-func (s *Service) retryLetter(ctx context.Context, in *letterInput) (*settledLetter, error) {
-	_, err := s.letter(ctx, in)
-	if err == nil {
-		err = s.deps.Letters.Retry(ctx, in.Sequence)
-	}
-	if err != nil {
-		return nil, s.letterProblem(ctx, err)
-	}
-	return &settledLetter{api.Settled{Sequence: in.Sequence, Action: "retried"}}, nil
+type settleLetterInput struct {
+	ProjectParam
+	KeyHeader
+	Sequence uint64 `path:"sequence" doc:"Position in the stream of dead letters."`
 }
 
-func (s *Service) dropLetter(ctx context.Context, in *letterInput) (*settledLetter, error) {
-	_, err := s.letter(ctx, in)
-	if err == nil {
-		err = s.deps.Letters.Drop(ctx, in.Sequence)
+type settledLetter = reply[api.Settled]
+
+func (s *Service) retryLetter(ctx context.Context, in *settleLetterInput) (*settledLetter, error) {
+	return s.settleLetter(ctx, in, "retried", s.deps.Letters.Retry)
+}
+
+func (s *Service) dropLetter(ctx context.Context, in *settleLetterInput) (*settledLetter, error) {
+	return s.settleLetter(ctx, in, "dropped", s.deps.Letters.Drop)
+}
+
+func (s *Service) settleLetter(
+	ctx context.Context, in *settleLetterInput, action string, do func(context.Context, uint64) error,
+) (*settledLetter, error) {
+	project, err := s.project(in.ProjectParam)
+	if err != nil {
+		return nil, s.problem(ctx, err)
 	}
+	route := fmt.Sprintf("%s letter %d", action, in.Sequence)
+	out, err := keep(ctx, s, project, route, in.Key, nil, func(attempt) (*settledLetter, error) {
+		if _, err := s.letter(ctx, &letterInput{in.ProjectParam, in.Sequence}); err != nil {
+			return nil, err
+		}
+		if err := do(ctx, in.Sequence); err != nil {
+			return nil, err
+		}
+		return &settledLetter{Status: http.StatusOK, Body: &api.Settled{Sequence: in.Sequence, Action: action}}, nil
+	})
 	if err != nil {
 		return nil, s.letterProblem(ctx, err)
 	}
-	return &settledLetter{api.Settled{Sequence: in.Sequence, Action: "dropped"}}, nil
+	return out, nil
 }
 
 func (s *Service) letterProblem(ctx context.Context, err error) error {

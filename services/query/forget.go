@@ -158,7 +158,7 @@ func (s *Service) deleteAll(ctx context.Context, a attempt, owners []scope.Scope
 	out := &written{Status: http.StatusOK, Body: &api.Written{CorrelationID: a.correlation, Status: statusDone, Closed: &closed}}
 	for _, answer := range answers {
 		if answer.pending {
-			body := &api.Written{CorrelationID: a.correlation, Status: statusAccepted}
+			body := &api.Written{CorrelationID: a.correlation, Status: statusAccepted, At: answer.Body.At}
 			return &written{Status: http.StatusAccepted, Body: body, pending: true}, nil
 		}
 		closed += *answer.Body.Closed

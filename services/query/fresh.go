@@ -9,13 +9,17 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// token names a write that a later read must see: an episode by its id, or an
-// effect by its scope revision.
+// token names a write that a later read must see: an episode by its id, an effect by
+// its scope revision, a command by its request id while it has no effect, or the run
+// of a rule by the watermark that it moves.
 type token struct {
 	Scope    string `json:"s"` // subject tokens
 	Source   string `json:"o,omitempty"`
 	Episode  string `json:"e,omitempty"`
 	Revision uint64 `json:"r,omitempty"`
+	Command  string `json:"c,omitempty"`
+	Rule     string `json:"u,omitempty"`
+	To       uint64 `json:"w,omitempty"` // an ordinal
 }
 
 // fresh waits until the write that at names is visible, for Config.Fresh at
@@ -54,9 +58,13 @@ func readToken(project, at string) (*token, scope.Scope, error) {
 }
 
 func (s *Service) visible(ctx context.Context, owner scope.Scope, t token) (bool, error) {
+	if t.Command != "" {
+		outcomes, err := s.deps.Store.Outcomes(ctx, owner.Project, t.Command)
+		return settled(outcomes), err
+	}
 	if t.Episode == "" {
 		state, err := s.deps.Store.State(ctx, owner.Fact())
-		return state.Revision >= t.Revision, err
+		return state.Revision >= t.Revision && (t.Rule == "" || state.Watermarks[t.Rule] >= t.To), err
 	}
 	_, err := s.deps.Store.Episode(ctx, owner, t.Source, t.Episode)
 	if errors.Is(err, store.ErrNotFound) {

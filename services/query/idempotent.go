@@ -23,13 +23,16 @@ type KeyHeader struct {
 	Key string `header:"Idempotency-Key" maxLength:"256" doc:"The same key with the same body gives the same answer for 24 h."`
 }
 
-// written is the answer to a write, with its status.
-type written struct {
+// reply is the answer to a request that changes something, with its status.
+type reply[T any] struct {
 	Status int
-	Body   *api.Written
+	Body   *T
 	// pending: the work goes on, and asked again the answer may be another.
 	pending bool
 }
+
+// written is the answer to a write.
+type written = reply[api.Written]
 
 // attempt is one run of a write. The ids of its events are derived from the
 // correlation id, so that a second run changes nothing.
@@ -41,12 +44,19 @@ type attempt struct {
 	deadline time.Time
 }
 
-// once runs do for a key that is new or whose run did not finish, and otherwise
-// returns the earlier answer. A request that is always refused must be refused
-// before, so that it does not use the key up.
+// once is [keep] for writes.
 func (s *Service) once(
 	ctx context.Context, project, route, key string, body []byte, do func(attempt) (*written, error),
 ) (*written, error) {
+	return keep(ctx, s, project, route, key, body, do)
+}
+
+// keep runs do for a key that is new or whose run did not finish, and otherwise
+// returns the earlier answer. A request that is always refused must be refused
+// before, so that it does not use the key up.
+func keep[T any](
+	ctx context.Context, s *Service, project, route, key string, body []byte, do func(attempt) (*reply[T], error),
+) (*reply[T], error) {
 	if key == "" {
 		return do(attempt{correlation: uuid.NewString()})
 	}
@@ -63,11 +73,11 @@ func (s *Service) once(
 		return nil, err
 	}
 	if earlier != nil && earlier.Status != 0 {
-		var answer api.Written
+		var answer T
 		if err := json.Unmarshal(earlier.Body, &answer); err != nil {
 			return nil, err
 		}
-		return &written{Status: earlier.Status, Body: &answer}, nil
+		return &reply[T]{Status: earlier.Status, Body: &answer}, nil
 	}
 	out, err := do(attempt{correlation: request.CorrelationID, again: earlier != nil})
 	if err != nil || out.pending {

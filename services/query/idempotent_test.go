@@ -6,9 +6,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"palimpsest/internal/memory"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
 )
@@ -131,5 +133,39 @@ func TestSameKeyAtTheSameTime(t *testing.T) {
 		if id != ids[0] {
 			t.Errorf("ids differ: %v", ids)
 		}
+	}
+}
+
+// A run of a rule and a dead letter take keys, too: the repetition changes nothing.
+func TestKeysOfOperators(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.store.states[nora.Fact()] = memory.State{LastOrdinal: 10, Watermarks: map[string]uint64{}}
+	key := []string{"Idempotency-Key", "k"}
+	first := r.do(http.MethodPost, "/v1/rules/sleep/run", `{"user":"nora","agent":"assistant"}`, key...)
+	r.store.states[nora.Fact()] = memory.State{LastOrdinal: 20, Watermarks: map[string]uint64{"sleep": 10}}
+	if again := r.do(http.MethodPost, "/v1/rules/sleep/run", `{"user":"nora","agent":"assistant"}`, key...); again.body != first.body || len(r.publisher.sent()) != 1 {
+		t.Errorf("run %s, then %s; %d published", first.body, again.body, len(r.publisher.sent()))
+	}
+	if p := r.do(http.MethodPost, "/v1/rules/sleep/run", `{"user":"bob"}`, key...).problem(t); p.Code != api.CodeIdempotencyMismatch {
+		t.Errorf("another scope: %+v", p)
+	}
+}
+
+// A command that is not done in time has a token: a read with it waits for the outcome.
+func TestTokenOfAPendingCommand(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, func(c *Config, _ *Deps) { c.Wait, c.Fresh = time.Millisecond, time.Millisecond })
+	out, err := r.client.Remember(t.Context(), api.Remember{Scope: noraBody, Text: "Nora has a cat."}, "")
+	if err != nil || out.Status != statusAccepted || out.At == "" {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	for _, want := range []string{statusAccepted, statusDone} {
+		state, err := r.client.WriteState(t.Context(), out.At)
+		facts := r.do(http.MethodGet, "/v1/facts?user=nora&at="+out.At, "")
+		if err != nil || state.Status != want || strings.Contains(facts.body, `"stale":true`) != (want == statusAccepted) {
+			t.Errorf("%+v, %v, facts %s; want %s", state, err, facts.body, want)
+		}
+		r.store.outcomes[nora.Project+"|"+out.CorrelationID] = []events.Outcome{{CorrelationID: out.CorrelationID, Rule: memory.RuleCommand, Results: []events.Result{}}}
 	}
 }

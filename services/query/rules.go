@@ -55,14 +55,12 @@ func viewRule(r memory.Rule) api.Rule {
 
 type ruleInput struct {
 	ProjectParam
+	KeyHeader
 	Unread
 	ID string `path:"id" doc:"Identifier of the rule."`
 }
 
-type ruleRun struct {
-	Status int
-	Body   api.RuleRun
-}
+type ruleRun = reply[api.RuleRun]
 
 // runRule publishes the tick that the scheduler would. The two may overlap: of ticks
 // of a (rule, scope) only the one that begins at the watermark is applied.
@@ -71,21 +69,28 @@ func (s *Service) runRule(ctx context.Context, in *ruleInput) (*ruleRun, error) 
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
-	if run.Status == statusIdle {
-		return &ruleRun{http.StatusOK, run}, nil
-	}
 	most, err := s.patience(body.Timeout)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.deps.Publisher.Publish(ctx, events.Meta{ID: tick.id(), Source: source}, tick.TickIssued); err != nil {
-		return nil, s.problem(ctx, s.unpublished(ctx, "", err))
+	project := body.In(in.Project).Project
+	if project == "" {
+		project = s.config.Project
 	}
-	if !body.Wait || !s.reached(ctx, tick.TickIssued, most) {
-		return &ruleRun{http.StatusAccepted, run}, nil
-	}
-	run.Status = statusDone
-	return &ruleRun{http.StatusOK, run}, nil
+	out, err := keep(ctx, s, project, "POST /v1/rules/run "+in.ID, in.Key, in.RawBody, func(attempt) (*ruleRun, error) {
+		if run.Status == statusIdle {
+			return &ruleRun{Status: http.StatusOK, Body: &run}, nil
+		}
+		if _, err := s.deps.Publisher.Publish(ctx, events.Meta{ID: tick.id(), Source: source}, tick.TickIssued); err != nil {
+			return nil, s.unpublished(ctx, "", err)
+		}
+		if !body.Wait || !s.reached(ctx, tick.TickIssued, most) {
+			return &ruleRun{Status: http.StatusAccepted, Body: &run}, nil
+		}
+		run.Status = statusDone
+		return &ruleRun{Status: http.StatusOK, Body: &run}, nil
+	})
+	return out, s.problem(ctx, err)
 }
 
 // statusIdle: there was nothing to do.
@@ -128,10 +133,12 @@ func (s *Service) ruleTick(ctx context.Context, in *ruleInput) (body api.RunRule
 		run, err := s.upkeepTick(ctx, r, fact, state.Incarnation, &tick)
 		return body, tick, run, err
 	}
+	// What the run changes has a revision above that of now.
+	at := token{Scope: fact.Tokens(), Revision: state.Revision, Rule: r.ID}
 	span := events.Range{From: state.Watermarks[r.ID], To: max(state.LastOrdinal, state.Watermarks[r.ID])}
 	run = api.RuleRun{Scope: api.ScopeOf(fact), Rule: r.ID, Status: statusAccepted, From: span.From, To: span.To}
 	if span.Empty() {
-		run.Status = statusIdle
+		run.Status, run.At = statusIdle, seal(at)
 		return body, tick, run, nil
 	}
 	if tick.TickIssued, err = s.compose(ctx, state, r, span); err != nil {
@@ -139,6 +146,8 @@ func (s *Service) ruleTick(ctx context.Context, in *ruleInput) (body api.RunRule
 	}
 	run.To, run.Remaining = tick.Range.To, span.To-tick.Range.To
 	run.More = run.Remaining > 0
+	at.To = run.To
+	run.At = seal(at)
 	return body, tick, run, nil
 }
 
@@ -236,6 +245,7 @@ func (s *Service) rehearseRule(ctx context.Context, in *ruleInput) (*rehearsal, 
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
+	run.At = "" // nothing is written
 	out := &rehearsal{api.Rehearsal{RuleRun: run, Deltas: []api.Rehearsed{}}}
 	if run.Status == statusIdle {
 		return out, nil

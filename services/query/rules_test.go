@@ -53,7 +53,10 @@ func TestRunARule(t *testing.T) {
 	r.store.ends = map[scope.Scope][]events.SessionEnd{fact: {end, late}}
 	body := api.RunRule{Scope: api.ScopeOf(nora)}
 	run, err := r.client.RunRule(t.Context(), "sleep", body)
-	want := api.RuleRun{Scope: api.ScopeOf(fact), Rule: "sleep", Status: "accepted", From: 10, To: 210, Remaining: 100, More: true}
+	want := api.RuleRun{Scope: api.ScopeOf(fact), Rule: "sleep", Status: "accepted", From: 10, To: 210, Remaining: 100, More: true, At: run.At}
+	if at, _, err := readToken(fact.Project, run.At); err != nil || at.Rule != "sleep" || at.To != 210 {
+		t.Errorf("token %+v, %v", at, err)
+	}
 	if diff := cmp.Diff(want, run); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}

@@ -98,7 +98,7 @@ func (s *Service) takeBack(ctx context.Context, a attempt, plan undoPlan) (*writ
 	for _, answer := range slices.Concat(answers...) {
 		if answer.pending {
 			out.Status, out.Body.Status, out.pending = http.StatusAccepted, statusAccepted, true
-			out.Body.Results, out.Body.At = nil, ""
+			out.Body.Results, out.Body.At = nil, answer.Body.At
 			return out, nil
 		}
 		out.Body.Results = append(out.Body.Results, answer.Body.Results...)

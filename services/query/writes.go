@@ -47,13 +47,20 @@ func (s *Service) getWrite(ctx context.Context, in *getWriteInput) (*writeState,
 
 func (s *Service) cameOf(ctx context.Context, owner scope.Scope, t token) (*api.Written, error) {
 	out := &api.Written{Status: statusAccepted}
+	if t.Command != "" {
+		outcomes, err := s.deps.Store.Outcomes(ctx, owner.Project, t.Command)
+		if err == nil && settled(outcomes) {
+			out.CorrelationID, out.Results, out.Warnings, out.Status = t.Command, viewResults(outcomes), skips(outcomes), statusDone
+		}
+		return out, err
+	}
 	// The state is read first: outcomes become visible together with it.
 	state, err := s.deps.Store.State(ctx, owner.Fact())
 	if err != nil {
 		return nil, err
 	}
 	if t.Episode == "" {
-		if state.Revision >= t.Revision {
+		if state.Revision >= t.Revision && (t.Rule == "" || state.Watermarks[t.Rule] >= t.To) {
 			out.Status = statusDone
 		}
 		return out, nil
