@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 
 	"palimpsest/internal/broker"
+	"palimpsest/internal/erasure"
 	"palimpsest/internal/store/sqlite"
 	"palimpsest/internal/terminal"
 	"palimpsest/internal/topology"
@@ -51,27 +53,86 @@ func (inv *Invocation) ImportAll(data string, from io.Reader) (out transfer.Coun
 	if _, err := os.Stat(dir); cfg.NATS.URL != natsEmbedded || cfg.Memory != backendFile || !os.IsNotExist(err) || !absent(cfg.dataPath(memoryFile)) {
 		return out, &userError{fmt.Sprintf("data: %s must be a new directory of a Palimpsest in one process", cfg.Data), nil}
 	}
+	if !absent(cfg.dataPath(erasure.KeyFile)) {
+		if err := cfg.openErasures(); err != nil {
+			return out, err
+		}
+		if len(cfg.erasures.Pending()) > 0 {
+			return out, errPending
+		}
+	}
 	if err := errors.Join(os.RemoveAll(dir+importSuffix), os.MkdirAll(dir+importSuffix, 0o700)); err != nil {
 		return out, err
 	}
 	if out, err = inv.importStreams(*cfg, dir+importSuffix, from); err == nil {
-		err = os.Rename(dir+importSuffix, dir)
+		if err = cfg.markImport(); err == nil {
+			err = os.Rename(dir+importSuffix, dir)
+		}
 	}
 	if err != nil {
-		return out, errors.Join(err, os.RemoveAll(dir+importSuffix))
+		return out, errors.Join(err, os.RemoveAll(dir+importSuffix), os.RemoveAll(cfg.dataPath(importMark)))
 	}
-	logged := !absent(cfg.dataPath(auditFile))
 	built, err := inv.Rebuild(data, RebuildMode{})
-	if err == nil && built.Rebuilt != out.Digest {
+	if err == nil && out.Erased == 0 && built.Rebuilt != out.Digest {
 		err = fmt.Errorf("the memory store has the digest %s, the export %s", built.Rebuilt, out.Digest)
 	}
 	if err != nil { // the next start would serve it
-		err = errors.Join(err, os.RemoveAll(dir), sqlite.Discard(cfg.dataPath(memoryFile)))
-		if !logged {
-			err = errors.Join(err, sqlite.Discard(cfg.dataPath(auditFile)))
-		}
+		_, left := cfg.dropImport()
+		return out, errors.Join(err, left)
 	}
-	return out, err
+	out.Digest = built.Rebuilt
+	return out, os.Remove(cfg.dataPath(importMark))
+}
+
+// importMark is a file of a data directory whose import was not compared with its
+// export yet. It holds importLogged if there was an audit log before.
+const (
+	importMark   = "import.unchecked"
+	importLogged = "logged"
+)
+
+// markImport writes the mark, before the streams have their name.
+func (c Config) markImport() error {
+	text := ""
+	if !absent(c.dataPath(auditFile)) {
+		text = importLogged
+	}
+	f, err := os.OpenFile(c.dataPath(importMark), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// dropImport removes what an import left that was not compared with its export, and
+// reports whether there was any.
+func (c Config) dropImport() (bool, error) {
+	logged, err := os.ReadFile(c.dataPath(importMark))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	err = errors.Join(err, os.RemoveAll(c.dataPath(natsDir)), sqlite.Discard(c.dataPath(memoryFile)))
+	if string(logged) != importLogged {
+		err = errors.Join(err, sqlite.Discard(c.dataPath(auditFile)))
+	}
+	if err != nil {
+		return true, fmt.Errorf("remove an import: %w", err)
+	}
+	return true, os.Remove(c.dataPath(importMark))
+}
+
+// refuseImport removes an import that ended before it was compared with its export,
+// and says so once: a start must not serve it.
+func (h *process) refuseImport(context.Context) error {
+	if h.cfg.NATS.URL != natsEmbedded {
+		return nil
+	}
+	found, err := h.cfg.dropImport()
+	if err == nil && found {
+		err = errors.New("an import ended before its memory was compared with the export; nothing of it is kept: import again, or start anew")
+	}
+	return err
 }
 
 func (inv *Invocation) importStreams(cfg Config, dir string, from io.Reader) (out transfer.Counts, err error) {
@@ -86,5 +147,9 @@ func (inv *Invocation) importStreams(cfg Config, dir string, from io.Reader) (ou
 	shown := terminal.NewProgress(inv.term.Err)
 	step, end := shown.Part("import", 0)
 	defer func() { end(); shown.Wait() }()
-	return transfer.Import(inv.ctx, own.JetStream(), from, step)
+	var gone transfer.Erasures
+	if cfg.erasures != nil {
+		gone = cfg.erasures
+	}
+	return transfer.Import(inv.ctx, own.JetStream(), from, gone, step)
 }

@@ -4,6 +4,8 @@ package transfer
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,6 +29,11 @@ type Counts struct {
 	Audit    uint64 `json:"audit"`
 	// Digest is that of the canonical export of all projects.
 	Digest string `json:"digest"`
+	// Sum is the SHA-256, in hex, of the lines before the last. It covers what the
+	// digest does not: episodes, and the reasons of decisions.
+	Sum string `json:"sum"`
+	// Erased counts the messages that an import left out.
+	Erased uint64 `json:"erased,omitempty"`
 }
 
 // line is a line of an export: one message of a stream, or, last, the
@@ -64,7 +71,8 @@ type Source struct {
 // stopped: the digest is that of its store at the end. An AUDIT that was trimmed is
 // an error.
 func (s *Source) Export(ctx context.Context, to io.Writer) (out Counts, err error) {
-	enc := json.NewEncoder(to)
+	sum := sha256.New()
+	enc := json.NewEncoder(io.MultiWriter(to, sum))
 	enc.SetEscapeHTML(false)
 	if out.Episodes, err = s.exportEpisodes(ctx, enc); err != nil {
 		return out, err
@@ -75,6 +83,7 @@ func (s *Source) Export(ctx context.Context, to io.Writer) (out Counts, err erro
 	if out.Digest, err = s.Digest(ctx); err != nil {
 		return out, err
 	}
+	out.Sum = hex.EncodeToString(sum.Sum(nil))
 	return out, enc.Encode(line{End: &out})
 }
 
