@@ -162,6 +162,7 @@ type Record struct {
 	Rule       string           `json:"rule"`    // the consolidation rule
 	RuleID     string           `json:"rule_id"` // the pattern, key or prompt
 	DecidedBy  string           `json:"decided_by"`
+	Extractor  string           `json:"-"` // of the effect; logs do not give it back
 	Confidence float64          `json:"confidence"`
 	FactID     string           `json:"fact_id,omitempty"`
 	// Before and After are the fact's versions, nil where there is none.

@@ -32,6 +32,7 @@ func Records(e events.Event[events.EffectCommitted]) []Record {
 			Rule:          effect.Rule,
 			RuleID:        prov.RuleID,
 			DecidedBy:     prov.DecidedBy,
+			Extractor:     effect.Extractor,
 			Confidence:    prov.Confidence,
 			FactID:        a.FactID,
 			Before:        versions[a.Before],

@@ -91,10 +91,11 @@ type Latency struct {
 	P50, P95, P99 time.Duration // whole milliseconds
 }
 
-// Cost counts a rule's requests to a model, and the facts that followed.
+// Cost counts a rule's calls of a model, as the effects charge them, and the facts that
+// followed.
 type Cost struct {
 	Rule string
-	// Model is empty where no language model decided.
+	// Model is empty where no language model extracted or decided.
 	Model                            string
 	Calls, InputTokens, OutputTokens uint64
 	// Dollars is what the calls cost, where the provider has prices.
@@ -131,12 +132,17 @@ func (r Record) Value() string {
 // modelPrefix begins the DecidedBy of what a language model decided.
 const modelPrefix = "llm:"
 
-// Model is the language model that decided, empty where none did.
+// Model is the language model that decided, or else the one that extracted; empty
+// where none did.
 func (r Record) Model() string {
-	model, ok := strings.CutPrefix(r.DecidedBy, modelPrefix)
+	if model, ok := strings.CutPrefix(r.DecidedBy, modelPrefix); ok {
+		return model
+	}
+	model, ok := strings.CutPrefix(r.Extractor, modelPrefix)
 	if !ok {
 		return ""
 	}
+	model, _, _ = strings.Cut(model, "@")
 	return model
 }
 

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"regexp"
 	"strings"
@@ -142,8 +143,27 @@ func TestCase40(t *testing.T) {
 			c.add(inSession, "My heart beats for chess.")
 			c.endSession(i)
 			c.shows("The hobby of the user is chess.")
+			c.spent(i, "rule,model,facts,calls,input_tokens,output_tokens,dollars", "turn,m-1,1,1,1000,50,")
 		})
 	}
+}
+
+// spent waits until the report cost begins with columns and has a row that begins with
+// row: what the model charged, and the facts that are kept of it.
+func (c *caller) spent(i *process, columns, row string) {
+	c.Helper()
+	eventually(c, "the cost of the model", func() error {
+		reply, err := http.Get(i.HTTP + "/v1/reports/cost?all=true&format=csv") //nolint:noctx // a test
+		if err != nil {
+			return err
+		}
+		defer reply.Body.Close() //nolint:errcheck // read below
+		table, err := io.ReadAll(reply.Body)
+		if err != nil || !strings.HasPrefix(string(table), columns) || !strings.Contains(string(table), "\n"+row) {
+			return fmt.Errorf("%s, %v", table, err)
+		}
+		return nil
+	})
 }
 
 // TestP3RequestsAreReadOnceInTheirTurn: a message with a prompt is read by the model at

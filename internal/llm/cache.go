@@ -7,12 +7,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+
+	"palimpsest/pkg/events"
 )
 
 const (
 	// keepReplies is how long a reply is kept.
 	keepReplies = 7 * 24 * time.Hour
+	// keyPrefix begins the keys of replies.
+	keyPrefix = "llm "
 	// maxTries is how many unreadable replies a request may get before that counts
 	// as its own fault, though no other request gets a better one.
 	maxTries = 8
@@ -54,6 +59,7 @@ func (c *cached) Complete(ctx context.Context, req Request) (Reply, error) {
 	}
 	var known row
 	if raw != nil && json.Unmarshal(raw, &known) == nil && known.Answered {
+		c.charge(ctx, key, known.Reply)
 		return known.Reply, nil
 	}
 	if known.Wrong != "" {
@@ -71,6 +77,7 @@ func (c *cached) Complete(ctx context.Context, req Request) (Reply, error) {
 	reply.Calls, reply.InputTokens = before.Calls+1, before.InputTokens+reply.InputTokens
 	reply.CachedTokens, reply.OutputTokens = before.CachedTokens+reply.CachedTokens, before.OutputTokens+reply.OutputTokens
 	known.Reply, known.Answered = reply, err == nil
+	c.charge(ctx, key, reply)
 	if err != nil {
 		err = known.wrong(err, c.Replied(), c.now())
 	}
@@ -83,6 +90,14 @@ func (c *cached) Complete(ctx context.Context, req Request) (Reply, error) {
 		return reply, unkept
 	}
 	return reply, err
+}
+
+// charge puts a request on the bill of its context.
+func (c *cached) charge(ctx context.Context, key string, reply Reply) {
+	put(ctx, events.Spent{
+		Request: strings.TrimPrefix(key, keyPrefix)[:16], Model: c.Info().Model, Calls: reply.Calls,
+		InputTokens: reply.InputTokens, OutputTokens: reply.OutputTokens, Dollars: c.limits.Dollars(reply),
+	})
 }
 
 // wrong records an unreadable reply. It returns the error of the request: that of
@@ -114,5 +129,5 @@ func (c *cached) key(req Request) string {
 	for _, p := range parts {
 		_, _ = fmt.Fprintf(sum, "%d:%s", len(p), p) // a hash does not fail
 	}
-	return "llm " + hex.EncodeToString(sum.Sum(nil))
+	return keyPrefix + hex.EncodeToString(sum.Sum(nil))
 }

@@ -233,6 +233,7 @@ func (p *planner) close(e events.EffectCommitted) events.EffectCommitted {
 	e.SessionEnds = b.SessionEnds
 	e.Skipped = b.Skipped
 	e.Tally = p.tally()
+	e.Spent = events.SpentByModel(b.Spent)
 	e.Outcomes = p.outcomes(e.Revision)
 	if MovesWatermark(b) {
 		to := b.Range.To

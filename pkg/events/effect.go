@@ -22,6 +22,8 @@ type EffectCommitted struct {
 	Command *CommandRef `json:"command,omitempty"`
 	// Extractor is the name@version of what read the range; empty for a command.
 	Extractor string `json:"extractor,omitempty"`
+	// Spent is what models charged for the batch, summed by model.
+	Spent []Spent `json:"spent,omitempty"`
 	// Watermark is the new watermark of (Rule, Scope); nil where none moves.
 	Watermark *uint64 `json:"watermark,omitempty"`
 	// Skipped is why the range, or the command, carried nothing, where it was buried.

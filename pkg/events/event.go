@@ -134,6 +134,8 @@ type Batch struct {
 	// Extractor is the name@version of what read the range; empty before that, and
 	// where nothing did.
 	Extractor string `json:"extractor,omitempty"`
+	// Spent is what models charged for the batch so far, one entry for each request.
+	Spent []Spent `json:"spent,omitempty"`
 	// Skipped is why the range carries nothing (its tick or batch was buried);
 	// empty otherwise.
 	Skipped string `json:"skipped,omitempty"`

@@ -78,6 +78,7 @@ func samples() []sample {
 	full := scope.Scope{Project: "acme", User: "Ada.L", Agent: "helper", Session: "s/1"}
 	head := Header{Scope: full.Fact(), Incarnation: 2}
 	batch := Batch{Header: head, Rule: "sleep", Class: ClassModel, Range: Range{From: 3, To: 5}, Cause: CauseSessionEnd, Attempt: 1, Extractor: "rules@1"}
+	batch.Spent = []Spent{{Request: "0123456789abcdef", Model: "m-1", Calls: 2, InputTokens: 900, OutputTokens: 40, Dollars: 0.001}}
 	ends := []SessionEnd{{Session: "s/1", LastOrdinal: 5, Cause: EndIdle, At: arrival()}}
 	refs := []EpisodeRef{{ID: "e-4", Ordinal: 4, Session: "s/1", CorrelationID: "request-1"}}
 	skipped := batch
@@ -113,7 +114,7 @@ func samples() []sample {
 		}),
 		sampleOf(EffectCommitted{
 			Header: head, Revision: 9, Rule: "sleep", Range: &batch.Range, Cause: batch.Cause, Attempt: 1, Command: &command, Extractor: batch.Extractor,
-			Watermark: &watermark, Skipped: "poison", CommittedAt: arrival(),
+			Spent: []Spent{{Model: "m-1", Calls: 2, InputTokens: 900, OutputTokens: 40, Dollars: 0.001}}, Watermark: &watermark, Skipped: "poison", CommittedAt: arrival(),
 			Applied: []Applied{
 				{Delta: sampleDeltas()[0], FactID: "f-2", After: "f-2@1"},
 				{Delta: sampleDeltas()[1], FactID: "f-1", Before: "f-1@3", After: "f-1@4"},

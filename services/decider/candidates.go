@@ -29,6 +29,7 @@ func (s *Service) decide(ctx context.Context, in events.Event[events.CandidatesE
 
 func (s *Service) decideBatch(ctx context.Context, in events.Event[events.CandidatesExtracted]) ([]events.Payload, error) {
 	before := uint64(0)
+	ctx, bill := llm.Billed(ctx)
 	for pass := 1; ; pass++ {
 		state, err := s.deps.State.State(ctx, in.Data.Scope)
 		if err != nil {
@@ -46,6 +47,7 @@ func (s *Service) decideBatch(ctx context.Context, in events.Event[events.Candid
 		}
 		moved := pass == 1 || state.Revision != before
 		if len(refused) == 0 || pass == maxPasses || !moved {
+			out.Spent = events.Charge(out.Spent, bill.Spent())
 			return s.letters(in, out, refused)
 		}
 		before = state.Revision

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"palimpsest/internal/decide"
+	"palimpsest/internal/llm"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/pipeline"
 	"palimpsest/pkg/events"
@@ -39,7 +40,9 @@ func (s *Service) decideCommand(ctx context.Context, in events.Event[events.Comm
 	if o.held, err = s.deps.Facts.Holds(ctx, in.Data.Scope); err != nil {
 		return nil, err
 	}
+	ctx, bill := llm.Billed(ctx)
 	err = o.carryOut(ctx)
+	o.out.Spent = bill.Spent()
 	var invalid *decide.InvalidCandidateError
 	if errors.As(err, &invalid) {
 		return nil, pipeline.Reject(events.CodeInvalidField, "candidate."+invalid.Field, err)

@@ -44,6 +44,7 @@ func (s *Service) extract(ctx context.Context, in events.Event[events.TickIssued
 	if err != nil {
 		return nil, err
 	}
+	ctx, bill := llm.Billed(ctx)
 	payloads := []events.Payload{nil}
 	for _, part := range cut(episodes, func(e memory.Episode) bool { return s.reads(rule.Rule, e) }) {
 		about := extract.Context{
@@ -72,6 +73,7 @@ func (s *Service) extract(ctx context.Context, in events.Event[events.TickIssued
 		return nil, err
 	}
 	out.Candidates = append(out.Candidates, told...)
+	out.Spent = events.Charge(out.Spent, bill.Spent())
 	payloads[0] = out
 	return payloads, nil
 }

@@ -24,7 +24,7 @@ func count(story []events.Event[events.EffectCommitted], q audit.ReportQuery) an
 	}
 	return answers{
 		Deltas: countDeltas(records), Noops: countNoops(records), Churn: countChurn(records),
-		Yield: countYield(effects), Latency: countLatency(records), Cost: countCost(records),
+		Yield: countYield(effects), Latency: countLatency(records), Cost: countCost(effects, records),
 	}
 }
 
@@ -138,13 +138,20 @@ func countLatency(records []audit.Record) (rows []audit.Latency) {
 	return rows
 }
 
-func countCost(records []audit.Record) []audit.Cost {
+func countCost(effects []events.EffectCommitted, records []audit.Record) []audit.Cost {
 	all := map[[2]string]*audit.Cost{}
 	row := func(r audit.Record) *audit.Cost {
 		return at(all, [2]string{r.Rule, r.Model()}, audit.Cost{Rule: r.Rule, Model: r.Model()})
 	}
 	for _, r := range records {
 		row(r)
+	}
+	for _, e := range effects {
+		for _, s := range e.Spent {
+			c := at(all, [2]string{e.Rule, s.Model}, audit.Cost{Rule: e.Rule, Model: s.Model})
+			c.Calls, c.InputTokens, c.OutputTokens = c.Calls+uint64(s.Calls), c.InputTokens+uint64(s.InputTokens), c.OutputTokens+uint64(s.OutputTokens)
+			c.Dollars += s.Dollars
+		}
 	}
 	for _, changes := range changesOf(records) {
 		if newest := changes[len(changes)-1]; newest.Kind != events.DeltaDelete {

@@ -155,6 +155,11 @@ func reportsKnown(t *testing.T, log audit.Log) {
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	const add, update, remove, noop = events.DeltaAdd, events.DeltaUpdate, events.DeltaDelete, events.DeltaNoop
 	second := func(n int) time.Duration { return time.Duration(n) * time.Second }
+	asked := effectOf(s, 4, 4, "sleep", "model@1", noon.Add(13*time.Hour), events.Tally{Episodes: 5},
+		change{kind: remove, fact: "pet"}, change{kind: add, fact: "job", text: "smith", by: "llm:m-1", lagged: -second(5)})
+	asked.Data.Spent = []events.Spent{
+		{Model: "m-1", Calls: 3, InputTokens: 1500, OutputTokens: 40, Dollars: 0.25}, {Model: "m-2", Calls: 1, InputTokens: 7},
+	}
 	logWrite(t, log,
 		effectOf(s, 1, 1, "turn", "pack@1", noon, events.Tally{Episodes: 4, Candidates: 3},
 			change{kind: add, fact: "home", text: "Rome", lagged: second(1)}, change{kind: add, fact: "pet", text: "cat", lagged: second(2)}, change{kind: noop}),
@@ -162,8 +167,7 @@ func reportsKnown(t *testing.T, log audit.Log) {
 			change{kind: update, fact: "home", text: "Oslo", lagged: second(3)}),
 		effectOf(s, 3, 3, "turn", "pack@2", noon.Add(12*time.Hour), events.Tally{Episodes: 1, Candidates: 1},
 			change{kind: update, fact: "home", text: "Rome", lagged: second(100)}),
-		effectOf(s, 4, 4, "sleep", "model@1", noon.Add(13*time.Hour), events.Tally{Episodes: 5},
-			change{kind: remove, fact: "pet"}, change{kind: add, fact: "job", text: "smith", by: "llm:m-1", lagged: -second(5)}),
+		asked,
 	)
 	day := noon.Truncate(24 * time.Hour)
 	next := day.AddDate(0, 0, 1)
@@ -179,7 +183,10 @@ func reportsKnown(t *testing.T, log audit.Log) {
 			{Rule: "turn", Extractor: "pack@2", Episodes: 1, Candidates: 1},
 		},
 		Latency: []audit.Latency{{Rule: "turn", Facts: 4, P50: second(2), P95: second(100), P99: second(100)}},
-		Cost:    []audit.Cost{{Rule: "sleep"}, {Rule: "sleep", Model: "m-1", Facts: 1}, {Rule: "turn", Facts: 1}},
+		Cost: []audit.Cost{
+			{Rule: "sleep"}, {Rule: "sleep", Model: "m-1", Facts: 1, Calls: 3, InputTokens: 1500, OutputTokens: 40, Dollars: 0.25},
+			{Rule: "sleep", Model: "m-2", Calls: 1, InputTokens: 7}, {Rule: "turn", Facts: 1},
+		},
 	})
 	reportsDiff(t, log, audit.ReportQuery{Selector: scope.Selector{Project: "default"}, From: next, Limit: 1}, answers{
 		Deltas:  []audit.DailyDeltas{{Day: next, Rule: "sleep", Kind: add, Deltas: 1}},
@@ -239,7 +246,15 @@ func storyOfChance(r *rand.Rand, scopes []scope.Scope, n int) []events.Event[eve
 			}
 		}
 		tally := events.Tally{Episodes: r.IntN(5), Candidates: r.IntN(3)}
-		story = append(story, effectOf(s, revisions[s], uint64(i+1), pick("turn", "sleep"), pick("", "pack@1", "model@2"), at, tally, changes...))
+		e := effectOf(s, revisions[s], uint64(i+1), pick("turn", "sleep"), pick("", "pack@1", "llm:small@2"), at, tally, changes...)
+		for _, model := range []string{"large", "small"} {
+			if r.IntN(3) == 0 {
+				e.Data.Spent = append(e.Data.Spent, events.Spent{
+					Model: model, Calls: 1 + r.IntN(3), InputTokens: r.IntN(5000), OutputTokens: r.IntN(900), Dollars: float64(r.IntN(64)) / 64,
+				})
+			}
+		}
+		story = append(story, e)
 	}
 	return story
 }

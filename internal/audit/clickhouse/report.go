@@ -14,7 +14,7 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// report runs a query in which SPAN stands for the condition of q on the column
+// report runs a query in which each SPAN stands for the condition of q on the column
 // that says when something was applied, and that ends with its limit.
 func report[T any](ctx context.Context, l *Log, name string, q audit.ReportQuery, applied, query string, scan func(driver.Rows) (T, error)) ([]T, error) {
 	if err := q.Validate(); err != nil {
@@ -25,7 +25,7 @@ func report[T any](ctx context.Context, l *Log, name string, q audit.ReportQuery
 	}
 	defer l.leave()
 	where, args := conditions(q.Selector, audit.Query{From: q.From, To: q.To}, applied)
-	all, err := collect(ctx, l.long, scan, strings.Replace(query, "SPAN", where, 1)+" LIMIT {limit:UInt64}",
+	all, err := collect(ctx, l.long, scan, strings.ReplaceAll(query, "SPAN", where)+" LIMIT {limit:UInt64}",
 		append(args, clickhouse.Named("limit", q.Limit))...)
 	if err != nil {
 		return nil, fmt.Errorf("audit clickhouse: report %s: %w", name, plain(err))
@@ -137,14 +137,20 @@ func milliseconds(column string) string {
 
 // Cost implements [audit.Reports].
 func (l *Log) Cost(ctx context.Context, q audit.ReportQuery) ([]audit.Cost, error) {
-	return report(ctx, l, "cost", q, appliedAt, `SELECT rule, llm_model, sum(llm_calls), sum(llm_input_tokens), sum(llm_output_tokens),
-			sum(ifNull(llm_cost, 0)), countIf(nth = 1 AND changes AND kind != 'delete')
+	return report(ctx, l, "cost", q, appliedAt, `SELECT rule, model, sum(calls), sum(input), sum(output), sum(dollars), sum(facts)
 		FROM (
-			SELECT rule, llm_model, llm_calls, llm_input_tokens, llm_output_tokens, llm_cost, kind, fact_id != '' AND kind != 'noop' AS changes,
-				row_number() OVER (PARTITION BY scope, fact_id, changes ORDER BY sequence DESC, idx DESC) AS nth
-			FROM (SELECT rule, llm_model, llm_calls, llm_input_tokens, llm_output_tokens, llm_cost, kind, scope, fact_id, sequence, idx
-				FROM audit WHERE SPAN LIMIT 1 BY `+key+`))
-		GROUP BY rule, llm_model ORDER BY rule, llm_model`,
+			SELECT rule, model, toUInt64(0) AS calls, toUInt64(0) AS input, toUInt64(0) AS output, toFloat64(0) AS dollars,
+				toUInt64(nth = 1 AND changes AND kind != 'delete') AS facts
+			FROM (
+				SELECT rule, toString(llm_model) AS model, kind, fact_id != '' AND kind != 'noop' AS changes,
+					row_number() OVER (PARTITION BY scope, fact_id, changes ORDER BY sequence DESC, idx DESC) AS nth
+				FROM (SELECT rule, llm_model, kind, scope, fact_id, sequence, idx FROM audit WHERE SPAN LIMIT 1 BY `+key+`))
+			UNION ALL
+			SELECT rule, model, calls, input, output, dollars, toUInt64(0)
+			FROM (SELECT rule, spent_model, spent_calls, spent_input, spent_output, spent_dollars
+				FROM (SELECT *, committed_at AS applied_at FROM effects) WHERE SPAN AND notEmpty(spent_model) LIMIT 1 BY project, scope, revision)
+			ARRAY JOIN spent_model AS model, spent_calls AS calls, spent_input AS input, spent_output AS output, spent_dollars AS dollars)
+		GROUP BY rule, model ORDER BY rule, model`,
 		func(rows driver.Rows) (c audit.Cost, err error) {
 			return c, rows.Scan(&c.Rule, &c.Model, &c.Calls, &c.InputTokens, &c.OutputTokens, &c.Dollars, &c.Facts)
 		})

@@ -147,8 +147,24 @@ func effectBlock(effects []events.Event[events.EffectCommitted]) (block, error) 
 		columnOf("session_id", effects, func(e *row) string { return e.Data.Scope.Session }),
 		columnOf("extractor", effects, func(e *row) string { return e.Data.Extractor }),
 		columnOf("adds", effects, func(e *row) uint32 { return uint32(audit.Adds(e.Data)) }),
+		columnOf("spent_model", effects, spent(func(s events.Spent) string { return s.Model })),
+		columnOf("spent_calls", effects, spent(func(s events.Spent) uint64 { return uint64(s.Calls) })),
+		columnOf("spent_input", effects, spent(func(s events.Spent) uint64 { return uint64(s.InputTokens) })),
+		columnOf("spent_output", effects, spent(func(s events.Spent) uint64 { return uint64(s.OutputTokens) })),
+		columnOf("spent_dollars", effects, spent(func(s events.Spent) float64 { return s.Dollars })),
 		{"effect", blobs},
 	}}, nil
+}
+
+// spent takes a value from what each model charged for an effect.
+func spent[Value any](of func(events.Spent) Value) func(*events.Event[events.EffectCommitted]) []Value {
+	return func(e *events.Event[events.EffectCommitted]) []Value {
+		out := make([]Value, len(e.Data.Spent))
+		for i, s := range e.Data.Spent {
+			out[i] = of(s)
+		}
+		return out
+	}
 }
 
 func recordBlock(effects []events.Event[events.EffectCommitted]) (block, error) {
@@ -185,6 +201,7 @@ func recordBlock(effects []events.Event[events.EffectCommitted]) (block, error) 
 		columnOf("rule", records, func(r *row) string { return r.Rule }),
 		columnOf("rule_id", records, func(r *row) string { return r.RuleID }),
 		columnOf("decided_by", records, func(r *row) string { return r.DecidedBy }),
+		columnOf("llm_model", records, func(r *row) string { return r.Model() }),
 		columnOf("confidence", records, func(r *row) float64 { return r.Confidence }),
 		columnOf("fact_id", records, func(r *row) string { return r.FactID }),
 		{"before", versions[0]},

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 
 	"palimpsest/internal/audit"
@@ -11,8 +12,8 @@ import (
 
 const (
 	insertTally = `INSERT INTO tallies
-		(project, scope, revision, user_id, agent_id, session_id, applied_at, rule, extractor, episodes, candidates, adds)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+		(project, scope, revision, user_id, agent_id, session_id, applied_at, rule, extractor, episodes, candidates, adds, spent)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 	updateRecord = `UPDATE record_rows SET value = ?, known_ms = ?, model = ?
 		WHERE place = (SELECT id FROM places WHERE project = ? AND scope = ?) AND revision = ? AND idx = ?`
 	// unmeasured effects are those of logs of the first schema.
@@ -24,8 +25,16 @@ const (
 // tally is what reports count of an effect.
 func tally(ctx context.Context, insert *sql.Stmt, e events.EffectCommitted) error {
 	s := e.Scope
+	var spent sql.NullString
+	if len(e.Spent) > 0 {
+		raw, err := json.Marshal(e.Spent)
+		if err != nil {
+			return err
+		}
+		spent = sql.NullString{String: string(raw), Valid: true}
+	}
 	_, err := insert.ExecContext(ctx, s.Project, s.Key(), e.Revision, s.User, s.Agent, s.Session, e.CommittedAt.UnixMicro(),
-		e.Rule, e.Extractor, e.Tally.Episodes, e.Tally.Candidates, audit.Adds(e))
+		e.Rule, e.Extractor, e.Tally.Episodes, e.Tally.Candidates, audit.Adds(e), spent)
 	return err
 }
 

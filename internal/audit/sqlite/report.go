@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,7 +38,7 @@ func selected(sel scope.Selector) (where []string, args []any) {
 	return where, args
 }
 
-// report runs a query in which SPAN stands for the condition of q and whose last
+// report runs a query in which each SPAN stands for the condition of q and whose last
 // parameter is its limit.
 func report[T any](ctx context.Context, l *Log, name string, q audit.ReportQuery, query string, scan func(*sql.Rows) (T, error)) (all []T, err error) {
 	if err := q.Validate(); err != nil {
@@ -55,8 +56,9 @@ func report[T any](ctx context.Context, l *Log, name string, q audit.ReportQuery
 	if err := l.measure(ctx); err != nil {
 		return nil, err
 	}
-	where, args := span(q)
-	rows, err := l.reads.QueryContext(ctx, strings.Replace(query, "SPAN", where, 1)+" LIMIT ?", append(args, q.Limit)...)
+	where, once := span(q)
+	args := slices.Repeat(once, strings.Count(query, "SPAN"))
+	rows, err := l.reads.QueryContext(ctx, strings.ReplaceAll(query, "SPAN", where)+" LIMIT ?", append(args, q.Limit)...)
 	if err != nil {
 		return nil, err
 	}
@@ -150,17 +152,23 @@ func (l *Log) Latency(ctx context.Context, q audit.ReportQuery) ([]audit.Latency
 
 func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// Cost implements [audit.Reports]. What calls cost is no part of an effect: it
-// is 0 here.
+// Cost implements [audit.Reports].
 func (l *Log) Cost(ctx context.Context, q audit.ReportQuery) ([]audit.Cost, error) {
 	return report(ctx, l, "cost", q, `WITH changes AS (
 			SELECT rule, model, kind, fact_id, row_number() OVER (
 				PARTITION BY scope, fact_id, fact_id <> '' AND kind IN ('add', 'update', 'delete')
 				ORDER BY sequence DESC, idx DESC) AS nth
-			FROM records WHERE SPAN)
-		SELECT rule, model, count(*) FILTER (WHERE nth = 1 AND fact_id <> '' AND kind IN ('add', 'update'))
-		FROM changes GROUP BY rule, model ORDER BY rule, model`,
+			FROM records WHERE SPAN),
+		rows AS (
+			SELECT rule, model, 0 AS calls, 0 AS input, 0 AS output, 0.0 AS dollars,
+				nth = 1 AND fact_id <> '' AND kind IN ('add', 'update') AS fact FROM changes
+			UNION ALL
+			SELECT rule, s.value ->> 'model', s.value ->> 'calls', s.value ->> 'input_tokens', s.value ->> 'output_tokens',
+				coalesce(s.value ->> 'dollars', 0.0), 0
+			FROM tallies, json_each(tallies.spent) s WHERE SPAN)
+		SELECT rule, model, sum(calls), sum(input), sum(output), sum(dollars), sum(fact)
+		FROM rows GROUP BY rule, model ORDER BY rule, model`,
 		func(rows *sql.Rows) (c audit.Cost, err error) {
-			return c, rows.Scan(&c.Rule, &c.Model, &c.Facts)
+			return c, rows.Scan(&c.Rule, &c.Model, &c.Calls, &c.InputTokens, &c.OutputTokens, &c.Dollars, &c.Facts)
 		})
 }
