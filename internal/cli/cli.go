@@ -1,8 +1,6 @@
 // Package cli is the command line, one file a command.
 package cli
 
-import kongcompletion "github.com/jotaen/kong-completion"
-
 // command is a command of the program.
 type command struct {
 	Name, Help string
@@ -61,7 +59,7 @@ func commands() []command {
 		{Name: "bench", Help: "Measure what Palimpsest costs, against the bare engines.", Run: &benchCommand{}},
 		{Name: "bench-peer", Help: "Run what bench measures.", Run: &benchPeerCommand{}, hidden: true},
 		{Name: "version", Help: "Print the version.", Run: &versionCommand{}},
-		{Name: "completion", Help: "Print a completion script for bash, zsh or fish.", Run: &kongcompletion.Completion{}},
+		{Name: "completion", Help: "Print a completion script for bash, zsh or fish.", Run: &completionCommand{}},
 		{Name: "man", Help: "Print the manual, or write a page per command to a directory.", Run: &manCommand{}},
 	}
 }

@@ -54,7 +54,7 @@ func TestShellsComplete(t *testing.T) {
 			if err != nil {
 				t.Skip("no " + shell + " here")
 			}
-			code, script, complaint := call(t, "completion", "-c", shell)
+			code, script, complaint := call(t, "completion", shell)
 			if code != exitOK {
 				t.Fatal(complaint)
 			}
