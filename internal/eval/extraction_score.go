@@ -64,6 +64,7 @@ var categories = map[string]string{
 	"skill": "skill", "speaks": "skill", "plays": "skill", "learning": "skill", "uses": "tool",
 	"works_on": "project", "deadline": "project", "wants_to": "plan", "plans_to": "plan", "upcoming": "event",
 	"did": "event", "visited": "event", "owns": "possession", "drives": "possession", "instruction": "instruction", "thinks": "opinion",
+	"earns": "finance", "owes": "finance", "pays": "finance", "saves": "finance", "budget": "finance",
 	"is": "trait", "has_trait": "trait", "fears": "trait",
 }
 

@@ -24,14 +24,14 @@
 // One value at a time (cardinality one): name, preferred_name, age, birthday,
 // pronouns, gender, lives_in, from, born_in, work, employment_status,
 // marital_status, religion, attends, phone, email, address, contact_channel,
-// response_style, favorite_{topic}, has_wife, has_husband, has_partner,
+// response_style, earns, favorite_{topic}, has_wife, has_husband, has_partner,
 // has_mother, has_father (and the like), has_boss, blood_type, drives.
 //
 // Many: lived_in, studies, degree, has_{relation}, has_pet, likes, dislikes,
 // prefers (object "Julia over Matlab"), hobby, habit, diet, allergic_to,
 // condition, medication, skill, speaks, uses, works_on, deadline, wants_to,
 // plans_to, did, upcoming, owns, thinks, copes_by, is, fears, instruction,
-// treatment, handle, quit, learning, works_with.
+// treatment, handle, quit, learning, works_with, pays, owes, saves, budget.
 //
 // Work is one fact, because role, employer and field say more together than
 // apart: predicate "work", cardinality one, the object composed as
