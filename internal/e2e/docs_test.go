@@ -140,20 +140,25 @@ func (d *documented) run(script string) {
 	}
 	d.out = string(out)
 	for _, m := range published.FindAllStringSubmatch(d.out, -1) {
-		n, err := strconv.Atoi(m[1])
-		if err != nil {
-			n = 1
+		if m[0] == episodesMember {
+			d.said++
 		}
-		d.said += n
+		for _, count := range m[1:] {
+			if n, err := strconv.Atoi(count); err == nil {
+				d.said += n
+			}
+		}
 	}
 	if d.up.cmd != nil {
 		d.up.settled(everything("default"), d.said)
 	}
 }
 
-// published matches what a command prints of episodes that it published: their
-// number, or the answer to one.
-var published = regexp.MustCompile(`(?m)^(\d+) published$|"episodes":\[`)
+// published matches what a command prints of episodes that it published or imported:
+// their number, or the answer to one.
+var published = regexp.MustCompile(`(?m)^(\d+) published$|^(\d+) messages and (\d+) memories imported$|` + regexp.QuoteMeta(episodesMember))
+
+const episodesMember = `"episodes":[`
 
 func (d *documented) wantJSON(text string) {
 	d.t.Helper()
