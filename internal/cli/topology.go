@@ -61,10 +61,21 @@ func (c *topologyAccountsCommand) Run(inv *app.Invocation) error {
 	return inv.Print(map[string]string{"accounts": text}, func(w io.Writer) { _, _ = io.WriteString(w, text) })
 }
 
-type topologyApplyCommand struct{}
+type topologyApplyCommand struct {
+	Accounts  string   `help:"Write accounts.conf and permissions.conf for a NATS server into a directory first; the server takes them at its next reload." placeholder:"DIR"`
+	Publisher []string `help:"With --accounts: a project whose publisher may publish its episodes and nothing else; may be repeated." placeholder:"PROJECT" sep:"none"`
+}
 
 // Run implements the command.
 func (c *topologyApplyCommand) Run(inv *app.Invocation, of *topologyCommand) error {
+	if c.Accounts == "" && len(c.Publisher) > 0 {
+		return errors.New("--publisher needs --accounts, which names the directory of the files")
+	}
+	if c.Accounts != "" {
+		if err := topology.Declare(topology.Config{}).WriteServer(c.Accounts, c.Publisher...); err != nil {
+			return err
+		}
+	}
 	if err := inv.ApplyTopology(of.Data); err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@ package topology
 import (
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -85,6 +87,25 @@ func (d Declaration) AccountsText(projects ...string) (string, error) {
 	}
 	b.WriteString("}\n")
 	return b.String(), nil
+}
+
+// WriteServer writes what a NATS server includes into a directory: accounts.conf, with a
+// publisher for each of projects, and permissions.conf. They hold no password. A server
+// that runs takes them at its next reload.
+func (d Declaration) WriteServer(dir string, projects ...string) error {
+	accounts, err := d.AccountsText(projects...)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // the server may run as another user
+		return fmt.Errorf("write accounts: %w", err)
+	}
+	for name, text := range map[string]string{"accounts.conf": accounts, "permissions.conf": ServerText(d.ServicePermissions())} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil { //nolint:gosec // as above
+			return fmt.Errorf("write accounts: %w", err)
+		}
+	}
+	return nil
 }
 
 // serviceOrder is that of the data flow.

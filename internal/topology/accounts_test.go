@@ -1,6 +1,7 @@
 package topology_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -41,15 +42,9 @@ func TestP6PublishersKeepToTheirProject(t *testing.T) { //nolint:paralleltest //
 			"OPERATOR": "operator-secret", "PUBLISHER_ACME": "publisher_acme-secret", "PUBLISHER_BETA_1": "publisher_beta_1-secret",
 		}[name])
 	}
-	accounts, err := declared.AccountsText("acme", "Beta/1")
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
-	for name, text := range map[string]string{"accounts.conf": accounts, "permissions.conf": topology.ServerText(declared.ServicePermissions())} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	if err := declared.WriteServer(dir, "acme", "Beta/1"); err != nil {
+		t.Fatal(err)
 	}
 	opts, err := server.ProcessConfigFile(filepath.Join(dir, "accounts.conf"))
 	if err != nil {
@@ -83,14 +78,40 @@ func TestP6PublishersKeepToTheirProject(t *testing.T) { //nolint:paralleltest //
 				t.Errorf("%s may bury", name)
 			}
 		}
-		for _, subject := range []string{
-			"palimpsest.episodes.other.u._._", "palimpsest.episodes", "palimpsest.audit." + own.Tokens(), "$JS.API.STREAM.DELETE.EPISODES", "$KV.KEYS.key.x",
-		} {
-			if u.maySay(t, subject) {
-				t.Errorf("%s may publish %s", name, subject)
-			}
-		}
+		keepsOut(t, u, own)
 		heard(t, u, operator, own)
+	}
+}
+
+// keepsOut checks that a publisher reaches nothing of the pipeline: it can neither
+// publish there nor read a stream or a subject.
+func keepsOut(t *testing.T, u *user, own scope.Scope) {
+	t.Helper()
+	tokens := own.Tokens()
+	for _, subject := range []string{
+		"palimpsest.episodes.other.u._._", "palimpsest.episodes", "palimpsest.audit." + tokens, "palimpsest.commands." + tokens, "palimpsest.deltas." + tokens,
+		"palimpsest.stored." + tokens, "palimpsest.ticks.rules." + tokens, "$JS.API.STREAM.DELETE.EPISODES", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.INFO.AUDIT",
+		"$JS.API.STREAM.MSG.GET.AUDIT", "$JS.API.DIRECT.GET.AUDIT", "$JS.API.CONSUMER.CREATE.AUDIT", "$JS.API.CONSUMER.CREATE.EPISODES.x",
+		"$JS.API.CONSUMER.MSG.NEXT.DELTAS.consolidator-deltas-rules", "$KV.KEYS.key.x", "$SYS.REQ.ACCOUNT.PING.CONNZ",
+	} {
+		if u.maySay(t, subject) {
+			t.Errorf("%s may publish %s", u.name, subject)
+		}
+	}
+	for _, subject := range []string{
+		">", "palimpsest.>", "palimpsest.audit.>", "palimpsest.episodes.>", "palimpsest.episodes." + tokens, "palimpsest.deltas.>", "palimpsest.outcomes.>",
+		"palimpsest.deadletter.>", "$JS.>", "$KV.KEYS.>", "$SYS.>",
+	} {
+		if u.mayHear(t, subject) {
+			t.Errorf("%s may subscribe to %s", u.name, subject)
+		}
+	}
+	for _, stream := range []string{topology.StreamAudit, topology.StreamEpisodes, topology.StreamDeadLetter} {
+		ctx, stop := context.WithTimeout(t.Context(), 200*time.Millisecond) // nobody answers
+		if s, err := u.js.Stream(ctx, stream); err == nil {
+			t.Errorf("%s reads %s: %+v", u.name, stream, s.CachedInfo())
+		}
+		stop()
 	}
 }
 
