@@ -97,7 +97,7 @@ func (lx *lexicon) dateAt(ts []token, now time.Time, tense string) (n int, at ti
 			return shift(3, today, strconv.Itoa(-count)+cal.Units[word(2)])
 		}
 	}
-	if slices.Contains(cal.In, word(0)) {
+	if _, named := year(word(1)); slices.Contains(cal.In, word(0)) && !named {
 		if count, ok := cal.number(word(1)); ok && cal.Units[word(2)] != "" {
 			return shift(3, today, "+"+strconv.Itoa(count)+cal.Units[word(2)])
 		}

@@ -138,6 +138,11 @@ func (r *reading) clause(c, before *clause) {
 		}
 	}
 	if w, ok := lx.when(ts, r.at, "past"); ok && w.span.from == 0 && w.span.to < len(ts) {
+		if lead := lx.leadOf(ts[w.span.to:]); lead != nil {
+			said := append(virtual(lead...), ts[w.span.to:]...) // "вчера сломал руку"
+			r.match(c, full, append(said, ts[:w.span.to]...), 0, f)
+			return
+		}
 		r.match(c, full, ts, w.span.to, f) // "el mes pasado me mudé a…"
 	}
 }
