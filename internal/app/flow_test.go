@@ -105,8 +105,8 @@ func payloadsOf(t *testing.T, service string) (read, made []string) {
 	return slices.Sorted(maps.Keys(in)), slices.Sorted(maps.Keys(out))
 }
 
-// isHandler reports whether a function has the shape of a pipeline.Handler, a
-// pipeline.RunHandler or a pipeline.BatchHandler.
+// isHandler reports whether a function has the shape of a pipeline.Handler or a
+// pipeline.RunHandler.
 func isHandler(f *ast.FuncType) bool {
 	params := f.Params.List
 	if len(params) != 2 || f.Results == nil || handled(f) == "" {

@@ -154,7 +154,7 @@ func TestP2KilledAtEachStep(t *testing.T) {
 func mortal(t *testing.T, file string) *process {
 	t.Helper()
 	settings := filepath.Join(t.TempDir(), "palimpsest.yaml")
-	write(t, settings, []byte("consolidator: {access_wait: 100ms, sink_wait: 100ms}\npipeline: {backlog_age: 1h}\n"))
+	write(t, settings, []byte("consolidator: {sink_wait: 100ms}\npipeline: {backlog_age: 1h}\n"))
 	i := prepare(t, t.TempDir(), "--config", settings)
 	i.file = file
 	return i

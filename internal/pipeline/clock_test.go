@@ -43,3 +43,38 @@ func TestP7ClockPublishesWhatItOwes(t *testing.T) {
 		t.Errorf("%+v, %v; want the tick", info, err)
 	}
 }
+
+func TestClockRunsAtStartAtIntervalsAndWhenWoken(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.standard()
+	wake := make(chan struct{}, 1)
+	ran := make(chan time.Time, 100)
+	runs := 0
+	rt, stop := b.start(quickConfig(),
+		Clock("slow", time.Hour, wake, func(_ context.Context, now time.Time) ([]events.Payload, error) {
+			ran <- now
+			if runs++; runs == 2 {
+				panic("clockwork")
+			}
+			return []events.Payload{tick(user("ann"), 5)}, nil
+		}),
+		Clock("quick", 5*time.Millisecond, nil, func(context.Context, time.Time) ([]events.Payload, error) { return nil, nil }),
+	)
+	await(t, ran)
+	wake <- struct{}{}
+	await(t, ran)
+	await(t, ran) // after the panic
+	b.eventually("quick clock ran", func() bool { stats := rt.Stats(); return len(stats) > 1 && stats[1].Handled > 3 })
+	stop()
+	if got := rt.Stats()[0]; got.Handled != 2 || got.Panics != 1 {
+		t.Errorf("stats %+v", got)
+	}
+	stream, err := b.js.Stream(b.context(), "TICKS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if msgs := stream.CachedInfo().State.Msgs; msgs != 1 {
+		t.Errorf("%d ticks: two runs that agree must publish one id", msgs)
+	}
+}

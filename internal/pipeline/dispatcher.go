@@ -332,30 +332,11 @@ func (l *dispatcher) latest(d *delivery) (msg jetstream.Msg, deliveries, tries i
 	return d.msg, d.deliveries, d.tries()
 }
 
-// drop lets go of one message.
-func (l *dispatcher) drop(d *delivery) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.letGo(d)
-}
-
 // answer marks messages whose verdict is about to be sent to the broker.
 func (l *dispatcher) answer(ds ...*delivery) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, d := range ds {
 		d.state = settling
-	}
-}
-
-// begin and end mark the members of a batch as running.
-func (l *dispatcher) begin(now time.Time, batch []*member) { l.mark(batch, running, now) }
-func (l *dispatcher) end(batch []*member)                  { l.mark(batch, queued, time.Time{}) }
-
-func (l *dispatcher) mark(batch []*member, s state, started time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, m := range batch {
-		m.d.state, m.d.started = s, started
 	}
 }

@@ -243,8 +243,5 @@ func (rt *Runtime) bind(ctx context.Context, dir directory, service string, stag
 	rt.mu.Lock()
 	rt.bindings = append(rt.bindings, b)
 	rt.mu.Unlock()
-	if stage.batch == nil {
-		return newWorker(rt, service, stage, b), nil
-	}
-	return newBatcher(rt, service, stage, b), nil
+	return newWorker(rt, service, stage, b), nil
 }

@@ -58,14 +58,10 @@ func (s *source) run(stop context.Context) {
 
 // fetch makes one pull request and takes what it gives.
 func (s *source) fetch(stop context.Context, n int) error {
-	return s.fetchFor(stop, n, pullExpiry)
-}
-
-func (s *source) fetchFor(stop context.Context, n int, expiry time.Duration) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(stop), expiry+late)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(stop), pullExpiry+late)
 	defer cancel()
 	// The client sends 90 % of the deadline as the request's expiry.
-	ctx = patient{Context: ctx, deadline: time.Now().Add(expiry * 10 / 9)}
+	ctx = patient{Context: ctx, deadline: time.Now().Add(pullExpiry * 10 / 9)}
 	batch, err := s.binding.consumer.Fetch(n, jetstream.FetchContext(ctx))
 	if err != nil {
 		return err

@@ -19,10 +19,6 @@ type Handler[In events.Payload] func(ctx context.Context, in events.Event[In]) (
 // acked and it gets each by itself, so that its error concerns one event.
 type RunHandler[In events.Payload] func(ctx context.Context, in []events.Event[In]) ([]events.Payload, error)
 
-// BatchHandler takes many events at once, in stream order. A [Reject] is
-// isolated by halving the batch until the one event that causes it is found.
-type BatchHandler[In events.Payload] func(ctx context.Context, in []events.Event[In]) error
-
 // ClockHandler runs at intervals and when woken; now is the runtime's clock.
 type ClockHandler func(ctx context.Context, now time.Time) ([]events.Payload, error)
 
@@ -33,13 +29,11 @@ type Service interface {
 	Stages() []Stage
 }
 
-// Stage is one loop of a service: made by [Consume], [ConsumeBatch],
-// [ReadLog] or [Clock].
+// Stage is one loop of a service: made by [Consume], [ReadLog] or [Clock].
 type Stage struct {
 	name     string
 	consumer string // durable consumer, as the topology declares it
 	routes   []Route
-	batch    *batchRoute
 	clock    *clock
 	log      *Log
 }
@@ -92,12 +86,6 @@ func OnRun[In events.Payload](h RunHandler[In]) Route {
 // one fact scope are handled in order, those of different ones in parallel.
 func Consume(consumer string, routes ...Route) Stage {
 	return Stage{name: consumer, consumer: consumer, routes: routes}
-}
-
-// ConsumeBatch is a stage that reads a durable consumer in batches of at most
-// size events, collected for at most wait.
-func ConsumeBatch[In events.Payload](consumer string, size int, wait time.Duration, h BatchHandler[In]) Stage {
-	return Stage{name: consumer, consumer: consumer, batch: newBatchRoute(size, wait, h)}
 }
 
 // Clock is a stage that runs h at start, every interval (± 10 %), and whenever

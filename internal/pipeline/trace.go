@@ -100,26 +100,6 @@ func (t tracing) process(ctx context.Context, at spot, meta *events.Meta, size i
 	return ctx, span
 }
 
-// batch begins the span of an attempt at messages of several traces, a trace of
-// its own that links to them.
-func (t tracing) batch(ctx context.Context, k *keeper, part []*member) (context.Context, trace.Span) {
-	if t.tracer == nil {
-		return ctx, nil
-	}
-	links := make([]trace.Link, 0, len(part))
-	for _, m := range part {
-		if there := contextOf(m.in.meta.Traceparent, m.in.meta.Tracestate); there.IsValid() {
-			links = append(links, trace.Link{SpanContext: there})
-		}
-	}
-	return t.tracer.Start(ctx, "process "+k.point, trace.WithNewRoot(), trace.WithSpanKind(trace.SpanKindConsumer), trace.WithLinks(links...),
-		trace.WithAttributes(
-			semconv.MessagingSystemKey.String("nats"), semconv.MessagingOperationName("process"), semconv.MessagingOperationTypeProcess,
-			semconv.MessagingDestinationName(destination(part[0].in.meta.Kind)), semconv.MessagingConsumerGroupName(k.binding.name),
-			semconv.MessagingBatchMessageCount(len(part)),
-		))
-}
-
 // publish begins the span of a message that is sent; the message carries it. If the
 // message continues another trace than that of ctx, the span begins in that trace and
 // links to the span of ctx.
@@ -222,16 +202,4 @@ func endRun(spans []trace.Span, o Observation) {
 	for _, span := range spans {
 		endProcess(span, o, verdict{})
 	}
-}
-
-// endBatch ends the span of a batch. The verdicts on its messages are counted, not
-// traced.
-func endBatch(span trace.Span, err error) {
-	if span == nil {
-		return
-	}
-	if err != nil {
-		span.SetStatus(codes.Error, "failed")
-	}
-	span.End()
 }

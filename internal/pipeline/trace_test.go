@@ -147,32 +147,6 @@ func TestTracesPassThrough(t *testing.T) {
 	}
 }
 
-// TestBatchLinksToItsMembers: a batch is a trace of its own.
-func TestBatchLinksToItsMembers(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	b.standard()
-	told := b.traced()
-	b.sayIn("e1", itsParent)
-	b.sayIn("e2", other)
-	b.say(user("ann"), "e3")
-	_, stop := b.start(quickConfig(), batchStage(func(context.Context, []episode) error { return nil }))
-	b.settled("EPISODES", "episodes")
-	stop()
-	var links []string
-	for _, s := range told.GetSpans() {
-		if s.Parent.IsValid() {
-			t.Errorf("span %+v", s)
-		}
-		for _, l := range s.Links {
-			links = append(links, l.SpanContext.TraceID().String())
-		}
-	}
-	if diff := cmp.Diff([]string{itsTrace, otherTrace}, links); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // TestLettersOfHandlersAreObserved: a handler may bury a part of a message and
 // go on with the rest.
 func TestLettersOfHandlersAreObserved(t *testing.T) {

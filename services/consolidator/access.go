@@ -3,62 +3,87 @@ package consolidator
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
 
-// visit is what one batch of accesses comes to for one scope.
-type visit struct {
-	header events.Header
-	ids    []string
-	at     time.Time
+const (
+	// accessEvery is how often an access of a fact counts.
+	accessEvery = time.Minute
+	// maxAccesses bounds the accesses that are remembered.
+	maxAccesses = 1 << 16
+)
+
+// accesses are when facts were last counted. Forgetting one counts an access more:
+// statistics are no promise.
+type accesses struct {
+	mu   sync.Mutex
+	last map[accessed]time.Time
 }
 
-// access coalesces accesses: each fact of a scope counts once a batch, at its last
-// return. A redelivered batch counts again: statistics are no promise.
-func (s *Service) access(ctx context.Context, in []events.Event[events.FactReturned]) error {
-	for _, v := range coalesce(in) {
-		state, err := s.deps.Applier.State(ctx, v.header.Scope)
-		if err != nil {
-			return fmt.Errorf("read state: %w", err)
+type accessed struct {
+	scope scope.Scope
+	id    string
+}
+
+// due returns which facts are to be counted, each once.
+func (a *accesses) due(fact scope.Scope, ids []string, at time.Time) (list []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
+		if last, known := a.last[accessed{fact, id}]; !known || at.Sub(last).Abs() >= accessEvery {
+			list = append(list, id)
 		}
-		if v.header.Incarnation < state.Incarnation {
+	}
+	return list
+}
+
+func (a *accesses) counted(fact scope.Scope, ids []string, at time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.last)+len(ids) > maxAccesses {
+		maps.DeleteFunc(a.last, func(_ accessed, last time.Time) bool { return at.Sub(last).Abs() >= accessEvery })
+	}
+	if a.last == nil || len(a.last)+len(ids) > maxAccesses {
+		a.last = make(map[accessed]time.Time)
+	}
+	for _, id := range ids {
+		a.last[accessed{fact, id}] = at
+	}
+}
+
+// access counts the facts that were returned, each at most once a minute. The scope
+// may have been reset since.
+func (s *Service) access(ctx context.Context, in []events.Event[events.FactReturned]) ([]events.Payload, error) {
+	last := in[len(in)-1].Data
+	var ids []string
+	for _, e := range in {
+		if e.Data.Incarnation != last.Incarnation {
 			continue
 		}
-		if err := s.deps.Applier.Touch(ctx, v.header.Scope, v.ids, v.at); err != nil {
-			return fmt.Errorf("touch facts: %w", err)
+		ids = append(ids, e.Data.FactIDs...)
+		if e.Data.At.After(last.At) {
+			last.At = e.Data.At
 		}
 	}
-	return nil
-}
-
-// coalesce groups by scope and incarnation, in order of first appearance.
-func coalesce(in []events.Event[events.FactReturned]) []visit {
-	type key struct {
-		scope       scope.Scope
-		incarnation uint64
+	if ids = s.accesses.due(last.Scope, ids, last.At); len(ids) == 0 {
+		return nil, nil
 	}
-	at := map[key]int{}
-	var out []visit
-	for _, e := range in {
-		k := key{e.Data.Scope, e.Data.Incarnation}
-		i, known := at[k]
-		if !known {
-			i = len(out)
-			at[k] = i
-			out = append(out, visit{header: e.Data.Header})
-		}
-		out[i].ids = append(out[i].ids, e.Data.FactIDs...)
-		if e.Data.At.After(out[i].at) {
-			out[i].at = e.Data.At
-		}
+	state, err := s.deps.Applier.State(ctx, last.Scope)
+	if err != nil {
+		return nil, fmt.Errorf("read state: %w", err)
 	}
-	for i := range out {
-		slices.Sort(out[i].ids)
-		out[i].ids = slices.Compact(out[i].ids)
+	if last.Incarnation < state.Incarnation {
+		return nil, nil
 	}
-	return out
+	if err := s.deps.Applier.Touch(ctx, last.Scope, ids, last.At); err != nil {
+		return nil, fmt.Errorf("touch facts: %w", err)
+	}
+	s.accesses.counted(last.Scope, ids, last.At)
+	return nil, nil
 }

@@ -15,10 +15,6 @@ type Config struct {
 	// after that long. Defaults: 1,000 and 1 s.
 	SinkSize int
 	SinkWait time.Duration
-	// AccessSize and AccessWait cut the batches that accesses are coalesced in.
-	// Defaults: 1,000 and 1 min.
-	AccessSize int
-	AccessWait time.Duration
 }
 
 // WithDefaults returns c with its default in each zero member.
@@ -26,8 +22,6 @@ func (c Config) WithDefaults() Config {
 	c.Conflicts = cmp.Or(c.Conflicts, 8)
 	c.SinkSize = cmp.Or(c.SinkSize, 1000)
 	c.SinkWait = cmp.Or(c.SinkWait, time.Second)
-	c.AccessSize = cmp.Or(c.AccessSize, 1000)
-	c.AccessWait = cmp.Or(c.AccessWait, time.Minute)
 	return c
 }
 
@@ -41,8 +35,6 @@ func (c Config) Validate() error {
 		{"conflicts", int64(c.Conflicts), 1000},
 		{"sink_size", int64(c.SinkSize), 100_000},
 		{"sink_wait", int64(c.SinkWait), int64(time.Minute)},
-		{"access_size", int64(c.AccessSize), 100_000},
-		{"access_wait", int64(c.AccessWait), int64(time.Hour)},
 	} {
 		if m.value < 1 || m.value > m.most {
 			return fmt.Errorf("consolidator: %s: %d is outside 1 to %d", m.name, m.value, m.most)

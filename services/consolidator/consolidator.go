@@ -44,7 +44,9 @@ type Service struct {
 	cfg  Config
 	deps Deps
 	own  own
-	read atomic.Uint64 // sequence of the newest effect that the projector was given
+	// accesses are those that were counted in the last minute.
+	accesses accesses
+	read     atomic.Uint64 // sequence of the newest effect that the projector was given
 }
 
 // New returns the service, or an error that names what is wrong.
@@ -84,7 +86,7 @@ func (s *Service) Stages() []pipeline.Stage {
 			Name: logReader, Stream: auditStream, Partitions: wholeAudit(logReader), Adopt: s.deps.Adopt,
 			Cursors: s.deps.LogCursors, Shares: s.deps.Shares, Handle: s.sink, Batch: s.cfg.SinkSize, Linger: s.cfg.SinkWait,
 		}),
-		pipeline.ConsumeBatch("consolidator-access", s.cfg.AccessSize, s.cfg.AccessWait, s.access),
+		pipeline.Consume("consolidator-access", pipeline.OnRun(s.access)),
 	}
 }
 

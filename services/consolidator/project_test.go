@@ -332,12 +332,17 @@ func TestAccessIsCoalesced(t *testing.T) {
 			Header: events.Header{Scope: alice, Incarnation: incarnation}, FactIDs: ids, At: noon.Add(at),
 		}}
 	}
-	if err := b.access(t.Context(), []events.Event[events.FactReturned]{
-		visit(1, 2*time.Second, "b", "a"), visit(0, 0, "erased"), visit(1, time.Second, "a"),
-	}); err != nil {
-		t.Fatal(err)
+	for _, run := range [][]events.Event[events.FactReturned]{
+		{visit(1, 2*time.Second, "b", "a"), visit(0, 0, "erased"), visit(1, time.Second, "a")},
+		{visit(0, 3*time.Second, "erased")},
+		{visit(1, 30*time.Second, "a", "c")},
+		{visit(1, 65*time.Second, "a", "c")},
+	} {
+		if _, err := b.access(t.Context(), run); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if diff := cmp.Diff([]string{"a 12:00:02", "b 12:00:02"}, b.store.touched); diff != "" {
+	if diff := cmp.Diff([]string{"a 12:00:02", "b 12:00:02", "c 12:00:30", "a 12:01:05"}, b.store.touched); diff != "" {
 		t.Error(diff)
 	}
 }
