@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -115,8 +116,8 @@ func wantLate(t *testing.T, got events.Batch) {
 	t.Helper()
 	want := tick(user("ann"), 3).Batch
 	want.Cause = events.CauseLate
-	if got != want {
-		t.Errorf("retried %+v, want %+v", got, want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("retried (-want +got):\n%s", diff)
 	}
 }
 
