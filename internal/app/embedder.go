@@ -75,7 +75,7 @@ func (c Embedder) open() (embed.Embedder, error) {
 	case modelHashed:
 		return local.New(), nil
 	case modelStatic:
-		return static.New()
+		return ownTable()
 	}
 	if strings.HasPrefix(c.Model, modelRemote) {
 		return c.remote()
@@ -89,6 +89,16 @@ func (c Embedder) open() (embed.Embedder, error) {
 		return nil, fmt.Errorf("embedder.model: %w", err)
 	}
 	return e, nil
+}
+
+// ownTable is the table in the binary, with hashed features for the texts that it does
+// not cover.
+func ownTable() (embed.Embedder, error) {
+	e, err := static.New()
+	if err != nil {
+		return nil, err
+	}
+	return embed.Fallback(e, local.New(), static.Covers), nil
 }
 
 // openDirectory opens what the configuration of a model says that it is. A table

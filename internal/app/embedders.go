@@ -38,7 +38,10 @@ func ownEmbedder(space embed.Info) embed.Embedder {
 	if space.Name != modelStatic {
 		return nil
 	}
-	if e, err := static.New(); err == nil && e.Info().Same(space) {
+	if e, err := ownTable(); err == nil && e.Info().Same(space) {
+		return e
+	}
+	if e, err := static.New(); err == nil && e.Info().Same(space) { // that of version 0.1.0
 		return e
 	}
 	return nil

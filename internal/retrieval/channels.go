@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"palimpsest/internal/embed"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
 )
@@ -32,6 +33,8 @@ type leg struct {
 type found struct {
 	hits   []store.Hit
 	counts counts // of a text search
+	// lexical tells that the vectors compared say nothing of meaning.
+	lexical bool
 	// reached are the entities at which the graph channel ended.
 	reached []reached
 }
@@ -203,6 +206,7 @@ func (e *Engine) vectorIn(ctx context.Context, q Query, text string, space store
 	if len(vectors) != 1 {
 		return f, fmt.Errorf("embed: %d vectors for one text", len(vectors))
 	}
+	f.lexical = !embed.Covers(embedder, text)
 	f.hits, err = each(q, func(sel scope.Selector, t store.SearchQuery) ([]store.Hit, error) {
 		t.Space = space.ID
 		return e.store.SearchVector(ctx, sel, vectors[0], t)

@@ -155,10 +155,18 @@ func (p *pool) matchFrom(first int) {
 	}
 }
 
+// chance is a similarity that vectors of unlike texts have, and more: the best of an
+// answer counts in full only beyond it.
+const chance = 0.2
+
+// lexicalShare is what similarities count that tell common words alone, which the text
+// channel knows better.
+const lexicalShare = 0.15
+
 // compareVectors divides similarities by the best one of an episode, those of facts
 // by the best one of all: facts beside episodes do not change the scores of these.
 func (p *pool) compareVectors(leg int) {
-	best, bestFact := math.SmallestNonzeroFloat32, 0.0
+	best, bestFact := chance, 0.0
 	for _, c := range p.all {
 		if score := c.places[leg].Score; c.doc != nil {
 			best = max(best, score)
@@ -166,9 +174,13 @@ func (p *pool) compareVectors(leg int) {
 			bestFact = max(bestFact, score)
 		}
 	}
+	share := 1.0
+	if p.legs[leg].lexical {
+		share = lexicalShare
+	}
 	for _, c := range p.all {
-		if c.vector = c.places[leg].Score / best; c.doc == nil {
-			c.vector = c.places[leg].Score / max(best, bestFact)
+		if c.vector = share * c.places[leg].Score / best; c.doc == nil {
+			c.vector = share * c.places[leg].Score / max(best, bestFact)
 		}
 	}
 }

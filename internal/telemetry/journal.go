@@ -78,6 +78,9 @@ type timedEmbedder struct {
 	embed operation
 }
 
+// Unwrap returns what is timed.
+func (e *timedEmbedder) Unwrap() embed.Embedder { return e.Embedder }
+
 // Embed implements [embed.Embedder].
 func (e *timedEmbedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
 	ctx, t := e.embed.begin(ctx)
