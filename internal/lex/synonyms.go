@@ -12,7 +12,7 @@ var synonymsFile string
 // Synonym is another word that an answer may use for a word of a question.
 type Synonym struct {
 	Word string // as [Terms] reads it
-	Term string // its only term
+	Term string // its only term, or its pair of characters
 	// Weight is how much it counts beside the word itself, which counts 1.
 	Weight float64
 }
@@ -25,7 +25,7 @@ const (
 )
 
 // Synonyms returns the synonyms of an index term, from a table of everyday words in
-// English and Russian, or those of two folded words that stand side by side, joined by _.
+// English, Russian and Chinese, or those of two folded words that stand side by side, joined by _.
 func Synonyms(term string) []Synonym { return everyday().synonyms[term] }
 
 // SaysLittle reports whether an index term is of a word that goes with anything: go,
@@ -73,7 +73,7 @@ func readThesaurus(table string) thesaurus {
 func pair(all map[string][]Synonym, from, to []string, weight float64) {
 	for _, a := range from {
 		for _, b := range to {
-			of, terms := Terms(a), Terms(b)
+			of, terms := termsOf(a), termsOf(b)
 			if strings.Contains(a, "_") {
 				of = []string{a}
 			}
@@ -83,6 +83,16 @@ func pair(all map[string][]Synonym, from, to []string, weight float64) {
 			all[of[0]] = append(all[of[0]], Synonym{b, terms[0], weight})
 		}
 	}
+}
+
+// termsOf are the terms of a word of the table. A word of two characters that are
+// written without spaces is the pair alone.
+func termsOf(word string) []string {
+	terms := Terms(word)
+	if n := len(terms); n == 3 && terms[2] == terms[0]+terms[1] {
+		return terms[2:]
+	}
+	return terms
 }
 
 func hasTerm(list []Synonym, term string) bool {

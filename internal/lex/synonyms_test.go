@@ -26,10 +26,12 @@ func TestSynonyms(t *testing.T) {
 		{"машина", "автомобиль", sameWeight},
 		{"питомец", "собака", kindWeight},
 		{"lighthouse", "work", 0},
+		{"妻子", "太太", sameWeight},
+		{"autumn", "october", kindWeight},
 	} {
 		got := 0.0
-		for _, s := range Synonyms(Terms(tc.of)[0]) {
-			if s.Term == Terms(tc.word)[0] {
+		for _, s := range Synonyms(termsOf(tc.of)[0]) {
+			if s.Term == termsOf(tc.word)[0] {
 				got = s.Weight
 			}
 		}
@@ -51,7 +53,7 @@ func TestSynonymTable(t *testing.T) {
 	for of, list := range everyday().synonyms {
 		seen := []string{of}
 		for _, s := range list {
-			if diff := cmp.Diff([]string{s.Term}, Terms(s.Word)); diff != "" {
+			if diff := cmp.Diff([]string{s.Term}, termsOf(s.Word)); diff != "" {
 				t.Errorf("%s: %s", s.Word, diff)
 			}
 			if slices.Contains(seen, s.Term) {

@@ -14,6 +14,7 @@ var (
 	ownWords = []string{
 		"i", "my", "me", "mine", "myself", "i'm", "i've", "i'd", "i'll", "we", "our", "us", "we're", "we've",
 		"я", "мой", "моя", "мое", "мои", "моего", "моей", "моих", "мою", "моем", "моим", "меня", "мне", "мной", "мы", "наш", "наша", "наше", "наши", "нас", "нам", "у",
+		"我",
 	}
 	// relations are the words for relatives, friends and the like.
 	relations = sync.OnceValue(func() map[termID]bool {
