@@ -198,6 +198,9 @@ func (h *process) wireQuery() (pipeline.Service, error) {
 		return nil, err
 	}
 	ticks := h.cfg.Scheduler.WithDefaults()
+	// Other processes could answer where any of the engines is shared.
+	h.cfg.Query.Incognito = h.cfg.NATS.URL == natsEmbedded &&
+		h.cfg.Memory == backendFile && h.cfg.Audit == backendFile
 	q, err := query.New(h.cfg.Query, query.Deps{
 		Erasures: erases, Understands: understands,
 		Store: h.timed.store, Searcher: h.timed.store, Embedders: h.timed.embedders, Journal: journal.New(h.streams.JetStream()), Log: h.timed.log,

@@ -144,7 +144,32 @@ func TestIncognitoEpisodesLeaveNoTrace(t *testing.T) {
 	}
 	gone := func() error { return without(i.data, secret) }
 	eventually(t, "no file with the text", gone)
+	// Over HTTP it is taken, shown in its session alone, and written nowhere.
+	said := `{"user":"ann","session":"dark","messages":[{"id":"m1","content":"I keep ` + secret + `.","mode":"incognito"}]}`
+	for range 2 {
+		if status, answer := i.ask(http.MethodPost, "/v1/episodes", said); status != http.StatusOK || !strings.Contains(fmt.Sprint(answer), "done") {
+			t.Fatalf("%d %v", status, answer)
+		}
+	}
+	shown := func(want int, method, path, body string) {
+		t.Helper()
+		if status, answer := i.ask(method, path, body); status != http.StatusOK || strings.Count(fmt.Sprint(answer), secret) < want ||
+			want == 0 && strings.Contains(fmt.Sprint(answer), secret) {
+			t.Errorf("%s %s: %d %v", path, body, status, answer)
+		}
+	}
+	shown(1, http.MethodGet, "/v1/episodes?user=ann&session=dark", "")
+	shown(1, http.MethodPost, "/v1/search", `{"user":"ann","session":"dark","text":"what is in the cellar?"}`)
+	shown(0, http.MethodGet, "/v1/episodes?user=ann", "")
+	shown(0, http.MethodGet, "/v1/episodes?user=ann&session=light", "")
+	shown(0, http.MethodGet, "/v1/episodes?user=bob&session=dark", "")
+	shown(0, http.MethodPost, "/v1/search", `{"user":"ann","text":"what is in the cellar?"}`)
+	shown(0, http.MethodGet, "/v1/export?user=ann", "")
+	if err := gone(); err != nil {
+		t.Error(err)
+	}
 	i.restart()
+	shown(0, http.MethodGet, "/v1/episodes?user=ann&session=dark", "")
 	i.say(ann, "I moved to Bergen.")
 	i.settled(of(ann), 2)
 	wantOne(t, i.facts(of(ann)), "Bergen")

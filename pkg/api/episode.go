@@ -28,7 +28,7 @@ type Message struct {
 	Timestamp  json.RawMessage `json:"timestamp,omitempty" doc:"RFC 3339 text or unix seconds. Left out: the arrival."`
 	SourceNode string          `json:"source_node,omitempty"`
 	Metadata   map[string]any  `json:"metadata,omitempty"`
-	Mode       string          `json:"mode,omitempty" enum:"persistent,backfill"`
+	Mode       string          `json:"mode,omitempty" enum:"persistent,backfill,incognito" doc:"incognito: kept in memory for two hours, and shown only to reads of its session; nothing is written or extracted. Offered by palimpsest up."`
 }
 
 // Record asks to remember what was said: Messages, or one Content.

@@ -21,7 +21,7 @@ func (c Config) validate(in events.Event[events.EpisodeRecorded]) (memory.Episod
 	d := in.Data
 	if d.Mode == events.ModeIncognito {
 		return memory.Episode{}, pipeline.Rejectf(events.CodeInvalidField, "mode",
-			"incognito is not offered; the episode was removed from the stream")
+			"a stream would store an incognito episode: send it to POST /v1/episodes; this one was removed from the stream")
 	}
 	if err := c.checkSizes(d); err != nil {
 		return memory.Episode{}, err

@@ -22,6 +22,9 @@ type Config struct {
 	// are no settings of their own. 0 means 256 KiB and 16 KiB.
 	MaxContent  int `yaml:"-"`
 	MaxMetadata int `yaml:"-"`
+	// Incognito takes incognito messages, which only the memory of this process holds.
+	// It must be off where other processes answer too.
+	Incognito bool `yaml:"-"`
 	// Heartbeat is how often who follows AUDIT hears that the connection lives,
 	// while there is nothing else to say; 0 means 15 s.
 	Heartbeat time.Duration    `yaml:"-"`

@@ -68,6 +68,9 @@ func (s *Service) recent(ctx context.Context, in *recentInput) (*episodePage, er
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
+	if episodes, err = s.withIncognito(ctx, sel, q, episodes); err != nil {
+		return nil, s.problem(ctx, err)
+	}
 	episodes, more := page(episodes, n)
 	out := api.EpisodePage{Episodes: []api.Episode{}, Stale: stale}
 	for _, e := range episodes {

@@ -35,6 +35,7 @@ func (s *Service) deleteScope(ctx context.Context, in *deleteScopeInput) (*writt
 		out, err := s.erase(ctx, sel, in.Key)
 		return out, s.problem(ctx, err)
 	}
+	s.incognito.forget(sel)
 	out, err := s.once(ctx, sel.Project, "DELETE /v1/scopes", in.Key, []byte(sel.String()), func(a attempt) (*written, error) {
 		owners, err := s.ownersOf(ctx, sel)
 		if err != nil {

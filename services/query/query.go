@@ -83,6 +83,7 @@ type Service struct {
 	engine    *retrieval.Engine
 	handler   http.Handler
 	followers followers
+	incognito *incognito          // nil where it is not offered
 	patterns  map[string][]string // of the mux, by route
 }
 
@@ -105,6 +106,9 @@ func New(config Config, deps Deps) (*Service, error) {
 		return nil, fmt.Errorf("query: %w", err)
 	}
 	s := &Service{config: config, deps: deps, engine: engine}
+	if config.Incognito {
+		s.incognito = &incognito{}
+	}
 	if s.handler, err = s.routes(); err != nil {
 		return nil, fmt.Errorf("query: %w", err)
 	}

@@ -53,6 +53,10 @@ func (s *Service) record(ctx context.Context, in *recordInput) (*written, error)
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
+	if said.payloads[0].Mode == events.ModeIncognito {
+		out, err := s.keepIncognito(ctx, said)
+		return out, s.problem(ctx, err)
+	}
 	if err := s.checkRepeats(ctx, said); err != nil {
 		return nil, err
 	}
@@ -183,8 +187,8 @@ func (s *Service) recordedMessage(m api.Message, owner scope.Scope, body api.Rec
 			return p, err
 		}
 	}
-	if p.Mode == events.ModeIncognito {
-		return p, &events.FieldError{Field: "mode", Code: events.CodeInvalidField, Reason: "incognito is not offered here"}
+	if err := s.checkMode(p, body); err != nil {
+		return p, err
 	}
 	if err := s.checkSizes(p); err != nil {
 		return p, err

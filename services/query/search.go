@@ -61,6 +61,7 @@ func (s *Service) search(ctx context.Context, in *searchInput) (*found, error) {
 	s.returned(ctx, results)
 	out := s.viewFound(results, body.Explain)
 	out.Stale = stale
+	s.findIncognito(q, body.Cursor == "", &out)
 	return &found{out}, nil
 }
 
