@@ -3,16 +3,12 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-
-	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/audit/journal"
 	"palimpsest/internal/chaos"
 	"palimpsest/internal/store"
-	"palimpsest/internal/topology"
 )
 
 // engines are what processes keep their work in, open to be looked at.
@@ -78,7 +74,7 @@ func JudgeEngines(ctx context.Context, cfg Config, record chaos.Record, workload
 
 // judge holds the engines against the record.
 func (e *engines) judge(ctx context.Context, record chaos.Record, workload *chaos.Workload) (chaos.Verdict, error) {
-	deadLetters, err := lettersEver(ctx, e.streams.JetStream())
+	deadLetters, err := chaos.DeadLetters(ctx, e.streams.JetStream())
 	if err != nil {
 		return chaos.Verdict{}, err
 	}
@@ -86,16 +82,6 @@ func (e *engines) judge(ctx context.Context, record chaos.Record, workload *chao
 		Episodes: episodesOf(e.streams.JetStream()), Journal: journal.New(e.streams.JetStream()), Log: e.auditLog, Store: e.memory,
 		Letters: deadLetters,
 	})
-}
-
-// lettersEver counts the dead letters that were written since the stream was
-// made, which a run finds or makes empty: a start drops what it mends.
-func lettersEver(ctx context.Context, js jetstream.JetStream) (uint64, error) {
-	stream, err := js.Stream(ctx, topology.StreamDeadLetter)
-	if err != nil {
-		return 0, fmt.Errorf("count dead letters: %w", err)
-	}
-	return stream.CachedInfo().State.LastSeq, nil
 }
 
 // CompareEngines compares the facts of several processes with those of a single

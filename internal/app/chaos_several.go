@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -64,64 +63,15 @@ func VacantEngines(ctx context.Context, cfg Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, engines.close(ctx)) }()
-	for _, look := range []func(context.Context) error{engines.vacantStreams, engines.vacantMemory, engines.vacantAudit} {
-		if err := look(ctx); err != nil {
-			return err
+	err = chaos.Engines{
+		JS: engines.streams.JetStream(), Streams: topology.Declare(cfg.topology()), Memory: engines.memory, Log: engines.auditLog,
+	}.Vacant(ctx)
+	if taken := (*chaos.TakenError)(nil); errors.As(err, &taken) {
+		reason := config.MaskURL(cfg.engine(taken.Setting)) + " " + taken.Reason
+		if taken.Setting == "memory" {
+			reason += " in namespace " + cfg.Redis.Namespace
 		}
+		return &userError{(&chaos.TakenError{Setting: taken.Setting + ":", Reason: reason}).Error(), err}
 	}
-	return nil
-}
-
-// taken says which setting names an engine that is not vacant, and why.
-func taken(setting, url, what string) error {
-	return &userError{
-		fmt.Sprintf("%s: %s %s: chaos needs an engine of its own, which holds nothing", setting, config.MaskURL(url), what), errTaken,
-	}
-}
-
-// errTaken means that an engine holds data or has clients.
-var errTaken = errors.New("the engine is in use")
-
-func (e *engines) vacantStreams(ctx context.Context) error {
-	for _, s := range topology.Declare(e.cfg.topology()).Streams {
-		stream, err := e.streams.JetStream().Stream(ctx, s.Config.Name)
-		if err != nil {
-			return fmt.Errorf("look at stream %s: %w", s.Config.Name, err)
-		}
-		if stream.CachedInfo().State.LastSeq > 0 {
-			return taken("nats.url", e.cfg.NATS.URL, "has or had messages in stream "+s.Config.Name)
-		}
-		for _, c := range s.Consumers {
-			consumer, err := stream.Consumer(ctx, c.Durable)
-			if err != nil {
-				return fmt.Errorf("look at consumer %s: %w", c.Durable, err)
-			}
-			if consumer.CachedInfo().NumWaiting > 0 {
-				return taken("nats.url", e.cfg.NATS.URL, "has a process that reads "+c.Durable)
-			}
-		}
-	}
-	return nil
-}
-
-func (e *engines) vacantMemory(ctx context.Context) error {
-	projects, err := e.memory.Projects(ctx)
-	if err != nil {
-		return err
-	}
-	if len(projects) > 0 {
-		return taken("memory", e.cfg.Memory, fmt.Sprintf("holds memories of project %s in namespace %s", projects[0], e.cfg.Redis.Namespace))
-	}
-	return nil
-}
-
-func (e *engines) vacantAudit(ctx context.Context) error {
-	last, err := e.auditLog.LastSequence(ctx)
-	if err != nil {
-		return err
-	}
-	if last > 0 {
-		return taken("audit", e.cfg.Audit, "holds an audit log")
-	}
-	return nil
+	return err
 }
