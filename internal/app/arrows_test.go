@@ -33,6 +33,7 @@ var layers = []layer{
 	{"palimpsest/examples/consumer", wire},
 	{"palimpsest/examples/chatbot", append([]string{"palimpsest/pkg/client"}, wire...)},
 	{"palimpsest/examples/quickstart", []string{"palimpsest/pkg/"}},
+	{"palimpsest/internal/readiness", append(below("palimpsest/services/scheduler"), contracts...)},
 	{"palimpsest/internal/recovery", append(below("palimpsest/services/"), contracts...)},
 	{"palimpsest/internal/transfer", below("palimpsest/internal/recovery", "palimpsest/internal/memory", "palimpsest/internal/tail", "palimpsest/internal/topology")},
 	{"palimpsest/services/", append(below(), contracts...)},

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -22,6 +21,7 @@ import (
 	"palimpsest/internal/httpserver"
 	"palimpsest/internal/llm"
 	"palimpsest/internal/pipeline"
+	"palimpsest/internal/readiness"
 	"palimpsest/internal/recovery"
 	"palimpsest/internal/store"
 	"palimpsest/internal/telemetry"
@@ -58,12 +58,11 @@ type process struct {
 	handler              http.Handler
 	http                 *httpserver.Server
 
-	tracker      *pipeline.Tracker
-	ingest       *ingest.Service             // nil where it is no part
-	scheduler    *scheduler.Service          // nil where it is no part
-	consolidator *consolidator.Service       // nil where it is no part
-	short        error                       // a stream lacks what the stores have; nil where none does
-	counted      atomic.Pointer[store.Stats] // what the store last held; nil before it was counted
+	readiness    *readiness.Process
+	ingest       *ingest.Service       // nil where it is no part
+	scheduler    *scheduler.Service    // nil where it is no part
+	consolidator *consolidator.Service // nil where it is no part
+	short        error                 // a stream lacks what the stores have; nil where none does
 	caughtUp     recovery.CaughtUp
 	erasures     *erasures // nil where users cannot be erased
 	healing      *recovery.Healing

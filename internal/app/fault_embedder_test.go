@@ -37,7 +37,7 @@ func TestP7FaultTextRefusedByTheEmbedder(t *testing.T) {
 		}
 		return err
 	})
-	check := h.ready(t.Context()).Checks["memory"]
+	check := h.readiness.Ready(t.Context()).Checks["memory"]
 	why, _ := check.Details["vectors_refused_why"].([]string)
 	if !check.OK || len(why) != 1 || !strings.Contains(why[0], "nora-1") || !strings.Contains(why[0], "too bitter") {
 		t.Errorf("%+v", check)

@@ -113,7 +113,7 @@ func TestP7FaultModelOutage(t *testing.T) {
 			}
 			return nil
 		})
-		check := h.ready(t.Context()).Checks["llm"]
+		check := h.readiness.Ready(t.Context()).Checks["llm"]
 		models, _ := check.Details["models"].([]llm.State)
 		if !check.OK || len(models) != 1 || !models[0].Paused || models[0].Reason == "" {
 			t.Errorf("phase %d: readiness says %+v", next-1, check)

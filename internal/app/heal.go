@@ -49,7 +49,7 @@ func (h *process) serve(ctx context.Context, ready func()) error {
 	}
 	var beside sync.WaitGroup
 	defer beside.Wait()
-	beside.Go(func() { h.track(ctx) })
+	beside.Go(func() { h.readiness.Track(ctx) })
 	beside.Go(func() {
 		if h.healing.Await(ctx) {
 			ready()

@@ -208,7 +208,7 @@ func TestLostStreamsAndLogAreNamed(t *testing.T) {
 	}
 	h, stop = open(t, dir)
 	defer stop()
-	got := h.ready(t.Context())
+	got := h.readiness.Ready(t.Context())
 	if check := got.Checks["intact"]; got.Ready || !strings.Contains(check.Error, "EPISODES") || !strings.Contains(check.Error, "palimpsest rebuild") {
 		t.Errorf("readiness %+v", got)
 	}

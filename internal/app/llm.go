@@ -2,7 +2,6 @@ package app
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -258,25 +257,4 @@ func (h *process) modelDecider() (*decidemodel.Decider, error) {
 		return nil, err
 	}
 	return decidemodel.New(m, deterministic.New(), decidemodel.Config{Prompt: task, MaxTokens: h.cfg.LLM.Decide.MaxTokens}), nil
-}
-
-// llmReady lists the models and those that pause. A paused model does not make the
-// process unready: messages that need it wait in the stream.
-func (h *process) llmReady(context.Context) (map[string]any, error) {
-	var models []llm.State
-	for _, g := range h.governors {
-		models = append(models, g.State())
-	}
-	slices.SortFunc(models, func(a, b llm.State) int { return cmp.Compare(a.Model, b.Model) })
-	return map[string]any{"models": models}, nil
-}
-
-// llmPaused reports whether a model pauses.
-func (h *process) llmPaused() bool {
-	for _, g := range h.governors {
-		if g.State().Paused {
-			return true
-		}
-	}
-	return false
 }

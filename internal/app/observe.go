@@ -2,13 +2,29 @@ package app
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"time"
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/embed"
+	"palimpsest/internal/llm"
 	"palimpsest/internal/memory"
+	"palimpsest/internal/pipeline"
+	"palimpsest/internal/readiness"
 	"palimpsest/internal/store"
 	"palimpsest/internal/telemetry"
 )
+
+// newReadiness returns what asks the dependencies of this process how they are.
+func (h *process) newReadiness() *readiness.Process {
+	return &readiness.Process{
+		Broker: h.streams, Runtime: h.runtime, Tracker: pipeline.NewTracker(time.Now, h.log), Store: h.store, Log: h.auditLog,
+		Models: func() []*llm.Governor { return slices.Collect(maps.Values(h.governors)) },
+		More:   map[string]readiness.Check{"recovered": h.caughtUp.Ready, "intact": h.intact},
+		Plain:  func(err error) error { return plain(h.cfg, err) }, Logger: h.log,
+	}
+}
 
 // export begins to send what is traced and counted to a collector, if one is
 // named; a stop sends the rest.
@@ -46,8 +62,8 @@ func (h *process) watch() {
 	h.metrics.WatchBuild(Version())
 	h.metrics.WatchStages(h.runtime.Stats)
 	h.metrics.WatchBacklog(h.runtime.Backlog)
-	h.metrics.WatchReady(h.ready)
-	h.metrics.WatchStalls(h.tracker.Stalls)
+	h.metrics.WatchReady(h.readiness.Ready)
+	h.metrics.WatchStalls(h.readiness.Tracker.Stalls)
 	if own, ok := h.streams.(interface{ Space() (free, reserve int64) }); ok {
 		h.metrics.WatchDisk(own.Space) // the disk of a broker of others is theirs
 	}

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,13 +8,11 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"palimpsest/internal/audit"
-	"palimpsest/internal/embed"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store"
 )
@@ -26,7 +23,7 @@ func TestReadinessNamesWhatIsWrong(t *testing.T) {
 	defer stop()
 	healed(t, h)
 	h.caughtUp.Set(false)
-	got := h.ready(t.Context())
+	got := h.readiness.Ready(t.Context())
 	if got.Ready || got.Checks["recovered"].OK || !strings.Contains(got.Checks["recovered"].Error, "is being brought up to the streams") {
 		t.Errorf("%+v", got)
 	}
@@ -37,55 +34,6 @@ func TestReadinessNamesWhatIsWrong(t *testing.T) {
 	}
 }
 
-// slowCounter is a store that counts its rows in a time of its own.
-type slowCounter struct {
-	store.Store
-	took time.Duration
-	err  error
-}
-
-func (*slowCounter) Ping(context.Context) error { return nil }
-
-func (*slowCounter) Spaces() store.Spaces {
-	return store.Spaces{
-		Served: store.Space{ID: 1, Embedder: embed.Info{Name: "served", Version: "1"}},
-		Next:   &store.Space{ID: 2, Embedder: embed.Info{Name: "next", Version: "1"}},
-	}
-}
-
-func (c *slowCounter) Stats(ctx context.Context) (store.Stats, error) {
-	select {
-	case <-time.After(c.took):
-		return store.Stats{Episodes: 7}, c.err
-	case <-ctx.Done():
-		return store.Stats{}, ctx.Err()
-	}
-}
-
-// TestReadinessDoesNotWaitForCounts: a store that is slow to count its rows is ready.
-// One that cannot count them is not. Its vector spaces need no count.
-func TestReadinessDoesNotWaitForCounts(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := &slowCounter{took: time.Minute}
-		h := &process{store: s}
-		check := func(name string, episodes any, want error) {
-			t.Helper()
-			details, err := h.memoryReady(t.Context())
-			if !errors.Is(err, want) || want == nil && (details["episodes"] != episodes || details["vectors"] != "served@1" || details["vectors_building"] != "next@1") {
-				t.Errorf("%s: %v, %v", name, details, err)
-			}
-		}
-		check("never counted", nil, nil)
-		s.took = 0
-		check("counted", uint64(7), nil)
-		s.took = time.Minute
-		check("slow again", uint64(7), nil)
-		s.took, s.err = 0, fs.ErrClosed
-		check("failing", nil, fs.ErrClosed)
-	})
-}
-
 // TestReadinessFollowsProgress: a stage that passes nothing makes the process
 // unready, and a scope that stands still does not.
 func TestReadinessFollowsProgress(t *testing.T) {
@@ -93,7 +41,7 @@ func TestReadinessFollowsProgress(t *testing.T) {
 	var clock atomic.Int64
 	now := func() time.Time { return time.Unix(clock.Load(), 0) }
 	h, stop := openAltered(t, loopback(t.TempDir()), func(*process) {}, func(h *process) {
-		h.tracker = pipeline.NewTracker(now, h.log)
+		h.readiness.Tracker = pipeline.NewTracker(now, h.log)
 	})
 	defer stop()
 	healed(t, h)
@@ -101,17 +49,17 @@ func TestReadinessFollowsProgress(t *testing.T) {
 		Stage: "decider", Runnable: 1, Delayed: 2, Passed: 1, Scopes: []pipeline.BusyScope{{Scope: "p/ann", Since: now()}},
 	}
 	for range 4 {
-		h.tracker.Observe([]pipeline.Progress{p})
+		h.readiness.Tracker.Observe([]pipeline.Progress{p})
 		clock.Add(5)
 	}
-	got := h.ready(t.Context())
+	got := h.readiness.Ready(t.Context())
 	stages := got.Checks["stages"]
 	if got.Ready || stages.OK || stages.Error != "stages stand still: decider" {
 		t.Errorf("stalled: %+v", got)
 	}
 	p.Passed++
-	h.tracker.Observe([]pipeline.Progress{p})
-	got = h.ready(t.Context())
+	h.readiness.Tracker.Observe([]pipeline.Progress{p})
+	got = h.readiness.Ready(t.Context())
 	stages = got.Checks["stages"]
 	want := map[string]any{"delayed": map[string]uint64{"decider": 2}, "stalled_scopes": []string{"p/ann"}, "stalled_scope_count": 1}
 	delete(stages.Details, "in_flight")

@@ -124,7 +124,7 @@ func TestP1RebuildKeepsWhatOnlyTheStoreHas(t *testing.T) {
 			if strings.HasSuffix(name, "gone") && name != "all but the store gone" {
 				h, stop = open(t, data)
 				stream, _, _ := strings.Cut(name, " ")
-				if got := h.ready(t.Context()).Checks["intact"]; got.OK || !strings.Contains(got.Error, "palimpsest rebuild --data "+data) ||
+				if got := h.readiness.Ready(t.Context()).Checks["intact"]; got.OK || !strings.Contains(got.Error, "palimpsest rebuild --data "+data) ||
 					name != "all streams gone" && !strings.Contains(got.Error, stream+" is empty") {
 					t.Errorf("intact: %+v", got)
 				}
@@ -138,7 +138,7 @@ func TestP1RebuildKeepsWhatOnlyTheStoreHas(t *testing.T) {
 			if diff := cmp.Diff(want, remembered(t, h)); diff != "" {
 				t.Errorf("after the rebuild (-want +got):\n%s", diff)
 			}
-			if r := h.ready(t.Context()); !r.Ready {
+			if r := h.readiness.Ready(t.Context()); !r.Ready {
 				t.Errorf("not ready: %+v", r)
 			}
 			say(t, h, 6, 1) // takes its place behind the rest

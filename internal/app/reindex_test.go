@@ -55,7 +55,7 @@ func TestP7EmbedderChanges(t *testing.T) {
 	embedded := func(h *process, name string) {
 		t.Helper()
 		eventually(t, "all is embedded by "+name, func() error {
-			check := h.ready(t.Context()).Checks["memory"]
+			check := h.readiness.Ready(t.Context()).Checks["memory"]
 			if check.Details["vectors"] != name || check.Details["vectors_pending"] != uint64(0) || check.Details["vectors_building"] != nil {
 				return fmt.Errorf("%+v", check.Details)
 			}
@@ -76,7 +76,7 @@ func TestP7EmbedderChanges(t *testing.T) {
 		next := heldEmbedder{local.New(), step.name, make(chan struct{})}
 		h, stop = openAltered(t, loopback(dir), func(h *process) { h.embedder = next }, func(*process) {})
 		healed(t, h)
-		details := h.ready(t.Context()).Checks["memory"].Details
+		details := h.readiness.Ready(t.Context()).Checks["memory"].Details
 		if details["vectors"] != before || details["vectors_building"] != step.name+"@1" || details["vectors_building_pending"] == uint64(0) {
 			t.Errorf("while %s is built: %v", step.name, details)
 		}

@@ -124,7 +124,7 @@ func (h *process) greet(ctx context.Context, w io.Writer, ready func(io.Writer, 
 	defer ticker.Stop()
 	began, told := time.Now(), false
 	for {
-		now := h.ready(ctx)
+		now := h.readiness.Ready(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return

@@ -2,7 +2,8 @@ package app
 
 import (
 	"context"
-	"time"
+	"errors"
+	"net"
 
 	"palimpsest/internal/audit/journal"
 	"palimpsest/internal/auth"
@@ -42,7 +43,7 @@ func (h *process) wire(ctx context.Context) error {
 		return err
 	}
 	h.healing = h.newHealing()
-	h.tracker = pipeline.NewTracker(time.Now, h.log)
+	h.readiness = h.newReadiness()
 	h.watch()
 	h.timed = h.timeBackends()
 	if h.target.answers() {
@@ -50,7 +51,7 @@ func (h *process) wire(ctx context.Context) error {
 			return err
 		}
 	}
-	h.handler = h.cfg.HTTP.Status(Version(), h.ready, h.metrics.Handler())
+	h.handler = h.cfg.HTTP.Status(Version(), h.readiness.Ready, h.metrics.Handler())
 	for _, p := range h.target.services {
 		service, err := p.wire(h)
 		if err != nil {
@@ -94,6 +95,9 @@ func (h *process) wireIngest() (_ pipeline.Service, err error) {
 
 func (h *process) wireScheduler() (_ pipeline.Service, err error) {
 	h.scheduler, err = scheduler.New(h.cfg.Scheduler, scheduler.Deps{Schedule: h.timed.store, Episodes: h.timed.store, Now: h.now})
+	if err == nil {
+		h.readiness.Late = h.scheduler.Late
+	}
 	return h.scheduler, err
 }
 
@@ -206,11 +210,18 @@ func (h *process) wireQuery() (pipeline.Service, error) {
 		Store: h.timed.store, Searcher: h.timed.store, Embedders: h.timed.embedders, Journal: journal.New(h.streams.JetStream()), Log: h.timed.log,
 		Publisher: h.runtime.Publisher(), Listener: h.runtime.Listener(), Letters: h.runtime.Letters(),
 		Rules: h.cfg.Scheduler.Rules, Bounds: memory.Bounds{Episodes: ticks.TickEpisodes, Tokens: ticks.TickTokens},
-		Rehearse: rehearse, Gate: h.gate, Ready: h.ready, Metrics: h.metrics.Handler(), Version: Version(), Now: h.now, Logger: h.log,
+		Rehearse: rehearse, Gate: h.gate, Ready: h.readiness.Ready, Metrics: h.metrics.Handler(), Version: Version(), Now: h.now, Logger: h.log,
 	})
 	if err != nil {
 		return nil, err
 	}
 	h.handler = h.metrics.HTTP(q.Handler(), h.tracer)
 	return q, nil
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
 }
