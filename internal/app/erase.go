@@ -67,7 +67,6 @@ var beyond = []string{
 	"copies and backups that were made before: apply this receipt to each before it serves",
 	"blocks of the disk that held the old files, until the file system uses them again",
 	"what left this data directory: logs, answers, messages to consumers of others",
-	"user lists of API keys: revoke a key that names the user",
 }
 
 // alone reports whether all streams are in files of this process. Then no other process

@@ -6,36 +6,42 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
 	"palimpsest/internal/audit"
+	"palimpsest/internal/auth"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/erasure"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/sqlite"
+	"palimpsest/internal/topology"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
 
-// dropOf drops the messages of a user. The last four tokens of every subject are a
-// scope, as far as it could be read.
-func dropOf(whom memory.Whom) broker.Drop {
-	return func(_, subject string, _ []byte) bool {
+// without leaves out the messages of a user, and the user of the lists of API keys. The
+// last four tokens of every other subject are a scope, as far as it could be read.
+func without(whom memory.Whom, now time.Time) broker.Edit {
+	return func(stream, subject string, data []byte) ([]byte, bool) {
+		if stream == topology.StreamKeys {
+			return auth.Forget(data, whom.Project, whom.Is, now), true
+		}
 		tokens := strings.Split(subject, ".")
 		if len(tokens) < 4 {
-			return false
+			return data, true
 		}
 		owner, _ := scope.ParsePartialTokens(strings.Join(tokens[len(tokens)-4:], ".")) // an unreadable level is empty
-		return whom.Owns(owner)
+		return data, !whom.Owns(owner)
 	}
 }
 
 func (e eraser) eraseStreams(ctx context.Context, job string, whom memory.Whom) (out erasure.Removed, err error) {
 	out.Counts = map[string]uint64{}
 	if !absentDir(e.broker().Dir) {
-		out.Counts, err = broker.Rewrite(ctx, e.broker(), job, dropOf(whom))
+		out.Counts, err = broker.Rewrite(ctx, e.broker(), job, without(whom, e.now()))
 	}
 	return out, err
 }
@@ -44,7 +50,7 @@ func (e eraser) scanStreams(ctx context.Context, whom memory.Whom) (uint64, erro
 	if absentDir(e.broker().Dir) {
 		return 0, nil
 	}
-	return broker.Count(ctx, e.broker(), dropOf(whom))
+	return broker.Count(ctx, e.broker(), without(whom, e.now()))
 }
 
 // backends are the backend that a setting names and the file of the data directory,

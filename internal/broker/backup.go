@@ -1,11 +1,13 @@
 package broker
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/klauspost/compress/s2"
 	"github.com/nats-io/nats-server/v2/server"
@@ -14,7 +16,7 @@ import (
 
 // copyStream copies one stream by the server's own backup, whose entries are
 // messages, and returns how many it left out.
-func (e *Embedded) copyStream(ctx context.Context, to *server.Account, name string, drop Drop) (uint64, error) {
+func (e *Embedded) copyStream(ctx context.Context, to *server.Account, name string, edit Edit) (uint64, error) {
 	config, backup, err := e.backup(ctx, name)
 	if err != nil {
 		return 0, err
@@ -25,7 +27,7 @@ func (e *Embedded) copyStream(ctx context.Context, to *server.Account, name stri
 	filtered := make(chan error, 1)
 	go func() {
 		var err error
-		dropped, err = filter(in, backup, func(subject string, data []byte) bool { return drop(name, subject, data) })
+		dropped, err = filter(in, backup, name, edit)
 		_ = in.CloseWithError(err) // documented
 		filtered <- err
 	}()
@@ -34,9 +36,9 @@ func (e *Embedded) copyStream(ctx context.Context, to *server.Account, name stri
 	return dropped, errors.Join(err, <-filtered)
 }
 
-// filter copies a backup without the messages that drop names, and returns their
-// number.
-func filter(to io.Writer, from io.Reader, drop func(subject string, data []byte) bool) (dropped uint64, err error) {
+// filter copies a backup of a stream with the messages edited, and returns how many were
+// left out or changed.
+func filter(to io.Writer, from io.Reader, stream string, edit Edit) (edited uint64, err error) {
 	packed := s2.NewWriter(to)
 	defer func() { err = errors.Join(err, packed.Close()) }()
 	in, out := archive.NewReader(s2.NewReader(from)), archive.NewWriter(packed)
@@ -44,19 +46,26 @@ func filter(to io.Writer, from io.Reader, drop func(subject string, data []byte)
 	for entries := 0; ; entries++ {
 		h, err := in.Next()
 		if err != nil {
-			return dropped, err
+			return edited, err
 		}
 		body, err := io.ReadAll(in)
 		if err != nil {
-			return dropped, err
+			return edited, err
 		}
 		end := h.Sequence == 0 && h.Name == ""
 		switch {
 		case entries == 0:
 			err = json.Unmarshal(body, &state)
-		case h.Sequence > 0 && drop(h.Name, body[h.HeaderSize:]):
-			dropped++
-			continue
+		case h.Sequence > 0:
+			data := body[h.HeaderSize:]
+			kept, keep := edit(stream, h.Name, data)
+			if !keep || !bytes.Equal(kept, data) {
+				edited++
+			}
+			if !keep {
+				continue
+			}
+			body, h.PayloadSize = slices.Concat(body[:h.HeaderSize], kept), int64(len(kept))
 		case h.Sequence == 0 && !end:
 			if body, err = rewound(body); err == nil {
 				h.PayloadSize = int64(len(body))
@@ -69,7 +78,7 @@ func filter(to io.Writer, from io.Reader, drop func(subject string, data []byte)
 			_, err = out.Write(body)
 		}
 		if err != nil || end {
-			return dropped, err
+			return edited, err
 		}
 	}
 }

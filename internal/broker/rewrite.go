@@ -23,31 +23,31 @@ const (
 	droppedFile  = "drops.json" // see rewritten
 )
 
-// Drop reports whether a stored message is left out of a copy. subject is the
-// one under which the stream stores it.
-type Drop func(stream, subject string, data []byte) bool
+// Edit returns what a copy has in the place of the data of a stored message, and whether it
+// has the message at all. subject is the one under which the stream stores it.
+type Edit func(stream, subject string, data []byte) (kept []byte, keep bool)
 
-// rewritten is what a complete rewrite left out, by stream, and the job that it was
+// rewritten is how much a complete rewrite left out or changed, by stream, and the job that it was
 // done for.
 type rewritten struct {
 	Job     string            `json:"job"`
 	Dropped map[string]uint64 `json:"dropped"`
 }
 
-// Rewrite copies the streams of a broker that is not running into new files,
-// without the messages that drop names, puts the copies in the place of the old
-// files, and returns the number of messages left out of each stream. Messages keep
+// Rewrite copies the streams of a broker that is not running into new files with the
+// messages edited, puts the copies in the place of the old files, and returns the number
+// of messages of each stream that were left out or changed. Messages keep
 // their sequences, times and headers, and consumers go on behind the last message
 // that was acknowledged with all before it.
 //
 // The old files hold more than the streams do: a deleted or acknowledged message
 // stays in its block until the server rewrites the block, which it may never do.
-// The new files hold nothing that drop names.
+// The new files hold nothing that edit leaves out.
 //
 // Killed at any moment it leaves the old files or the new ones, whole, and
 // [ResumeRewrite] completes the change. Repeated for the same job it copies nothing
 // again. It needs as much free space as the streams occupy.
-func Rewrite(ctx context.Context, cfg EmbeddedConfig, job string, drop Drop) (map[string]uint64, error) {
+func Rewrite(ctx context.Context, cfg EmbeddedConfig, job string, edit Edit) (map[string]uint64, error) {
 	if err := ResumeRewrite(cfg.Dir); err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func Rewrite(ctx context.Context, cfg EmbeddedConfig, job string, drop Drop) (ma
 	if _, err := os.Stat(filepath.Join(cfg.Dir, jetstreamDir)); errors.Is(err, fs.ErrNotExist) {
 		return map[string]uint64{}, nil
 	}
-	dropped, err := copyStreams(ctx, cfg, job, drop)
+	dropped, err := copyStreams(ctx, cfg, job, edit)
 	if err != nil {
 		return nil, fmt.Errorf("rewrite streams: %w", err)
 	}
@@ -114,9 +114,9 @@ func readRewritten(dir string) (out rewritten, err error) {
 	return out, nil
 }
 
-// Count returns how many messages of a broker that is not running drop names. Where
+// Count returns how many messages of a broker that is not running edit would change. Where
 // there are any, a rewrite of the same job begins anew.
-func Count(ctx context.Context, cfg EmbeddedConfig, drop Drop) (left uint64, err error) {
+func Count(ctx context.Context, cfg EmbeddedConfig, edit Edit) (left uint64, err error) {
 	err = inPrivate(ctx, cfg, func(e *Embedded) error {
 		return e.eachStream(ctx, func(name string) error {
 			_, backup, err := e.backup(ctx, name)
@@ -124,7 +124,7 @@ func Count(ctx context.Context, cfg EmbeddedConfig, drop Drop) (left uint64, err
 				return err
 			}
 			defer backup.Close() //nolint:errcheck // it is read to its end, or given up
-			n, err := filter(io.Discard, backup, func(subject string, data []byte) bool { return drop(name, subject, data) })
+			n, err := filter(io.Discard, backup, name, edit)
 			left += n
 			return err
 		})
@@ -184,14 +184,14 @@ func (e *Embedded) eachStream(ctx context.Context, use func(name string) error) 
 }
 
 // copyStreams makes complete copies.
-func copyStreams(ctx context.Context, cfg EmbeddedConfig, job string, drop Drop) (map[string]uint64, error) {
+func copyStreams(ctx context.Context, cfg EmbeddedConfig, job string, edit Edit) (map[string]uint64, error) {
 	draft := filepath.Join(cfg.Dir, draftDir)
 	out := rewritten{Job: job}
 	err := inPrivate(ctx, cfg, func(from *Embedded) (err error) {
 		if err := os.MkdirAll(draft, 0o700); err != nil {
 			return err
 		}
-		out.Dropped, err = from.copyTo(ctx, draft, drop)
+		out.Dropped, err = from.copyTo(ctx, draft, edit)
 		return err
 	})
 	if err != nil {
@@ -240,7 +240,7 @@ func keepIdentity(from, to string) error {
 }
 
 // copyTo copies every stream into a server on another directory.
-func (e *Embedded) copyTo(ctx context.Context, dir string, drop Drop) (map[string]uint64, error) {
+func (e *Embedded) copyTo(ctx context.Context, dir string, edit Edit) (map[string]uint64, error) {
 	to := &Embedded{cfg: EmbeddedConfig{Dir: dir, Private: true, Logger: e.cfg.Logger, Space: e.cfg.Space}.withDefaults()}
 	to.port.Store(server.RANDOM_PORT)
 	if err := to.look(); err != nil {
@@ -253,7 +253,7 @@ func (e *Embedded) copyTo(ctx context.Context, dir string, drop Drop) (map[strin
 	defer halt(r.srv)
 	dropped := map[string]uint64{}
 	err = e.eachStream(ctx, func(name string) error {
-		n, err := e.copyStream(ctx, r.own, name, drop)
+		n, err := e.copyStream(ctx, r.own, name, edit)
 		if n > 0 {
 			dropped[name] = n
 		}

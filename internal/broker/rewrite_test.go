@@ -22,7 +22,9 @@ import (
 
 const erasedUser = "mallory-7c1e"
 
-func dropErased(_, subject string, _ []byte) bool { return strings.Contains(subject, erasedUser) }
+func dropErased(_, subject string, data []byte) ([]byte, bool) {
+	return data, !strings.Contains(subject, erasedUser)
+}
 
 // inStopped runs use on a broker that is stopped behind it.
 func inStopped(t *testing.T, dir string, use func(b *broker.Embedded)) {
@@ -179,9 +181,9 @@ func TestRewriteThatFailsChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	told(t, dir)
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := broker.Rewrite(ctx, broker.EmbeddedConfig{Dir: dir}, "job", func(_, _ string, _ []byte) bool {
+	if _, err := broker.Rewrite(ctx, broker.EmbeddedConfig{Dir: dir}, "job", func(_, _ string, data []byte) ([]byte, bool) {
 		cancel()
-		return false
+		return data, true
 	}); err == nil {
 		t.Fatal("a rewrite that was interrupted returned nil")
 	}
@@ -191,6 +193,34 @@ func TestRewriteThatFailsChangesNothing(t *testing.T) {
 	inStopped(t, dir, func(b *broker.Embedded) {
 		if got := len(episodesIn(t, b.JetStream())); got != 40 {
 			t.Errorf("%d episodes are left of 40", got)
+		}
+	})
+}
+
+// TestRewriteChangesMessages: a changed message keeps its sequence, time and headers.
+func TestRewriteChangesMessages(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	told(t, dir)
+	change := func(stream, _ string, data []byte) ([]byte, bool) {
+		if stream == topology.StreamEpisodes && string(data) == "alice says 2" {
+			return []byte("alice says nothing"), true
+		}
+		return data, true
+	}
+	var want []string
+	inStopped(t, dir, func(b *broker.Embedded) {
+		for _, line := range episodesIn(t, b.JetStream()) {
+			want = append(want, strings.Replace(line, "alice says 2 ", "alice says nothing ", 1))
+		}
+	})
+	edited, err := broker.Rewrite(bounded(t), broker.EmbeddedConfig{Dir: dir}, "job", change)
+	if err != nil || edited[topology.StreamEpisodes] != 1 || len(edited) != 1 {
+		t.Fatalf("edited %v: %v", edited, err)
+	}
+	inStopped(t, dir, func(b *broker.Embedded) {
+		if diff := cmp.Diff(want, episodesIn(t, b.JetStream())); diff != "" {
+			t.Error(diff)
 		}
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"palimpsest/internal/erasure"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/client"
+	"palimpsest/pkg/scope"
 )
 
 type eraseCommand struct {
@@ -31,7 +32,11 @@ func (c *eraseCommand) Run(inv *app.Invocation) error {
 		return err
 	}
 	if c.User != "" && !c.Yes {
-		question := fmt.Sprintf("Remove everything of user %q for good? There is no way back", c.User)
+		known, err := c.known(inv)
+		if err != nil {
+			return err
+		}
+		question := fmt.Sprintf("User %q: %s. Remove everything for good? There is no way back", c.User, known)
 		if err := confirmed(inv.Context(), inv.Terminal(), question); err != nil {
 			return err
 		}
@@ -73,6 +78,29 @@ func (c *eraseCommand) check() error {
 		return errors.New("name the data directory of a stopped Palimpsest with --data")
 	}
 	return nil
+}
+
+// known counts what a running Palimpsest knows of the user.
+func (c *eraseCommand) known(inv *app.Invocation) (string, error) {
+	if c.Data != "" {
+		return "what is stored is counted when it is removed", nil
+	}
+	cl, err := inv.Client()
+	if err != nil {
+		return "", err
+	}
+	ledger, err := cl.Ledger(inv.Context(), scope.Selector{Project: inv.Project(), User: &c.User}, false)
+	if err != nil {
+		return "", err
+	}
+	episodes := uint64(0)
+	for _, account := range ledger.Totals {
+		episodes = max(episodes, account.Accepted)
+	}
+	if episodes == 0 {
+		return "no episode is known, so check the spelling", nil
+	}
+	return fmt.Sprintf("%d episodes", episodes), nil
 }
 
 // erase works on the files of a stopped Palimpsest.
@@ -133,6 +161,9 @@ func awaitErasure(ctx context.Context, cl *client.Client, id string) (api.Receip
 
 func tellReceipt(w io.Writer, r api.Receipt) {
 	_, _ = fmt.Fprintf(w, "erased     %s\nproject    %s\nuser       %s (keyed hash)\nfinished   %s\n", r.ID, r.Project, r.Whom, r.FinishedAt.Format(time.RFC3339))
+	if r.NothingFound {
+		_, _ = fmt.Fprintln(w, "Nothing of this user was found: check the spelling.")
+	}
 	for _, p := range r.Places {
 		if p.Removed == nil {
 			continue // it holds no data

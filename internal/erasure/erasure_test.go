@@ -106,6 +106,9 @@ func TestJobsGoOnWhereTheyFailed(t *testing.T) {
 	if len(b.Pending()) > 0 {
 		t.Errorf("pending %+v", b.Pending())
 	}
+	if r.NothingFound {
+		t.Error("the receipt says that nothing was found")
+	}
 	b = open(t, dir)
 	for user, want := range map[string]uint64{"bob": 1, "ana": 0, "": 0} {
 		if got := b.Born("p", user); got != want {
@@ -151,11 +154,20 @@ func TestKeyMakesOneJob(t *testing.T) {
 	if _, err := b.Run(t.Context(), work(1, p.keeper("a"))); err != nil {
 		t.Fatal(err)
 	}
+	if r, err := b.Get(first.ID); err != nil || r.NothingFound {
+		t.Errorf("the receipt is %+v, %v", r, err)
+	}
 	if again, err := b.Ask("p", "bob", "k", noon); err != nil || again.ID != first.ID || !again.Done() {
 		t.Errorf("asked again: %+v, %v", again, err)
 	}
 	if _, err := b.Ask("p", "ana", "k", noon); !errors.Is(err, ErrOther) {
 		t.Errorf("for another user: %v", err)
+	}
+	if _, err := b.Ask("p", "bbo", "", noon); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := b.Run(t.Context(), work(1, p.keeper("a"))); err != nil || !done[0].NothingFound {
+		t.Errorf("of a misspelt user: %+v, %v", done, err)
 	}
 	if other, err := b.Ask("q", "ana", "k", noon); err != nil || other.ID == first.ID {
 		t.Errorf("in another project: %+v, %v", other, err)

@@ -98,7 +98,7 @@ func (b *Book) run(ctx context.Context, r Receipt, work Work) (_ Receipt, err er
 	}
 	failpoint.Reach(failpoint.Erasure, failpoint.Scanned)
 	at := work.Now().UTC()
-	r.FinishedAt, r.Unreachable = &at, work.Unreachable
+	r.FinishedAt, r.Unreachable, r.NothingFound = &at, work.Unreachable, !found(r)
 	if err := b.key.seal(&r); err != nil {
 		return r, err
 	}
@@ -107,6 +107,19 @@ func (b *Book) run(ctx context.Context, r Receipt, work Work) (_ Receipt, err er
 	}
 	failpoint.Reach(failpoint.Erasure, failpoint.Receipt)
 	return r, nil
+}
+
+// found reports whether any place had something of the user. Rows do not tell: answers
+// that are kept for the project are among them.
+func found(r Receipt) bool {
+	for _, p := range r.Places {
+		for kind, n := range p.Removed {
+			if n > 0 && kind != "rows" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (b *Book) put(r Receipt) error {

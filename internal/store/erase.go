@@ -19,7 +19,7 @@ type Eraser interface {
 	// rows in all. It is idempotent. The store must be closed behind it: caches in
 	// memory may hold rows.
 	Erase(ctx context.Context, whom memory.Whom) (Erased, error)
-	// Scan counts what is left of the user: scopes.
+	// Scan counts what is left of the user: scopes, and rows that belong to no scope.
 	Scan(ctx context.Context, whom memory.Whom) (uint64, error)
 }
 

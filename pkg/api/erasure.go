@@ -25,6 +25,9 @@ type Receipt struct {
 	// the user at or below it is one that was erased.
 	Until  uint64        `json:"until" doc:"Episodes up to this sequence of EPISODES were erased."`
 	Places []ErasedPlace `json:"places"`
+	// NothingFound says that no place had anything of the user, who may be misspelt. The
+	// tombstone is in force all the same.
+	NothingFound bool `json:"nothing_found,omitempty" doc:"No place had anything of the user: check the spelling."`
 	// Unreachable says what the erasure cannot reach.
 	Unreachable []string `json:"unreachable,omitempty" doc:"What the erasure cannot reach."`
 	// PublicKey is Ed25519, in hex; so is Signature, over the JSON of the receipt

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
@@ -24,6 +25,11 @@ func (s *Store) Erase(ctx context.Context, whom memory.Whom) (out store.Erased, 
 		out = store.Erased{Scopes: uint64(len(ids))}
 		for _, id := range ids {
 			if err := w.eraseScope(id, &out); err != nil {
+				return err
+			}
+		}
+		for _, s := range strays() {
+			if err := w.add(&out.Rows, `DELETE FROM `+s.table+` WHERE `+s.condition); err != nil {
 				return err
 			}
 		}
@@ -47,7 +53,39 @@ func (s *Store) Scan(ctx context.Context, whom memory.Whom) (uint64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("sqlite: scan: %w", err)
 	}
-	return uint64(len(ids)), nil
+	left := uint64(len(ids))
+	for _, of := range strays() {
+		err := s.reads.each(ctx, `SELECT count(*) FROM `+of.table+` WHERE `+of.condition, nil, func(row scanner) error {
+			var n uint64
+			err := row.Scan(&n)
+			left += n
+			return err
+		})
+		if err != nil {
+			return 0, fmt.Errorf("sqlite: scan %s: %w", of.table, err)
+		}
+	}
+	return left, nil
+}
+
+// stray are rows of a table that belong to no scope. No row tells whose they were, so an
+// erasure deletes them all.
+type stray struct{ table, condition string }
+
+func strays() (list []stray) {
+	for _, table := range append(slices.Clone(scoped), "episodes", "facts") {
+		list = append(list, stray{table, `scope_id NOT IN (SELECT id FROM scopes)`})
+	}
+	list = append(list, stray{"fact_sessions", `fact NOT IN (SELECT row FROM facts)`},
+		stray{"outcome_keys", `set_row NOT IN (SELECT row FROM outcome_sets)`})
+	for target, table := range []string{"fact", "episode"} {
+		list = append(list, stray{table + "_text", `rowid IN (SELECT id FROM ` + table + `_text_docsize
+		  WHERE id >> ` + lengthShift + ` NOT IN (SELECT row FROM ` + table + `s))`})
+		for _, queue := range []string{"vector_queue", "vector_queue_2"} {
+			list = append(list, stray{queue, fmt.Sprintf(`target = %d AND row NOT IN (SELECT row FROM %ss)`, target+1, table)})
+		}
+	}
+	return list
 }
 
 // scopesOf returns the rows of the user's scopes.

@@ -49,3 +49,30 @@ func TestP10NoByteIsLeftInTheFile(t *testing.T) {
 		}
 	}
 }
+
+// TestErasureDeletesRowsOfNoScope: rows whose scope is gone name no user, and a scan counts
+// them.
+func TestErasureDeletesRowsOfNoScope(t *testing.T) {
+	t.Parallel()
+	s := openAt(t, Config{Path: filepath.Join(t.TempDir(), "memory.db"), Embedder: testEmbedder})
+	storetest.FillErasure(t, s, testEmbedder.Dimensions)
+	nobody := memory.Whom{Project: "p", Is: func(string) bool { return false }}
+	if left, err := s.Scan(t.Context(), nobody); left != 0 || err != nil {
+		t.Fatalf("a scan of a whole store finds %d, %v", left, err)
+	}
+	err := s.write(t.Context(), func(w *writer) error {
+		return w.exec(`INSERT INTO vector_queue (target, row) VALUES (1, 999)`)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, err := s.Scan(t.Context(), nobody); left != 1 || err != nil {
+		t.Errorf("a scan finds %d rows of no scope, %v", left, err)
+	}
+	if _, err := s.Erase(t.Context(), nobody); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := s.Scan(t.Context(), nobody); left != 0 || err != nil {
+		t.Errorf("behind an erasure a scan finds %d, %v", left, err)
+	}
+}
