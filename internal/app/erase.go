@@ -14,6 +14,7 @@ import (
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/broker"
+	"palimpsest/internal/config"
 	"palimpsest/internal/embed"
 	"palimpsest/internal/erasure"
 	"palimpsest/internal/failpoint"
@@ -74,10 +75,11 @@ var beyond = []string{
 func (c Config) alone() bool { return c.NATS.URL == natsEmbedded }
 
 // openErasures opens the erasures of the data directory, and completes a change of
-// files that a death interrupted. It does nothing where the broker is of others.
+// files that a death interrupted. Where the broker is of others, tombstones of a broker
+// that was embedded before stay in force, and a job has to be finished first.
 func (c *Config) openErasures() error {
 	if !c.alone() {
-		return nil
+		return c.openTombstones()
 	}
 	if err := writable(c.Data); err != nil {
 		return err
@@ -90,6 +92,20 @@ func (c *Config) openErasures() error {
 		return err
 	}
 	c.erasures = book
+	return nil
+}
+
+func (c *Config) openTombstones() error {
+	there, err := erasure.Any(c.Data)
+	if err != nil || !there {
+		return err
+	}
+	if c.erasures, err = erasure.Open(c.Data); err != nil {
+		return err
+	}
+	if len(c.erasures.Pending()) > 0 {
+		return fmt.Errorf("%w; it needs the embedded broker: nats.url is %s", errPending, config.MaskURL(c.NATS.URL))
+	}
 	return nil
 }
 

@@ -193,7 +193,7 @@ func (h *process) wireQuery() (pipeline.Service, error) {
 		return nil, err
 	}
 	var erases query.Erasures
-	if h.cfg.erasures != nil {
+	if h.cfg.alone() {
 		h.erasures = &erasures{book: h.cfg.erasures, data: h.cfg.Data, now: h.now, asked: make(chan struct{})}
 		erases = h.erasures
 	}

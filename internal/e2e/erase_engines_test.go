@@ -3,9 +3,11 @@ package e2e
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"palimpsest/internal/clickhousetest"
+	"palimpsest/internal/failpoint"
 	"palimpsest/internal/redisservertest"
 	"palimpsest/pkg/scope"
 )
@@ -60,5 +62,53 @@ func TestP10ErasedFromRedisAndClickHouse(t *testing.T) {
 	i.settled(scope.Under(scope.Scope{Project: who.Project, User: who.User}), 1)
 	if again, _ := erase(t, "--server", i.HTTP, "--user", who.User, "--yes"); again.Incarnation != 2 {
 		t.Errorf("the second erasure has incarnation %d, want 2", again.Incarnation)
+	}
+}
+
+// TestP10KilledWhileRedisAndClickHouseForget kills the program between the places of an
+// erasure. The next start finishes it before it serves.
+func TestP10KilledWhileRedisAndClickHouseForget(t *testing.T) {
+	t.Parallel()
+	file, err := armed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	redis, house := redisservertest.Launch(t, "--rdbcompression", "no"), clickhousetest.Own(t)
+	config := filepath.Join(t.TempDir(), "palimpsest.yaml")
+	write(t, config, fmt.Appendf(nil, "memory: %s\naudit: %s\n", redis.URL(), house.DSN("native", "palimpsest")))
+	i := prepare(t, t.TempDir(), "--config", config)
+	i.file = file
+	i.begin()
+	i.lives()
+	others := i.remains()
+	i.kill()
+	for n, step := range []string{failpoint.Streams, failpoint.Memory, failpoint.Log, failpoint.Scanned} {
+		p := failpoint.Point{Stage: failpoint.Erasure, Step: step}
+		i.env = []string{failpoint.Env + "=" + p.String() + ":1"}
+		i.begin()
+		who := marked(fmt.Sprint(n))
+		i.say(who, turn("I live in "+marker+"town."))
+		i.settled(scope.Under(scope.Scope{Project: who.Project, User: who.User}), 1)
+		id, err := i.api.Erase(t.Context(), who.User)
+		if err != nil {
+			t.Fatalf("%s: %v", p, err)
+		}
+		if _, said := i.ended(); !strings.Contains(said, "killed at "+p.String()) {
+			t.Fatalf("%s is not reached; the program said %s", p, said)
+		}
+		i.env = nil
+		i.begin()
+		e, err := i.api.Erasure(t.Context(), id)
+		if err != nil || e.Receipt == nil || removed(*e.Receipt, "episodes") != 1 {
+			t.Errorf("%s: behind the next start the erasure is %+v, %v", p, e, err)
+		}
+		if got := i.remains(); got != others {
+			t.Errorf("%s: the others are\n%s\nand were\n%s", p, got, others)
+		}
+		i.kill()
+		wantNoTrace(t, i.data)
+		if left := append(redis.Holding(marker), house.Holding(t, marker)...); len(left) > 0 {
+			t.Errorf("%s: the marker is in %v", p, left)
+		}
 	}
 }

@@ -68,6 +68,15 @@ func Open(data string) (*Book, error) {
 	return b, nil
 }
 
+// Any reports whether a data directory has erasures. It makes nothing.
+func Any(data string) (bool, error) {
+	files, err := filepath.Glob(filepath.Join(data, recordsDir, "*.json"))
+	if err != nil {
+		return false, fmt.Errorf("look for erasures: %w", err)
+	}
+	return len(files) > 0, nil
+}
+
 // Public is the key that checks the receipts, in hex.
 func (b *Book) Public() string { return b.key.Public() }
 
