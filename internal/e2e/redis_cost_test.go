@@ -19,8 +19,8 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// The limits of what Redis is asked. A quiet machine stays below 36 commands an
-// episode. On a busy one, the commands of clocks count for more.
+// The limits of what Redis is asked. An episode takes about 43 commands: 13 write rows
+// that the index reads. On a busy machine, the commands of clocks count for more.
 const (
 	commandsPerEpisode = 45 // as the server counts them, those of scripts included
 	searchesPerEpisode = 2

@@ -201,29 +201,3 @@ func (b *batch) agendaOf(f fields, effect events.EffectCommitted) {
 		b.agree(false, b.place.claimed(effect.Rule))
 	}
 }
-
-// baseOf returns how the keys of the scope of an entry begin. ok is false for an entry
-// that is not of our form.
-func (l layout) baseOf(entry string) (base string, ok bool) {
-	part := strings.Split(entry, " ")
-	var fact scope.Scope
-	var err error
-	switch first := part[0] + " "; {
-	case strings.HasPrefix(first, agendaVectors):
-		row, ok := l.parseQueued(entry)
-		base, _, _ := strings.Cut(row.key, "}:")
-		return base + "}:", ok
-	case first == agendaPending && len(part) == 3:
-		fact, err = owners{}.of(part[1] + " " + part[2])
-	case (first == agendaIdle || first == agendaDue) && len(part) == 5:
-		fact, err = owners{}.of(part[2] + " " + part[3])
-	case first == agendaClaimed && len(part) == 4:
-		var project string
-		if project, err = scope.Decode(part[1]); err == nil {
-			fact, err = scope.ParseKey(project, part[3])
-		}
-	default:
-		return "", false
-	}
-	return l.place(fact).base, err == nil
-}

@@ -8,7 +8,6 @@ import (
 
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
-	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
 
@@ -131,37 +130,5 @@ func TestAgendaOfAProcessThatDied(t *testing.T) {
 	tell(t, s, "1", "hello")
 	if diff := cmp.Diff(want, listed(t, s, "")); diff != "" {
 		t.Errorf("agenda (-before +again):\n%s", diff)
-	}
-}
-
-// TestAgendaTellsWhoseAnEntryIs, of each part.
-func TestAgendaTellsWhoseAnEntryIs(t *testing.T) {
-	t.Parallel()
-	s := openNew(t, testConfig(t))
-	tell(t, s, "1", "hello")
-	due := said0.Add(time.Hour)
-	e := benchEffect("ana", 1)
-	e.Scope, e.Holds = ana, []events.Hold{{ID: "h1", HeldAt: said0, Due: &due}}
-	if err := s.Apply(t.Context(), e, 1); err != nil {
-		t.Fatal(err)
-	}
-	claim := store.Claim{Range: events.Range{To: 1}, At: said0}
-	if _, won, err := s.Claim(t.Context(), ana, "turn", store.Claim{}, claim); err != nil || !won {
-		t.Fatal(won, err)
-	}
-	parts := map[byte]bool{}
-	for _, entry := range listed(t, s, "") {
-		parts[entry[0]] = true
-		if base, ok := s.layout().baseOf(entry); !ok || base != s.place(ana).base {
-			t.Errorf("%q is of %q, %v; want %q", entry, base, ok, s.place(ana).base)
-		}
-	}
-	if len(parts) != 5 {
-		t.Errorf("%d parts, want 5", len(parts))
-	}
-	for _, entry := range []string{"", "p", "p zz /user/a/", "x 1 2 3"} {
-		if base, ok := s.layout().baseOf(entry); ok {
-			t.Errorf("%q is of %q, want none", entry, base)
-		}
 	}
 }
