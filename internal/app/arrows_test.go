@@ -66,7 +66,7 @@ var layers = []layer{
 	{"palimpsest/internal/embed/safetensors", nil},
 
 	{"palimpsest/internal/graph", below("palimpsest/internal/memory")},
-	{"palimpsest/internal/retrieval", below("palimpsest/internal/graph", "palimpsest/internal/store", "palimpsest/internal/embed", "palimpsest/internal/memory", "palimpsest/internal/lex")},
+	{"palimpsest/internal/retrieval", below("palimpsest/internal/graph", "palimpsest/internal/filter", "palimpsest/internal/store", "palimpsest/internal/embed", "palimpsest/internal/memory", "palimpsest/internal/lex")},
 	{"palimpsest/internal/telemetry", below("palimpsest/internal/pipeline", "palimpsest/internal/store", "palimpsest/internal/audit", "palimpsest/internal/embed", "palimpsest/internal/memory")},
 	{"palimpsest/internal/pipeline", below("palimpsest/internal/cursor", "palimpsest/internal/tail", "palimpsest/internal/failpoint")},
 	{"palimpsest/internal/extract", below("palimpsest/internal/memory", "palimpsest/internal/lex")},

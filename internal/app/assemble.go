@@ -83,7 +83,7 @@ func assemble(ctx context.Context, sh target, cfg Config, log *slog.Logger) (*pr
 // open opens the backends, then wires the services to them. If a step fails, it
 // closes the opened ones in reverse order.
 func (h *process) open(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{h.refuseImport, h.prepareErasures, h.restore, h.eraseAsked, h.openStores, h.openBroker, h.compareStreams, h.wire} {
+	for _, step := range []func(context.Context) error{h.prepareErasures, h.refuseImport, h.restore, h.eraseAsked, h.openStores, h.openBroker, h.compareStreams, h.wire} {
 		if err := step(ctx); err != nil {
 			return errors.Join(plain(h.cfg, err), h.close())
 		}

@@ -220,21 +220,40 @@ func (e *erasures) wanted() <-chan struct{} {
 }
 
 // Ask implements [query.Erasures].
-func (e *erasures) Ask(_ context.Context, project, user, key string) (string, error) {
-	if err := roomFor(e.data, broker.Measure); errors.Is(err, errNoRoom) {
-		return "", api.NewProblem(http.StatusInsufficientStorage, api.CodeStorageFull, "", "%v", err)
-	} else if err != nil {
+func (e *erasures) Ask(ctx context.Context, project, user, key string) (string, error) {
+	ids, err := e.AskAll(ctx, project, []string{user}, key)
+	if err != nil {
 		return "", err
 	}
-	r, err := e.book.Ask(project, user, key, e.now())
-	if errors.Is(err, erasure.ErrOther) {
-		err = store.ErrMismatch
+	return ids[0], nil
+}
+
+// AskAll implements [query.Erasures]. All jobs are on the disk before the run ends.
+func (e *erasures) AskAll(_ context.Context, project string, users []string, key string) (ids []string, err error) {
+	if err := roomFor(e.data, broker.Measure); errors.Is(err, errNoRoom) {
+		return nil, api.NewProblem(http.StatusInsufficientStorage, api.CodeStorageFull, "", "%v", err)
+	} else if err != nil {
+		return nil, err
 	}
-	if err != nil || r.Done() {
-		return r.ID, err
+	pending := false
+	for n, user := range users {
+		of := key
+		if of != "" && n > 0 {
+			of = fmt.Sprintf("%s/%d", key, n)
+		}
+		r, err := e.book.Ask(project, user, of, e.now())
+		if errors.Is(err, erasure.ErrOther) {
+			err = store.ErrMismatch
+		}
+		if err != nil {
+			return ids, err
+		}
+		ids, pending = append(ids, r.ID), pending || !r.Done()
 	}
-	e.once.Do(func() { close(e.asked) })
-	return r.ID, nil
+	if pending {
+		e.once.Do(func() { close(e.asked) })
+	}
+	return ids, nil
 }
 
 // Get implements [query.Erasures].

@@ -28,7 +28,6 @@ var cases = []numbered{
 	{10, "update changes the hash", updateChangesHash, ""},
 	{11, "delete removes", deleteRemoves, ""},
 	{12, "delete a scope", deletesScope, ""},
-	{13, "reset", resets, "erasure (POST /v1/reset)"},
 	{14, "the same again", sameAgain, ""},
 	{15, "a contradiction updates", contradictionUpdates, ""},
 	{16, "a refinement merges", refinementMerges, ""},
@@ -50,7 +49,7 @@ var cases = []numbered{
 	{32, "filter: contains", filtersContains, ""},
 	{33, "entities", entitiesAppear, ""},
 	{34, "relations", relationsAppear, ""},
-	{35, "search through the graph", searchesGraph, "search through the graph"},
+	{35, "search through the graph", searchesGraph, ""},
 	{38, "an empty scope", emptyScope, ""},
 }
 
@@ -174,15 +173,6 @@ func deletesScope(c *caller) {
 }
 
 // resets: the whole project is erased, with its history.
-func resets(c *caller) {
-	id := c.one("ADD", bob, "My name is Bob")["id"]
-	c.ok(http.MethodPost, "/v1/reset/", nil, nil)
-	if got := c.all(bob); len(got) > 0 {
-		c.Errorf("%v", memories(got))
-	}
-	c.refused(http.StatusNotFound, "not found", http.MethodGet, c.memory(id)+"history/", nil, nil)
-}
-
 func sameAgain(c *caller) {
 	first := c.one("ADD", bob, "I like Python")
 	if again := c.one("NONE", bob, "I like Python"); again["id"] != first["id"] {

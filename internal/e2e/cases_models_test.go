@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"palimpsest/internal/llm/llmtest"
+	"palimpsest/internal/redistest"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
 )
@@ -67,6 +68,56 @@ func (c *caller) shows(words string) {
 }
 
 var inSession = object{"user_id": "bob", "run_id": "s"}
+
+// TestCase13: a reset leaves no memory and no history, at once and after the erasure. It
+// needs a setting.
+func TestCase13(t *testing.T) {
+	t.Parallel()
+	for name, memory := range map[string]func(*testing.T) string{
+		"sqlite": func(*testing.T) string { return "sqlite" },
+		"redis":  func(t *testing.T) string { return redistest.URL(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := "memory: " + memory(t) + "\n"
+			i := start(t, t.TempDir(), "--config", settings(t, store+"query: {allow_reset: true}\n"))
+			c := &caller{T: t, at: i.HTTP, project: "default"}
+			id, _ := c.one("ADD", bob, "My name is Bob")["id"].(string)
+			c.one("ADD", alice, "My name is Alice")
+			c.ok(http.MethodPost, "/v1/reset/", nil, nil)
+			eventually(t, "the erasure", func() error {
+				status, _, err := i.tries(http.MethodGet, "/v1/facts/"+id+"/history?project=default")
+				if err != nil || status != http.StatusNotFound {
+					return fmt.Errorf("history: %d, %w", status, err)
+				}
+				return nil
+			})
+			for _, who := range []object{bob, alice} {
+				if got := c.all(who); len(got) > 0 {
+					t.Errorf("%v", memories(got))
+				}
+			}
+		})
+	}
+	i := start(t, t.TempDir())
+	c := &caller{T: t, at: i.HTTP, project: "default"}
+	c.refused(http.StatusForbidden, "not allowed", http.MethodPost, "/v1/reset/", nil, nil)
+}
+
+// tries sends a request to a server that may be away.
+func (i *process) tries(method, path string) (status int, body []byte, err error) {
+	r, err := http.NewRequestWithContext(i.t.Context(), method, i.HTTP+path, nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err = io.ReadAll(res.Body)
+	return res.StatusCode, body, err
+}
 
 // TestCase36: while the model is down an add is accepted, and the memory that the model
 // finds appears when it is back.

@@ -115,6 +115,14 @@ func remove(c *call) (any, error) {
 	return message{"Memory deleted successfully!"}, err
 }
 
+// reset answers once no read finds a memory; the erasure goes on.
+func reset(c *call) (any, error) {
+	if _, err := c.Reset(c.Context(), ""); err != nil {
+		return nil, err
+	}
+	return message{"Memory reset successfully!"}, nil
+}
+
 // removeAll deletes the memories that fulfil all that the query names: ids and
 // filters.
 func removeAll(c *call) (any, error) {

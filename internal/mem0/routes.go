@@ -107,7 +107,7 @@ var compat = map[string]action{
 	"DELETE /v1/memories/{id}":          remove,
 	"DELETE /v1/memories":               removeAll,
 	"GET /v1/memories/{id}/history":     history,
-	"POST /v1/reset":                    absent,
+	"POST /v1/reset":                    reset,
 	"POST /v1/entities":                 graphEntities,
 	"GET /v1/entities/{name}/relations": graphRelations,
 }

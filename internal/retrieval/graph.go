@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"palimpsest/internal/filter"
 	"palimpsest/internal/graph"
 	"palimpsest/internal/lex"
 	"palimpsest/internal/memory"
@@ -30,6 +31,7 @@ type Graph interface {
 	Edges(ctx context.Context, fact scope.Scope, nodes []string) ([]events.Edge, error)
 	FactsByID(ctx context.Context, fact scope.Scope, ids []string) ([]store.Fact, error)
 	FactsByPredicate(ctx context.Context, fact scope.Scope, subject, predicate string) ([]store.Fact, error)
+	Facts(ctx context.Context, sel scope.Selector, q store.FactQuery) ([]store.Fact, error)
 }
 
 // Bounds of a walk.
@@ -240,11 +242,12 @@ func nameIn(object string) string {
 // holds reports whether a fact is valid at an instant and not archived.
 func holds(f store.Fact, at time.Time) bool { return f.ArchivedAt == nil && memory.ValidAt(f.Fact, at) }
 
-// around returns the facts on the edges up to two from entities. Those beyond the
-// user's own entity are about anything.
+// around returns the facts on the edges up to two from entities, and then those that
+// mention a neighbour: "Google" leads over "Alice works at Google" to "Alice likes
+// sailing". Those beyond the user's own entity are about anything.
 func (e *Engine) around(ctx context.Context, owner scope.Scope, from []events.Entity, at time.Time) ([]store.Hit, error) {
 	user := memory.EntityID(owner, memory.SubjectUser, events.EntityPerson)
-	var start, evidence []string
+	var start, evidence, near []string
 	for _, entity := range from {
 		if entity.ID != user {
 			start = append(start, entity.ID)
@@ -255,6 +258,11 @@ func (e *Engine) around(ctx context.Context, owner scope.Scope, from []events.En
 		return nil, err
 	}
 	for _, step := range list {
+		for _, id := range []string{step.SourceID, step.TargetID} {
+			if step.Depth == 1 && id != user && len(near) < maxReached && !slices.Contains(near, id) {
+				near = append(near, id)
+			}
+		}
 		if step.Depth == 1 || step.SourceID != user && step.TargetID != user {
 			evidence = append(evidence, step.Evidence...)
 		}
@@ -263,15 +271,25 @@ func (e *Engine) around(ctx context.Context, owner scope.Scope, from []events.En
 	if err != nil {
 		return nil, fmt.Errorf("facts of edges: %w", err)
 	}
+	slices.SortFunc(facts, func(a, b store.Fact) int {
+		return cmp.Compare(slices.Index(evidence, a.ID), slices.Index(evidence, b.ID))
+	})
+	if len(near) > 0 {
+		mention := store.Filter{Expr: filter.OneOf(filter.Memory, "entity_ids", near...), Now: at}
+		more, err := e.store.Facts(ctx, scope.Exactly(owner), store.FactQuery{Limit: graphHits, ValidAt: at, Filter: &mention})
+		if err != nil {
+			return nil, fmt.Errorf("facts of neighbours: %w", err)
+		}
+		facts = append(facts, more...)
+	}
 	var hits []store.Hit
+	seen := map[string]bool{}
 	for i := range facts {
-		if f := &facts[i]; holds(*f, at) {
+		if f := &facts[i]; holds(*f, at) && !seen[f.ID] {
+			seen[f.ID] = true
 			hits = append(hits, store.Hit{Score: nearFact, Fact: f})
 		}
 	}
-	slices.SortFunc(hits, func(a, b store.Hit) int {
-		return cmp.Compare(slices.Index(evidence, a.Fact.ID), slices.Index(evidence, b.Fact.ID))
-	})
 	return hits, nil
 }
 

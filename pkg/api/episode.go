@@ -84,6 +84,7 @@ type Written struct {
 	Fact     *Fact      `json:"fact,omitempty"`
 	Closed   *int       `json:"closed,omitempty" doc:"Of a delete by scope: how many facts it closed."`
 	Undo     *UndoPlan  `json:"undo,omitempty" doc:"Of an undo: what it changes, and what it leaves alone."`
+	Erasures []string   `json:"erasures,omitempty" doc:"Of a reset: the erasures of the users, each as GET /v1/erasures/{id} takes it."`
 	Warnings []string   `json:"warnings,omitempty" doc:"Messages that a rule gave up on."`
 }
 

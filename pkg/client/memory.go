@@ -221,6 +221,12 @@ func (c *Client) Erase(ctx context.Context, user string) (id string, err error) 
 	return out.CorrelationID, err
 }
 
+// Reset erases every user of the project and closes what names none.
+func (c *Client) Reset(ctx context.Context, key string) (api.Written, error) {
+	var out api.Written
+	return out, c.call(ctx, request{method: http.MethodPost, path: "/v1/reset", header: idempotent(key)}, &out)
+}
+
 // Erasure returns how far an erasure is, and its receipt.
 func (c *Client) Erasure(ctx context.Context, id string) (api.Erasure, error) {
 	id, err := segment(id)

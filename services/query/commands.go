@@ -24,6 +24,7 @@ func (s *Service) commandRoutes(a huma.API) {
 	huma.Register(a, op("restore", http.MethodPost, "/v1/facts/{id}/restore", "Bring a closed fact back"), s.restore)
 	huma.Register(a, op("delete-fact", http.MethodDelete, "/v1/facts/{id}", "Close a fact; its history stays"), s.deleteFact)
 	huma.Register(a, op("delete-scope", http.MethodDelete, "/v1/scopes", "Close every fact of a user, an agent or a session, or erase a user"), s.deleteScope)
+	huma.Register(a, op("reset", http.MethodPost, "/v1/reset", "Erase every user of the project, and close what names none; needs query.allow_reset"), s.reset)
 	huma.Register(a, op("erasure", http.MethodGet, "/v1/erasures/{id}", "How far an erasure is, and its receipt"), s.erasure)
 }
 

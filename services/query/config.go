@@ -17,6 +17,8 @@ type Config struct {
 	MaxWait time.Duration `yaml:"max_wait"`
 	// Fresh is how long a read waits for the write its token names.
 	Fresh time.Duration `yaml:"fresh"`
+	// AllowReset lets an admin erase a whole project by one request.
+	AllowReset bool `yaml:"allow_reset"`
 	// MaxContent and MaxMetadata bound a message's content and the JSON of its
 	// metadata, in bytes; they must be ingest's, which has the last word, and
 	// are no settings of their own. 0 means 256 KiB and 16 KiB.

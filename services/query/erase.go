@@ -17,6 +17,8 @@ type Erasures interface {
 	// however often it is asked with; asked with for another user, the error wraps
 	// [store.ErrMismatch].
 	Ask(ctx context.Context, project, user, key string) (id string, err error)
+	// AskAll does so for several users of a project, and returns the ids in their order.
+	AskAll(ctx context.Context, project string, users []string, key string) (ids []string, err error)
 	// Get returns an erasure, or [ErrNoErasure].
 	Get(ctx context.Context, id string) (api.Receipt, error)
 }

@@ -22,6 +22,17 @@ func (f *fakeErasures) Ask(_ context.Context, project, user, key string) (string
 	return "job", nil
 }
 
+func (f *fakeErasures) AskAll(ctx context.Context, project string, users []string, key string) (ids []string, err error) {
+	for _, user := range users {
+		id, err := f.Ask(ctx, project, user, key)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
 func (f *fakeErasures) Get(_ context.Context, id string) (api.Receipt, error) {
 	r, ok := f.receipts[id]
 	if !ok {

@@ -54,6 +54,7 @@ var roles = map[string]auth.Role{
 	"POST /v1/holds/{id}/dismiss": auth.Writer,
 
 	"GET /v1/erasures/{id}": auth.Admin,
+	"POST /v1/reset":        auth.Admin,
 
 	"GET /metrics":                          auth.Operator,
 	"GET /v1/digest":                        auth.Operator,

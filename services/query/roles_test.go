@@ -39,6 +39,7 @@ func guarded(t *testing.T) *holders {
 	go func() { defer close(following); _ = h.ring.Run(t.Context()) }()
 	t.Cleanup(func() { <-following })
 	h.rig = newRig(t, func(c *Config, d *Deps) {
+		c.AllowReset = true
 		d.Gate = &auth.Gate{Ring: h.ring, Mode: auth.Required, Log: d.Logger}
 		c.Wait = 50 * time.Millisecond // no pipeline stands behind the fakes
 	})
