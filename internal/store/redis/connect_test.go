@@ -20,6 +20,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"palimpsest/internal/memory"
 	"palimpsest/internal/redisservertest"
 	"palimpsest/internal/store"
 )
@@ -88,6 +89,10 @@ func TestAUserOfFewRights(t *testing.T) {
 	hits, err := s.SearchText(t.Context(), selAna(), "hello", store.SearchQuery{Target: store.Episodes, Limit: 9})
 	if err != nil || len(hits) != 1 {
 		t.Errorf("%d hits, %v", len(hits), err)
+	}
+	whom := memory.Whom{Project: "p", Is: func(user string) bool { return user == "ana" }}
+	if done, err := s.Erase(t.Context(), whom); err != nil || len(done.Beyond) != 2 {
+		t.Errorf("erased %+v, want the two commands that are refused: %v", done, err)
 	}
 }
 

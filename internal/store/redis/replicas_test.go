@@ -53,7 +53,6 @@ func TestStoreOnACluster(t *testing.T) {
 	storetest.RunAll(t, func(t *testing.T) store.Store {
 		return openNew(t, ahead(config(t)))
 	}, storetest.Options{
-		Skip:       map[string]string{"Erasure": "the store in Redis cannot erase a user yet"},
 		Later:      later,
 		Dimensions: testEmbedder.Dimensions,
 		Reopen: func(t *testing.T, s store.Store) store.Store {
