@@ -29,6 +29,7 @@ help: ## list the targets
 TAGS = grpcnotrace
 
 build: ## build bin/palimpsest, static
+	@test -e bin/palimpsest || echo 'compiling; the first build downloads about 700 MB of Go modules and takes some minutes'
 	CGO_ENABLED=0 $(GO) build -trimpath -tags $(TAGS) -ldflags='-s -w' -o bin/palimpsest ./cmd/palimpsest
 
 # Each platform as GOOS-GOARCH.

@@ -153,7 +153,7 @@ func (s shape) settings(t *testing.T, pod corev1.PodSpec) string {
 }
 
 // One image and one configuration; each service is called by its name and logs in
-// as itself; what is secret comes from Secrets that exist.
+// as itself; secret values come from Secrets that exist.
 func TestServicesAreCalledAndLogIn(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, s shape) {

@@ -169,7 +169,7 @@ func TestProdSurvivesDisruption(t *testing.T) {
 	}
 }
 
-// Nobody reaches a pod but for what is listed here, and it reaches nobody else.
+// A pod accepts and opens only the connections in this list.
 func TestProdNetworkIsClosed(t *testing.T) {
 	t.Parallel()
 	s := prod(t)
@@ -220,7 +220,7 @@ func TestProdNetworkIsClosed(t *testing.T) {
 	}
 }
 
-// everybody reports whether a peer is told apart by nothing.
+// everybody reports whether a peer matches every pod and address.
 func everybody(p networkingv1.NetworkPolicyPeer) bool {
 	named := func(s *metav1.LabelSelector) bool { return s != nil && len(s.MatchLabels)+len(s.MatchExpressions) > 0 }
 	return p.IPBlock == nil && !named(p.PodSelector) && !named(p.NamespaceSelector)

@@ -98,7 +98,7 @@ func TestTiltfileNamesWhatIsThere(t *testing.T) {
 	there("../cmd/palimpsest")
 	image := called(all, "docker_build")[0]
 	there(text(image.kwargs["dockerfile"]))
-	// What is copied into the image is what was compiled.
+	// The image gets the file that was compiled.
 	context, copied := text(image.args[1]), stages(t, "tilt", "Dockerfile")[0].Commands[0]
 	if into := strings.TrimPrefix(context, "../"); !strings.Contains(command, "-o "+into+"/palimpsest ") || !strings.Contains(fmt.Sprint(copied), "palimpsest") {
 		t.Errorf("the image is made of %s, and %s is compiled", context, command)

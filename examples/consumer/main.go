@@ -92,8 +92,8 @@ func connect(o options) (*nats.Conn, error) {
 }
 
 // bind makes the consumer, or finds it as it was left: the server keeps its
-// place. One message is out at a time, so that what comes again, after a crash,
-// comes before what follows it.
+// place. One message is out at a time, so that a message that is delivered again,
+// after a crash, comes before its successors.
 func bind(ctx context.Context, conn *nats.Conn, name string) (jetstream.MessagesContext, error) {
 	js, err := jetstream.New(conn)
 	if err != nil {

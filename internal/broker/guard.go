@@ -46,7 +46,7 @@ func (e *Embedded) guardOnce(ctx context.Context, broken bool) bool {
 	defer e.life.Unlock()
 	was := *e.space.Load()
 	if err := e.look(); err != nil {
-		e.cfg.Logger.Warn("cannot measure free space", "dir", e.cfg.Dir, "error", err)
+		e.cfg.Logger.Warn("measure the free space", "dir", e.cfg.Dir, "error", err)
 		return broken
 	}
 	now := *e.space.Load()
@@ -60,14 +60,14 @@ func (e *Embedded) guardOnce(ctx context.Context, broken bool) bool {
 		restart, cancel := context.WithTimeout(ctx, startLimit)
 		defer cancel()
 		if err := e.restart(restart); err != nil {
-			e.cfg.Logger.Error("cannot restart the broker", "error", err)
+			e.cfg.Logger.Error("restart the broker", "error", err)
 			return true
 		}
 		return false
 	}
 	if r != nil && r.srv.JetStreamEnabled() {
 		if err := e.limit(r); err != nil {
-			e.cfg.Logger.Warn("cannot limit the streams", "error", err)
+			e.cfg.Logger.Warn("limit the streams", "error", err)
 		}
 	}
 	return broken

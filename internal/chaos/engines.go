@@ -27,7 +27,7 @@ var ErrTaken = errors.New("the engine is in use")
 // TakenError says why an engine is not vacant. It is [ErrTaken].
 type TakenError struct {
 	Setting string // the setting that names the engine
-	Reason  string // what it holds
+	Reason  string // its data or its clients
 }
 
 func (e *TakenError) Error() string {

@@ -15,8 +15,8 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// hookOf is what an assistant documents of its hooks: the file, the events by what they
-// are for with the members of their input, and where the answer has additional context.
+// hookOf describes the documented hooks of an assistant: the file, the events by their
+// purpose with the members of their input, and where the answer has additional context.
 type hookOf struct {
 	file    string
 	session string // the member that names the session

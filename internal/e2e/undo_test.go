@@ -90,8 +90,8 @@ func (i *instance) undo(choose api.Undo) api.Written {
 	return out
 }
 
-// standing is the content export of what holds: facts that are not closed, edges
-// between entities that are not, and what is held; without their places in the
+// standing is the content export of the present state: facts that are not closed,
+// edges between entities that are not, and held candidates; without their places in the
 // history.
 func (i *instance) standing(sel scope.Selector) (out []string) {
 	i.t.Helper()

@@ -39,7 +39,7 @@ func TestStatusTellsWhatIsWrong(t *testing.T) {
 }
 
 // TestP6MetricsAreOfOperators: metrics and the details of readiness go to this machine
-// and to those who bring the key, and to nobody else.
+// and to callers with the key, and to no others.
 func TestP6MetricsAreOfOperators(t *testing.T) {
 	t.Parallel()
 	readiness := api.Readiness{Checks: map[string]api.Check{"memory": {Error: "10.0.0.7 is away"}}}

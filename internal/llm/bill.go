@@ -8,7 +8,7 @@ import (
 )
 
 // Bill collects what the requests under a context cost. A reply from a cache is
-// charged as it was when it came: whoever handles a message again has the same bill.
+// charged as it was when it came: a message that is handled again has the same bill.
 type Bill struct {
 	mu   sync.Mutex
 	sums []events.Spent

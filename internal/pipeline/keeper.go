@@ -72,7 +72,7 @@ func (k *keeper) beat() {
 	})
 	for _, msg := range held {
 		if err := msg.InProgress(); err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
-			k.log.Debug("report in progress", "error", err)
+			k.log.Debug("report that work is in progress", "error", err)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func (k *keeper) conclude(ctx context.Context, d *delivery, c conclusion) next {
 		k.log.WarnContext(ctx, "give back", "id", c.in.meta.ID, "tries", c.attempt.tries, "delay", v.delay, "error", c.attempt.err)
 		k.nak(d, v.delay)
 	case actRenew:
-		k.log.WarnContext(ctx, "give back as a copy", "id", c.in.meta.ID, "deliveries", c.attempt.deliveries, "error", c.attempt.err)
+		k.log.WarnContext(ctx, "return a copy of a message", "id", c.in.meta.ID, "deliveries", c.attempt.deliveries, "error", c.attempt.err)
 		k.renew(ctx, d, v.delay)
 	case actBury, actHandle, actDefer:
 	}
@@ -165,7 +165,7 @@ func (k *keeper) ack(d *delivery) {
 			failpoint.Reach(k.point, failpoint.Acked)
 			return
 		}
-		k.log.Warn("ack", "sequence", d.seq, "error", err)
+		k.log.Warn("acknowledge a message", "sequence", d.seq, "error", err)
 	}
 }
 
@@ -178,7 +178,7 @@ func (k *keeper) nak(d *delivery, delay time.Duration) {
 		err = msg.Nak()
 	}
 	if err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
-		k.log.Debug("nak", "sequence", d.seq, "error", err) // comes again when the ack wait ends
+		k.log.Debug("return a message", "sequence", d.seq, "error", err) // comes again when the ack wait ends
 	}
 }
 
@@ -195,7 +195,7 @@ func (k *keeper) renew(ctx context.Context, d *delivery, delay time.Duration) {
 	again.Header.Set(jetstream.MsgIDHeader, events.HashID(k.binding.streamID, strconv.FormatUint(d.seq, 10), "again"))
 	again.Header.Set(triesHeader, strconv.Itoa(tries))
 	if _, err := k.rt.broker.send(context.WithoutCancel(ctx), outgoing{msg: again}); err != nil {
-		k.log.Warn("give back as a copy", "sequence", d.seq, "error", err)
+		k.log.Warn("return a copy of a message", "sequence", d.seq, "error", err)
 		k.nak(d, delay)
 		return
 	}
@@ -237,7 +237,7 @@ func (k *keeper) bury(ctx context.Context, d *delivery, c conclusion) error {
 func (k *keeper) end(d *delivery, reason string) {
 	msg, _, _ := k.dispatcher.latest(d)
 	if err := msg.TermWithReason(reason); err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
-		k.log.Debug("term", "sequence", d.seq, "error", err) // buried again, under the same id
+		k.log.Debug("end a message", "sequence", d.seq, "error", err) // buried again, under the same id
 	}
 	failpoint.Reach(k.point, failpoint.Ended)
 }

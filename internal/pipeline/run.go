@@ -163,7 +163,7 @@ func (k *keeper) ackRun(run []*delivery) {
 	for _, d := range run[:last] {
 		msg, _, _ := k.dispatcher.latest(d)
 		if err := msg.Ack(); err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
-			k.log.Warn("ack", "sequence", d.seq, "error", err)
+			k.log.Warn("acknowledge a message", "sequence", d.seq, "error", err)
 		}
 	}
 	k.ack(run[last])

@@ -28,7 +28,7 @@ type Erasures interface {
 
 // Import publishes the lines of an export in their order, to streams that are empty,
 // and calls step for each message. It leaves out the messages of users who were erased
-// since; gone is nil where nobody was. It returns an error if the export is not whole
+// since; gone is nil where there are none. It returns an error if the export is not whole
 // or was changed.
 func Import(ctx context.Context, js jetstream.JetStream, from io.Reader, gone Erasures, step func(n int)) (out Counts, err error) {
 	lines := bufio.NewScanner(from)

@@ -20,7 +20,7 @@ type Undo struct {
 	DryRun  bool     `json:"dry_run,omitempty" doc:"Only tell what would change."`
 }
 
-// UndoPlan is what an undo changes, and what it leaves alone.
+// UndoPlan lists the changes of an undo, and the facts that it leaves alone.
 type UndoPlan struct {
 	Changes   []UndoChange   `json:"changes"`
 	Conflicts []UndoConflict `json:"conflicts"`

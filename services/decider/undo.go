@@ -7,7 +7,7 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// undo takes facts and held candidates back to what they were when the steps were
+// undo takes facts and held candidates back to their state when the steps were
 // made. If one of the facts has changed since, it changes nothing.
 func (o *order) undo(ctx context.Context) error {
 	known, err := o.undone(ctx)

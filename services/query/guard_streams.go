@@ -56,7 +56,7 @@ func (g guardedJournal) Follow(ctx context.Context, sel scope.Selector, after ui
 	return g.next.Follow(ctx, sel, after)
 }
 
-// Last, Since and Begin tell a place in the stream, and nothing of anybody.
+// Last, Since and Begin return places in the stream, which hold no data of a user.
 func (g guardedJournal) Last(ctx context.Context) (uint64, error) { return g.next.Last(ctx) }
 
 func (g guardedJournal) Since(ctx context.Context, at time.Time) (uint64, error) {

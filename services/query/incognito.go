@@ -180,7 +180,7 @@ func (s *Service) keepIncognito(ctx context.Context, said said) (*written, error
 	return &written{Status: http.StatusOK, Body: out}, nil
 }
 
-// withIncognito merges a page of what was said with the incognito episodes of its
+// withIncognito merges a page of episodes with the incognito episodes of its
 // session, in the order of the page.
 func (s *Service) withIncognito(ctx context.Context, sel scope.Selector, q store.RecentQuery, episodes []memory.Episode) ([]memory.Episode, error) {
 	sel, err := narrowed(ctx, sel)

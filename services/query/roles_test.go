@@ -90,7 +90,7 @@ func (h *holders) ask(pattern, query, token string) answer {
 }
 
 // TestP6AuthorisationMatrix asks every route in the name of every role, of a
-// revoked key and of nobody. A route that is missing from the table keeps the
+// revoked key and without a key. A route that is missing from the table keeps the
 // service from being made.
 func TestP6AuthorisationMatrix(t *testing.T) {
 	t.Parallel()
@@ -174,7 +174,7 @@ func TestP6KeyFixesTheProject(t *testing.T) {
 	}
 }
 
-// TestP6KeyFillsInTheProject: what names no project is of that of the key.
+// TestP6KeyFillsInTheProject: a request that names no project gets that of its key.
 func TestP6KeyFillsInTheProject(t *testing.T) {
 	t.Parallel()
 	h := guarded(t)
@@ -306,7 +306,7 @@ func TestP6ToolsAreTheCallers(t *testing.T) {
 	}
 }
 
-// TestP6LedgerOfAProjectIsTheOperators: a reader accounts for what it may read.
+// TestP6LedgerOfAProjectIsTheOperators: a reader accounts for its own episodes.
 func TestP6LedgerOfAProjectIsTheOperators(t *testing.T) {
 	t.Parallel()
 	h := guarded(t)

@@ -132,7 +132,7 @@ func TestSearchPublishesAccesses(t *testing.T) {
 	searchable(r)
 	c := fact1("c", 1, "Nora likes Oslo.")
 	r.store.text = append(r.store.text, store.Hit{Score: 0.5, Fact: &c})
-	r.store.states[nora] = memory.State{Incarnation: 2} // what came before was erased
+	r.store.states[nora] = memory.State{Incarnation: 2} // the earlier incarnation was erased
 	if _, err := r.client.Search(t.Context(), api.Search{Selector: api.Selector{All: true}, Text: "Oslo"}); err != nil {
 		t.Fatal(err)
 	}

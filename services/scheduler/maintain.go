@@ -43,8 +43,8 @@ func (t tending) note(key announcement, now time.Time) {
 	t[key] = now
 }
 
-// maintain issues the ticks of the maintenance rules that fired. What is due follows
-// from the store: a fact that was pruned is not due again. The store's order is the
+// maintain issues the ticks of the maintenance rules that fired. The store decides
+// which facts are due: a fact that was pruned is not due again. The store's order is the
 // cursor, so a run that was stopped goes on where it stood, and a second one
 // finds nothing.
 func (s *Service) maintain(ctx context.Context, now time.Time) ([]events.Payload, error) {

@@ -84,7 +84,7 @@ func TestP3RequestsAreReadInTheirTurn(t *testing.T) {
 	}
 }
 
-// Whatever asks for what, the ticks cover every episode once, in order, and each
+// The ticks of any requests cover every episode once, in order, and each
 // covers only episodes that ask for the same.
 func TestRequestLaws(t *testing.T) {
 	t.Parallel()

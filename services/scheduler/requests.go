@@ -13,8 +13,8 @@ import (
 // They take slots of the rule that answers, and wait while a model is down: without a
 // bound they could take all, and no message of the project would be read.
 //
-// What is beyond the bound is not queued, where it would hold up others; a sweep, which
-// follows the end of a tick, finds it again. The bound is that of one process.
+// A request beyond the bound is not queued, where it would hold up others; a sweep,
+// which follows the end of a tick, finds it again. The bound is that of one process.
 type requests struct {
 	mu sync.Mutex
 	// open are by project the scopes that have one, and the ordinal that it ends at.

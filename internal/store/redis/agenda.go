@@ -17,7 +17,7 @@ import (
 //
 // An entry is added once its row is written, and again when the same is written again,
 // as it is after a crash. So no row lacks its entry for long. An entry whose row says
-// otherwise is stale; whoever reads it takes it out.
+// otherwise is stale; the next reader removes it.
 const (
 	keyAgenda     = "agenda"
 	agendaPending = "p " // a scope that may have episodes above a watermark
