@@ -49,11 +49,11 @@ const asker = "user"
 
 // aboutAsker is 1 for a fact about the asker, less for a fact about a relative or
 // friend whom the question does not mention, and -1 for a fact about another person.
-func (q *question) aboutAsker(f *store.Fact) float64 {
+func (q *question) aboutAsker(f *store.Fact, terms []termID) float64 {
 	if f.Subject != asker {
 		return -1
 	}
-	for _, id := range termsOf(f.Text) {
+	for _, id := range terms {
 		if relations()[id] && q.index(id) < 0 {
 			return 0
 		}

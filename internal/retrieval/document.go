@@ -9,6 +9,7 @@ import (
 
 	"palimpsest/internal/lex"
 	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -98,33 +99,59 @@ type place struct {
 
 func placeOf(e *memory.Episode) place { return place{e.Scope.Fact(), e.Ordinal} }
 
-// documents remembers episodes that were analysed. It drops half of
-// them at a time, and keeps those used since the last time.
-type documents struct {
+// remembered keeps what was read from texts. It drops half of it at a time, and keeps
+// what was used since the last time.
+type remembered[K comparable, V any] struct {
 	mu         sync.Mutex
-	newer, old map[place]*document
+	newer, old map[K]V
 	terms      int // of newer
 }
 
-// maxRemembered bounds the terms of half of the documents; each takes 4 bytes.
+// maxRemembered bounds the terms of half of what is kept; each takes 4 bytes.
 const maxRemembered = 2 << 20
 
-// documentTerms is what a document takes besides its terms, counted in terms.
-const documentTerms = 64
+// textTerms is what a text takes besides its terms, counted in terms.
+const textTerms = 64
 
-func newDocuments() *documents { return &documents{newer: map[place]*document{}} }
+func newRemembered[K comparable, V any]() *remembered[K, V] {
+	return &remembered[K, V]{newer: map[K]V{}}
+}
+
+func (r *remembered[K, V]) get(key K, terms func(V) int) (v V, known bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if v, known = r.newer[key]; known {
+		return v, true
+	}
+	if v, known = r.old[key]; known {
+		r.add(key, v, terms(v))
+	}
+	return v, known
+}
+
+func (r *remembered[K, V]) put(key K, v V, terms int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.add(key, v, terms)
+}
+
+func (r *remembered[K, V]) add(key K, v V, terms int) {
+	r.newer[key] = v
+	if r.terms += terms + textTerms; r.terms > maxRemembered {
+		r.newer, r.old, r.terms = map[K]V{}, r.newer, 0
+	}
+}
+
+// documents are the episodes that were analysed.
+type documents struct {
+	kept *remembered[place, *document]
+}
+
+func newDocuments() *documents { return &documents{newRemembered[place, *document]()} }
 
 // get returns a document, nil where it is not remembered.
 func (c *documents) get(p place) *document {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if d := c.newer[p]; d != nil {
-		return d
-	}
-	d := c.old[p]
-	if d != nil {
-		c.add(p, d)
-	}
+	d, _ := c.kept.get(p, func(d *document) int { return len(d.terms) })
 	return d
 }
 
@@ -135,15 +162,32 @@ func (c *documents) of(e *memory.Episode) *document {
 		return d
 	}
 	d := analyse(e)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.add(p, d)
+	c.kept.put(p, d, len(d.terms))
 	return d
 }
 
-func (c *documents) add(p place, d *document) {
-	c.newer[p] = d
-	if c.terms += len(d.terms) + documentTerms; c.terms > maxRemembered {
-		c.newer, c.old, c.terms = map[place]*document{}, c.newer, 0
+// version is one of a fact, whose text never changes.
+type version struct {
+	scope    scope.Scope
+	id       string
+	revision uint64
+	hash     string // of the text: a scope that is erased may have the same ids again
+}
+
+// statements are the terms of facts.
+type statements struct {
+	kept *remembered[version, []termID]
+}
+
+func newStatements() *statements { return &statements{newRemembered[version, []termID]()} }
+
+// of returns the terms of a fact's text.
+func (s *statements) of(f *store.Fact) []termID {
+	v := version{f.Scope, f.ID, f.Revision, f.Hash}
+	terms, known := s.kept.get(v, func(t []termID) int { return len(t) })
+	if !known {
+		terms = termsOf(f.Text)
+		s.kept.put(v, terms, len(terms))
 	}
+	return terms
 }

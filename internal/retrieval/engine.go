@@ -170,6 +170,7 @@ type Engine struct {
 	store     Store
 	embedders embed.Set
 	documents *documents
+	facts     *statements
 }
 
 // Store is the roles of the memory store that searching takes.
@@ -189,7 +190,7 @@ func New(config Config, searcher Store, embedders embed.Set) (*Engine, error) {
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("retrieval: %w", err)
 	}
-	return &Engine{config: config, store: searcher, embedders: embedders, documents: newDocuments()}, nil
+	return &Engine{config: config, store: searcher, embedders: embedders, documents: newDocuments(), facts: newStatements()}, nil
 }
 
 // Search answers q. It returns [ErrUnavailable] (joined with the causes) only if

@@ -21,7 +21,7 @@ import (
 // BenchmarkSearchEpisodes measures a question about one scope with that many
 // episodes, in sessions of 40.
 func BenchmarkSearchEpisodes(b *testing.B) {
-	for _, n := range []int{2_000, 20_000} {
+	for _, n := range []int{2_000, 20_000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			s, owner := talk(b, n)
 			engine, err := retrieval.New(retrieval.DefaultConfig(), s, embed.Only(local.New()))

@@ -170,9 +170,12 @@ func (q Query) narrowsNoFacts() bool {
 
 // owners are the fact scopes within sel, none where they are too many to walk in.
 func (e *Engine) owners(ctx context.Context, sel scope.Selector) (list []scope.Scope, err error) {
-	if sel.User != nil || sel.Agent != nil {
+	switch named := sel.User != nil && *sel.User != "" || sel.Agent != nil && *sel.Agent != ""; {
+	case named && sel.User != nil && sel.Agent != nil:
+		return []scope.Scope{{Project: sel.Project, User: *sel.User, Agent: *sel.Agent}}, nil
+	case named:
 		sel.Session = nil // an entity belongs to a fact scope
-	} else if sel.Session == nil {
+	case sel.Session == nil:
 		return nil, nil
 	}
 	err = e.store.Scopes(ctx, sel, func(owner scope.Scope) bool {

@@ -119,7 +119,7 @@ func (p *pool) matchFrom(first int) {
 		if c.doc != nil {
 			c.match, c.related = p.asked.match(c.doc.terms, average(p.episodes)), p.related(c, c.doc.terms)
 		} else {
-			terms := termsOf(c.hit.Fact.Text)
+			terms := p.engine.facts.of(c.hit.Fact)
 			c.match, c.related = p.asked.match(terms, average(p.facts)), p.related(c, terms)
 		}
 	}

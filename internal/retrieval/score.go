@@ -131,7 +131,7 @@ func (p *pool) lend() {
 		v[factCoverage] = p.asked.covered(f.match.mask, f.match.akin)
 		v[attribute] = p.asked.answers(f.hit.Fact)
 		if p.asked.own && f.hit.Fact.Subject != "" {
-			v[subject] = p.asked.aboutAsker(f.hit.Fact)
+			v[subject] = p.asked.aboutAsker(f.hit.Fact, p.engine.facts.of(f.hit.Fact))
 		}
 		for _, id := range f.hit.Fact.SourceEpisodeIDs {
 			e := p.byID[sourceID{f.hit.Fact.Scope, id}]
