@@ -18,14 +18,16 @@ func (s *Store) Decayed(ctx context.Context, q store.DecayQuery) ([]store.Decaye
 		find.in(s.place(*q.Scope))
 	}
 	find.atMost("prune", micros(q.At)).atLeast("vu", never)
-	a, err := s.search(ctx, s.pageArgs(find, q.Offset, q.Limit, returning("b", "okey")...))
+	// FT.SEARCH of a cluster forgets the offset.
+	a, err := s.search(ctx, s.aggregateArgs(find, "SORTBY", 4, "@okey", "ASC", "@oid", "ASC", "MAX", q.Offset+q.Limit,
+		"LOAD", 2, "@b", "@okey", "LIMIT", q.Offset, q.Limit))
 	if err != nil {
 		return nil, err
 	}
 	var list []store.Decayed
-	commands := make([][]any, len(a.rows))
+	known, commands := owners{}, make([][]any, len(a.rows))
 	for i, row := range a.rows {
-		fact, err := owners{}.whose(row)
+		fact, err := known.of(row.get("okey"))
 		if err != nil {
 			return nil, err
 		}

@@ -93,12 +93,8 @@ const (
 
 // searchArgs is FT.SEARCH; options come before the parameters.
 func (s *Store) searchArgs(q *query, limit int, options ...any) []any {
-	return s.pageArgs(q, 0, limit, options...)
-}
-
-func (s *Store) pageArgs(q *query, offset, limit int, options ...any) []any {
 	args := append([]any{searchCommand, s.layout().index(), q.text()}, options...)
-	return s.close(append(args, "LIMIT", offset, limit), q)
+	return s.close(append(args, "LIMIT", 0, limit), q)
 }
 
 // aggregateArgs is FT.AGGREGATE, whose steps take effect in their order.
