@@ -78,19 +78,19 @@ type manual struct{ strings.Builder }
 
 // line writes a macro with its arguments.
 func (b *manual) line(macro string, arguments ...string) {
-	b.WriteString(macro)
+	_, _ = b.WriteString(macro)
 	for _, a := range arguments {
-		b.WriteString(` "` + strings.ReplaceAll(escaped(a), `"`, `\(dq`) + `"`)
+		_, _ = b.WriteString(` "` + strings.ReplaceAll(escaped(a), `"`, `\(dq`) + `"`)
 	}
-	b.WriteByte('\n')
+	_ = b.WriteByte('\n')
 }
 
 // text writes a paragraph. A line that begins with a dot or a quote would be a macro.
 func (b *manual) text(s string) {
 	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {
-		b.WriteString(`\&`)
+		_, _ = b.WriteString(`\&`)
 	}
-	b.WriteString(escaped(s) + "\n")
+	_, _ = b.WriteString(escaped(s) + "\n")
 }
 
 func (b *manual) entry(term, help string) {
