@@ -1,0 +1,88 @@
+// Compares adds and searches of Palimpsest with those of mem0's libraries for Node and
+// Python, in one run: the same texts, the same embedder (a stub on this machine), no
+// inference. Call: node compare.mjs PALIMPSEST DIR [ROWS], where DIR has the packages
+// that install.sh installed.
+import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import { loadavg, tmpdir } from "node:os";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const [program, packages, rows = "10000"] = process.argv.slice(2);
+const minutes = 20; // a side that takes longer is ended
+const work = mkdtempSync(join(tmpdir(), "palimpsest-mem0-"));
+
+/** A vector of 256 numbers that depends on the text alone. */
+function vector(text) {
+  const bytes = Buffer.concat([0, 1, 2, 3, 4, 5, 6, 7].map((n) => createHash("sha256").update(`${n}${text}`).digest()));
+  const numbers = Float32Array.from(bytes, (b) => b - 127.5);
+  const length = Math.hypot(...numbers);
+  return numbers.map((x) => x / length);
+}
+
+const embedder = createServer(async (request, answer) => {
+  const parts = [];
+  for await (const part of request) parts.push(part);
+  const { input, encoding_format: format } = JSON.parse(Buffer.concat(parts).toString());
+  const data = [input].flat().map((text, index) => {
+    const v = vector(text);
+    return { object: "embedding", index, embedding: format === "base64" ? Buffer.from(v.buffer).toString("base64") : [...v] };
+  });
+  answer.setHeader("Content-Type", "application/json");
+  answer.end(JSON.stringify({ object: "list", model: "stub", data, usage: { prompt_tokens: 1, total_tokens: 1 } }));
+}).listen(0, "127.0.0.1");
+await new Promise((listening) => embedder.once("listening", listening));
+const embeddings = `http://127.0.0.1:${embedder.address().port}/v1`;
+
+const children = new Set();
+function child(command, args, env) {
+  const started = spawn(command, args, { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "inherit"], timeout: minutes * 60_000 });
+  children.add(started);
+  started.on("exit", () => children.delete(started));
+  return started;
+}
+
+/** Runs a side, which prints {"add": PER_SECOND, "search": PER_SECOND} in its last line. */
+async function side(command, args, env) {
+  const started = child(command, args, { ...env, EMBEDDINGS: embeddings, ROWS: rows, WORK: work });
+  let out = "";
+  for await (const part of started.stdout) out += part;
+  return JSON.parse(out.trim().split("\n").at(-1));
+}
+
+async function palimpsest() {
+  const up = child(resolve(program), ["up", "--ephemeral", "--http", "127.0.0.1:0", "--nats", "127.0.0.1:0"], {
+    PALIMPSEST_LOG_LEVEL: "error", PALIMPSEST_EMBEDDER_MODEL: "openai:stub", PALIMPSEST_EMBEDDER_BASE_URL: embeddings, PALIMPSEST_EMBEDDER_DIMENSIONS: "256", PALIMPSEST_EMBEDDER_KEY: "none",
+  });
+  let said = "";
+  for await (const part of up.stdout) {
+    said += part;
+    const address = /HTTP\s+(http:\S+)/.exec(said);
+    if (address) {
+      const result = await side("node", [join(here, "palimpsest.mjs")], { SERVER: address[1] });
+      up.kill();
+      return result;
+    }
+  }
+  throw new Error("palimpsest has ended");
+}
+
+try {
+  const load = loadavg()[0].toFixed(1);
+  const ours = await palimpsest();
+  const node = await side("node", [join(here, "library.mjs"), resolve(packages)], { MEM0_TELEMETRY: "false" });
+  const python = await side(join(resolve(packages), "python/bin/python"), [join(here, "library.py")], { MEM0_TELEMETRY: "False", MEM0_DIR: join(work, "mem0") });
+  console.log(`${rows} rows, load before ${load}`);
+  for (const [name, theirs] of [["npm", node], ["Python", python]]) {
+    for (const what of ["add", "search"]) {
+      console.log(`${what}: ${ours[what].toFixed(0)}/s, mem0 for ${name} ${theirs[what].toFixed(1)}/s, ratio ${(ours[what] / theirs[what]).toFixed(1)}`);
+    }
+  }
+} finally {
+  for (const left of children) left.kill();
+  embedder.close();
+  rmSync(work, { recursive: true, force: true });
+}
