@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,18 +26,22 @@ type talk struct {
 	*decidetest.Memory
 	t         *testing.T
 	extractor extract.Extractor
+	decider   decide.Decider
 	said      []memory.Episode
 }
+
+// packs are read once: they take longer than the talks.
+var packs = sync.OnceValues(func() (*rulepack.Extractor, error) { return rulepack.New() })
 
 var speaker = scope.Scope{Project: "default", User: "nora", Session: "s1"}
 
 func newTalk(t *testing.T) *talk {
 	t.Helper()
-	x, err := rulepack.New()
+	x, err := packs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &talk{Memory: decidetest.NewMemory(speaker.Fact()), t: t, extractor: x}
+	return &talk{Memory: decidetest.NewMemory(speaker.Fact()), t: t, extractor: x, decider: deterministic.New()}
 }
 
 func (k *talk) now() time.Time {
@@ -67,7 +72,7 @@ func (k *talk) consolidate(episodes, before []memory.Episode) []string {
 	passed := slices.DeleteFunc(slices.Clone(candidates), func(c events.Candidate) bool {
 		return policy.Judge(c, rules.Shipped()[0]).Action != decide.Commit
 	})
-	d, err := deterministic.New().Decide(ctx, passed, decide.Known{
+	d, err := k.decider.Decide(ctx, passed, decide.Known{
 		Scope: speaker.Fact(), At: k.now(), Cause: fmt.Sprintf("m%d-%d", len(k.said), len(episodes)), Lookup: k.Memory,
 	})
 	if err != nil {
