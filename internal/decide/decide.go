@@ -59,6 +59,8 @@ type Known struct {
 	Breaker Breaker
 	// Held is the scope's held buffer.
 	Held []events.Hold
+	// Decay is the rate of a new fact by its kind; nil for the defaults.
+	Decay func(events.FactKind) float64
 	// Prompt replaces the configured instruction of a model where it is not empty.
 	Prompt string
 	// Advice says, by the id of a candidate, what to do with it where steps 1 to 3

@@ -95,7 +95,7 @@ func (s *Service) decideOn(
 	look := newTrail(s.lookup(b.Scope, latest(in), state))
 	known := decide.Known{
 		Scope: b.Scope, At: in.Time, Cause: in.ID, Lookup: look,
-		Breaker: s.breaker(), Held: held, Prompt: rule.DecisionPrompt,
+		Breaker: s.breaker(), Held: held, Prompt: rule.DecisionPrompt, Decay: s.decay,
 	}
 	decision, refused, err := reconcile(ctx, decider, passed, known)
 	if err != nil {

@@ -164,7 +164,7 @@ func (o *order) reconcile(ctx context.Context, c events.Candidate, breaker decid
 	decider := o.s.decider(memory.Rule{})
 	decision, err := decider.Decide(ctx, []events.Candidate{c}, decide.Known{
 		Scope: o.in.Data.Scope, At: o.at, Cause: o.in.ID, Lookup: o.look,
-		RequestID: o.in.Data.RequestID, Actor: o.in.Data.Actor, Breaker: breaker, Held: o.held,
+		RequestID: o.in.Data.RequestID, Actor: o.in.Data.Actor, Breaker: breaker, Held: o.held, Decay: o.s.decay,
 	})
 	if err != nil {
 		return err

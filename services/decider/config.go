@@ -3,6 +3,7 @@ package decider
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,6 +33,9 @@ type Config struct {
 	// HoldFor is how long the write policy holds a candidate whose session says no
 	// more, 1 min to 30 days. Default: 24 h.
 	HoldFor time.Duration `yaml:"hold_for"`
+	// Decay is λ, the rate per day^0.8 at which the confidence of new facts decays: a
+	// rate for all kinds, KIND=rate for one; 0 for never. Default: 0.1, summary=0.
+	Decay []string
 	// Churn is the breaker against runaway updates.
 	Churn Churn
 }
@@ -89,6 +93,9 @@ func (c Config) WithDefaults() Config {
 	if c.SafetyMarkers == nil {
 		c.SafetyMarkers = decide.DefaultSafetyMarkers()
 	}
+	if c.Decay == nil {
+		c.Decay = []string{strconv.FormatFloat(memory.DefaultDecayRate, 'g', -1, 64)}
+	}
 	c.HoldFor = cmp.Or(c.HoldFor, 24*time.Hour)
 	c.Churn.Limit = cmp.Or(c.Churn.Limit, 20)
 	c.Churn.Window = cmp.Or(c.Churn.Window, time.Hour)
@@ -100,6 +107,9 @@ func (c Config) WithDefaults() Config {
 func (c Config) Validate() error {
 	c = c.WithDefaults()
 	if _, err := c.treatments(); err != nil {
+		return err
+	}
+	if _, err := c.rates(); err != nil {
 		return err
 	}
 	if d := c.HoldFor; d < time.Minute || d > 30*24*time.Hour {

@@ -32,6 +32,7 @@ type Service struct {
 	deps   Deps
 	policy decide.Policy
 	rules  map[string]memory.Rule
+	decay  func(events.FactKind) float64
 }
 
 var _ pipeline.Service = (*Service)(nil)
@@ -50,7 +51,11 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{cfg: cfg, deps: deps, policy: decide.NewPolicy(cfg.SafetyMarkers).WithSensitive(sensitive), rules: map[string]memory.Rule{}}
+	decay, err := cfg.rates()
+	if err != nil {
+		return nil, err
+	}
+	s := &Service{decay: decay, cfg: cfg, deps: deps, policy: decide.NewPolicy(cfg.SafetyMarkers).WithSensitive(sensitive), rules: map[string]memory.Rule{}}
 	for _, r := range cfg.Rules {
 		s.rules[r.ID] = r
 	}

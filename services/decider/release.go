@@ -29,7 +29,7 @@ func (o *order) release(ctx context.Context) error {
 	}
 	o.out.Candidates = []events.Candidate{h.Candidate}
 	known := decide.Known{
-		Scope: o.in.Data.Scope, At: o.at, Cause: o.in.ID, Lookup: o.look, Held: o.held,
+		Scope: o.in.Data.Scope, At: o.at, Cause: o.in.ID, Lookup: o.look, Held: o.held, Decay: o.s.decay,
 	}
 	if len(h.Candidate.SourceEpisodeIDs) == 0 {
 		known.RequestID = o.in.Data.RequestID // a caller stated it

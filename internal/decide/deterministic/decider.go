@@ -204,20 +204,27 @@ func newFact(c events.Candidate, known decide.Known) events.Fact {
 		Subject: c.Subject, Predicate: c.Predicate, Object: c.Object,
 		Text: c.Text, Hash: memory.HashText(c.Text), Cardinality: c.Cardinality,
 		Metadata: copied(c.Metadata), Sensitivity: c.Sensitivity,
-		Confidence: c.Confidence, DecayRate: memory.DefaultDecayRate,
+		Confidence: c.Confidence, DecayRate: decayOf(c.Kind, known),
 		EventTime: c.EventTime, CreatedAt: known.At, UpdatedAt: known.At,
 		ValidFrom: decide.Since(c), ValidUntil: c.ValidUntil,
 		SourceType: sourceType(c), SourceRole: c.SourceRole,
 		SessionIDs: union(c.SessionIDs), SourceEpisodeIDs: union(c.SourceEpisodeIDs),
 		EvidenceQuote: c.EvidenceQuote, RuleID: c.RuleID,
 	}
-	if c.Kind == events.FactSummary {
-		f.DecayRate = 0
-	}
 	if f.SourceRole == "" {
 		f.SourceRole = events.RoleUser
 	}
 	return f
+}
+
+func decayOf(kind events.FactKind, known decide.Known) float64 {
+	switch {
+	case known.Decay != nil:
+		return known.Decay(kind)
+	case kind == events.FactSummary:
+		return 0
+	}
+	return memory.DefaultDecayRate
 }
 
 func sourceType(c events.Candidate) events.SourceType {
