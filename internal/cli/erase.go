@@ -100,7 +100,7 @@ func (c *eraseCommand) known(inv *app.Invocation) (string, error) {
 	if episodes == 0 {
 		return "no episode is known, so check the spelling", nil
 	}
-	return fmt.Sprintf("%d episodes", episodes), nil
+	return fmt.Sprintf("episodes known: %d", episodes), nil
 }
 
 // erase works on the files of a stopped Palimpsest.
