@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -18,12 +19,12 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// BenchmarkSearchEpisodes measures a question about one scope with that many
-// episodes, in sessions of 40.
+// BenchmarkSearchEpisodes measures a question about one scope among that many, which
+// have so many episodes in all, in sessions of 40. The scopes are asked by turns.
 func BenchmarkSearchEpisodes(b *testing.B) {
-	for _, n := range []int{2_000, 20_000, 100_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			s, owner := talk(b, n)
+	for _, of := range []struct{ scopes, episodes int }{{1, 2_000}, {1, 20_000}, {1, 100_000}, {10_000, 100_000}} {
+		b.Run(fmt.Sprint(of.episodes, "in", of.scopes), func(b *testing.B) {
+			s := talk(b, of.episodes, of.scopes)
 			engine, err := retrieval.New(retrieval.DefaultConfig(), s, embed.Only(local.New()))
 			if err != nil {
 				b.Fatal(err)
@@ -31,7 +32,7 @@ func BenchmarkSearchEpisodes(b *testing.B) {
 			r := rand.New(rand.NewPCG(7, 7))
 			var took []time.Duration
 			for b.Loop() {
-				q := retrieval.Query{Scope: scope.Under(owner), Text: sentence(r), Limit: 10, Episodes: true}
+				q := retrieval.Query{Scope: scope.Under(talker(len(took) % of.scopes)), Text: sentence(r), Limit: 10, Episodes: true}
 				began := time.Now()
 				if _, err := engine.Search(b.Context(), q); err != nil {
 					b.Fatal(err)
@@ -40,12 +41,20 @@ func BenchmarkSearchEpisodes(b *testing.B) {
 			}
 			slices.Sort(took)
 			b.ReportMetric(float64(took[len(took)/2])/1e6, "p50-ms")
+			b.ReportMetric(float64(took[len(took)*95/100])/1e6, "p95-ms")
 			b.ReportMetric(float64(took[len(took)*99/100])/1e6, "p99-ms")
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			b.ReportMetric(float64(m.HeapAlloc)/1e6, "heap-MB")
 		})
 	}
 }
 
-func talk(b *testing.B, n int) (*sqlite.Store, scope.Scope) {
+func talker(n int) scope.Scope { return scope.Scope{Project: "p", User: fmt.Sprint("user", n)} }
+
+// talk stores n episodes of so many scopes.
+func talk(b *testing.B, n, scopes int) *sqlite.Store {
 	b.Helper()
 	s, err := sqlite.Open(b.Context(), sqlite.Config{Path: filepath.Join(b.TempDir(), "memory.db"), Embedder: local.New().Info()})
 	if err != nil {
@@ -55,8 +64,10 @@ func talk(b *testing.B, n int) (*sqlite.Store, scope.Scope) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var batch []memory.Episode
 	for i := range n {
+		own := talker(i % scopes)
+		own.Session = fmt.Sprint("s", i/scopes/40)
 		batch = append(batch, memory.Episode{
-			ID: fmt.Sprint(i), Source: "bench", Scope: scope.Scope{Project: "p", User: "ana", Session: fmt.Sprint("s", i/40)}, Role: events.RoleUser,
+			ID: fmt.Sprint(i), Source: "bench", Scope: own, Role: events.RoleUser,
 			Content: sentence(r) + sentence(r), Timestamp: time.Unix(int64(i)*60, 0), ArrivedAt: time.Unix(int64(i)*60, 0), Mode: events.ModePersistent,
 		})
 		if len(batch) == 500 || i == n-1 {
@@ -67,7 +78,7 @@ func talk(b *testing.B, n int) (*sqlite.Store, scope.Scope) {
 			batch = nil
 		}
 	}
-	return s, scope.Scope{Project: "p", User: "ana"}
+	return s
 }
 
 func embedPending(b *testing.B, s *sqlite.Store) {
