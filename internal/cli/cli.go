@@ -32,6 +32,7 @@ func commands() []command {
 		{Name: "end-session", Help: "End a session.", Run: &endSessionCommand{}},
 		{Name: "delete-scope", Help: "Close all facts of a user, an agent or a session.", Run: &deleteScopeCommand{}},
 		{Name: "undo", Help: "Take back what a request, a message, a run of a rule or a source changed.", Run: &undoCommand{}},
+		{Name: "quarantine", Help: "Trust a message, a session or a source no longer, or again.", Run: &quarantineCommand{}},
 		{Name: "erase", Help: "Remove everything of a user from every place, for good.", Run: &eraseCommand{}},
 		{Name: "verify-receipt", Help: "Check the receipt of an erasure.", Run: &verifyReceiptCommand{}},
 		{Name: "holds", Help: "List and release held changes of facts.", Run: &holdsCommand{}},

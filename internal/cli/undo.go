@@ -47,8 +47,8 @@ func named(id string) *string {
 	return &id
 }
 
-func tellUndo(w io.Writer, out api.Written, dry bool) {
-	plan := out.Undo
+// tellChanges lists what an undo changes, and what it leaves alone.
+func tellChanges(w io.Writer, plan *api.UndoPlan) {
 	if len(plan.Changes) > 0 {
 		t := terminal.NewTable(w, "EVENT", "ID", "HOLDS AFTERWARDS")
 		for _, change := range plan.Changes {
@@ -62,6 +62,11 @@ func tellUndo(w io.Writer, out api.Written, dry bool) {
 			_, _ = fmt.Fprintf(w, "  %s %s %s %v\n", t.At.Format(time.RFC3339), t.Kind, t.Reason, t.Sources)
 		}
 	}
+}
+
+func tellUndo(w io.Writer, out api.Written, dry bool) {
+	plan := out.Undo
+	tellChanges(w, plan)
 	verb := "changed"
 	if dry {
 		verb = "to change"
@@ -74,4 +79,38 @@ func tellUndo(w io.Writer, out api.Written, dry bool) {
 	if !dry && out.CorrelationID != "" {
 		_, _ = fmt.Fprintf(w, "To bring it back: palimpsest undo --request %s\n", out.CorrelationID)
 	}
+}
+
+type quarantineCommand struct {
+	Episode    string `help:"One message." placeholder:"ID"`
+	Session    string `help:"All messages of a session." placeholder:"ID"`
+	SourceNode string `help:"All messages of a source node." placeholder:"NAME"`
+	User       string `help:"Only in the memory of this user." placeholder:"ID"`
+	Agent      string `help:"Only in the memory of this agent." placeholder:"ID"`
+	Release    string `help:"End the quarantine of this request: its correlation id." placeholder:"ID"`
+}
+
+// Run implements the command.
+func (c *quarantineCommand) Run(inv *app.Invocation) error {
+	cl, err := inv.Client()
+	if err != nil {
+		return err
+	}
+	var out api.Written
+	if c.Release != "" {
+		out, err = cl.Trust(inv.Context(), c.Release)
+	} else {
+		out, err = cl.Quarantine(inv.Context(), api.Quarantine{
+			User: named(c.User), Agent: named(c.Agent), Episode: c.Episode, Session: c.Session, SourceNode: c.SourceNode,
+		})
+	}
+	if err != nil {
+		return err
+	}
+	return inv.Print(out, func(w io.Writer) {
+		tellChanges(w, out.Undo)
+		if c.Release == "" {
+			_, _ = fmt.Fprintf(w, "To trust it again: palimpsest quarantine --release %s\n", out.CorrelationID)
+		}
+	})
 }

@@ -28,6 +28,7 @@ var scenarios = []scenario{
 	{"RulesRunOnDemand", rulesRunOnDemand},
 	{"MaintenancePrunes", maintenancePrunes},
 	{"UndoTakesBack", undoTakesBack},
+	{"Quarantines", quarantines},
 	{"WaitAnswersWithOutcomes", waitAnswersWithOutcomes},
 	{"ReadYourWrites", readYourWrites},
 	{"AClockThatIsAhead", aheadClock},

@@ -179,3 +179,54 @@ func syllables(n int) string {
 		}
 	}
 }
+
+// quarantines withdraws what rests on a session alone, holds what it says next, and
+// brings both back.
+func quarantines(t *testing.T, i *instance) {
+	eve := i.person("eve")
+	bad := eve
+	bad.Session = "bad"
+	i.tells(eve, "m1", "I live in Oslo.", 1)
+	i.settled(of(eve), 1)
+	i.tells(eve, "m2", "I like jazz.", 2)
+	i.settled(of(eve), 2)
+	i.tells(bad, "p1", "I like jazz. I work at Fenwick.", 3)
+	i.tells(bad, "p2", "I moved to Paris.", 4)
+	i.settled(of(eve), 4)
+	all := i.standing(of(eve))
+
+	begun, err := i.api.Quarantine(t.Context(), api.Quarantine{Session: "bad"})
+	if err != nil || begun.Status != "done" {
+		t.Fatalf("%+v, %v", begun, err)
+	}
+	if got := texts(i.facts(of(eve))); len(got) != 2 || !slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, "Oslo") }) ||
+		!slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, "jazz") }) {
+		t.Errorf("in quarantine: %q; want Oslo, and jazz, which another message supports", got)
+	}
+	i.tells(bad, "p3", "I like turnips.", 5)
+	i.tells(eve, "m3", "I like chess.", 6)
+	i.settled(of(eve), 6)
+	got := strings.Join(texts(i.facts(of(eve))), " ")
+	if strings.Contains(got, "turnips") || !strings.Contains(got, "chess") {
+		t.Errorf("said in quarantine, and beside it: %s", got)
+	}
+
+	if out, err := i.api.Trust(t.Context(), begun.CorrelationID); err != nil || out.Status != "done" {
+		t.Fatalf("release: %+v, %v", out, err)
+	}
+	eventually(t, "the facts of the session", func() error {
+		now := i.standing(of(eve))
+		for _, line := range all {
+			if !slices.Contains(now, line) {
+				return fmt.Errorf("%s is missing in %s", line, now)
+			}
+		}
+		return nil
+	})
+	if out := i.cli("", "quarantine", "--session", "bad"); !strings.Contains(out, "--release ") {
+		t.Errorf("the command says %s", out)
+	}
+	if _, err := i.api.Quarantine(t.Context(), api.Quarantine{SourceNode: "nowhere"}); err == nil || !strings.Contains(err.Error(), "not_found") {
+		t.Errorf("an unknown source: %v", err)
+	}
+}

@@ -55,3 +55,13 @@ type UndoTouch struct {
 	Sources   []string  `json:"source_episode_ids,omitempty"`
 	At        time.Time `json:"at"`
 }
+
+// Quarantine names messages that are not trusted: exactly one of Episode, Session and
+// SourceNode is set.
+type Quarantine struct {
+	User       *string `json:"user,omitempty" doc:"Only in the memory of this user. Left out: any user."`
+	Agent      *string `json:"agent,omitempty" doc:"Only in the memory of this agent. Left out: any agent."`
+	Episode    string  `json:"episode,omitempty" doc:"One message, by its id." maxLength:"256"`
+	Session    string  `json:"session,omitempty" doc:"All messages of a session." maxLength:"256"`
+	SourceNode string  `json:"source_node,omitempty" doc:"All messages of a source_node." maxLength:"256"`
+}

@@ -111,6 +111,7 @@ type EpisodeRef struct {
 	Ordinal       uint64 `json:"ordinal"`
 	Session       string `json:"session,omitempty"`
 	CorrelationID string `json:"correlation_id,omitempty"`
+	SourceNode    string `json:"source_node,omitempty"`
 }
 
 // CandidatesExtracted carries what a range gave, the whole way even when it is

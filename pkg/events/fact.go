@@ -123,6 +123,8 @@ type Hold struct {
 	// included, and Since when the first of them was: only the newest is kept.
 	Count uint64    `json:"count,omitempty"`
 	Since time.Time `json:"since,omitzero"`
+	// Distrust is that of a mark of a quarantine.
+	Distrust *Distrust `json:"distrust,omitempty"`
 	// Due is when the candidate is decided on again by itself; nil for never.
 	Due *time.Time `json:"due,omitempty"`
 }

@@ -77,15 +77,16 @@ func (s *Service) decideOn(
 	}
 	rule := s.rule(b.By())
 	decider := s.decider(rule)
-	j, err := s.judge(in, rule, decider.Name())
-	if err != nil {
-		return out, nil, err
-	}
 	var held []events.Hold
 	if state.Revision > 0 {
+		var err error
 		if held, err = s.deps.Facts.Holds(ctx, b.Scope); err != nil {
 			return out, nil, err
 		}
+	}
+	j, err := s.judge(in, rule, decider.Name(), held)
+	if err != nil {
+		return out, nil, err
 	}
 	if err := j.settle(rule, held); err != nil {
 		return out, nil, err

@@ -29,10 +29,20 @@ type judged struct {
 
 // judge applies the write policy: a dropped candidate becomes a NOOP, one that is
 // to be held waits, the rest passes.
-func (s *Service) judge(in events.Event[events.CandidatesExtracted], rule memory.Rule, decidedBy string) (*judged, error) {
+func (s *Service) judge(in events.Event[events.CandidatesExtracted], rule memory.Rule, decidedBy string, held []events.Hold) (*judged, error) {
 	j := &judged{in: in, decidedBy: decidedBy, holdFor: s.cfg.HoldFor}
 	for _, c := range in.Data.Candidates {
 		verdict := s.policy.JudgeIn(in.Data.Scope.Project, c, rule)
+		if verdict.Action != decide.Drop && distrusted(c, in.Data.Episodes, held) {
+			if rule.CommitOnly && s.settles(c.Kind) {
+				continue
+			}
+			j.taken = append(j.taken, c)
+			if err := j.quarantine(c, held); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if verdict.Action == decide.Hold && rule.CommitOnly && s.settles(c.Kind) {
 			continue
 		}
@@ -49,6 +59,39 @@ func (s *Service) judge(in events.Event[events.CandidatesExtracted], rule memory
 		}
 	}
 	return j, nil
+}
+
+// maxQuarantined bounds the candidates of a fact scope that wait because of a
+// quarantine: a source that is not trusted must not fill the buffer.
+const maxQuarantined = 100
+
+// quarantine holds a candidate until a caller releases it, or drops it where too many
+// wait.
+func (j *judged) quarantine(c events.Candidate, held []events.Hold) error {
+	waiting := 0
+	for _, h := range held {
+		if h.Why == events.WhyQuarantined && h.ID != c.ID {
+			waiting++
+		}
+	}
+	for _, d := range j.deltas {
+		if add, ok := d.(events.Add); ok && add.Payload().Hold != nil && add.Payload().Hold.Why == events.WhyQuarantined {
+			waiting++
+		}
+	}
+	if waiting >= maxQuarantined {
+		return j.noop(c, events.ReasonHeldExpired, "quarantine")
+	}
+	return j.hold(decide.Waiting{Candidate: c, Why: events.WhyQuarantined})
+}
+
+// distrusted reports whether marks of quarantines name all sources of a candidate.
+func distrusted(c events.Candidate, episodes []events.EpisodeRef, held []events.Hold) bool {
+	trusts := func(source string) bool {
+		at := slices.IndexFunc(episodes, func(e events.EpisodeRef) bool { return e.ID == source })
+		return at < 0 || !slices.ContainsFunc(held, func(h events.Hold) bool { return h.Distrust != nil && h.Distrust.Names(episodes[at]) })
+	}
+	return len(c.SourceEpisodeIDs) > 0 && !slices.ContainsFunc(c.SourceEpisodeIDs, trusts)
 }
 
 // settles reports whether some rule holds candidates of that kind: it reads the

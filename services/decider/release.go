@@ -79,7 +79,7 @@ func (o *order) drop(h events.Hold, why events.Reason) error {
 // is forgotten on request must not come back of itself.
 func (o *order) dropHeld(closed func(events.Hold) bool) error {
 	for _, h := range o.held {
-		if !closed(h) {
+		if h.Distrust != nil || !closed(h) {
 			continue
 		}
 		if err := o.drop(h, events.ReasonHeldExpired); err != nil {

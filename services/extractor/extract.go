@@ -210,7 +210,7 @@ func refs(episodes []memory.Episode) []events.EpisodeRef {
 	out := make([]events.EpisodeRef, 0, len(episodes))
 	for _, e := range episodes {
 		out = append(out, events.EpisodeRef{
-			ID: e.ID, Ordinal: e.Ordinal, Session: e.Scope.Session, CorrelationID: e.CorrelationID,
+			ID: e.ID, Ordinal: e.Ordinal, Session: e.Scope.Session, CorrelationID: e.CorrelationID, SourceNode: e.SourceNode,
 		})
 	}
 	return out

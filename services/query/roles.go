@@ -64,6 +64,8 @@ var roles = map[string]auth.Role{
 	"POST /v1/rules/{id}/run":               auth.Operator,
 	"POST /v1/rules/{id}/dry-run":           auth.Operator,
 	"POST /v1/undo":                         auth.Operator,
+	"POST /v1/quarantine":                   auth.Operator,
+	"POST /v1/quarantine/{id}/release":      auth.Operator,
 	"GET /v1/deadletters":                   auth.Operator,
 	"GET /v1/deadletters/{sequence}":        auth.Operator,
 	"POST /v1/deadletters/{sequence}/retry": auth.Operator,

@@ -33,6 +33,7 @@ func (s *Service) routes() (http.Handler, error) {
 	s.graphRoutes(a)
 	s.commandRoutes(a)
 	s.undoRoutes(a)
+	s.quarantineRoutes(a)
 	s.writeRoutes(a)
 	s.holdRoutes(a)
 	s.ruleRoutes(a)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"palimpsest/internal/audit"
-	"palimpsest/internal/filter"
 	"palimpsest/internal/lex"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
@@ -102,12 +101,9 @@ func (s *Service) runAt(ctx context.Context, sel scope.Selector, sequence uint64
 
 // episodesOf reads the ids of the messages of a session and a source node.
 func (s *Service) episodesOf(ctx context.Context, c criteria) (map[episodeKey]bool, error) {
-	sel, q := c.sel, store.RecentQuery{Limit: maxLimit}
+	sel, q := c.sel, c.of(store.RecentQuery{Limit: maxLimit}, s)
 	if c.Session != "" {
 		sel.Session, sel.All = &c.Session, false
-	}
-	if c.SourceNode != "" {
-		q.Filter = &store.Filter{Expr: filter.OneOf(filter.Memory, "source_node", c.SourceNode), Now: s.deps.Now()}
 	}
 	out := map[episodeKey]bool{}
 	for {

@@ -1,0 +1,22 @@
+package events
+
+// The reasons for which a Hold stands in the buffer because of a quarantine.
+const (
+	// WhyQuarantine is that of a mark: its candidate states nothing, and its Distrust
+	// names the messages from which no fact is made in the scope.
+	WhyQuarantine = "quarantine"
+	// WhyQuarantined is that of a candidate all of whose sources a mark names.
+	WhyQuarantined = "quarantined"
+)
+
+// Distrust names messages of one fact scope: one of the members is set.
+type Distrust struct {
+	Episode    string `json:"episode,omitempty"`
+	Session    string `json:"session,omitempty"`
+	SourceNode string `json:"source_node,omitempty"`
+}
+
+// Names reports whether a message is one of them.
+func (d Distrust) Names(e EpisodeRef) bool {
+	return d.Episode != "" && e.ID == d.Episode || d.Session != "" && e.Session == d.Session || d.SourceNode != "" && e.SourceNode == d.SourceNode
+}
