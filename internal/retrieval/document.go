@@ -99,15 +99,15 @@ type place struct {
 
 func placeOf(e *memory.Episode) place { return place{e.Scope.Fact(), e.Ordinal} }
 
-// remembered keeps what was read from texts. It drops half of it at a time, and keeps
-// what was used since the last time.
+// remembered keeps values read from texts. It drops half of them at a time, and keeps
+// those used since the last time.
 type remembered[K comparable, V any] struct {
 	mu         sync.Mutex
 	newer, old map[K]V
 	terms      int // of newer
 }
 
-// maxRemembered bounds the terms of half of what is kept; each takes 4 bytes.
+// maxRemembered bounds the terms of half of the values; each takes 4 bytes.
 const maxRemembered = 2 << 20
 
 // textTerms is what a text takes besides its terms, counted in terms.
