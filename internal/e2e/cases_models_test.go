@@ -204,16 +204,16 @@ func TestCase40(t *testing.T) {
 func (c *caller) spent(i *process, columns, row string) {
 	c.Helper()
 	eventually(c, "the cost of the model", func() error {
-		reply, err := http.Get(i.HTTP + "/v1/reports/cost?all=true&format=csv") //nolint:noctx // a test
+		reply, err := http.Get(i.HTTP + "/v1/reports/cost?all=true&format=csv")
 		if err != nil {
 			return err
 		}
-		defer reply.Body.Close() //nolint:errcheck // read below
+		defer reply.Body.Close()
 		table, err := io.ReadAll(reply.Body)
-		if err != nil || !strings.HasPrefix(string(table), columns) || !strings.Contains(string(table), "\n"+row) {
-			return fmt.Errorf("%s, %v", table, err)
+		if err == nil && (!strings.HasPrefix(string(table), columns) || !strings.Contains(string(table), "\n"+row)) {
+			err = fmt.Errorf("the report is %s", table)
 		}
-		return nil
+		return err
 	})
 }
 
