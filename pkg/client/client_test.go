@@ -135,12 +135,12 @@ func TestRequests(t *testing.T) {
 		want string
 		call func() error
 	}{
-		{"GET /v1/episodes?agent=&cursor=c&limit=5&project=p+q&user=nora ", func() error {
-			_, err := c.Recent(t.Context(), sel, client.ListEpisodes{Limit: 5, Cursor: "c"})
+		{"GET /v1/episodes?agent=&at=w&cursor=c&limit=5&project=p+q&user=nora ", func() error {
+			_, err := c.Recent(t.Context(), sel, client.ListEpisodes{Limit: 5, Cursor: "c", At: "w"})
 			return err
 		}},
-		{"GET /v1/facts?agent=&closed=true&project=p+q&user=nora ", func() error {
-			_, err := c.Facts(t.Context(), sel, client.ListFacts{Closed: true})
+		{"GET /v1/facts?agent=&at=w&closed=true&project=p+q&user=nora ", func() error {
+			_, err := c.Facts(t.Context(), sel, client.ListFacts{Closed: true, At: "w"})
 			return err
 		}},
 		{"GET /v1/facts/a%2Fb%3F?project=p+q&revision=2 ", func() error { _, err := c.Fact(t.Context(), "a/b?", 2); return err }},

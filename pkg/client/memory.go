@@ -39,6 +39,8 @@ type ListEpisodes struct {
 	Cursor string
 	// After and Before bound the timestamps, both exclusive; zero is no bound.
 	After, Before time.Time
+	// At is the read-your-writes token of a write that must be visible.
+	At string
 	Narrow
 }
 
@@ -63,7 +65,7 @@ func (n Narrow) add(query url.Values) url.Values {
 
 // Recent returns episodes, newest first.
 func (c *Client) Recent(ctx context.Context, sel scope.Selector, l ListEpisodes) (api.EpisodePage, error) {
-	query := l.add(page(selector(sel), l.Limit, l.Cursor))
+	query := written(l.add(page(selector(sel), l.Limit, l.Cursor)), l.At)
 	query = instant(query, "after", l.After)
 	query = instant(query, "before", l.Before)
 	var out api.EpisodePage
@@ -76,6 +78,13 @@ func page(query url.Values, limit int, cursor string) url.Values {
 	}
 	if cursor != "" {
 		query.Set("cursor", cursor)
+	}
+	return query
+}
+
+func written(query url.Values, at string) url.Values {
+	if at != "" {
+		query.Set("at", at)
 	}
 	return query
 }
@@ -116,11 +125,13 @@ type ListFacts struct {
 	Kinds   []string
 	Filters json.RawMessage
 	Entity  string
+	// At is the read-your-writes token of a write that must be visible.
+	At string
 }
 
 // Facts lists what is known, newest first.
 func (c *Client) Facts(ctx context.Context, sel scope.Selector, l ListFacts) (api.FactPage, error) {
-	query := Narrow{Filters: l.Filters, Entity: l.Entity}.add(page(selector(sel), l.Limit, l.Cursor))
+	query := written(Narrow{Filters: l.Filters, Entity: l.Entity}.add(page(selector(sel), l.Limit, l.Cursor)), l.At)
 	query = instant(query, "valid_at", l.ValidAt)
 	query = instant(query, "as_of", l.AsOf)
 	if len(l.Kinds) > 0 {
