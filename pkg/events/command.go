@@ -25,7 +25,7 @@ const (
 	OpReleaseDue CommandOp = "release_due"
 	// OpDismiss takes a candidate out of the held buffer and changes nothing else.
 	OpDismiss CommandOp = "dismiss"
-	// OpUndo takes facts and held candidates back to what they were.
+	// OpUndo restores earlier states of facts and held candidates.
 	OpUndo  CommandOp = "undo"
 	OpErase CommandOp = "erase"
 )
@@ -134,7 +134,7 @@ func (c CommandRequested) Validate() error {
 // MaxUndoSteps bounds the steps of one command.
 const MaxUndoSteps = 100
 
-// UndoStep takes one fact, or one held candidate, back to what it was. Exactly one
+// UndoStep restores an earlier state of one fact or held candidate. Exactly one
 // of FactID, HoldID and Hold is set.
 type UndoStep struct {
 	FactID string `json:"fact_id,omitempty"`

@@ -65,7 +65,7 @@ func (s *Service) quarantine(ctx context.Context, in *quarantineInput) (*written
 }
 
 func (s *Service) distrust(ctx context.Context, a attempt, c criteria) (*written, error) {
-	marks, err := s.marks(ctx, a, c)
+	marks, err := s.marks(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (s *Service) distrust(ctx context.Context, a attempt, c criteria) (*written
 }
 
 // marks are the steps that mark the messages in each fact scope that has any.
-func (s *Service) marks(ctx context.Context, a attempt, c criteria) (undoPlan, error) {
+func (s *Service) marks(ctx context.Context, c criteria) (undoPlan, error) {
 	plan := undoPlan{steps: map[scope.Scope][]events.UndoStep{}}
 	seen := c.episodes
 	if c.Episode != "" {
