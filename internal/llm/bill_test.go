@@ -19,7 +19,7 @@ func TestABillHasEachRequestOnce(t *testing.T) {
 	f := &fake{answer: func(call int, req llm.Request) (llm.Reply, error) {
 		return llm.Reply{Text: req.User, InputTokens: 1000, OutputTokens: 100}, nil
 	}}
-	limits := llm.Limits{InputPrice: 1, OutputPrice: 10, Backoff: time.Millisecond, BackoffMost: time.Millisecond}
+	limits := llm.Limits{InputPrice: 1, OutputPrice: 10, Backoff: time.Minute, BackoffMost: time.Minute}
 	m := llm.Cached(llm.Govern(f, limits, nil, time.Now), &memory{}, time.Now)
 	good, bad := asker, asker
 	good.User, bad.User = "good", "bad"
@@ -39,6 +39,18 @@ func TestABillHasEachRequestOnce(t *testing.T) {
 	noIDs := cmpopts.IgnoreFields(events.Spent{}, "Request")
 	if diff := cmp.Diff([]events.Spent{one, one}, first.Spent(), noIDs); diff != "" {
 		t.Errorf("first (-want +got):\n%s", diff)
+	}
+	// It pauses now: requests that are refused for that cost nothing and are no tries.
+	paused := asker
+	paused.User = "paused"
+	refused, none := llm.Billed(t.Context())
+	for range 10 {
+		if _, err := m.Complete(refused, paused); !errors.Is(err, llm.ErrMalformed) {
+			t.Fatal(err)
+		}
+	}
+	if spent := none.Spent(); len(spent) > 0 || f.calls() != 2 {
+		t.Errorf("refused requests cost %+v after %d calls", spent, f.calls())
 	}
 	again, second := llm.Billed(t.Context())
 	if _, err := m.Complete(again, good); err != nil || f.calls() != 2 {

@@ -70,7 +70,7 @@ func (c *cached) Complete(ctx context.Context, req Request) (Reply, error) {
 	if errors.As(err, &unkept) {
 		err = nil
 	}
-	if err != nil && !errors.Is(err, ErrMalformed) {
+	if err != nil && (!errors.Is(err, ErrMalformed) || !wasAsked(err)) {
 		return reply, err
 	}
 	before := known.Reply
@@ -90,6 +90,13 @@ func (c *cached) Complete(ctx context.Context, req Request) (Reply, error) {
 		return reply, unkept
 	}
 	return reply, err
+}
+
+// wasAsked reports whether err follows a call. While a model pauses because of one
+// request, others are refused with its reason.
+func wasAsked(err error) bool {
+	paused := (*PausedError)(nil)
+	return !errors.As(err, &paused) || paused.Asked
 }
 
 // charge puts a request on the bill of its context.

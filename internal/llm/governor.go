@@ -76,6 +76,8 @@ func (l Limits) Dollars(r Reply) float64 {
 type PausedError struct {
 	After time.Duration
 	Err   error
+	// Asked says that a call was made.
+	Asked bool
 }
 
 func (e *PausedError) Error() string {
@@ -186,7 +188,7 @@ func (g *Governor) Complete(ctx context.Context, req Request) (Reply, error) {
 		lost = g.purse.Add(context.WithoutCancel(ctx), req.Scope.Project, day(g.now()), spent)
 	}
 	if Outage(err) || errors.Is(err, ErrMalformed) {
-		err = &PausedError{After: pause, Err: err}
+		err = &PausedError{After: pause, Err: err, Asked: true}
 	}
 	if lost == nil {
 		return reply, err
