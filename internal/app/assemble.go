@@ -16,6 +16,7 @@ import (
 	"palimpsest/internal/audit"
 	"palimpsest/internal/auth"
 	"palimpsest/internal/embed"
+	"palimpsest/internal/erasure"
 	"palimpsest/internal/extract/rulepack"
 	"palimpsest/internal/heap"
 	"palimpsest/internal/httpserver"
@@ -64,7 +65,7 @@ type process struct {
 	consolidator *consolidator.Service // nil where it is no part
 	short        error                 // a stream lacks what the stores have; nil where none does
 	caughtUp     recovery.CaughtUp
-	erasures     *erasures // nil where users cannot be erased
+	erasures     *erasure.Desk // nil where users cannot be erased
 	healing      *recovery.Healing
 }
 
@@ -147,7 +148,7 @@ func (h *process) run(ctx context.Context, ready func()) error {
 			stop(h.store.Ping(context.WithoutCancel(ctx)))
 		case <-h.auditGone:
 			stop(h.auditLog.Ping(context.WithoutCancel(ctx)))
-		case <-h.erasures.wanted():
+		case <-h.erasures.Wanted():
 			stop(errErase)
 		case <-ctx.Done():
 		}

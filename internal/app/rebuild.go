@@ -13,6 +13,7 @@ import (
 	"palimpsest/internal/audit/journal"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/embed"
+	"palimpsest/internal/erasure"
 	"palimpsest/internal/recovery"
 	"palimpsest/internal/store"
 	"palimpsest/internal/terminal"
@@ -81,7 +82,7 @@ func rebuild(ctx context.Context, cfg Config, log *slog.Logger, shown *terminal.
 			return out, fmt.Errorf("rebuild: %w", err)
 		}
 		if cfg.erasures != nil && len(cfg.erasures.Pending()) > 0 {
-			return out, fmt.Errorf("rebuild: %w", errPending)
+			return out, fmt.Errorf("rebuild: %w", erasure.ErrPending)
 		}
 	}
 	r := &rebuilding{cfg: cfg, log: log, shown: shown}

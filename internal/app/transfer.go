@@ -58,7 +58,7 @@ func (inv *Invocation) ImportAll(data string, from io.Reader) (out transfer.Coun
 			return out, err
 		}
 		if len(cfg.erasures.Pending()) > 0 {
-			return out, errPending
+			return out, erasure.ErrPending
 		}
 	}
 	if err := errors.Join(os.RemoveAll(dir+importSuffix), os.MkdirAll(dir+importSuffix, 0o700)); err != nil {

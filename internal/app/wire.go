@@ -11,6 +11,7 @@ import (
 	"palimpsest/internal/cursor"
 	"palimpsest/internal/decide"
 	"palimpsest/internal/decide/deterministic"
+	"palimpsest/internal/erasure"
 	"palimpsest/internal/extract"
 	"palimpsest/internal/extract/rulepack"
 	"palimpsest/internal/httpserver"
@@ -194,7 +195,7 @@ func (h *process) wireQuery() (pipeline.Service, error) {
 	}
 	var erases query.Erasures
 	if h.cfg.alone() {
-		h.erasures = &erasures{book: h.cfg.erasures, data: h.cfg.Data, now: h.now, asked: make(chan struct{})}
+		h.erasures = erasure.NewDesk(h.cfg.erasures, h.cfg.room, h.now)
 		erases = h.erasures
 	}
 	understands, err := h.understands()

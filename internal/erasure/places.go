@@ -1,0 +1,191 @@
+package erasure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"palimpsest/internal/audit"
+	"palimpsest/internal/auth"
+	"palimpsest/internal/failpoint"
+	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
+	"palimpsest/internal/topology"
+	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
+)
+
+// ErrPending refuses to work on data of which a part is erased.
+var ErrPending = errors.New("an erasure is not finished: start Palimpsest, or run \"palimpsest erase --resume\", to finish it")
+
+// beyond are what no erasure reaches.
+var beyond = []string{
+	"copies and backups that were made before: apply this receipt to each before it serves",
+	"blocks of the disk that held the old files, until the file system uses them again",
+	"what left this data directory: logs, answers, messages to consumers of others",
+}
+
+// Edit returns the data that a message of a stream keeps; keep is false where the
+// message is left out.
+type Edit = func(stream, subject string, data []byte) (kept []byte, keep bool)
+
+// Streams are the streams of a broker that is not running.
+type Streams interface {
+	// Rewrite edits all messages for a job, and counts those left out or changed by
+	// stream. Repeated for the same job it edits nothing again.
+	Rewrite(ctx context.Context, job string, edit Edit) (map[string]uint64, error)
+	// Count counts the messages that an edit would leave out or change.
+	Count(ctx context.Context, edit Edit) (uint64, error)
+	// LastSequence is that of the newest message that a stream ever held.
+	LastSequence(ctx context.Context, stream string) (uint64, error)
+	Publish(ctx context.Context, m *nats.Msg) error
+}
+
+// Deps are the places of an installation that is not in use.
+type Deps struct {
+	Streams Streams // nil where there are none yet
+	// Memory and Log call use with each memory store and each audit log that there is.
+	Memory func(ctx context.Context, use func(store.Eraser) error) error
+	Log    func(ctx context.Context, use func(audit.Eraser) error) error
+	// Discard removes what a killed rebuild or import left.
+	Discard func() error
+	Now     func() time.Time
+	Logger  *slog.Logger
+}
+
+// Finish finishes every pending job of the book in all places, and returns the receipts.
+func (b *Book) Finish(ctx context.Context, deps Deps) ([]Receipt, error) {
+	pending := b.Pending()
+	if len(pending) == 0 {
+		return nil, nil
+	}
+	deps.Logger.Warn("erasing users, as was asked; nothing is served meanwhile", "erasures", len(pending))
+	began := time.Now()
+	p := places{deps, b}
+	done, err := b.Run(ctx, Work{
+		Keepers: []Keeper{
+			{Name: failpoint.Streams, Erase: p.eraseStreams, Scan: p.scanStreams},
+			{Name: failpoint.Memory, Erase: p.eraseMemory, Scan: p.scanMemory},
+			{Name: failpoint.Log, Erase: p.eraseLog, Scan: p.scanLog},
+			{Name: failpoint.Announced, Erase: p.announce, Scan: nothing},
+		},
+		Until: p.until, Now: deps.Now, Unreachable: beyond,
+	})
+	if err != nil {
+		return done, fmt.Errorf("finish an erasure: %w", err)
+	}
+	deps.Logger.Warn("users are erased", "erasures", len(done), "took", time.Since(began))
+	return done, nil
+}
+
+// places are the keepers of an installation.
+type places struct {
+	Deps
+	book *Book
+}
+
+func (p places) until(ctx context.Context) (uint64, error) {
+	if p.Streams == nil {
+		return 0, nil
+	}
+	return p.Streams.LastSequence(ctx, topology.StreamEpisodes)
+}
+
+// without leaves out the messages of a user, and the user of the lists of API keys. The
+// last four tokens of every other subject are a scope, as far as it could be read.
+func without(whom memory.Whom, now time.Time) Edit {
+	return func(stream, subject string, data []byte) ([]byte, bool) {
+		if stream == topology.StreamKeys {
+			return auth.Forget(data, whom.Project, whom.Is, now), true
+		}
+		tokens := strings.Split(subject, ".")
+		if len(tokens) < 4 {
+			return data, true
+		}
+		owner, _ := scope.ParsePartialTokens(strings.Join(tokens[len(tokens)-4:], ".")) // an unreadable level is empty
+		return data, !whom.Owns(owner)
+	}
+}
+
+func (p places) eraseStreams(ctx context.Context, job string, whom memory.Whom) (out Removed, err error) {
+	out.Counts = map[string]uint64{}
+	if p.Streams != nil {
+		out.Counts, err = p.Streams.Rewrite(ctx, job, without(whom, p.Now()))
+	}
+	return out, err
+}
+
+func (p places) scanStreams(ctx context.Context, whom memory.Whom) (uint64, error) {
+	if p.Streams == nil {
+		return 0, nil
+	}
+	return p.Streams.Count(ctx, without(whom, p.Now()))
+}
+
+func (p places) eraseMemory(ctx context.Context, _ string, whom memory.Whom) (out Removed, err error) {
+	if err := p.Discard(); err != nil {
+		return out, err
+	}
+	out.Counts = map[string]uint64{}
+	err = p.Memory(ctx, func(from store.Eraser) error {
+		done, err := from.Erase(ctx, whom)
+		out.Add(map[string]uint64{"scopes": done.Scopes, "episodes": done.Episodes, "facts": done.Facts, "rows": done.Rows}, done.Beyond)
+		return err
+	})
+	return out, err
+}
+
+func (p places) scanMemory(ctx context.Context, whom memory.Whom) (left uint64, err error) {
+	err = p.Memory(ctx, func(from store.Eraser) error {
+		n, err := from.Scan(ctx, whom)
+		left += n
+		return err
+	})
+	return left, err
+}
+
+func (p places) eraseLog(ctx context.Context, _ string, whom memory.Whom) (out Removed, err error) {
+	out.Counts = map[string]uint64{}
+	err = p.Log(ctx, func(from audit.Eraser) error {
+		done, err := from.Erase(ctx, whom)
+		out.Add(map[string]uint64{"effects": done.Effects, "rows": done.Rows}, done.Beyond)
+		return err
+	})
+	return out, err
+}
+
+func (p places) scanLog(ctx context.Context, whom memory.Whom) (left uint64, err error) {
+	err = p.Log(ctx, func(from audit.Eraser) error {
+		n, err := from.Scan(ctx, whom)
+		left += n
+		return err
+	})
+	return left, err
+}
+
+// announce writes the record of an erasure to AUDIT, for those who read it.
+func (p places) announce(ctx context.Context, job string, _ memory.Whom) (none Removed, err error) {
+	if p.Streams == nil {
+		return none, nil
+	}
+	r, err := p.book.Get(job)
+	if err != nil {
+		return none, err
+	}
+	subject, header, body, err := events.Encode(events.Meta{ID: r.ID, Source: "palimpsest/erasure", Time: p.Now()}, events.UserErased{
+		Header:  events.Header{Scope: scope.Scope{Project: r.Project, User: r.Whom}, Incarnation: r.Incarnation},
+		Erasure: r.ID, Until: r.Until, ErasedAt: p.Now().UTC(),
+	})
+	if err != nil {
+		return none, err
+	}
+	return none, p.Streams.Publish(ctx, &nats.Msg{Subject: subject, Header: header, Data: body})
+}
+
+// nothing is what a place that holds no data has of a user.
+func nothing(context.Context, memory.Whom) (uint64, error) { return 0, nil }
