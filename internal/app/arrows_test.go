@@ -35,7 +35,7 @@ var layers = []layer{
 	{"palimpsest/examples/quickstart", []string{"palimpsest/pkg/"}},
 	{"palimpsest/internal/readiness", append(below("palimpsest/services/scheduler"), contracts...)},
 	{"palimpsest/internal/erasure", append(below("palimpsest/services/query", "palimpsest/internal/topology"), contracts...)},
-	{"palimpsest/internal/recovery", append(below("palimpsest/services/"), contracts...)},
+	{"palimpsest/internal/recovery", append(below("palimpsest/services/", "palimpsest/pkg/client"), contracts...)},
 	{"palimpsest/internal/transfer", below("palimpsest/internal/recovery", "palimpsest/internal/memory", "palimpsest/internal/tail", "palimpsest/internal/topology")},
 	{"palimpsest/services/", append(below(), contracts...)},
 	{"palimpsest/internal/chaos", below("palimpsest/pkg/client", "palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/store", "palimpsest/internal/audit", "palimpsest/internal/cursor", "palimpsest/internal/pipeline", "palimpsest/internal/memory")},

@@ -63,7 +63,7 @@ func TestStartWaitsForAnEngineThatGoesAway(t *testing.T) {
 	stop()
 	left := &atomic.Int32{}
 	left.Store(2)
-	h, stop = openAltered(t, loopback(data), func(*process) {}, func(h *process) { h.store = flaky{h.store, left} })
+	h, stop = openAltered(t, loopback(data), func(*process) {}, func(h *process) { h.healing.Store = flaky{h.store, left} })
 	defer stop()
 	if left.Load() >= 0 {
 		t.Error("nothing was read")

@@ -82,10 +82,8 @@ type Inputs struct {
 	Ingest       ingest.Config
 	Consolidator consolidator.Config
 	Embedder     embed.Embedder
-	// Part begins a part of the work of about total units. step counts some of
-	// them; end says that there are no more.
-	Part   func(name string, total uint64) (step func(n int), end func())
-	Logger *slog.Logger
+	Part         Part
+	Logger       *slog.Logger
 }
 
 // Result is what came of a rebuild.
