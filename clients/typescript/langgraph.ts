@@ -154,7 +154,7 @@ function equals(field: string, value: unknown): Row {
   return { field, operator: "eq", value };
 }
 
-/** Two namespaces never have the same path: ["a", "b/c"] is a/b%2Fc/. */
+/** Two namespaces never have the same path: ["a", "b/C"] is a/b%2f%43/. */
 function path(namespace: string[]): string {
   return namespace.map((label) => quote(label) + "/").join("");
 }
@@ -163,9 +163,12 @@ function place(namespace: string[], key: string): string {
   return path(namespace) + quote(key);
 }
 
-/** Escapes what quote of Python's urllib does, so that both adapters find the same items. */
+/** Escapes capitals too: texts that differ in case alone are one fact. The Python adapter does the same. */
 function quote(label: string): string {
-  return encodeURIComponent(label).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
+  return [...new TextEncoder().encode(label)]
+    .map((byte) => [String.fromCharCode(byte), byte.toString(16).padStart(2, "0")])
+    .map(([char, hex]) => (/[a-z0-9_.~-]/.test(char) ? char : `%${hex}`))
+    .join("");
 }
 
 /** The text that is searched. It ends in the path, because equal texts of one user are one fact. */

@@ -8,7 +8,6 @@ import json
 import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
-from urllib.parse import quote
 
 from dateutil.parser import isoparse
 from langgraph.store.base import (
@@ -89,7 +88,7 @@ class PalimpsestStore(BaseStore):
         return self.api.pages("/v1/facts", "facts", agent=self.agent, limit=PAGE, filters=condition)
 
     def _fact(self, namespace: Namespace, key: str) -> dict[str, Any] | None:
-        return next(self._facts(equals("object", path(namespace) + quote(key, safe=""))), None)
+        return next(self._facts(equals("object", path(namespace) + quote(key))), None)
 
     def _put(self, op: PutOp) -> None:
         known = self._fact(op.namespace, op.key)
@@ -118,7 +117,7 @@ class PalimpsestStore(BaseStore):
                     "user": self.user_of(op.namespace),
                     # Facts with different objects are different facts, however alike their texts are.
                     "predicate": "item",
-                    "object": path(op.namespace) + quote(op.key, safe=""),
+                    "object": path(op.namespace) + quote(op.key),
                 },
             )
             known = stated["fact"]
@@ -168,15 +167,23 @@ def equals(field: str, value: Any) -> dict[str, Any]:
 
 
 def path(namespace: Namespace) -> str:
-    """Two namespaces never have the same path: ("a", "b/c") is a/b%2Fc/."""
-    return "".join(quote(label, safe="") + "/" for label in namespace)
+    """Two namespaces never have the same path: ("a", "b/C") is a/b%2f%43/."""
+    return "".join(quote(label) + "/" for label in namespace)
+
+
+PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789_.-~")
+
+
+def quote(label: str) -> str:
+    """Escapes capitals too: texts that differ in case alone are one fact."""
+    return "".join(chr(byte) if byte in PLAIN else f"%{byte:02x}" for byte in label.encode())
 
 
 def text(op: PutOp) -> str:
     """The text that is searched. It ends in the path, because equal texts of one user are one fact."""
     value = op.value or {}
     words = next((value[k] for k in ("text", "content", "memory", "data") if isinstance(value.get(k), str)), None)
-    return f"{words or json.dumps(value, ensure_ascii=False)}\n[{path(op.namespace)}{quote(op.key, safe='')}]"
+    return f"{words or json.dumps(value, ensure_ascii=False)}\n[{path(op.namespace)}{quote(op.key)}]"
 
 
 def members(fact: dict[str, Any]) -> dict[str, Any]:

@@ -75,6 +75,16 @@ class Behaviour(unittest.TestCase):
                 store.put(("memories", "nora"), key, {"text": "likes cats"})
         self.both(lambda s: s.search(("memories", "nora")), unordered)
 
+    def test_case_tells_keys_apart(self):
+        keys = ["Key", "key", "KEY", "k%C3", "k%c3", "Ä", "ä", "ﬁ", "fi"]
+        for store in (self.reference, self.store):
+            for n, key in enumerate(keys):
+                store.put(("Memories", "nora"), key, {"text": "likes cats", "n": n})
+            store.put(("memories", "nora"), "Key", {"text": "likes cats"})
+        for key in keys:
+            self.both(lambda s: s.get(("Memories", "nora"), key))
+        self.both(lambda s: s.search(("Memories",)), unordered)
+
     def test_search_by_prefix_and_filter(self):
         self.put_some()
         for prefix in [(), ("memories",), ("memories", "nora"), ("mem",), ("memories", "nora", "x")]:

@@ -49,6 +49,14 @@ async function putSome(): Promise<void> {
   }
 }
 
+test("case tells keys apart", async () => {
+  const keys = ["Key", "key", "KEY", "k%C3", "k%c3", "Ä", "ä"];
+  for (const s of [reference, store]) {
+    for (const key of keys) await s.put(["Memories", "nora"], key, { text: "likes cats", said: key });
+  }
+  for (const key of keys) await both((s) => s.get(["Memories", "nora"], key), plain);
+});
+
 test("get, put and delete", async () => {
   const get = (s: BaseStore) => s.get(["memories", "nora"], "a");
   await both(get);
