@@ -142,7 +142,7 @@ func (s *Service) deleteAll(ctx context.Context, a attempt, owners []scope.Scope
 	var group errgroup.Group
 	group.SetLimit(deletesAtOnce)
 	for i, owner := range owners {
-		one := attempt{correlation: a.correlation + "-" + events.HashID(owner.Tokens())[:16], again: a.again, deadline: deadline}
+		one := attempt{correlation: derived(a.correlation, owner.Tokens()), again: a.again, deadline: deadline}
 		group.Go(func() (err error) {
 			answers[i], err = s.command(ctx, one, events.CommandRequested{
 				Header:     events.Header{Scope: owner},

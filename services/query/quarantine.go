@@ -167,7 +167,7 @@ func (s *Service) releaseQuarantined(ctx context.Context, a attempt, owners []sc
 			if h.Why != events.WhyQuarantined {
 				continue
 			}
-			one := attempt{correlation: a.correlation + "-" + events.HashID(h.ID)[:16], again: a.again}
+			one := attempt{correlation: derived(a.correlation, h.ID), again: a.again}
 			if _, err := s.command(ctx, one, events.CommandRequested{
 				Header:     events.Header{Scope: owner},
 				CommandRef: events.CommandRef{RequestID: one.correlation, Op: events.OpRelease},

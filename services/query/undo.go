@@ -77,7 +77,7 @@ func (s *Service) takeBack(ctx context.Context, a attempt, plan undoPlan) (*writ
 				if err != nil {
 					return err
 				}
-				one := attempt{correlation: a.correlation + "-" + events.HashID(owner.Tokens(), string(text))[:16], again: a.again, deadline: deadline}
+				one := attempt{correlation: derived(a.correlation, owner.Tokens(), string(text)), again: a.again, deadline: deadline}
 				answer, err := s.command(ctx, one, events.CommandRequested{
 					Header:     events.Header{Scope: owner},
 					CommandRef: events.CommandRef{RequestID: one.correlation, Op: events.OpUndo},
@@ -174,8 +174,18 @@ func viewUndoConflict(owner scope.Scope, c undoConflict) api.UndoConflict {
 	return out
 }
 
-// belongsTo reports whether a command or an effect has the id of a request, or one
-// that was derived from it.
+// derivedDigits is how many hex digits of a hash follow the id of a request in the id of
+// one of its commands.
+const derivedDigits = 16
+
+// derived is the id of a command of a request, which parts tell from its others.
+func derived(request string, parts ...string) string {
+	return request + "-" + events.HashID(parts...)[:derivedDigits]
+}
+
+// belongsTo reports whether a command or an effect has the id of a request, or one that
+// was [derived] from it. The beginning of an id is no id.
 func belongsTo(id, request string) bool {
-	return id == request || strings.HasPrefix(id, request+"-")
+	hash, ok := strings.CutPrefix(id, request)
+	return ok && (hash == "" || len(hash) == 1+derivedDigits && hash[0] == '-' && strings.Trim(hash[1:], "0123456789abcdef") == "")
 }

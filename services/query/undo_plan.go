@@ -136,7 +136,7 @@ func (c criteria) chooses(r audit.Record) bool {
 	case c.Episode == "" && c.episodes == nil:
 		return true
 	case len(r.Sources) == 0: // a caller stated it
-		return c.Episode == "" && c.SourceNode == "" && r.After != nil && slices.Contains(r.After.SessionIDs, c.Session)
+		return c.Episode == "" && c.SourceNode == "" && bringsSession(r, c.Session)
 	}
 	from := func(id string) bool {
 		return (c.Episode == "" || id == c.Episode) && (c.episodes == nil || c.episodes[episodeKey{r.Scope, id}])
@@ -145,6 +145,14 @@ func (c criteria) chooses(r audit.Record) bool {
 		return !slices.ContainsFunc(r.Sources, func(id string) bool { return !from(id) })
 	}
 	return slices.ContainsFunc(r.Sources, from)
+}
+
+// bringsSession reports whether a delta made a session one of its fact's. A later delta
+// without sources, such as a correction, keeps the sessions of the fact and is none of
+// theirs.
+func bringsSession(r audit.Record, session string) bool {
+	has := func(f *events.Fact) bool { return f != nil && slices.Contains(f.SessionIDs, session) }
+	return has(r.After) && !has(r.Before)
 }
 
 // undoing plans an undo. It reads the effects of the selection twice: for the places
