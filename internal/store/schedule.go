@@ -90,6 +90,9 @@ type Pending struct {
 	Claim Claim
 	// Ended says whether a session end may have a last ordinal above the watermark.
 	Ended bool
+	// Unrequested says that no episode above the watermark is a request. False says
+	// nothing.
+	Unrequested bool
 }
 
 // Standing is where a fact scope stands.
@@ -101,11 +104,17 @@ type Standing struct {
 	Ended uint64
 	// Open is at least the number of its sessions that are open and live.
 	Open int
+	// Requested is at least the ordinal of each of its episodes that is a request. It
+	// is nil where the store does not know.
+	Requested *uint64
 }
 
 // Pending is what s tells of a rule.
 func (s Standing) Pending(rule string) Pending {
-	return Pending{State: s.State, Claim: s.Claims[rule], Ended: s.Ended > s.Watermarks[rule]}
+	return Pending{
+		State: s.State, Claim: s.Claims[rule], Ended: s.Ended > s.Watermarks[rule],
+		Unrequested: s.Requested != nil && *s.Requested <= s.Watermarks[rule],
+	}
 }
 
 // DueHold names a held candidate whose time has come.

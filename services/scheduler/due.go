@@ -16,6 +16,8 @@ type situation struct {
 	ends []events.SessionEnd
 	// fired: the rule's cron fired since the oldest pending episode arrived.
 	fired bool
+	// unrequested: no episode above the watermark is a request.
+	unrequested bool
 }
 
 // due returns the range that the cadence asks for, not yet bounded in size.

@@ -47,6 +47,7 @@ type world struct {
 	holds    []store.DueHold
 	decayed  []decayed // by time
 	reads    int
+	ranges   int         // reads of episodes
 	damaged  scope.Scope // whose claims can neither be read nor set
 	looks    int         // at the state of a scope
 }
@@ -242,6 +243,12 @@ func (w *world) Look(ctx context.Context, fact scope.Scope) (store.Standing, err
 			look.Claims[key.rule] = c
 		}
 	}
+	look.Requested = new(uint64)
+	for _, e := range w.episodes[fact] {
+		if e.Request {
+			*look.Requested = max(*look.Requested, e.Ordinal)
+		}
+	}
 	for _, end := range w.ends[fact] {
 		look.Ended = max(look.Ended, end.LastOrdinal)
 	}
@@ -340,6 +347,7 @@ func (w *world) EpisodeRange(_ context.Context, fact scope.Scope, r events.Range
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.reads++
+	w.ranges++
 	var in []memory.Episode
 	for _, e := range w.episodes[fact] {
 		if e.Ordinal > r.From && e.Ordinal <= r.To {

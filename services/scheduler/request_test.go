@@ -86,6 +86,24 @@ func TestP3RequestsAreReadInTheirTurn(t *testing.T) {
 
 // The ticks of any requests cover every episode once, in order, and each
 // covers only episodes that ask for the same.
+func TestNoRequestNoRead(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	list := rules.Shipped()
+	for i := range list {
+		list[i].Enabled = list[i].ID == memory.RuleTurn || list[i].ID == memory.RuleAdd // no cron, which reads
+	}
+	s := w.service(t, Config{Rules: list})
+	w.say(alice, 2)
+	w.ask(1, "")
+	turns(t, w, s)
+	w.say(alice, 1)
+	w.ranges = 0
+	if got := len(turns(t, w, s)); got != 1 || w.ranges != 0 {
+		t.Errorf("%d ticks after %d reads of episodes, want 1 after none", got, w.ranges)
+	}
+}
+
 func TestRequestLaws(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -41,7 +41,7 @@ const (
 // refused where another stands by then.
 func (s *Service) tick(ctx context.Context, r rule, of store.Pending, v visit) (*events.TickIssued, error) {
 	state, standing := of.State, of.Claim
-	at := situation{last: state.LastOrdinal, watermark: state.Watermarks[r.ID]}
+	at := situation{last: state.LastOrdinal, watermark: state.Watermarks[r.ID], unrequested: of.Unrequested}
 	if at.last <= at.watermark {
 		return nil, nil
 	}
@@ -103,7 +103,7 @@ func (s *Service) issue(ctx context.Context, r rule, state memory.State, at situ
 		s.slots.settle(project, r.ID, false)
 		return nil, err
 	}
-	if may, err := s.mayAsk(ctx, r, state.Scope, bounded, now); err != nil || !may {
+	if may, err := s.mayAsk(ctx, r, state.Scope, at, bounded, now); err != nil || !may {
 		s.slots.settle(project, r.ID, false)
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (s *Service) claim(ctx context.Context, r rule, state memory.State, at situ
 // compose returns the tick of a claim.
 func (s *Service) compose(ctx context.Context, r rule, state memory.State, at situation, c store.Claim) (*events.TickIssued, error) {
 	carried := memory.EndsIn(r.Rule, at.ends, c.Range)
-	of, err := s.asked(ctx, r, state.Scope, c.Range)
+	of, err := s.asked(ctx, r, state.Scope, at, c.Range)
 	t := memory.TickOf(state, r.Rule, c.Range, carried, causeOf(r.Cadence, at, carried))
 	t.Attempt = c.Attempt
 	if of.Request {
@@ -137,9 +137,10 @@ func (s *Service) compose(ctx context.Context, r rule, state memory.State, at si
 	return &t, err
 }
 
-// asked returns what the episodes of a range of a rule ask for.
-func (s *Service) asked(ctx context.Context, r rule, fact scope.Scope, over events.Range) (memory.Asked, error) {
-	if s.requested == nil || r.ID != s.answering {
+// asked returns what the episodes of a range of a rule ask for. The range begins at the
+// watermark or above, so where no episode above it is a request, nothing is read.
+func (s *Service) asked(ctx context.Context, r rule, fact scope.Scope, at situation, over events.Range) (memory.Asked, error) {
+	if s.requested == nil || r.ID != s.answering || at.unrequested && over.From >= at.watermark {
 		return memory.Asked{}, nil
 	}
 	first, err := s.deps.Episodes.EpisodeRange(ctx, fact, events.Range{From: over.From, To: over.From + 1})
@@ -151,11 +152,11 @@ func (s *Service) asked(ctx context.Context, r rule, fact scope.Scope, over even
 
 // mayAsk reports whether a range may be claimed: those that a model is to read have
 // half of the slots.
-func (s *Service) mayAsk(ctx context.Context, r rule, fact scope.Scope, over events.Range, now time.Time) (bool, error) {
+func (s *Service) mayAsk(ctx context.Context, r rule, fact scope.Scope, at situation, over events.Range, now time.Time) (bool, error) {
 	if s.requested == nil || s.requested.Class != events.ClassModel || r.ID != s.answering {
 		return true, nil
 	}
-	of, err := s.asked(ctx, r, fact, over)
+	of, err := s.asked(ctx, r, fact, at, over)
 	if err != nil || !of.Request {
 		return err == nil, err
 	}

@@ -134,7 +134,7 @@ func (t *tenure) putting(e memory.Episode, body []byte, now int64, served space)
 	}
 	args := []any{
 		served.flag(), micros(e.ArrivedAt), flag(e.Mode != events.ModeBackfill), flag(e.Scope.Session != ""), queued,
-		len(terms), e.Seq, strings.TrimPrefix(keys[1], p.base), token(e.Scope.Session), token(e.ID), member(kindSession, e.Scope.Session),
+		len(terms), e.Seq, flag(e.Request), strings.TrimPrefix(keys[1], p.base), token(e.Scope.Session), token(e.ID), member(kindSession, e.Scope.Session),
 	}
 	row := append(p.scopeFields(kindEpisode, e.Scope), "b", body, "c", e.Content, "id", token(e.ID), "oid", ordered(e.ID),
 		"src", token(e.Source), "ts", micros(e.Timestamp), "t", strings.Join(terms, " "))

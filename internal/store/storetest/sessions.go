@@ -118,6 +118,36 @@ func testSessions(t *testing.T, s suite) {
 		apply(t, st, effect(ana, 1, func(e *events.EffectCommitted) { e.SessionEnds = ends }))
 		looks("an effect ended both", 0, 6)
 	})
+	t.Run("requests", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		above := func(what string, highest uint64) {
+			t.Helper()
+			if at := must(st.Look(t.Context(), ana))(t).Requested; at != nil && *at < highest {
+				t.Errorf("%s: no request above %d, but %d is one", what, *at, highest)
+			}
+			must(0, st.Pending(t.Context(), "turn", func(p store.Pending) bool {
+				if p.Unrequested && highest > p.Watermarks["turn"] {
+					t.Errorf("%s: no request above %d, but %d is one", what, p.Watermarks["turn"], highest)
+				}
+				return true
+			}))(t)
+		}
+		for i, request := range []bool{false, true, false, true} {
+			e := episode(user("ana", "s"), fmt.Sprint(i+1), 0, "x")
+			e.Request = request
+			put(t, st, e)
+			above("episode "+e.ID, []uint64{0, 2, 2, 4}[i])
+		}
+		apply(t, st, effect(ana, 1, covering("turn", 0, 9)))
+		must(0, st.Advance(t.Context(), ana))(t)
+		put(t, st, episode(user("ana", "s"), "10", 0, "x"))
+		above("after a gap", 4)
+		e := episode(user("ana", "s"), "11", 0, "x")
+		e.Request = true
+		put(t, st, e)
+		above("a request after a gap", 11)
+	})
 	t.Run("ends", func(t *testing.T) {
 		t.Parallel()
 		st := s.open(t)

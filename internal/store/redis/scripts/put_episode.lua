@@ -1,6 +1,7 @@
 -- Stores an episode: its ordinal, its row, the session it is of, the scope's
--- state. Of that, so is how many sessions are open and live, and se is at least the
--- last ordinal of each session end. KEYS are state, episode, session, the counts of
+-- state. Of that, so is how many sessions are open and live, se is at least the last
+-- ordinal of each session end, and rq is at least the ordinal of each request and the
+-- ordinal up to which that holds. KEYS are state, episode, session, the counts of
 -- words and the lookup, of one slot. It returns whether it is new, its ordinal or its
 -- row, the state, and whether the session was not live or had ended.
 local lost = refused(take())
@@ -14,7 +15,7 @@ if not new then
   local known = call('HMGET', episode, 'b', 'c', 'ord', flag)
   if known[1] then return { 0, known, flat } end
 end
-local arrived, live, named, embed, length, seq = take(), take(), take(), take(), take(), take()
+local arrived, live, named, embed, length, seq, request = take(), take(), take(), take(), take(), take(), take()
 local member, session_token, id_token, session_member = take(), take(), take(), take()
 local row, fields, place = list(), list(), list()
 
@@ -35,6 +36,18 @@ end
 if new and not was.ver and not was.se then
   fields[#fields + 1] = 'se'
   fields[#fields + 1] = '0'
+end
+local requested, upto = string.match(was.rq or '', '^(%d+):(%d+)$')
+if request == '1' then
+  requested = last
+elseif new then
+  requested = '0'
+elseif upto ~= was.last then
+  requested = nil -- a version without the field stored an episode in between
+end
+if requested then
+  fields[#fields + 1] = 'rq'
+  fields[#fields + 1] = requested .. ':' .. last
 end
 for _, v in ipairs({
   'first', seen[1] or arrived, 'seen', string.format('%.0f', latest), 'last', last, 'live', alive, 'idle', idle,
