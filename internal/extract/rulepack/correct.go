@@ -169,6 +169,12 @@ func (r *reading) again(e memory.Episode, c clause, value, old, full []token) bo
 	if e.Role != events.RoleUser && len(said) > 1 {
 		said = append(said[:1:1], r.l.firstPerson(said[1:])...)
 	}
+	return r.reread(said, value, old, full)
+}
+
+// reread reads tokens with a value in the place of the old one, or of their last
+// capture, which ends with it.
+func (r *reading) reread(said, value, old, full []token) bool {
 	accept := func(rule *Rule) bool { return !rule.Silent }
 	_, m := r.l.find(said, newMemo(said), 0, 0, accept)
 	if m == nil {
@@ -190,6 +196,64 @@ func (r *reading) again(e memory.Episode, c clause, value, old, full []token) bo
 		}
 	}
 	return len(r.drafts) > from
+}
+
+// succeeded reads "it's Porto now" after a clause about the past or an end: "i used to
+// live in Lyon", "i no longer drive the Golf". Only a name or number takes the place
+// of one: "but it's cold now" is no home.
+func (r *reading) succeeded(ts, full []token) bool {
+	const longest = 4
+	lx := r.l.lx
+	last := r.last
+	if last.m == nil || last.about != nil {
+		return false
+	}
+	n := lx.nowadays.at(ts, 0)
+	value := ts[n:]
+	for len(value) > 0 && (!value[len(value)-1].word || lx.is(value[len(value)-1], isFiller)) {
+		value = value[:len(value)-1]
+	}
+	for i := range value {
+		if k := lx.nowadays.at(value, i); k > 0 {
+			if i+k < len(value) {
+				return false
+			}
+			n, value = n+k, value[:i]
+			break
+		}
+	}
+	for len(value) > 0 && lx.is(value[0], isArticle|isPreposition) {
+		value = value[1:]
+	}
+	named := func(t token) bool { return (t.capital() || digit(t.low)) && !lx.is(t, isSpeaker|isStop|isNotName) }
+	if n == 0 || len(value) == 0 || len(value) > longest || slices.ContainsFunc(value, func(t token) bool { return !named(t) }) {
+		return false
+	}
+	said := make([]token, 0, len(last.m.ts))
+	over := false
+	for i := 0; i < len(last.m.ts); i++ {
+		t := last.m.ts[i]
+		if k := max(lx.past.at(last.m.ts, i), lx.endedAt(last.m.ts, i), lx.negators.at(last.m.ts, i)); k > 0 {
+			over = true
+			i += k - 1
+			continue
+		}
+		if to := lx.present[t.low]; to != "" {
+			over = true
+			t.rename(to)
+			t.text = to
+		}
+		said = append(said, token{low: t.low, text: t.text, word: t.word})
+	}
+	to := len(said)
+	for to > 0 && !named(said[to-1]) {
+		to--
+	}
+	from := to
+	for from > 0 && named(said[from-1]) {
+		from--
+	}
+	return over && from < to && r.reread(said, value, said[from:to], full)
 }
 
 // substituted is what a match read with a value in the place of the old one, or

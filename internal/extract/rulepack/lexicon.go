@@ -60,6 +60,11 @@ type Lexicon struct {
 	// the correction replaces ("not").
 	Corrects []string `yaml:"corrects"`
 	NotThis  []string `yaml:"not_this"`
+	// Nowadays stand before or after a value that took the place of an earlier one
+	// ("it is", "these days"). Present maps verbs of an earlier state to what is
+	// said of the present one ("was": "am").
+	Nowadays []string          `yaml:"nowadays"`
+	Present  map[string]string `yaml:"present"`
 	// Retracts open a sentence that corrects the one before ("wait, no").
 	Retracts []string `yaml:"retracts"`
 	// Technical words make a sentence talk about a task rather than a life.
@@ -244,6 +249,7 @@ type lexicon struct {
 	third        map[string]string
 	echo         map[string]string
 	rephrase     map[string]string
+	present      map[string]string
 	hearer       map[string]string
 	support      []string
 	namings      []string
@@ -251,6 +257,7 @@ type lexicon struct {
 	rephrased    phrases
 	tasks        phrases
 	corrects     phrases
+	nowadays     phrases
 	notThis      phrases
 	only         map[string]bool
 	scenes       phrases
@@ -281,7 +288,7 @@ func (l Lexicon) compile() *lexicon {
 		words:        make(map[string]class),
 		contractions: make(map[string][]string, len(l.Contractions)),
 		prefixes:     l.Prefixes, capitalNouns: l.CapitalNouns, inverts: l.Inverts,
-		rewrite: l.Rewrite, third: l.Third, echo: l.Echo, rephrase: l.Rephrase, hearer: l.Hearer,
+		rewrite: l.Rewrite, third: l.Third, echo: l.Echo, rephrase: l.Rephrase, present: l.Present, hearer: l.Hearer,
 		support: l.Support, namings: l.Naming, mine: l.Mine,
 		subject: l.Subject, possessive: l.Possessive, otherOwn: l.OtherOwn, calendar: l.Calendar, endings: make(map[string]events.EntityType), followers: l.NameFollowers, noLonger: l.NoLonger, possess: l.Possess, shared: first(l.Shared),
 		shifts: newPhrases(slices.Collect(maps.Keys(l.Calendar.Shifts))),
@@ -321,6 +328,7 @@ func (l Lexicon) compile() *lexicon {
 	lx.rephrased, lx.tasks = newPhrases(slices.Collect(maps.Keys(l.Rephrase))), newPhrases(l.Tasks)
 	lx.technical = newPhrases(l.Technical)
 	lx.only = toSet(l.Only)
+	lx.nowadays = newPhrases(l.Nowadays)
 	lx.corrects, lx.notThis, lx.sensitive = newPhrases(l.Corrects), newPhrases(l.NotThis), newPhrases(l.Sensitive)
 	lx.fillers, lx.negators = newPhrases(l.Fillers), newPhrases(l.Negators)
 	return lx

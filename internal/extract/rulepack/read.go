@@ -79,7 +79,7 @@ func (r *reading) clause(c, before *clause) {
 			f |= g // "hey, it's…"
 		}
 	}
-	if len(ts) == 0 || c.question || c.reported || r.corrects(ts, full) {
+	if len(ts) == 0 || c.question || c.reported || r.corrects(ts, full) || !c.unreal && r.succeeded(ts, full) {
 		return
 	}
 	ts = lx.uninverted(r.mine(ts))
