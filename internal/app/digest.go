@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"palimpsest/internal/memory"
+	"palimpsest/internal/recovery"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/sqlite"
 )
@@ -49,16 +50,16 @@ func digestOf(ctx context.Context, cfg *Config, content bool) (sum string, err e
 // liveOf opens the memory store that the configuration names, with any embedder.
 func liveOf(ctx context.Context, cfg Config, log *slog.Logger) (store.Store, error) {
 	if cfg.Memory == backendFile {
-		return files{cfg: cfg, log: log}.live(ctx)
+		return files{cfg: cfg, log: log}.Live(ctx)
 	}
-	return indexes{cfg: cfg, log: log}.live(ctx)
+	return indexes{cfg: cfg, log: log}.Live(ctx)
 }
 
 // openLive opens the existing memory store, with any embedder; it creates none.
 func openLive(ctx context.Context, cfg *Config) (*sqlite.Store, error) {
 	path := cfg.dataPath(memoryFile)
 	if absent(path) {
-		return nil, fmt.Errorf("data: %s: %w", path, errAbsent)
+		return nil, fmt.Errorf("data: %s: %w", path, recovery.ErrAbsent)
 	}
 	return sqlite.Open(ctx, sqlite.Config{Path: path})
 }
@@ -68,6 +69,3 @@ func absent(path string) bool {
 	info, err := os.Stat(path)
 	return errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0
 }
-
-// errAbsent means that there is no store to read.
-var errAbsent = errors.New("there is no memory store")

@@ -11,6 +11,7 @@ import (
 	"palimpsest/internal/embed/local"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
+	"palimpsest/internal/recovery"
 	"palimpsest/internal/terminal"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -74,7 +75,7 @@ func TestP8FaultPoisonEpisodeIsTheNewest(t *testing.T) {
 	place(h, 3, "My cat ate poison.")
 	deadLetters(t, h, 0)
 	stop()
-	out, err := rebuild(t.Context(), cfg, slog.New(slog.DiscardHandler), terminal.NewProgress(io.Discard), RebuildMode{Check: true})
+	out, err := rebuild(t.Context(), cfg, slog.New(slog.DiscardHandler), terminal.NewProgress(io.Discard), recovery.Mode{Check: true})
 	if err != nil || out.Live != out.Rebuilt || out.Moved > 0 {
 		t.Errorf("rebuilt %+v, %v", out, err)
 	}

@@ -14,22 +14,6 @@ import (
 	"palimpsest/internal/store/sqlite"
 )
 
-// generations is how a backend of the memory store has a new one built beside the
-// one that is there, and puts it in its place.
-type generations interface {
-	// live opens the present generation, with any embedder.
-	live(ctx context.Context) (store.Store, error)
-	// begin opens an empty one and removes the leftovers of a killed run.
-	begin(ctx context.Context, embedder embed.Info) (recovery.Draft, error)
-	// inherit copies the rows that no stream holds.
-	inherit(ctx context.Context, made recovery.Draft, live store.Store) error
-	// promote puts made in the place of live, if there is one, and closes both. It
-	// returns where live is kept, if it is.
-	promote(ctx context.Context, made recovery.Draft, live store.Store) (kept string, err error)
-	// discard closes made and removes it.
-	discard(ctx context.Context, made recovery.Draft) error
-}
-
 // files are generations of a SQLite file.
 type files struct {
 	cfg Config
@@ -38,7 +22,7 @@ type files struct {
 
 func (f files) path() string { return f.cfg.dataPath(memoryFile) }
 
-func (f files) live(ctx context.Context) (store.Store, error) {
+func (f files) Live(ctx context.Context) (store.Store, error) {
 	live, err := openLive(ctx, &f.cfg)
 	if err != nil {
 		return nil, err
@@ -46,7 +30,7 @@ func (f files) live(ctx context.Context) (store.Store, error) {
 	return live, nil
 }
 
-func (f files) begin(ctx context.Context, embedder embed.Info) (recovery.Draft, error) {
+func (f files) Begin(ctx context.Context, embedder embed.Info) (recovery.Draft, error) {
 	if err := sqlite.Discard(f.path() + newSuffix); err != nil {
 		return nil, err
 	}
@@ -57,11 +41,11 @@ func (f files) begin(ctx context.Context, embedder embed.Info) (recovery.Draft, 
 	return made, nil
 }
 
-func (f files) inherit(ctx context.Context, made recovery.Draft, live store.Store) error {
+func (f files) Inherit(ctx context.Context, made recovery.Draft, live store.Store) error {
 	return inherit[*sqlite.Store](ctx, made, live)
 }
 
-func (f files) promote(_ context.Context, made recovery.Draft, live store.Store) (string, error) {
+func (f files) Promote(_ context.Context, made recovery.Draft, live store.Store) (string, error) {
 	errs := []error{made.Close()}
 	if live != nil {
 		errs = append(errs, live.Close())
@@ -72,7 +56,7 @@ func (f files) promote(_ context.Context, made recovery.Draft, live store.Store)
 	return sqlite.Replace(f.path(), f.path()+newSuffix)
 }
 
-func (f files) discard(_ context.Context, made recovery.Draft) error {
+func (f files) Discard(_ context.Context, made recovery.Draft) error {
 	return errors.Join(made.Close(), sqlite.Discard(f.path()+newSuffix))
 }
 
@@ -105,7 +89,7 @@ func (x indexes) open(ctx context.Context, cfg redis.Config) (*redis.Store, erro
 	return opened, err
 }
 
-func (x indexes) live(ctx context.Context) (store.Store, error) {
+func (x indexes) Live(ctx context.Context) (store.Store, error) {
 	live, err := x.open(ctx, x.cfg.redis())
 	if err != nil {
 		return nil, err
@@ -113,7 +97,7 @@ func (x indexes) live(ctx context.Context) (store.Store, error) {
 	return live, nil
 }
 
-func (x indexes) begin(ctx context.Context, embedder embed.Info) (recovery.Draft, error) {
+func (x indexes) Begin(ctx context.Context, embedder embed.Info) (recovery.Draft, error) {
 	to := x.cfg.redis()
 	to.Building, to.Embedder, to.AccessedFrom = true, embedder, putBack(time.Now)
 	made, err := x.open(ctx, to)
@@ -123,13 +107,13 @@ func (x indexes) begin(ctx context.Context, embedder embed.Info) (recovery.Draft
 	return made, nil
 }
 
-func (x indexes) inherit(ctx context.Context, made recovery.Draft, live store.Store) error {
+func (x indexes) Inherit(ctx context.Context, made recovery.Draft, live store.Store) error {
 	return inherit[*redis.Store](ctx, made, live)
 }
 
-// promote puts back what came while the generation was built, or waits until those
+// Promote puts back what came while the generation was built, or waits until those
 // who run have done so, before it lets go of the one before.
-func (x indexes) promote(ctx context.Context, made recovery.Draft, live store.Store) (string, error) {
+func (x indexes) Promote(ctx context.Context, made recovery.Draft, live store.Store) (string, error) {
 	next, ok := made.(*redis.Store)
 	if !ok {
 		return "", fmt.Errorf("promote: %T", made)
@@ -148,7 +132,7 @@ func (x indexes) promote(ctx context.Context, made recovery.Draft, live store.St
 	return "", errors.Join(errs...)
 }
 
-func (x indexes) discard(ctx context.Context, made recovery.Draft) error {
+func (x indexes) Discard(ctx context.Context, made recovery.Draft) error {
 	next, ok := made.(*redis.Store)
 	if !ok {
 		return fmt.Errorf("discard: %T", made)

@@ -112,7 +112,7 @@ func (h *process) restore(ctx context.Context) error {
 	}
 	began := time.Now()
 	h.log.Warn("the memory store is built anew from the streams", "because", why)
-	out, err := rebuild(ctx, h.cfg, h.log, terminal.NewProgress(io.Discard), RebuildMode{})
+	out, err := rebuild(ctx, h.cfg, h.log, terminal.NewProgress(io.Discard), recovery.Mode{})
 	gap := (*consolidator.GapError)(nil)
 	switch {
 	case errors.As(err, &gap), errors.Is(err, consolidator.ErrAhead), errors.As(err, new(*recovery.LossError)):

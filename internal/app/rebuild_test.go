@@ -62,7 +62,7 @@ func remembered(t *testing.T, h *process) string {
 	return out
 }
 
-func rebuildOf(t *testing.T, data string, mode RebuildMode) (Rebuilt, error) {
+func rebuildOf(t *testing.T, data string, mode recovery.Mode) (recovery.Rebuilt, error) {
 	t.Helper()
 	return rebuild(t.Context(), loopback(data), slog.New(slog.DiscardHandler), terminal.NewProgress(io.Discard), mode)
 }
@@ -117,7 +117,7 @@ func TestP1RebuildKeepsWhatOnlyTheStoreHas(t *testing.T) {
 			}
 			stop()
 			c.lose(t, data)
-			check, err := rebuildOf(t, data, RebuildMode{Check: true})
+			check, err := rebuildOf(t, data, recovery.Mode{Check: true})
 			if err != nil || c.onlyLive != (check.OnlyLive > 0) || check.ScopesOnlyLive != c.scopes || check.Switched {
 				t.Errorf("check: %+v, %v", check, err)
 			}
@@ -130,7 +130,7 @@ func TestP1RebuildKeepsWhatOnlyTheStoreHas(t *testing.T) {
 				}
 				stop()
 			}
-			out, err := rebuildOf(t, data, RebuildMode{})
+			out, err := rebuildOf(t, data, recovery.Mode{})
 			if err != nil || !out.Switched || out.Lost.Total() > 0 || out.Rebuilt != digest || out.OnlyLive != check.OnlyLive {
 				t.Fatalf("rebuild: %+v, %v; want digest %s", out, err, digest)
 			}
@@ -143,7 +143,7 @@ func TestP1RebuildKeepsWhatOnlyTheStoreHas(t *testing.T) {
 			}
 			say(t, h, 6, 1) // takes its place behind the rest
 			stop()
-			if again, err := rebuildOf(t, data, RebuildMode{Check: true}); err != nil || again.ScopesOnlyLive != c.scopes {
+			if again, err := rebuildOf(t, data, recovery.Mode{Check: true}); err != nil || again.ScopesOnlyLive != c.scopes {
 				t.Errorf("check again: %+v, %v", again, err)
 			}
 		})
@@ -168,17 +168,17 @@ func TestP1RebuildRefusesToLose(t *testing.T) {
 	}
 	removeAll(t, streamDir(t, data, topology.StreamEpisodes))
 	var lost *recovery.LossError
-	out, err := rebuildOf(t, data, RebuildMode{})
+	out, err := rebuildOf(t, data, recovery.Mode{})
 	if !errors.As(err, &lost) || lost.Episodes != 10 || out.Switched || !strings.Contains(err.Error(), "--accept-loss 10") {
 		t.Fatalf("%+v, %v", out, err)
 	}
-	if _, err := rebuildOf(t, data, RebuildMode{Accept: 9}); !errors.As(err, &lost) {
+	if _, err := rebuildOf(t, data, recovery.Mode{Accept: 9}); !errors.As(err, &lost) {
 		t.Errorf("9 accepted: %v", err)
 	}
 	if left, err := os.Stat(path); err != nil || left.Size() != info.Size()/4 {
 		t.Errorf("the store is another: %v, %v", left, err)
 	}
-	if out, err := rebuildOf(t, data, RebuildMode{Accept: 10}); err != nil || !out.Switched {
+	if out, err := rebuildOf(t, data, recovery.Mode{Accept: 10}); err != nil || !out.Switched {
 		t.Errorf("10 accepted: %+v, %v", out, err)
 	}
 }

@@ -115,7 +115,7 @@ func (s *sources) openStore() error {
 	if s.cfg.Memory == backendFile {
 		file, err := sqlite.OpenReading(ctx, s.cfg.dataPath(memoryFile))
 		if errors.Is(err, fs.ErrNotExist) {
-			return &userError{fmt.Sprintf("data: %s: %v", s.cfg.Data, errAbsent), err}
+			return &userError{fmt.Sprintf("data: %s: %v", s.cfg.Data, recovery.ErrAbsent), err}
 		}
 		if err != nil {
 			return err

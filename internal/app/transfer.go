@@ -11,6 +11,7 @@ import (
 
 	"palimpsest/internal/broker"
 	"palimpsest/internal/erasure"
+	"palimpsest/internal/recovery"
 	"palimpsest/internal/store/sqlite"
 	"palimpsest/internal/terminal"
 	"palimpsest/internal/topology"
@@ -72,7 +73,7 @@ func (inv *Invocation) ImportAll(data string, from io.Reader) (out transfer.Coun
 	if err != nil {
 		return out, errors.Join(err, os.RemoveAll(dir+importSuffix), os.RemoveAll(cfg.dataPath(importMark)))
 	}
-	built, err := inv.Rebuild(data, RebuildMode{})
+	built, err := inv.Rebuild(data, recovery.Mode{})
 	if err == nil && out.Erased == 0 && built.Rebuilt != out.Digest {
 		err = fmt.Errorf("the memory store has the digest %s, the export %s", built.Rebuilt, out.Digest)
 	}

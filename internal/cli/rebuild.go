@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"palimpsest/internal/app"
+	"palimpsest/internal/recovery"
 )
 
 type rebuildCommand struct {
@@ -17,7 +18,7 @@ type rebuildCommand struct {
 
 // Run implements the command. With --check, digests that differ are an error.
 func (c *rebuildCommand) Run(inv *app.Invocation) error {
-	out, err := inv.Rebuild(c.Data, app.RebuildMode{Check: c.Check, Accept: c.AcceptLoss})
+	out, err := inv.Rebuild(c.Data, recovery.Mode{Check: c.Check, Accept: c.AcceptLoss})
 	if err != nil {
 		return err
 	}
@@ -28,7 +29,7 @@ func (c *rebuildCommand) Run(inv *app.Invocation) error {
 	return err
 }
 
-func tellRebuilt(w io.Writer, r app.Rebuilt) {
+func tellRebuilt(w io.Writer, r recovery.Rebuilt) {
 	live := r.Live
 	if live == "" {
 		live = "unreadable: " + r.LiveError

@@ -25,15 +25,6 @@ func (e *LossError) Error() string {
 		e.Episodes, e.Facts, e.Total())
 }
 
-// Accept returns a [*LossError] where the rebuilt store has more than accepted
-// episodes and facts fewer than the live one.
-func (r *Rebuild) Accept(accepted uint64) error {
-	if r.out.Lost.Total() > accepted {
-		return &LossError{r.out.Lost}
-	}
-	return nil
-}
-
 // count finds what the rebuilt store lacks, and how far its effects go.
 func (r *Rebuild) count(ctx context.Context) error {
 	made, err := r.made.Stats(ctx)
@@ -50,7 +41,7 @@ func (r *Rebuild) count(ctx context.Context) error {
 		return err
 	}
 	r.out.Lost.Episodes = r.lacks
-	if !r.whole && (r.in.Live != nil || r.in.LiveDamaged) {
+	if !r.whole && (r.live != nil || r.damaged) {
 		// The live store cannot be counted. Effects name the places of episodes: a
 		// place without an episode is a loss.
 		r.out.Lost.Episodes = max(r.lacks, less(places, uint64(r.out.Episodes)))

@@ -47,6 +47,8 @@ type Effects interface {
 type Journal interface {
 	audit.Journal
 	audit.RebuildReader
+	// ResumeAt lets AUDIT go on at a sequence above all that it holds.
+	ResumeAt(ctx context.Context, sequence uint64) error
 }
 
 // Extent is what a stream holds: the sequences of its oldest and newest message
@@ -55,17 +57,7 @@ type Extent struct{ First, Last, Messages uint64 }
 
 // Inputs are what a rebuild reads from and how it makes a store.
 type Inputs struct {
-	// Live is the store to replace; nil where there is none, or it cannot be
-	// opened. LiveError says why; LiveDamaged that there is a store all the same.
-	Live        store.Store
-	LiveError   error
-	LiveDamaged bool
-	// Begin opens an empty store beside the live one, Discard removes it again.
-	Begin   func(ctx context.Context) (Draft, error)
-	Discard func(ctx context.Context, made Draft) error
-	// Count sets where each scope goes on counting, where EPISODES dropped
-	// episodes that are nowhere else. live may be nil.
-	Count func(ctx context.Context, said *ingest.Service, live store.Store, into Draft) error
+	Generations Generations
 
 	Episodes Episodes
 	Effects  Effects
@@ -119,7 +111,12 @@ type Rebuild struct {
 	in   Inputs
 	log  *slog.Logger
 	made Draft
-	out  Result
+	// live is the store to replace; nil where there is none, or it cannot be opened.
+	// liveError says why; damaged that there is a store all the same.
+	live      store.Store
+	liveError error
+	damaged   bool
+	out       Result
 	// had are the counts of the live store, nil where it cannot count. whole says
 	// that all of its scopes were compared, lacks how many episodes the new one lacks.
 	had   *store.Stats
@@ -134,32 +131,10 @@ type Rebuild struct {
 // New returns a rebuild of in.
 func New(in Inputs) *Rebuild { return &Rebuild{in: in, log: in.Logger} }
 
-// Made is the store under construction, nil where there is none.
-func (r *Rebuild) Made() Draft { return r.made }
-
-// Release hands over the store under construction, which is the caller's then.
-func (r *Rebuild) Release() Draft {
-	made := r.made
-	r.made = nil
-	return made
-}
-
-// Compare makes a store of the streams and the audit log alone, and compares it
-// with the live one.
-func (r *Rebuild) Compare(ctx context.Context) (Result, error) {
-	err := r.run(ctx, false)
-	return r.out, err
-}
-
-// Make makes a store that has all that the streams, the audit log and the live
-// store have. Where an episode is in the live store alone, all of the live
-// store's episodes keep their places, and those that only EPISODES has come
-// behind them.
-func (r *Rebuild) Make(ctx context.Context) (Result, error) {
-	err := r.run(ctx, true)
-	return r.out, err
-}
-
+// run makes a store. Without keep it makes it of the streams and the audit log alone.
+// With keep it has all that the streams, the audit log and the live store have: where an
+// episode is in the live store alone, all of the live store's episodes keep their
+// places, and those that only EPISODES has come behind them.
 func (r *Rebuild) run(ctx context.Context, keep bool) error {
 	if err := r.digestLive(ctx); err != nil {
 		return err
@@ -175,7 +150,7 @@ func (r *Rebuild) run(ctx context.Context, keep bool) error {
 	if r.out.OnlyLive > 0 && !adopting && keep {
 		r.log.WarnContext(ctx, "EPISODES lacks episodes that the memory store has; they are copied from there", "episodes", r.out.OnlyLive)
 		only := r.out.OnlyLive
-		if err := r.in.Discard(ctx, r.Release()); err != nil {
+		if err := r.in.Generations.Discard(ctx, r.release()); err != nil {
 			return err
 		}
 		if err := r.copy(ctx, true, keep); err != nil {
@@ -190,16 +165,16 @@ func (r *Rebuild) run(ctx context.Context, keep bool) error {
 // from now on. A damaged store has none; its readable rows are copied all the
 // same.
 func (r *Rebuild) digestLive(ctx context.Context) (err error) {
-	if r.in.LiveError != nil {
-		r.out.LiveError = r.in.LiveError.Error()
+	if r.liveError != nil {
+		r.out.LiveError = r.liveError.Error()
 	}
-	if r.in.Live == nil {
+	if r.live == nil {
 		return nil
 	}
-	stats, err := r.in.Live.Stats(ctx)
+	stats, err := r.live.Stats(ctx)
 	if err == nil {
 		r.had = &stats
-		r.out.Live, err = store.Digest(ctx, r.in.Live, memory.ExportFull)
+		r.out.Live, err = store.Digest(ctx, r.live, memory.ExportFull)
 	}
 	return r.tolerate(err)
 }
@@ -216,7 +191,7 @@ func (r *Rebuild) tolerate(err error) error {
 // copy stores what was said, applies what came of it, and compares.
 func (r *Rebuild) copy(ctx context.Context, adopting, keep bool) (err error) {
 	r.out.Episodes, r.out.Effects, r.out.Scopes, r.out.Unreadable = 0, 0, 0, 0
-	if r.made, err = r.in.Begin(ctx); err != nil {
+	if r.made, err = r.in.Generations.Begin(ctx, r.in.Embedder.Info()); err != nil {
 		return err
 	}
 	r.ingest, err = ingest.New(r.in.Ingest, ingest.Deps{
@@ -262,16 +237,16 @@ func (r *Rebuild) copySaid(ctx context.Context, adopting bool) error {
 }
 
 func (r *Rebuild) adopt(ctx context.Context) error {
-	if r.in.Live == nil {
+	if r.live == nil {
 		r.log.WarnContext(ctx, "episodes that EPISODES dropped are lost", "before", r.in.Said.First)
 	} else {
-		copied, err := adopt(ctx, r.in.Live, r.made, r.in.Said.Last, func() {})
+		copied, err := adopt(ctx, r.live, r.made, r.in.Said.Last, func() {})
 		r.out.Episodes += copied.Episodes
 		if err := r.tolerate(err); err != nil {
 			return err
 		}
 	}
-	err := r.in.Count(ctx, r.ingest, r.in.Live, r.made)
+	err := r.countDropped(ctx)
 	return r.tolerate(err)
 }
 
@@ -303,8 +278,8 @@ func (r *Rebuild) copyEffects(ctx context.Context) error {
 func (r *Rebuild) copyRest(ctx context.Context, keep bool) error {
 	r.out.ScopesOnlyLive = 0
 	filled := map[scope.Scope]bool{}
-	if r.in.Live != nil {
-		err := each(ctx, r.in.Live, nil, func(fact scope.Scope, live memory.State) error {
+	if r.live != nil {
+		err := each(ctx, r.live, nil, func(fact scope.Scope, live memory.State) error {
 			only, err := r.onlyLive(ctx, fact, live, keep)
 			if only {
 				r.out.ScopesOnlyLive++
@@ -349,49 +324,18 @@ func (r *Rebuild) onlyLive(ctx context.Context, fact scope.Scope, live memory.St
 		return false, err
 	}
 	if keep {
-		return copyScope(ctx, r.in.Live, r.made, fact)
+		return copyScope(ctx, r.live, r.made, fact)
 	}
 	made, err = r.made.State(ctx, fact)
 	return made.Revision < live.Revision, err
 }
 
 func (r *Rebuild) compare(ctx context.Context) (err error) {
-	if r.out.Rebuilt, err = store.Digest(ctx, r.made, memory.ExportFull); err != nil || r.in.Live == nil {
+	if r.out.Rebuilt, err = store.Digest(ctx, r.made, memory.ExportFull); err != nil || r.live == nil {
 		return err
 	}
-	found, err := compare(ctx, r.in.Live, r.made, r.in.Holds)
+	found, err := compare(ctx, r.live, r.made, r.in.Holds)
 	r.out.Moved, r.out.OnlyLive, r.out.Unreadable = found.Moved, found.Lacking, found.Unreadable
 	r.lacks, r.whole = uint64(found.Lacking+found.Lost), err == nil
 	return r.tolerate(err)
-}
-
-// Complete adds what is no part of the comparison: what the live store has
-// beside the streams, by inherit, and vectors. Without vectors a store works as
-// well, and they follow: an embedder that is down stops nothing.
-func (r *Rebuild) Complete(ctx context.Context, inherit func(ctx context.Context, made Draft, live store.Store) error) error {
-	if r.in.Live != nil {
-		if err := r.tolerate(inherit(ctx, r.made, r.in.Live)); err != nil {
-			return err
-		}
-	}
-	stats, err := r.made.Stats(ctx)
-	if err != nil {
-		return err
-	}
-	step, end := r.in.Part("vectors", stats.VectorsPending)
-	err = r.ingest.EmbedAll(ctx, r.made.Settle, step)
-	end()
-	if err != nil && ctx.Err() == nil {
-		r.log.WarnContext(ctx, "vectors follow later", "error", err)
-		err = nil
-	}
-	if err != nil {
-		return err
-	}
-	return r.made.Seal(ctx)
-}
-
-// FillLog copies into the audit log what AUDIT holds and the log lacks.
-func (r *Rebuild) FillLog(ctx context.Context) (int, error) {
-	return r.commits.FillLog(ctx, r.in.Effects)
 }
