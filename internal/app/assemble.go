@@ -48,8 +48,8 @@ type process struct {
 	// storeGone and auditGone are closed when a file of theirs vanishes.
 	storeGone, auditGone <-chan struct{}
 	embedder             embed.Embedder
-	packs                *rulepack.Extractor        // nil before the first use
-	governors            map[Endpoint]*llm.Governor // of the models in use
+	packs                *rulepack.Extractor            // nil before the first use
+	governors            map[llm.Endpoint]*llm.Governor // of the models in use
 	metrics              *telemetry.Metrics
 	tracer               trace.Tracer // nil where nothing is traced
 	timed                timed

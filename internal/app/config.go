@@ -14,6 +14,7 @@ import (
 	"palimpsest/internal/config"
 	"palimpsest/internal/erasure"
 	"palimpsest/internal/httpserver"
+	"palimpsest/internal/llm"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/rules"
 	"palimpsest/internal/store/redis"
@@ -51,7 +52,7 @@ type Config struct {
 	// ClickHouse shapes the audit log where Audit names one.
 	ClickHouse clickhouse.Config `yaml:"clickhouse"`
 	Embedder   Embedder
-	LLM        LLM
+	LLM        llm.Config
 	// Rules are the consolidation rules beside the shipped ones.
 	Rules rules.Config
 	HTTP  httpserver.Config
@@ -144,7 +145,7 @@ func defaults() Config {
 		Query:  query.DefaultConfig(),
 
 		Telemetry: telemetry.DefaultConfig(),
-		LLM:       defaultLLM(),
+		LLM:       llm.DefaultConfig(),
 		Embedder:  Embedder{Model: modelStatic},
 	}
 }
@@ -221,7 +222,7 @@ func (inv *Invocation) configurationOf(sh target, flags map[string]string) (*Con
 // complete sets the defaults. It comes last because some defaults follow from the
 // user's settings.
 func (c *Config) complete() {
-	if list, err := c.Rules.Rules(c.LLM.name()); err == nil { // Validate tells the error
+	if list, err := c.Rules.Rules(c.modelRules()); err == nil { // Validate tells the error
 		c.Scheduler.Rules, c.Extractor.Rules, c.Decider.Rules = list, list, list
 	}
 	c.Pipeline = c.Pipeline.WithDefaults()
@@ -258,7 +259,7 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("log.format: %q is neither text nor json", c.Log.Format))
 	}
 	errs = append(errs, c.validateBackends())
-	if _, err := c.Rules.Rules(c.LLM.name()); err != nil {
+	if _, err := c.Rules.Rules(c.modelRules()); err != nil {
 		errs = append(errs, err)
 	}
 	for _, v := range []interface{ Validate() error }{

@@ -24,7 +24,7 @@ func (inv *Invocation) Examine(data string) []doctor.Finding {
 		Version: Version(), Server: inv.flags.Server, Listen: cfg.HTTP.Listen, Ready: inv.ready,
 		Writable: writable, Embedder: cfg.Embedder.describe, Streams: topology.Declare(cfg.topology()),
 		Memory: cfg.engineAt("memory", memoryFile), Audit: cfg.engineAt("audit", auditFile),
-		Models: cfg.LLM.models(), Reason: Reason,
+		Models: models(cfg.LLM), Reason: Reason,
 		Connect: func() (jetstream.JetStream, func(), error) {
 			conn, err := inv.brokerOf(cfg)
 			if err != nil {
@@ -75,17 +75,17 @@ func (c *Config) engineAt(key, file string) doctor.Engine {
 }
 
 // models are those of the stages, each endpoint once.
-func (c LLM) models() (all []doctor.Model) {
-	asked := map[Endpoint]bool{}
-	for _, stage := range stages {
-		endpoint := c.endpoint(stage)
-		if !c.on() || asked[endpoint] {
+func models(c llm.Config) (all []doctor.Model) {
+	asked := map[llm.Endpoint]bool{}
+	for _, stage := range llm.Stages {
+		endpoint := c.EndpointOf(stage)
+		if !c.On() || asked[endpoint] {
 			continue
 		}
 		asked[endpoint] = true
 		all = append(all, doctor.Model{
 			Name: endpoint.Provider + " " + endpoint.Model,
-			Open: func() (*llm.Ladder, error) { return c.open(endpoint) },
+			Open: func() (*llm.Ladder, error) { return openModel(c, endpoint) },
 		})
 	}
 	return all

@@ -40,7 +40,7 @@ func labels(asked llmtest.Asked) llmtest.Answer {
 func modelled(t *testing.T, url string, every uint64) Config {
 	t.Helper()
 	cfg := loopback(t.TempDir())
-	cfg.LLM.Provider, cfg.LLM.BaseURL, cfg.LLM.Model = providerOpenAI, url, "m-1"
+	cfg.LLM.Provider, cfg.LLM.BaseURL, cfg.LLM.Model = llm.OpenAI, url, "m-1"
 	cfg.LLM.Timeout = 20 * time.Second
 	cfg.LLM.Limits = llm.Limits{Backoff: 20 * time.Millisecond, BackoffMost: 200 * time.Millisecond}
 	cfg.complete()

@@ -108,7 +108,7 @@ func RulePacks() (extract.Extractor, error) { return rulepack.New() }
 // understands is what tells in which languages rule packs read; nil where a model
 // reads too.
 func (h *process) understands() (func([]string) bool, error) {
-	if h.cfg.LLM.on() {
+	if h.cfg.LLM.On() {
 		return nil, nil
 	}
 	packs, err := h.rulePacks()
