@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"palimpsest/internal/cursor"
+	"palimpsest/internal/filter"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -104,8 +105,10 @@ type EffectArchive interface {
 // Archive replays what AUDIT has dropped.
 type Archive interface {
 	// Between yields the effects within sel behind sequence after and not behind
-	// sequence until, in stream order. The Arrived of their envelopes is zero.
-	Between(ctx context.Context, sel scope.Selector, after, until uint64) iter.Seq2[events.Event[events.EffectCommitted], error]
+	// sequence until that hold a record which matches, in stream order. Nil matches
+	// every effect. It must yield what [Holds] keeps, also of effects whose records
+	// the log keeps no more. The Arrived of the envelopes is zero.
+	Between(ctx context.Context, sel scope.Selector, after, until uint64, matching filter.Expr) iter.Seq2[events.Event[events.EffectCommitted], error]
 	// LastSequence is the highest stream sequence written, 0 for none.
 	LastSequence(ctx context.Context) (uint64, error)
 }

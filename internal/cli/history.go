@@ -10,6 +10,7 @@ import (
 
 type historyCommand struct {
 	ID string `arg:"" help:"The fact: its id, or the last 8 hex digits."`
+	auditFlags
 }
 
 // Run implements the command.
@@ -18,7 +19,11 @@ func (c *historyCommand) Run(inv *app.Invocation) error {
 	if err != nil {
 		return err
 	}
-	h, err := cl.History(inv.Context(), c.ID)
+	filters, err := c.filters()
+	if err != nil {
+		return err
+	}
+	h, err := cl.HistoryWhere(inv.Context(), c.ID, filters)
 	if err != nil {
 		return err
 	}

@@ -14,12 +14,22 @@ type narrowFlags struct {
 	Entity string `help:"Only what concerns the entity of that name or alias." placeholder:"NAME"`
 }
 
+// auditFlags are what changes are narrowed by.
+type auditFlags struct {
+	Where string `help:"Only changes that match: a condition as in SQL, on the fields of audit records." placeholder:"CONDITION"`
+}
+
 // filters is the condition in JSON, nil for none.
-func (n narrowFlags) filters() (json.RawMessage, error) {
-	if n.Where == "" {
+func (n narrowFlags) filters() (json.RawMessage, error) { return filters(n.Where, filter.Memory) }
+
+// filters is the condition in JSON, nil for none.
+func (a auditFlags) filters() (json.RawMessage, error) { return filters(a.Where, filter.Audit) }
+
+func filters(where string, schema filter.Schema) (json.RawMessage, error) {
+	if where == "" {
 		return nil, nil
 	}
-	e, err := filter.ParseWhere(n.Where, filter.Memory)
+	e, err := filter.ParseWhere(where, schema)
 	var refused *filter.Error
 	switch {
 	case errors.As(err, &refused) && refused.Offset > 0:

@@ -19,11 +19,12 @@ import (
 
 type replayCommand struct {
 	Whose
-	Scope    string        `help:"One fact scope by its key, such as /user/alice/, in place of --user, --agent and --session." placeholder:"KEY"`
-	From     point         `help:"First sequence, or instant (RFC 3339 or YYYY-MM-DD) from which on it was committed." placeholder:"POINT"`
-	To       point         `help:"Last sequence, or instant before which it was committed." placeholder:"POINT"`
-	After    uint64        `help:"Resume behind this sequence."`
-	Kind     []string      `help:"Only effects that hold such a delta (add, update, delete, noop)." enum:"add,update,delete,noop"`
+	Scope string   `help:"One fact scope by its key, such as /user/alice/, in place of --user, --agent and --session." placeholder:"KEY"`
+	From  point    `help:"First sequence, or instant (RFC 3339 or YYYY-MM-DD) from which on it was committed." placeholder:"POINT"`
+	To    point    `help:"Last sequence, or instant before which it was committed." placeholder:"POINT"`
+	After uint64   `help:"Resume behind this sequence."`
+	Kind  []string `help:"Only effects that hold such a delta (add, update, delete, noop)." enum:"add,update,delete,noop"`
+	auditFlags
 	Limit    int           `help:"Effects at most; all unless given."`
 	Speed    float64       `help:"Pace as a multiple of the original one; 0 is as fast as possible." default:"0"`
 	MaxPause time.Duration `help:"Shorten silences to this, after --speed; 0 keeps them." default:"1m"`
@@ -65,9 +66,13 @@ func (c *replayCommand) Run(inv *app.Invocation) error {
 	if err != nil {
 		return err
 	}
+	query := c.query()
+	if query.Filters, err = c.filters(); err != nil {
+		return err
+	}
 	r := &replaying{
-		client: cl, sel: sel, query: c.query(), pacer: pacer{speed: c.Speed, most: c.MaxPause}, errs: inv.Terminal().Err,
-		write: lineWriter(inv.Terminal().Out, c.Format), last: c.query().After,
+		client: cl, sel: sel, query: query, pacer: pacer{speed: c.Speed, most: c.MaxPause}, errs: inv.Terminal().Err,
+		write: lineWriter(inv.Terminal().Out, c.Format), last: query.After,
 	}
 	return r.ended(inv.Context(), r.run(inv.Context()))
 }

@@ -99,6 +99,7 @@ func TestReplayAsksForWhatItIsTold(t *testing.T) {
 		"--user a --agent=":                  "agent=&project=default&user=a",
 		"--scope /user/a%2Fb/":               "agent=&project=default&session=&user=a%2Fb",
 		"--user a --kind add --kind delete":  "kind=add&kind=delete&project=default&user=a",
+		"--user a --where kind='add'":        "filters=%7B%22field%22%3A%22kind%22%2C%22operator%22%3A%22eq%22%2C%22value%22%3A%22add%22%7D&project=default&user=a",
 		"--user a --limit 2":                 "limit=2&project=default&user=a",
 	} {
 		code, _, complaint := callWith(t, "", nil, append([]string{"--server", url, "replay"}, strings.Fields(args)...)...)
@@ -119,6 +120,9 @@ func TestReplayRefusals(t *testing.T) {
 		if code, _, complaint := callWith(t, "", nil, append([]string{"replay"}, strings.Fields(args)...)...); code != exitUsage || !strings.Contains(complaint, want) {
 			t.Errorf("%s: %d %s", args, code, complaint)
 		}
+	}
+	if code, _, complaint := callWith(t, "", nil, "replay", "--all-users", "--where", "text = 'x'"); code != exitError || !strings.Contains(complaint, `--where: at character 1: unknown field "text"`) {
+		t.Errorf("%d %s", code, complaint)
 	}
 	if code, _, complaint := callWith(t, "", nil, "replay", "--scope", "alice"); code != exitError || !strings.Contains(complaint, "--scope") {
 		t.Errorf("%d %s", code, complaint)

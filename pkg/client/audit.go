@@ -33,7 +33,10 @@ type ReplayAudit struct {
 	// Kinds keeps effects that hold a delta of one of them: add, update, delete,
 	// noop.
 	Kinds []string
-	Limit int
+	// Filters keeps effects that hold a delta of those kinds that matches: a
+	// filter on the fields of audit records; nil keeps all.
+	Filters json.RawMessage
+	Limit   int
 	// Follow continues with later effects, unless Until or To bounds it.
 	Follow bool
 }
@@ -76,6 +79,9 @@ func (r ReplayAudit) query(sel scope.Selector) url.Values {
 	query = instants(query, r.From, r.To)
 	for _, kind := range r.Kinds {
 		query.Add("kind", kind)
+	}
+	if len(r.Filters) > 0 {
+		query.Set("filters", string(r.Filters))
 	}
 	return query
 }

@@ -178,8 +178,18 @@ func onFact(method, id, verb string) request {
 
 // History returns all that happened to a fact, oldest first.
 func (c *Client) History(ctx context.Context, id string) (api.History, error) {
+	return c.HistoryWhere(ctx, id, nil)
+}
+
+// HistoryWhere returns what happened to a fact, oldest first, as far as it matches
+// a filter on the fields of audit records; nil keeps all.
+func (c *Client) HistoryWhere(ctx context.Context, id string, filters json.RawMessage) (api.History, error) {
+	r := onFact(http.MethodGet, id, "/history")
+	if len(filters) > 0 {
+		r.query = url.Values{"filters": {string(filters)}}
+	}
 	var out api.History
-	return out, c.call(ctx, onFact(http.MethodGet, id, "/history"), &out)
+	return out, c.call(ctx, r, &out)
 }
 
 // Explain returns why a fact is known.

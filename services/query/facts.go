@@ -10,6 +10,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"palimpsest/internal/audit"
+	"palimpsest/internal/filter"
 	"palimpsest/internal/lex"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
@@ -255,14 +256,23 @@ func (s *Service) factOf(ctx context.Context, in *FactParam) (store.Fact, error)
 	return s.deps.Store.Fact(ctx, sel, in.ID)
 }
 
+type historyInput struct {
+	FactParam
+	Filters string `query:"filters" doc:"Only changes that match a filter: {field, operator, value}, {AND: […]}, {OR: […]} or {NOT: …}. Operators: eq, ne, gt, gte, lt, lte, in, nin, contains, icontains, exists. Fields: those of audit records."`
+}
+
 type history struct{ Body api.History }
 
-func (s *Service) history(ctx context.Context, in *FactParam) (*history, error) {
-	f, err := s.factOf(ctx, in)
+func (s *Service) history(ctx context.Context, in *historyInput) (*history, error) {
+	matching, err := readFilters([]byte(in.Filters), filter.Audit)
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
-	changes, err := s.changes(ctx, f)
+	f, err := s.factOf(ctx, &in.FactParam)
+	if err != nil {
+		return nil, s.problem(ctx, err)
+	}
+	changes, err := s.changes(ctx, f, matching)
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
@@ -284,8 +294,8 @@ func (s *Service) logged(ctx context.Context, f store.Fact) (records []audit.Rec
 }
 
 // changes merges the audit log with what AUDIT holds behind it, so that a change
-// shows as soon as it is visible.
-func (s *Service) changes(ctx context.Context, f store.Fact) ([]api.Change, error) {
+// shows as soon as it is visible. It keeps the changes that match, all for nil.
+func (s *Service) changes(ctx context.Context, f store.Fact, matching filter.Expr) ([]api.Change, error) {
 	records, last := s.logged(ctx, f)
 	out := []api.Change{}
 	type place struct {
@@ -295,7 +305,7 @@ func (s *Service) changes(ctx context.Context, f store.Fact) ([]api.Change, erro
 	seen := map[place]bool{}
 	add := func(r audit.Record) {
 		at := place{r.Revision, r.Index}
-		if r.FactID == f.ID && !seen[at] {
+		if r.FactID == f.ID && !seen[at] && (matching == nil || filter.Match(matching, audit.Row(&r))) {
 			seen[at] = true
 			out = append(out, viewChange(r))
 		}
@@ -329,7 +339,7 @@ func (s *Service) explain(ctx context.Context, in *FactParam) (*explanation, err
 	if err := s.addSources(ctx, f, &out, now); err != nil {
 		return nil, s.problem(ctx, err)
 	}
-	if out.Decisions, err = s.changes(ctx, f); err != nil {
+	if out.Decisions, err = s.changes(ctx, f, nil); err != nil {
 		return nil, s.problem(ctx, err)
 	}
 	return &explanation{out}, nil

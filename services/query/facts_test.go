@@ -161,6 +161,10 @@ func TestHistoryMergesLogAndJournal(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%d logged (-want +got):\n%s", logged, diff)
 		}
+		h, err = r.client.HistoryWhere(t.Context(), "f", revisions("1", "3"))
+		if err != nil || len(h.Changes) != 2 || h.Changes[0].Revision != 1 || h.Changes[1].Revision != 3 {
+			t.Errorf("%d logged: revisions 1 and 3 are %+v, %v", logged, h.Changes, err)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"palimpsest/internal/audit"
+	"palimpsest/internal/filter"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -155,10 +156,10 @@ func (f *fakeLog) History(_ context.Context, project, factID string) ([]audit.Re
 
 func (f *fakeLog) LastSequence(context.Context) (uint64, error) { return f.last, f.err }
 
-func (f *fakeLog) Between(_ context.Context, sel scope.Selector, after, until uint64) iter.Seq2[events.Event[events.EffectCommitted], error] {
+func (f *fakeLog) Between(_ context.Context, sel scope.Selector, after, until uint64, matching filter.Expr) iter.Seq2[events.Event[events.EffectCommitted], error] {
 	return func(yield func(events.Event[events.EffectCommitted], error) bool) {
 		for _, e := range f.effects {
-			if e.Sequence > after && e.Sequence <= until && sel.Match(e.Scope) && !yield(e, nil) {
+			if e.Sequence > after && e.Sequence <= until && sel.Match(e.Scope) && audit.Holds(e, matching) && !yield(e, nil) {
 				return
 			}
 		}

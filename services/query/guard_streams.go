@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"palimpsest/internal/audit"
+	"palimpsest/internal/filter"
 	"palimpsest/internal/pipeline"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -76,12 +77,12 @@ func (g guardedLog) History(ctx context.Context, project, factID string) ([]audi
 	return kept(ctx, all, func(r audit.Record) scope.Scope { return r.Scope }), err
 }
 
-func (g guardedLog) Between(ctx context.Context, sel scope.Selector, after, until uint64) effects {
+func (g guardedLog) Between(ctx context.Context, sel scope.Selector, after, until uint64, matching filter.Expr) effects {
 	sel, err := narrowed(ctx, sel)
 	if err != nil {
 		return failing(err)
 	}
-	return g.next.Between(ctx, sel, after, until)
+	return g.next.Between(ctx, sel, after, until, matching)
 }
 
 func (g guardedLog) LastSequence(ctx context.Context) (uint64, error) {

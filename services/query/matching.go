@@ -27,10 +27,8 @@ type narrowing struct {
 func (s *Service) matching(ctx context.Context, sel scope.Selector, n narrowing, now time.Time) (*store.Filter, error) {
 	var asked, linked, recent filter.Expr
 	var err error
-	if len(n.filters) > 0 {
-		if asked, err = readFilters(n.filters); err != nil {
-			return nil, err
-		}
+	if asked, err = readFilters(n.filters, filter.Memory); err != nil {
+		return nil, err
 	}
 	if n.window != "" {
 		if recent, err = within(n.window, now); err != nil {
@@ -49,8 +47,12 @@ func (s *Service) matching(ctx context.Context, sel scope.Selector, n narrowing,
 	return &store.Filter{Expr: e, Now: now}, nil
 }
 
-func readFilters(raw json.RawMessage) (filter.Expr, error) {
-	e, err := filter.ParseJSON(raw, filter.Memory)
+// readFilters returns nil for no text.
+func readFilters(raw json.RawMessage, schema filter.Schema) (filter.Expr, error) {
+	if len(raw) == 0 {
+		return nil, nil //nolint:nilnil // no filter is no error
+	}
+	e, err := filter.ParseJSON(raw, schema)
 	var refused *filter.Error
 	if errors.As(err, &refused) {
 		return nil, invalid("filters"+refused.Path, "%s", refused.Reason)

@@ -9,7 +9,6 @@ import (
 	"mime"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"palimpsest/internal/audit"
+	"palimpsest/internal/filter"
 	"palimpsest/internal/lex"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
@@ -35,6 +35,7 @@ type auditInput struct {
 	From        string   `query:"from" doc:"Only what was committed then or later: RFC 3339 or YYYY-MM-DD."`
 	To          string   `query:"to" doc:"Only what was committed before: RFC 3339 or YYYY-MM-DD."`
 	Kinds       []string `query:"kind,explode" doc:"Only effects that hold a delta of one of these kinds; they are sent whole." enum:"add,update,delete,noop"`
+	Filters     string   `query:"filters" doc:"Only effects that hold a delta that matches, of one of the kinds; they are sent whole. A filter: {field, operator, value}, {AND: […]}, {OR: […]} or {NOT: …}. Operators: eq, ne, gt, gte, lt, lte, in, nin, contains, icontains, exists. Fields: those of audit records."`
 	Limit       int      `query:"limit" doc:"Lines at most; all unless given." minimum:"0"`
 	Accept      string   `header:"Accept" doc:"text/event-stream follows what is committed later, unless until or to bounds it."`
 	LastEventID string   `header:"Last-Event-ID" doc:"As after, which it overrides: what a browser sends to resume."`
@@ -86,7 +87,7 @@ type replay struct {
 	sel          scope.Selector
 	after, until uint64 // until is 0 where it bounds nothing
 	from, to     time.Time
-	kinds        []events.DeltaKind
+	matching     filter.Expr // of one of the records; nil for all
 	limit        int
 }
 
@@ -103,8 +104,11 @@ func (s *Service) replay(in *auditInput) (r replay, err error) {
 	if r.to, err = instant("to", in.To); err != nil {
 		return r, err
 	}
-	for _, k := range in.Kinds {
-		r.kinds = append(r.kinds, events.DeltaKind(k))
+	if r.matching, err = readFilters([]byte(in.Filters), filter.Audit); err != nil {
+		return r, err
+	}
+	if len(in.Kinds) > 0 {
+		r.matching = filter.Both(filter.OneOf(filter.Audit, "kind", in.Kinds...), r.matching)
 	}
 	r.sel, err = s.factSelector(in.SelectorParams)
 	return r, err
@@ -119,9 +123,7 @@ func (r replay) holds(e events.Event[events.EffectCommitted]) bool {
 	if at.Before(r.from) || !r.to.IsZero() && !at.Before(r.to) {
 		return false
 	}
-	return len(r.kinds) == 0 || slices.ContainsFunc(e.Data.Applied, func(a events.Applied) bool {
-		return slices.Contains(r.kinds, a.Delta.Kind())
-	})
+	return audit.Holds(e, r.matching)
 }
 
 // past reports whether neither an effect nor what follows it is asked for.
@@ -182,7 +184,7 @@ func (s *Service) read(ctx context.Context, r replay, kept uint64, follow bool) 
 		for after := r.after; ; {
 			var err error
 			for after < kept {
-				for e, err := range s.deps.Log.Between(ctx, r.sel, after, kept) {
+				for e, err := range s.deps.Log.Between(ctx, r.sel, after, kept, r.matching) {
 					if !yield(e, err) || err != nil {
 						return
 					}

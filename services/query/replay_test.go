@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -36,6 +37,11 @@ func (r *rig) replayed(ctx context.Context, q client.ReplayAudit) (got []uint64,
 	return got, nil
 }
 
+// revisions is the filter on revisions of the fact scope.
+func revisions(of ...string) json.RawMessage {
+	return json.RawMessage(`{"field":"scope_revision","operator":"in","value":[` + strings.Join(of, ",") + `]}`)
+}
+
 func TestReplayIsNarrowed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -56,6 +62,8 @@ func TestReplayIsNarrowed(t *testing.T) {
 		"kind":         {client.ReplayAudit{Kinds: []string{"add"}}, []uint64{10}},
 		"kinds":        {client.ReplayAudit{Kinds: []string{"add", "update"}, After: 40}, []uint64{50, 60}},
 		"no kind":      {client.ReplayAudit{Kinds: []string{"delete", "noop"}}, nil},
+		"filters":      {client.ReplayAudit{Filters: revisions("2", "5")}, []uint64{20, 50}},
+		"of a kind":    {client.ReplayAudit{Filters: revisions("1", "5"), Kinds: []string{"update"}}, []uint64{50}},
 		"limit":        {client.ReplayAudit{From: at(2), Limit: 2}, []uint64{20, 30}},
 		"followed":     {client.ReplayAudit{Follow: true, Until: 30}, []uint64{10, 20, 30}},
 		"followed to":  {client.ReplayAudit{Follow: true, To: at(2)}, []uint64{10}},
@@ -104,6 +112,7 @@ func TestReplayRefuses(t *testing.T) {
 	r := newRig(t)
 	for query, field := range map[string]string{
 		"after=x": "after", "after=-1": "after", "until=1.5": "until", "from=yesterday": "from", "to=2026-13-01": "to", "kind=merge": "kind", "limit=-1": "limit",
+		`filters={"field":"rul","operator":"eq","value":"x"}`: "filters.field", "filters=x": "filters",
 	} {
 		for _, accept := range []string{"*/*", "text/event-stream"} {
 			p := r.do(http.MethodGet, "/v1/audit?all=true&"+query, "", "Accept", accept).problem(t)
@@ -139,6 +148,7 @@ func TestReplayOfWhatWasTrimmed(t *testing.T) {
 		{client.ReplayAudit{After: 10, Until: 40}, []uint64{20, 30, 40}},
 		{client.ReplayAudit{From: noon.Add(2 * time.Minute), Limit: 3}, []uint64{20, 30, 40}},
 		{client.ReplayAudit{After: 30}, []uint64{40, 50, 60}},
+		{client.ReplayAudit{Filters: revisions("2", "5")}, []uint64{20, 50}},
 		{client.ReplayAudit{After: 50, Until: 60, Follow: true}, []uint64{60}},
 	} {
 		got, err := r.replayed(t.Context(), tc.q)

@@ -32,6 +32,7 @@ func RunLog(t *testing.T, open func(t *testing.T) audit.Log) {
 		{"effects may be left early", logEffectsStop},
 		{"heads are the newest of each scope", logHeads},
 		{"effects in stream order", logBetween},
+		{"effects that match a filter", logMatching},
 		{"cursors", logCursors},
 		{"concurrent writers", logConcurrent},
 		{"closed", logClosed},

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"palimpsest/internal/audit"
+	"palimpsest/internal/filter"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
 
-func between(t *testing.T, log audit.Archive, sel scope.Selector, after, until uint64) (got []events.Event[events.EffectCommitted]) {
+func between(t *testing.T, log audit.Archive, sel scope.Selector, after, until uint64, matching filter.Expr) (got []events.Event[events.EffectCommitted]) {
 	t.Helper()
-	for e, err := range log.Between(t.Context(), sel, after, until) {
+	for e, err := range log.Between(t.Context(), sel, after, until, matching) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +51,7 @@ func logBetween(t *testing.T, log audit.Log) {
 					want = append(want, e.Sequence)
 				}
 			}
-			for _, e := range between(t, log, sel, span[0], span[1]) {
+			for _, e := range between(t, log, sel, span[0], span[1], nil) {
 				got = append(got, e.Sequence)
 			}
 			if !slices.Equal(want, got) {
@@ -58,12 +59,12 @@ func logBetween(t *testing.T, log audit.Log) {
 			}
 		}
 	}
-	one := between(t, log, scope.Exactly(scopes[0]), 0, 100)
+	one := between(t, log, scope.Exactly(scopes[0]), 0, 100, nil)
 	if len(one) != 1 || one[0].ID != all[0].ID || one[0].CorrelationID != all[0].CorrelationID || !one[0].Arrived.IsZero() {
 		t.Fatalf("the first is %+v", one)
 	}
 	logDiff(t, logJSON(t, all[0].Data), logJSON(t, one[0].Data))
-	for _, err := range log.Between(t.Context(), scope.Selector{Project: "default"}, 0, math.MaxInt64) {
+	for _, err := range log.Between(t.Context(), scope.Selector{Project: "default"}, 0, math.MaxInt64, nil) {
 		if err != nil {
 			t.Error(err)
 		}
@@ -71,7 +72,7 @@ func logBetween(t *testing.T, log audit.Log) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, err := range log.Between(ctx, scope.Selector{Project: "default"}, 0, 100) {
+	for _, err := range log.Between(ctx, scope.Selector{Project: "default"}, 0, 100, nil) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled read: %v", err)
 		}

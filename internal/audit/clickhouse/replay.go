@@ -9,6 +9,8 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"palimpsest/internal/audit"
+	"palimpsest/internal/filter"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -25,7 +27,7 @@ type spot struct {
 }
 
 // Between implements [audit.Archive].
-func (l *Log) Between(ctx context.Context, sel scope.Selector, after, until uint64) iter.Seq2[events.Event[events.EffectCommitted], error] {
+func (l *Log) Between(ctx context.Context, sel scope.Selector, after, until uint64, matching filter.Expr) iter.Seq2[events.Event[events.EffectCommitted], error] {
 	return func(yield func(events.Event[events.EffectCommitted], error) bool) {
 		fail := func(err error) {
 			yield(events.Event[events.EffectCommitted]{}, fmt.Errorf("audit clickhouse: replay behind %d: %w", after, plain(err)))
@@ -37,6 +39,14 @@ func (l *Log) Between(ctx context.Context, sel scope.Selector, after, until uint
 				fail(err)
 				return
 			}
+			more := len(page) == replayPage
+			if more {
+				last = page[replayPage-1]
+			}
+			if page, err = l.matched(ctx, sel.Project, page, matching); err != nil {
+				fail(err)
+				return
+			}
 			for some := range slices.Chunk(page, effectPage) {
 				found, err := l.at(ctx, sel.Project, some)
 				if err != nil {
@@ -44,15 +54,14 @@ func (l *Log) Between(ctx context.Context, sel scope.Selector, after, until uint
 					return
 				}
 				for _, e := range found {
-					if sel.Match(e.Scope) && !yield(e, nil) {
+					if sel.Match(e.Scope) && audit.Holds(e, matching) && !yield(e, nil) {
 						return
 					}
 				}
 			}
-			if len(page) < replayPage {
+			if !more {
 				return
 			}
-			last = page[len(page)-1]
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"iter"
 
+	"palimpsest/internal/audit"
+	"palimpsest/internal/filter"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -20,7 +22,7 @@ type spot struct {
 }
 
 // Between implements [audit.Archive].
-func (l *Log) Between(ctx context.Context, sel scope.Selector, after, until uint64) iter.Seq2[events.Event[events.EffectCommitted], error] {
+func (l *Log) Between(ctx context.Context, sel scope.Selector, after, until uint64, matching filter.Expr) iter.Seq2[events.Event[events.EffectCommitted], error] {
 	return func(yield func(events.Event[events.EffectCommitted], error) bool) {
 		fail := func(err error) {
 			yield(events.Event[events.EffectCommitted]{}, fmt.Errorf("audit sqlite: replay behind %d: %w", after, err))
@@ -32,7 +34,15 @@ func (l *Log) Between(ctx context.Context, sel scope.Selector, after, until uint
 				fail(err)
 				return
 			}
+			skip, err := l.unmatched(ctx, page, matching)
+			if err != nil {
+				fail(err)
+				return
+			}
 			for _, last = range page {
+				if skip[last.place] {
+					continue
+				}
 				s, err := scope.ParseKey(last.project, last.scope)
 				if err != nil {
 					fail(err)
@@ -46,7 +56,7 @@ func (l *Log) Between(ctx context.Context, sel scope.Selector, after, until uint
 					fail(err)
 					return
 				}
-				if !yield(e, nil) {
+				if audit.Holds(e, matching) && !yield(e, nil) {
 					return
 				}
 			}

@@ -37,7 +37,8 @@ func New(seed uint64) Source { return Source{rand.New(rand.NewPCG(seed, 1))} }
 
 func pick[T any](s Source, list []T) T { return list[s.IntN(len(list))] }
 
-func (s Source) instant() time.Time {
+// Instant draws a time near [Base].
+func (s Source) Instant() time.Time {
 	return Base.Add(time.Duration(s.IntN(5)-2) * 12 * time.Hour).Add(time.Duration(s.IntN(3)-1) * time.Microsecond)
 }
 
@@ -124,7 +125,7 @@ func (s Source) value(field string, kind filter.Type) filter.Value {
 	case filter.Bool:
 		return filter.BoolValue(s.IntN(2) == 0)
 	case filter.Time:
-		return filter.TimeValue(s.instant().Add(time.Duration(s.IntN(3)-1) * time.Nanosecond))
+		return filter.TimeValue(s.Instant().Add(time.Duration(s.IntN(3)-1) * time.Nanosecond))
 	case filter.Text, filter.Any:
 	}
 	if list, ok := enums[field]; ok && s.IntN(4) > 0 {
@@ -135,10 +136,13 @@ func (s Source) value(field string, kind filter.Type) filter.Value {
 
 // enums are the strings of fields that take no others.
 var enums = map[string][]string{
-	"type": {"fact", "episode"}, "kind": {"semantic", "procedural", "opinion"}, "role": {"user", "assistant", "operator"},
+	"type": {"fact", "episode"}, "kind": {"semantic", "procedural", "opinion", "add", "noop"}, "role": {"user", "assistant", "operator"},
 	"mode": {"persistent", "backfill"}, "id": {"row-1", "row-2", "row-3"}, "user": {"ann", "it's"}, "agent": {"bot"},
 	"sensitivity": {"none", "personal"}, "source_type": {"conversation", "api"},
 }
+
+// Text draws a string.
+func (s Source) Text() string { return pick(s, texts) }
 
 // Metadata draws a decoded JSON object.
 func (s Source) Metadata() map[string]any { return s.object(2) }
@@ -178,9 +182,9 @@ func (s Source) json(depth int) any {
 func (s Source) Fact(n int) events.Fact {
 	text := fmt.Sprintf("The word is %s and %s.", pick(s, texts), pick(s, texts))
 	f := events.Fact{
-		ID: fmt.Sprintf("row-%d", n), Revision: 1, Kind: events.FactKind(pick(s, enums["kind"])), Category: pick(s, texts), Text: text, Hash: memory.HashText(text),
+		ID: fmt.Sprintf("row-%d", n), Revision: 1, Kind: events.FactKind(pick(s, enums["kind"][:3])), Category: pick(s, texts), Text: text, Hash: memory.HashText(text),
 		Metadata: s.Metadata(), Confidence: float64(s.IntN(5)) / 4, DecayRate: 0, Confirmed: s.IntN(2) == 0,
-		EventTime: s.instant(), CreatedAt: s.instant(), UpdatedAt: s.instant(), ValidFrom: Base.Add(-100 * 24 * time.Hour),
+		EventTime: s.Instant(), CreatedAt: s.Instant(), UpdatedAt: s.Instant(), ValidFrom: Base.Add(-100 * 24 * time.Hour),
 		SourceType: events.SourceType(pick(s, enums["source_type"])), SourceRole: events.RoleOperator, RuleID: "rule", SourceEpisodeIDs: []string{"row-1", pick(s, texts[:6])},
 	}
 	if s.IntN(2) == 0 {
@@ -203,7 +207,7 @@ func (s Source) Episode(n int, of scope.Scope) memory.Episode {
 	}
 	return memory.Episode{
 		ID: fmt.Sprintf("row-%d", n), Source: "test", Scope: of, Role: events.Role(pick(s, enums["role"][:2])),
-		Content: fmt.Sprintf("The word is %s and %s.", pick(s, texts), pick(s, texts)), Timestamp: s.instant(), ArrivedAt: s.instant(),
+		Content: fmt.Sprintf("The word is %s and %s.", pick(s, texts), pick(s, texts)), Timestamp: s.Instant(), ArrivedAt: s.Instant(),
 		SourceNode: pick(s, []string{"", "node", "it's"}), Metadata: s.Metadata(), Mode: events.Mode(pick(s, enums["mode"])), Seq: uint64(n),
 	}
 }
