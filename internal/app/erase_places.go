@@ -122,7 +122,7 @@ func (e eraser) inLog(ctx context.Context, use func(audit.Eraser) error) error {
 	return nil
 }
 
-// used calls use with what can erase from a backend.
+// used calls use with a backend, which must be able to erase.
 func used[E any](opened any, use func(E) error) error {
 	from, ok := opened.(E)
 	if !ok {

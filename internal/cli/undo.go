@@ -47,7 +47,7 @@ func named(id string) *string {
 	return &id
 }
 
-// tellChanges lists what an undo changes, and what it leaves alone.
+// tellChanges lists the changes of an undo, and the facts that it leaves alone.
 func tellChanges(w io.Writer, plan *api.UndoPlan) {
 	if len(plan.Changes) > 0 {
 		t := terminal.NewTable(w, "EVENT", "ID", "HOLDS AFTERWARDS")

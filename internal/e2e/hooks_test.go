@@ -87,8 +87,8 @@ var hooksOf = map[string]hookOf{
 }
 
 // TestInstalledHooks runs each command that install writes, as its assistant does: by a
-// shell, from another directory, with the event on standard input. What was said in one
-// session returns in the next one as additional context; every hook exits with 0, also
+// shell, from another directory, with the event on standard input. The facts of one
+// session return in the next one as additional context; every hook exits with 0, also
 // when no Palimpsest runs.
 func TestInstalledHooks(t *testing.T) {
 	t.Parallel()

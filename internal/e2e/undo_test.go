@@ -119,8 +119,8 @@ func (i *instance) standing(sel scope.Selector) (out []string) {
 	return out
 }
 
-// TestUndoOfOneAmongMany undoes one message among others of many users: what holds
-// afterwards is what holds where it was never said. With E2E_FULL it is one among
+// TestUndoOfOneAmongMany undoes one message among others of many users: the facts
+// afterwards are those of a store that never had it. With E2E_FULL it is one among
 // 10,000.
 func TestUndoOfOneAmongMany(t *testing.T) {
 	t.Parallel()

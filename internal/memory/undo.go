@@ -151,7 +151,7 @@ func (u *Undo) readHold(e events.EffectCommitted, a events.Applied, chosen bool)
 
 // Steps returns what takes the chosen deltas back, ordered by id, and the facts that
 // it leaves alone because later deltas touched them. A fact that include names is
-// taken back nevertheless. What is as it was needs no step.
+// taken back nevertheless. A fact that is already as it was needs no step.
 func (u *Undo) Steps(include func(factID string) bool) (steps []events.UndoStep, conflicts []UndoConflict) {
 	for _, id := range slices.Sorted(maps.Keys(u.facts)) {
 		f := u.facts[id]

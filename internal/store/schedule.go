@@ -15,9 +15,8 @@ type StateReader interface {
 	State(ctx context.Context, fact scope.Scope) (memory.State, error)
 }
 
-// WholeReader confirms that reads missed nothing. What is decided on reads, and is
-// then kept in AUDIT, needs it: the loss of rows is put back, a decision on their
-// absence is not.
+// WholeReader confirms that reads missed nothing. A decision that AUDIT keeps needs it:
+// lost rows are put back later, but a decision that was made without them stays.
 type WholeReader interface {
 	// ReadWhole runs read and returns its error, or [ErrLost] if the store lost
 	// acknowledged rows meanwhile: read may have missed some of them.

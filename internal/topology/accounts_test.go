@@ -107,7 +107,7 @@ func keepsOut(t *testing.T, u *user, own scope.Scope) {
 		}
 	}
 	for _, stream := range []string{topology.StreamAudit, topology.StreamEpisodes, topology.StreamDeadLetter} {
-		ctx, stop := context.WithTimeout(t.Context(), 200*time.Millisecond) // nobody answers
+		ctx, stop := context.WithTimeout(t.Context(), 200*time.Millisecond) // the server does not answer
 		if s, err := u.js.Stream(ctx, stream); err == nil {
 			t.Errorf("%s reads %s: %+v", u.name, stream, s.CachedInfo())
 		}

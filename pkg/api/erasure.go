@@ -25,7 +25,7 @@ type Receipt struct {
 	// the user at or below it is one that was erased.
 	Until  uint64        `json:"until" doc:"Episodes up to this sequence of EPISODES were erased."`
 	Places []ErasedPlace `json:"places"`
-	// NothingFound says that no place had anything of the user, who may be misspelt. The
+	// NothingFound says that no place had data of the user: the name may be misspelt. The
 	// tombstone is in force all the same.
 	NothingFound bool `json:"nothing_found,omitempty" doc:"No place had anything of the user: check the spelling."`
 	// Unreachable says what the erasure cannot reach.

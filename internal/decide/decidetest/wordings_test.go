@@ -24,7 +24,7 @@ import (
 // hold any more with "-".
 type label struct{ predicate, object, text string }
 
-// wording is one way to say what a row is about: what was said before, and then.
+// wording is one way to state a row: the message before, and the message that changes it.
 type wording struct{ known, said string }
 
 // TestWordings holds the table of behaviour, which has cases 14 to 18 of the tests that

@@ -45,7 +45,7 @@ func cover(t testing.TB, s *Store, revision, last uint64) {
 }
 
 // TestAgendaLosesWhatIsSettled: scopes that are settled for every rule, sessions that
-// went on or ended, holds that were released. What goes on is listed anew.
+// went on or ended, holds that were released. Sessions that go on are listed anew.
 func TestAgendaLosesWhatIsSettled(t *testing.T) {
 	t.Parallel()
 	s := openNew(t, testConfig(t))
