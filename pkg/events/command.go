@@ -149,6 +149,13 @@ type UndoStep struct {
 	Hold   *Hold  `json:"hold,omitempty"`
 }
 
+// RestoresOnly reports whether Restore holds, and is of a subject and predicate of which
+// only one fact may.
+func (u UndoStep) RestoresOnly() bool {
+	f := u.Restore
+	return f != nil && f.ValidUntil == nil && f.ArchivedAt == nil && f.Cardinality == One && f.Predicate != ""
+}
+
 func (u UndoStep) validate() error {
 	n := 0
 	for _, set := range []bool{u.FactID != "", u.HoldID != "", u.Hold != nil} {

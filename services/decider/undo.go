@@ -19,12 +19,48 @@ func (o *order) undo(ctx context.Context) error {
 			return o.noop(events.ReasonChangedSince, step.FactID)
 		}
 	}
+	rival, err := o.rival(ctx)
+	if err != nil {
+		return err
+	}
+	if rival != "" {
+		return o.noop(events.ReasonChangedSince, rival)
+	}
 	for _, step := range o.in.Data.Undo {
 		if err := o.takeBack(step, known[step.FactID]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// rival is a fact that came to hold since the steps were made, where one of them brings
+// another value back and only one may hold; empty where there is none.
+func (o *order) rival(ctx context.Context) (string, error) {
+	ends := map[string]bool{}
+	for _, step := range o.in.Data.Undo {
+		ends[step.FactID] = step.Restore == nil || step.Restore.ValidUntil != nil
+		for _, id := range step.Replaces {
+			ends[id] = true
+		}
+	}
+	for _, step := range o.in.Data.Undo {
+		if !step.RestoresOnly() {
+			continue
+		}
+		o.restOnScope()
+		f := step.Restore
+		versions, err := o.look.ByPredicate(ctx, f.Subject, f.Predicate)
+		if err != nil {
+			return "", err
+		}
+		for _, r := range versions {
+			if r.ID != f.ID && r.Kind == f.Kind && r.ValidUntil == nil && r.ArchivedAt == nil && !ends[r.ID] {
+				return r.ID, nil
+			}
+		}
+	}
+	return "", nil
 }
 
 // undone reads the facts of the steps.

@@ -40,3 +40,44 @@ func TestUndo(t *testing.T) {
 		t.Errorf("dismissed twice: %v, conflict %q", kinds(out.Deltas), outcome.Conflict)
 	}
 }
+
+// A value that came to hold between the plan of an undo and its command is not joined by
+// the former one, unless the command closes it.
+func TestUndoBringsNoSecondValueBack(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t)
+	lives := func(where string) events.Candidate {
+		c := says("", "lives_in", where, 1)
+		c.Cardinality = events.One
+		return c
+	}
+	d.ask(events.OpRemember, stating(lives("Oslo")))
+	oslo := d.only()
+	d.ask(events.OpDelete, on(oslo.ID))
+	d.ask(events.OpRemember, stating(lives("Paris")))
+	var paris events.Fact
+	for _, f := range d.mem.Facts() {
+		if f.ID != oslo.ID {
+			paris = f
+		}
+	}
+	step := events.UndoStep{FactID: oslo.ID, Revision: 2, Restore: &oslo}
+	undo := func(c *events.CommandRequested) { c.Undo = []events.UndoStep{step} }
+	out, outcome := d.ask(events.OpUndo, undo)
+	d.want(out, outcome, true, "noop changed_since")
+	if out.Asked == nil || out.Footprint == nil || len(out.Footprint.Keys) == 0 {
+		t.Errorf("a later decision on the same matter does not make it stale: %+v", out)
+	}
+	step.Replaces = []string{paris.ID}
+	out, outcome = d.ask(events.OpUndo, undo)
+	d.want(out, outcome, false, "update undone")
+	holding := 0
+	for _, f := range d.mem.Facts() {
+		if f.ValidUntil == nil {
+			holding++
+		}
+	}
+	if holding != 1 {
+		t.Errorf("%d facts hold, want 1", holding)
+	}
+}

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -269,7 +270,7 @@ func (s *Service) besideRivals(
 	}
 	for _, step := range steps {
 		var rivals []store.Fact
-		if f := step.Restore; f != nil && f.ValidUntil == nil && f.ArchivedAt == nil && f.Cardinality == events.One && f.Predicate != "" {
+		if f := step.Restore; step.RestoresOnly() {
 			versions, err := s.deps.Store.FactsByPredicate(ctx, owner, f.Subject, f.Predicate)
 			if err != nil {
 				return err
@@ -288,5 +289,17 @@ func (s *Service) besideRivals(
 		}
 		plan.steps[owner] = append(plan.steps[owner], step)
 	}
+	// What ends makes room for what comes back, which may be of a later command.
+	slices.SortStableFunc(plan.steps[owner], func(a, b events.UndoStep) int {
+		return cmp.Compare(order(a), order(b))
+	})
 	return nil
+}
+
+// order is 1 for a step after which its fact holds where only one may, else 0.
+func order(step events.UndoStep) int {
+	if step.RestoresOnly() {
+		return 1
+	}
+	return 0
 }
