@@ -211,6 +211,20 @@ func quarantines(t *testing.T, i *instance) {
 		t.Errorf("said in quarantine, and beside it: %s", got)
 	}
 
+	marked, err := i.api.Holds(t.Context(), of(eve), 100, "")
+	if err != nil || !slices.ContainsFunc(marked.Holds, func(h api.Hold) bool { return h.Why == "quarantine" }) {
+		t.Fatalf("held: %+v, %v", marked, err)
+	}
+	for _, h := range marked.Holds {
+		if _, err := i.api.Dismiss(t.Context(), h.ID); h.Why == "quarantine" && (err == nil || !strings.Contains(err.Error(), "mark of a quarantine")) {
+			t.Errorf("its mark is dismissed: %v", err)
+		}
+	}
+	undone := i.undo(api.Undo{User: &eve.User, Episode: messageID(eve, "m3")})
+	if _, err := i.api.Trust(t.Context(), undone.CorrelationID); err == nil || !strings.Contains(err.Error(), "not_found") {
+		t.Errorf("the release of what is no quarantine: %v", err)
+	}
+	i.undo(api.Undo{Request: undone.CorrelationID})
 	if out, err := i.api.Trust(t.Context(), begun.CorrelationID); err != nil || out.Status != "done" {
 		t.Fatalf("release: %+v, %v", out, err)
 	}

@@ -158,9 +158,13 @@ func (j *judged) noop(c events.Candidate, why events.Reason, part string) error 
 
 func (j *judged) hold(w decide.Waiting) error {
 	at := j.in.Time
-	due := at.Add(j.holdFor)
+	var due *time.Time
+	if w.Why != events.WhyQuarantined { // that waits for a caller, however long
+		until := at.Add(j.holdFor)
+		due = &until
+	}
 	add, err := events.NewAdd(provenance(j.in, w.Candidate, events.ReasonHeld, "policy", j.decidedBy), events.FactPayload{
-		Hold: &events.Hold{ID: w.ID, Candidate: w.Candidate, HeldAt: at, Why: w.Why, Count: 1, Since: at, Due: &due},
+		Hold: &events.Hold{ID: w.ID, Candidate: w.Candidate, HeldAt: at, Why: w.Why, Count: 1, Since: at, Due: due},
 	})
 	if err == nil {
 		j.deltas = append(j.deltas, add)

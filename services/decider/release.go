@@ -23,6 +23,10 @@ func (o *order) release(ctx context.Context) error {
 		return o.noop(events.ReasonChangedSince, "")
 	}
 	h := o.held[at]
+	if due && h.Why == events.WhyQuarantined {
+		o.moot = true // of a version that gave it a time
+		return nil
+	}
 	o.restOnScope()
 	if due && decide.HeldByPolicy(h) && !o.supported(h) {
 		return o.drop(h, events.ReasonHeldExpired)

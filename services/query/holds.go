@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"palimpsest/internal/auth"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
@@ -91,6 +92,9 @@ func (s *Service) onHold(ctx context.Context, do events.CommandOp, in *releaseIn
 		if len(held) == 0 {
 			return nil, api.NewProblem(http.StatusNotFound, api.CodeNotFound, "id", "nothing of that id is held")
 		}
+		if err := mayEnd(ctx, held[0].Hold); err != nil {
+			return nil, err
+		}
 		return s.command(ctx, a, events.CommandRequested{
 			Header:     events.Header{Scope: held[0].Scope},
 			CommandRef: events.CommandRef{RequestID: a.correlation, Op: do},
@@ -98,6 +102,20 @@ func (s *Service) onHold(ctx context.Context, do events.CommandOp, in *releaseIn
 		})
 	})
 	return out, s.problem(ctx, err)
+}
+
+// mayEnd refuses to take a mark of a quarantine out of the buffer, which would end the
+// quarantine for one user, and what it keeps back for callers who could not begin one.
+func mayEnd(ctx context.Context, h events.Hold) error {
+	switch {
+	case h.Distrust != nil:
+		return invalid("id", "is the mark of a quarantine: end it by POST /v1/quarantine/{id}/release, with the correlation_id of its request")
+	case h.Why == events.WhyQuarantined:
+		if p := auth.Allow(ctx, roles["POST /v1/quarantine"]); p != nil {
+			return p
+		}
+	}
+	return nil
 }
 
 func viewHold(h store.Hold) api.Hold {

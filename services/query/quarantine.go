@@ -143,6 +143,9 @@ func (s *Service) trust(ctx context.Context, in *trustInput) (*written, error) {
 		if err != nil {
 			return nil, err
 		}
+		if !plan.marks { // an undo of what the request did is not meant
+			return nil, api.NewProblem(http.StatusNotFound, api.CodeNotFound, "id", "no quarantine has that correlation_id")
+		}
 		out, err := s.takeBack(ctx, a, plan)
 		if err != nil || out.pending {
 			return out, err

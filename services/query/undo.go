@@ -118,6 +118,7 @@ type undoPlan struct {
 	scopes    []scope.Scope // those of them in which something is to do
 	steps     map[scope.Scope][]events.UndoStep
 	conflicts map[scope.Scope][]undoConflict
+	marks     bool // it takes back marks of a quarantine
 }
 
 // undoConflict is a fact that is left alone, and why.

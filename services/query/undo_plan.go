@@ -164,8 +164,8 @@ func (s *Service) undoing(ctx context.Context, c criteria) (undoPlan, error) {
 		return undoPlan{}, err
 	}
 	plan := undoPlan{steps: map[scope.Scope][]events.UndoStep{}, conflicts: map[scope.Scope][]undoConflict{}}
-	for owner := range chosen {
-		plan.about = append(plan.about, owner)
+	for owner, in := range chosen {
+		plan.about, plan.marks = append(plan.about, owner), plan.marks || in.marks
 	}
 	slices.SortFunc(plan.about, func(a, b scope.Scope) int { return strings.Compare(a.Key(), b.Key()) })
 	switch {
@@ -198,6 +198,7 @@ type chosenIn struct {
 	places map[memory.Place]bool
 	facts  map[string]bool
 	undo   *memory.Undo
+	marks  bool // some of them are marks of a quarantine
 }
 
 func (s *Service) chosen(ctx context.Context, c criteria) (map[scope.Scope]*chosenIn, error) {
@@ -223,6 +224,7 @@ func (s *Service) chosen(ctx context.Context, c criteria) (map[scope.Scope]*chos
 				in.undo = memory.NewUndo(in.places, in.facts)
 				out[e.Scope] = in
 			}
+			in.marks = in.marks || r.Kind == events.DeltaAdd && strings.HasPrefix(r.CandidateID, markPrefix)
 			in.places[memory.Place{Revision: r.Revision, Index: r.Index}] = true
 			if r.FactID != "" {
 				in.facts[r.FactID] = true

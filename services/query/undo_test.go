@@ -1,9 +1,11 @@
 package query
 
 import (
+	"errors"
 	"testing"
 
 	"palimpsest/internal/audit"
+	"palimpsest/internal/auth"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
 )
@@ -50,6 +52,34 @@ func TestUndoOfARequestIsExact(t *testing.T) {
 	for _, part := range []string{"0190abcd", "0190abcd-1111", "import"} {
 		if belongsTo(request, part) || belongsTo("import-2", part) {
 			t.Errorf("%s is taken for the id of a request", part)
+		}
+	}
+}
+
+// TestQuarantineIsOperators: a writer, who cannot begin a quarantine, neither releases nor
+// dismisses what it keeps back, and nobody takes its mark out of one buffer.
+func TestQuarantineIsOperators(t *testing.T) {
+	t.Parallel()
+	mark := events.Hold{Why: events.WhyQuarantine, Distrust: &events.Distrust{Session: "s"}}
+	kept := events.Hold{Why: events.WhyQuarantined}
+	for _, tt := range []struct {
+		role auth.Role
+		events.Hold
+		code string
+	}{
+		{auth.Writer, events.Hold{Why: "hedged"}, ""},
+		{auth.Writer, kept, api.CodeForbidden},
+		{auth.Operator, kept, ""},
+		{auth.Writer, mark, api.CodeInvalidField},
+		{auth.Admin, mark, api.CodeInvalidField},
+	} {
+		err := mayEnd(auth.With(t.Context(), auth.Caller{Role: tt.role, Project: "default"}), tt.Hold)
+		code := ""
+		if p := (*api.Problem)(nil); errors.As(err, &p) {
+			code = p.Code
+		}
+		if code != tt.code {
+			t.Errorf("%s, %q: %v, want %q", tt.role, tt.Why, err, tt.code)
 		}
 	}
 }
