@@ -36,11 +36,11 @@ const closeLimit = 15 * time.Second
 
 // process is a process with the backends and services of its target.
 type process struct {
-	target  target
-	cfg     Config
-	log     *slog.Logger
-	now     func() time.Time
-	closers []closer
+	target target
+	cfg    Config
+	log    *slog.Logger
+	now    func() time.Time
+	closers
 
 	streams  streams
 	store    store.Store
@@ -86,7 +86,7 @@ func assemble(ctx context.Context, sh target, cfg Config, log *slog.Logger) (*pr
 func (h *process) open(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{h.prepareErasures, h.refuseImport, h.restore, h.eraseAsked, h.openStores, h.openBroker, h.compareStreams, h.wire} {
 		if err := step(ctx); err != nil {
-			return errors.Join(plain(h.cfg, err), h.close())
+			return errors.Join(plain(h.cfg, err), h.shut())
 		}
 	}
 	return nil
@@ -133,10 +133,6 @@ func splitAddress(key, address string) (host string, port int, err error) {
 	return host, port, nil
 }
 
-func (h *process) later(name string, undo func(context.Context) error) {
-	h.closers = append(h.closers, closer{name, undo})
-}
-
 // run serves until ctx ends or a part fails, then drains: HTTP first, so that
 // nothing new comes in, then the services, then what they rest on.
 func (h *process) run(ctx context.Context, ready func()) error {
@@ -165,7 +161,7 @@ func (h *process) run(ctx context.Context, ready func()) error {
 	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, context.Canceled) {
 		err = cause
 	}
-	return errors.Join(err, h.close())
+	return errors.Join(err, h.shut())
 }
 
 // serveOnceThere is serve for engines that were there when they were opened and
@@ -195,16 +191,9 @@ func (h *process) serveOnceThere(ctx context.Context, ready func()) error {
 	}
 }
 
-// close undoes what was opened, last first.
-func (h *process) close() error {
+// shut closes what was opened, within a limit.
+func (h *process) shut() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
-	var errs []error
-	for i := len(h.closers) - 1; i >= 0; i-- {
-		if err := h.closers[i].close(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("close %s: %w", h.closers[i].name, err))
-		}
-	}
-	h.closers = nil
-	return errors.Join(errs...)
+	return h.closers.close(ctx)
 }

@@ -184,7 +184,7 @@ func openStreams(ctx context.Context, cfg Config, name string, log *slog.Logger)
 		defer cancel()
 		remote, err := broker.OpenRemote(ctx, to, topology.Declare(cfg.topology()))
 		if err != nil {
-			return nil, &engineError{"nats.url", unreached(ctx, cfg.NATS.URL, err)}
+			return nil, &engineError{"nats.url", broker.Unreached(ctx, cfg.NATS.URL, err)}
 		}
 		return remote, nil
 	}
@@ -242,15 +242,4 @@ func away(err error) bool {
 	}
 	call := (*net.OpError)(nil)
 	return errors.As(err, &call) && call.Op != "listen"
-}
-
-// unreached is err, or why no server of a NATS takes a connection: the client
-// tries until its time is over, and does not say why.
-func unreached(ctx context.Context, urls string, err error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
-	if refused := dialOne(ctx, urls); refused != nil {
-		return refused
-	}
-	return err
 }

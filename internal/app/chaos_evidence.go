@@ -17,7 +17,7 @@ type engines struct {
 	streams  streams
 	auditLog audit.Log
 	memory   store.Store
-	closers  []closer
+	closers
 }
 
 // openEngines opens the configured engines, the memory store with open. An embedded
@@ -26,7 +26,7 @@ func openEngines(ctx context.Context, cfg Config, open func(context.Context, Con
 	e = &engines{cfg: cfg}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, e.close(ctx))
+			err = errors.Join(err, e.close(context.WithoutCancel(ctx)))
 		}
 	}()
 	silent := slog.New(slog.DiscardHandler)
@@ -50,18 +50,6 @@ func openEngines(ctx context.Context, cfg Config, open func(context.Context, Con
 	return e, nil
 }
 
-func (e *engines) later(name string, undo func(context.Context) error) {
-	e.closers = append(e.closers, closer{name, undo})
-}
-
-func (e *engines) close(ctx context.Context) error {
-	var errs []error
-	for n := len(e.closers) - 1; n >= 0; n-- {
-		errs = append(errs, e.closers[n].close(context.WithoutCancel(ctx)))
-	}
-	return errors.Join(errs...)
-}
-
 // JudgeEngines judges the data that a run left in the engines of cfg.
 func JudgeEngines(ctx context.Context, cfg Config, record chaos.Record, workload *chaos.Workload) (verdict chaos.Verdict, err error) {
 	left, err := openEngines(ctx, cfg, liveOf)
@@ -69,7 +57,7 @@ func JudgeEngines(ctx context.Context, cfg Config, record chaos.Record, workload
 		return verdict, plain(cfg, err)
 	}
 	verdict, err = left.judge(ctx, record, workload)
-	return verdict, plain(cfg, errors.Join(err, left.close(ctx)))
+	return verdict, plain(cfg, errors.Join(err, left.close(context.WithoutCancel(ctx))))
 }
 
 // judge holds the engines against the record.

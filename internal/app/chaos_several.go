@@ -62,7 +62,7 @@ func VacantEngines(ctx context.Context, cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, engines.close(ctx)) }()
+	defer func() { err = errors.Join(err, engines.close(context.WithoutCancel(ctx))) }()
 	err = chaos.Engines{
 		JS: engines.streams.JetStream(), Streams: topology.Declare(cfg.topology()), Memory: engines.memory, Log: engines.auditLog,
 	}.Vacant(ctx)

@@ -1,14 +1,10 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/url"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -116,7 +112,7 @@ type server struct {
 func (c Config) servers() (all []server) {
 	if c.NATS.URL != natsEmbedded {
 		all = append(all, server{"nats.url", func(ctx context.Context) error {
-			if err := dialOne(ctx, c.NATS.URL); err != nil {
+			if err := broker.DialOne(ctx, c.NATS.URL); err != nil {
 				return err
 			}
 			return broker.Reach(ctx, c.connection("palimpsest-check"))
@@ -129,24 +125,6 @@ func (c Config) servers() (all []server) {
 		all = append(all, server{"audit", func(ctx context.Context) error { return clickhouse.Reach(ctx, c.clickHouse()) }})
 	}
 	return all
-}
-
-// dialOne returns nil if one of the servers of a cluster takes a connection. The
-// client would try again until the check ends, and not say why.
-func dialOne(ctx context.Context, urls string) (err error) {
-	for address := range strings.SplitSeq(urls, ",") {
-		u, parsed := url.Parse(strings.TrimSpace(address))
-		if parsed != nil {
-			continue // the client is to say what it thinks of it
-		}
-		var dialer net.Dialer
-		conn, failed := dialer.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "4222")))
-		if failed == nil {
-			return conn.Close()
-		}
-		err = failed
-	}
-	return err
 }
 
 // reachAll names each server that cannot be used, with the origin of its setting.

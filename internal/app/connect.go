@@ -50,7 +50,7 @@ func (inv *Invocation) publisher(url string) (*nats.Conn, error) {
 	conn, err := nats.Connect(url, nats.Name("palimpsest publish"), nats.Timeout(5*time.Second),
 		nats.MaxReconnects(-1), nats.ReconnectWait(publishRetry), nats.ReconnectBufSize(-1))
 	if err != nil {
-		return nil, fmt.Errorf("reach NATS at %s (is Palimpsest running?): %w", config.MaskURL(url), unreached(inv.ctx, url, err))
+		return nil, fmt.Errorf("reach NATS at %s (is Palimpsest running?): %w", config.MaskURL(url), broker.Unreached(inv.ctx, url, err))
 	}
 	return conn, nil
 }
@@ -70,7 +70,7 @@ func (inv *Invocation) brokerOf(cfg *Config) (*nats.Conn, error) {
 	defer cancel()
 	conn, err := broker.Connect(ctx, to)
 	if err != nil && cfg.NATS.URL != natsEmbedded {
-		return nil, plain(*cfg, &engineError{"nats.url", unreached(ctx, cfg.NATS.URL, err)})
+		return nil, plain(*cfg, &engineError{"nats.url", broker.Unreached(ctx, cfg.NATS.URL, err)})
 	}
 	return conn, err
 }

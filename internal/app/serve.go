@@ -205,3 +205,22 @@ type closer struct {
 	name  string
 	close func(context.Context) error
 }
+
+// closers undo what was opened.
+type closers []closer
+
+func (c *closers) later(name string, undo func(context.Context) error) {
+	*c = append(*c, closer{name, undo})
+}
+
+// close undoes what was opened, last first.
+func (c *closers) close(ctx context.Context) error {
+	var errs []error
+	for i := len(*c) - 1; i >= 0; i-- {
+		if err := (*c)[i].close(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("close %s: %w", (*c)[i].name, err))
+		}
+	}
+	*c = nil
+	return errors.Join(errs...)
+}

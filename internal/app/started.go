@@ -1,21 +1,13 @@
 package app
 
 import (
-	"context"
 	"fmt"
-	"net/http"
-	"os"
 	"path/filepath"
-	"runtime"
-	"time"
 
 	"palimpsest/internal/background"
 	"palimpsest/internal/config"
 	"palimpsest/pkg/client"
 )
-
-// answersLimit bounds a question whether a server answers.
-const answersLimit = 2 * time.Second
 
 // StartedClient is Client for a Palimpsest that need not run: if the configuration
 // is that of one process, no server is named and none answers, it starts one in the
@@ -60,15 +52,7 @@ func lasting(configured string, settings *config.Settings) (string, error) {
 			return filepath.Abs(configured)
 		}
 	}
-	if dir := os.Getenv("XDG_DATA_HOME"); dir != "" {
-		return filepath.Join(dir, "palimpsest"), nil
-	}
-	if runtime.GOOS == "darwin" || runtime.GOOS == "windows" {
-		dir, err := os.UserConfigDir()
-		return filepath.Join(dir, "palimpsest"), err
-	}
-	home, err := os.UserHomeDir()
-	return filepath.Join(home, ".local", "share", "palimpsest"), err
+	return background.DataHome()
 }
 
 // answers reports whether a server answers at the configured address.
@@ -77,16 +61,5 @@ func (inv *Invocation) answers() bool {
 	if err != nil {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(inv.ctx, answersLimit)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server+"/healthz", nil)
-	if err != nil {
-		return false
-	}
-	res, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return false
-	}
-	_ = res.Body.Close()
-	return res.StatusCode == http.StatusOK
+	return background.Answers(inv.ctx, server+"/healthz")
 }

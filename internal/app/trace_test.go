@@ -287,7 +287,7 @@ func newGround(t *testing.T) (*process, *nats.Conn) {
 		}
 	}
 	t.Cleanup(func() {
-		if err := ground.close(); err != nil {
+		if err := ground.shut(); err != nil {
 			t.Error(err)
 		}
 	})
