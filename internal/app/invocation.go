@@ -11,10 +11,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/auth"
 	"palimpsest/internal/auth/bucket"
+	"palimpsest/internal/broker"
+	"palimpsest/internal/config"
 	"palimpsest/internal/terminal"
 	"palimpsest/internal/topology"
 	"palimpsest/pkg/client"
@@ -158,4 +161,103 @@ func (inv *Invocation) Print(v any, human func(io.Writer)) error {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
+}
+
+const (
+	// connectLimit bounds how long a command tries to reach the broker.
+	connectLimit = 10 * time.Second
+	// publishRetry is the pause between two attempts of a publisher to reach a
+	// server that it lost.
+	publishRetry = 250 * time.Millisecond
+)
+
+// Publisher connects to the broker at url, or to the configured one if url is
+// empty. The connection reconnects without end. The caller closes it.
+func (inv *Invocation) Publisher(url string, options ...jetstream.JetStreamOpt) (*nats.Conn, jetstream.JetStream, error) {
+	conn, err := inv.publisher(url)
+	if err != nil {
+		return nil, nil, err
+	}
+	js, err := broker.NewJetStream(conn, options...)
+	if err != nil {
+		conn.Close()
+		return nil, nil, err
+	}
+	return conn, js, nil
+}
+
+func (inv *Invocation) publisher(url string) (*nats.Conn, error) {
+	if url == "" {
+		cfg, _, err := inv.Configuration(nil)
+		if err != nil {
+			return nil, err
+		}
+		if cfg.NATS.URL != natsEmbedded {
+			return inv.brokerOf(cfg)
+		}
+		url = "nats://" + cfg.NATS.Listen
+	}
+	conn, err := nats.Connect(url, nats.Name("palimpsest publish"), nats.Timeout(5*time.Second),
+		nats.MaxReconnects(-1), nats.ReconnectWait(publishRetry), nats.ReconnectBufSize(-1))
+	if err != nil {
+		return nil, fmt.Errorf("reach NATS at %s (is Palimpsest running?): %w", config.MaskURL(url), broker.Unreached(inv.ctx, url, err))
+	}
+	return conn, nil
+}
+
+// brokerOf connects with the owner's credential to the broker that the
+// configuration names.
+func (inv *Invocation) brokerOf(cfg *Config) (*nats.Conn, error) {
+	to := cfg.connection("palimpsest")
+	if cfg.NATS.URL == natsEmbedded {
+		var err error
+		if to, err = broker.Endpoint(cfg.dataPath(natsDir)); err != nil {
+			return nil, &userError{fmt.Sprintf(
+				"data: no Palimpsest runs on %s: name its directory with --data, or a NATS of your own by nats.url (%v)", cfg.Data, Reason(err)), err}
+		}
+	}
+	ctx, cancel := context.WithTimeout(inv.ctx, connectLimit)
+	defer cancel()
+	conn, err := broker.Connect(ctx, to)
+	if err != nil && cfg.NATS.URL != natsEmbedded {
+		return nil, plain(*cfg, &engineError{"nats.url", broker.Unreached(ctx, cfg.NATS.URL, err)})
+	}
+	return conn, err
+}
+
+// ApplyTopology creates and updates the streams and consumers of the broker, that of
+// the Palimpsest whose data directory is data, or the configured one.
+func (inv *Invocation) ApplyTopology(data string) error {
+	return inv.withBroker(data, func(js jetstream.JetStream, decl topology.Declaration) error {
+		return topology.Apply(inv.ctx, js, decl)
+	})
+}
+
+// DiffTopology compares the streams and consumers of the broker with the declared
+// ones.
+func (inv *Invocation) DiffTopology(data string) (differences []topology.Difference, err error) {
+	err = inv.withBroker(data, func(js jetstream.JetStream, decl topology.Declaration) error {
+		differences, err = topology.Diff(inv.ctx, js, decl)
+		return err
+	})
+	return differences, err
+}
+
+// withBroker calls do with the configured broker and the topology that it should
+// have.
+func (inv *Invocation) withBroker(data string, do func(jetstream.JetStream, topology.Declaration) error) error {
+	cfg, _, err := inv.Configuration(map[string]string{"data": data})
+	if err != nil {
+		return err
+	}
+	conn, err := inv.brokerOf(cfg)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	js, err := broker.NewJetStream(conn)
+	if err != nil {
+		return err
+	}
+	return do(js, topology.Declare(cfg.topology()))
 }
