@@ -42,6 +42,10 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
+// silence turns off the log of the client, which is one variable for all stores of the
+// process.
+var silence = sync.OnceFunc(logging.Disable)
+
 // Open connects, and makes the generation's index where there is none. It returns
 // once the index is whole. A store whose server was started again since it was
 // last in use opens as one that is lost; see [store.Mender].
@@ -49,7 +53,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	logging.Disable() // all that the client says comes as an error too
+	silence() // all that the client says comes as an error too
 	s := &Store{cfg: cfg.withDefaults(), lost: make(chan struct{}), nodes: map[string]bool{}, unknownNodes: map[string]bool{}}
 	var err error
 	if s.client, err = connect(s.cfg.URL, s.greet); err != nil {
@@ -66,7 +70,7 @@ func Reach(ctx context.Context, cfg Config) (err error) {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	logging.Disable()
+	silence()
 	client, err := connect(cfg.withDefaults().URL, nil)
 	if err != nil {
 		return err
