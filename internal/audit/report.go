@@ -28,6 +28,11 @@ type Reports interface {
 	Latency(ctx context.Context, q ReportQuery) ([]Latency, error)
 	// Cost sums by rule and model what was spent, and the facts that were kept.
 	Cost(ctx context.Context, q ReportQuery) ([]Cost, error)
+	// Safety counts the candidates that the write policy dropped, by what dropped
+	// them.
+	Safety(ctx context.Context, q ReportQuery) ([]Safety, error)
+	// Feedback counts ratings by fact and value.
+	Feedback(ctx context.Context, q ReportQuery) ([]Feedback, error)
 }
 
 // ReportQuery narrows a report; zero instants narrow nothing.
@@ -103,6 +108,38 @@ type Cost struct {
 	// Facts counts those whose newest change within the report was made by this
 	// rule and model, and was no delete.
 	Facts uint64
+}
+
+// Safety is how many candidates the write policy dropped because of a safety marker,
+// or because the project keeps nothing sensitive.
+type Safety struct {
+	Reason events.Reason // ReasonSafety or ReasonSensitive
+	Rule   string
+	// RuleID is safety: and the marker, or the pattern that marks what it finds. It has
+	// no text of a message.
+	RuleID string
+	Drops  uint64
+}
+
+// Feedback is how often a fact was given a rating.
+type Feedback struct {
+	FactID  string // empty for answers
+	Rating  events.RatingValue
+	Ratings uint64
+}
+
+// RatingOf is the rating that the rule id of a record tells.
+func RatingOf(ruleID string) events.RatingValue {
+	return events.RatingValue(strings.TrimPrefix(ruleID, events.RuleFeedback))
+}
+
+// Told is the reason of the record, where [Reports] count by it, or nothing.
+func (r Record) Told() events.Reason {
+	switch r.Reason {
+	case events.ReasonSafety, events.ReasonSensitive, events.ReasonRated:
+		return r.Reason
+	}
+	return ""
 }
 
 // The instants that reports can tell apart in every backend.

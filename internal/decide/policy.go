@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -27,6 +28,22 @@ type Verdict struct {
 	// Why says what a held candidate waits for: sensitive, implicit, hedged,
 	// assistant or summary.
 	Why string
+	// Marker is the safety marker that stands in the candidate, in the words of the
+	// policy; empty where none does.
+	Marker string
+}
+
+// RuleSafety begins the RuleID of a delta that a safety marker caused. The marker
+// follows.
+const RuleSafety = "safety:"
+
+// RuleID is what caused the verdict on a candidate: the safety marker, or else the
+// pattern, key or prompt of the candidate.
+func (v Verdict) RuleID(c events.Candidate) string {
+	if v.Marker != "" {
+		return RuleSafety + v.Marker
+	}
+	return c.RuleID
 }
 
 // The reasons to hold a candidate.
@@ -118,9 +135,10 @@ func (p Policy) JudgeIn(project string, c events.Candidate, rule memory.Rule) Ve
 	if p.sensitive != nil && c.Sensitivity == events.SensitivitySensitive {
 		treat = p.sensitive(project)
 	}
+	marker := cmp.Or(p.marker(c.Text), p.marker(c.EvidenceQuote))
 	switch {
-	case c.Unsafe || p.marked(c.Text) || p.marked(c.EvidenceQuote):
-		return Verdict{Action: Drop, Reason: events.ReasonSafety}
+	case c.Unsafe || marker != "":
+		return Verdict{Action: Drop, Reason: events.ReasonSafety, Marker: marker}
 	case c.Intent != "":
 		return Verdict{Action: Commit}
 	case !rule.Emits(c.Kind):
@@ -163,12 +181,17 @@ func waitsFor(c events.Candidate, rule memory.Rule) string {
 // allergy, a diagnosis or a medicine wants it remembered.
 func told(c events.Candidate) bool { return c.Explicit && c.SourceRole == events.RoleUser }
 
-func (p Policy) marked(text string) bool {
+// marker is the first safety marker that stands in a text, or nothing.
+func (p Policy) marker(text string) string {
 	if len(p.markers) == 0 || strings.TrimSpace(text) == "" {
-		return false
+		return ""
 	}
 	words := lex.Words(text)
-	return slices.ContainsFunc(p.markers, func(m []string) bool { return hasRun(words, m) })
+	at := slices.IndexFunc(p.markers, func(m []string) bool { return hasRun(words, m) })
+	if at < 0 {
+		return ""
+	}
+	return strings.Join(p.markers[at], " ")
 }
 
 // hasRun reports whether run stands in words without a gap.

@@ -29,6 +29,7 @@ var scenarios = []scenario{
 	{"MaintenancePrunes", maintenancePrunes},
 	{"UndoTakesBack", undoTakesBack},
 	{"Quarantines", quarantines},
+	{"FeedbackIsCounted", feedbackIsCounted},
 	{"WaitAnswersWithOutcomes", waitAnswersWithOutcomes},
 	{"ReadYourWrites", readYourWrites},
 	{"AClockThatIsAhead", aheadClock},

@@ -2,6 +2,7 @@ package mem0
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -99,5 +100,34 @@ func TestWrittenFilters(t *testing.T) {
 		if got, err := writtenFilters(written); err == nil {
 			t.Errorf("%s: %v", written, got)
 		}
+	}
+}
+
+// A rating goes to the native route in its words, and null takes one back.
+func TestFeedback(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"memory_id":"m","feedback":"VERY_NEGATIVE","feedback_reason":"old"}`: `{"fact_id":"m","rating":"very_negative","reason":"old"}`,
+		`{"memory_id":"m","feedback":null,"feedback_reason":null}`:             `{"fact_id":"m","rating":"none"}`,
+	} {
+		sent := ""
+		h := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			text, _ := io.ReadAll(r.Body)
+			sent = r.Method + " " + r.URL.Path + " " + strings.TrimSpace(string(text))
+			_, _ = io.WriteString(w, `{"correlation_id":"c","status":"done"}`)
+		})
+		var asked, got map[string]any
+		answer := do(h, "POST", "/v1/feedback/", body)
+		if err := errors.Join(json.Unmarshal([]byte(body), &asked), json.Unmarshal(answer.Body.Bytes(), &got)); err != nil || answer.Code != http.StatusOK {
+			t.Fatalf("%s: %d %s, %v", body, answer.Code, answer.Body, err)
+		}
+		asked["id"] = "c"
+		if diff := cmp.Diff(asked, got); diff != "" || sent != "POST /v1/feedback "+want {
+			t.Errorf("%s: sent %s (-want +got):\n%s", body, sent, diff)
+		}
+	}
+	h := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("the native API is called") })
+	if got := do(h, "POST", "/v1/feedback/", `{"feedback":"POSITIVE"}`); got.Code != http.StatusBadRequest {
+		t.Errorf("without a memory: %d %s", got.Code, got.Body)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -41,7 +42,7 @@ func TestRoutesAnswerBothSpellings(t *testing.T) {
 			method, path, _ := strings.Cut(pattern, " ")
 			path = strings.NewReplacer("{id}", "a%2Fb%20c", "{type}", "user", "{name}", "x", "{org}", "o", "{project}", "p").Replace(path)
 			for _, end := range []string{"", "/"} {
-				if mount+path+end == native.path {
+				if slices.Contains(native, method+" "+mount+path+end) {
 					continue
 				}
 				got := do(h, method, mount+path+end, "")

@@ -3,6 +3,7 @@ package mem0
 import (
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -43,7 +44,7 @@ func Routes(handler http.Handler, log *slog.Logger) []Route {
 			h := s.handler(a)
 			name := family + " " + pattern
 			out = append(out, Route{name, method + " " + mount + path + "/{$}", h})
-			if mount+path != native.path || method != native.method {
+			if !slices.Contains(native, method+" "+mount+path) {
 				out = append(out, Route{name, method + " " + mount + path, h})
 			}
 		}
@@ -54,9 +55,9 @@ func Routes(handler http.Handler, log *slog.Logger) []Route {
 	return out
 }
 
-// native is the route at the root that the native API has without the last slash;
-// mem0's clients send it with one.
-var native = struct{ method, path string }{http.MethodGet, "/v1/entities"}
+// native are the routes at the root that the native API has without the last slash;
+// mem0's clients send them with one.
+var native = []string{"GET /v1/entities", "POST /v1/feedback"}
 
 // hosted are the routes of the published clients, without the last slash.
 var hosted = map[string]action{
@@ -80,7 +81,7 @@ var hosted = map[string]action{
 	"DELETE /v2/entities/{type}/{name}":        removeEntity,
 	"GET /v1/event/{id}":                       event,
 	"GET " + projectPath:                       project,
-	"POST /v1/feedback":                        absent,
+	"POST /v1/feedback":                        feedback,
 	"POST /v1/exports":                         absent,
 	"POST /v1/exports/get":                     absent,
 	"POST /v1/summary":                         absent,

@@ -26,7 +26,9 @@ const (
 	// OpDismiss takes a candidate out of the held buffer and changes nothing else.
 	OpDismiss CommandOp = "dismiss"
 	// OpUndo restores earlier states of facts and held candidates.
-	OpUndo  CommandOp = "undo"
+	OpUndo CommandOp = "undo"
+	// OpRate records a rating of a fact, or of an answer. It changes no fact.
+	OpRate  CommandOp = "rate"
 	OpErase CommandOp = "erase"
 )
 
@@ -40,14 +42,54 @@ type CommandRef struct {
 	// IfMatch maps fact ids to the revision the caller saw; a fact that has
 	// another one by now is a conflict.
 	IfMatch map[string]uint64 `json:"if_match,omitempty"`
+	// Rating is what rate brings. The effect has it too, so that the audit stream
+	// keeps the caller's reason.
+	Rating *Rating `json:"rating,omitempty"`
+}
+
+// Rating is how good a caller found a fact or an answer.
+type Rating struct {
+	Value RatingValue `json:"value"`
+	// EpisodeID is the answer: a message of the scope. It is empty where a fact is
+	// rated.
+	EpisodeID string `json:"episode_id,omitempty"`
+	Reason    string `json:"reason,omitempty"` // in the caller's words
+}
+
+// RatingValue is one of the values of a rating.
+type RatingValue string
+
+// The values of ratings.
+const (
+	RatingPositive     RatingValue = "positive"
+	RatingNegative     RatingValue = "negative"
+	RatingVeryNegative RatingValue = "very_negative"
+	// RatingNone takes an earlier rating back.
+	RatingNone RatingValue = "none"
+)
+
+// RuleFeedback begins the RuleID of a delta that records a rating. The value follows.
+const RuleFeedback = "feedback:"
+
+func (r Rating) validate() error {
+	switch r.Value {
+	case RatingPositive, RatingNegative, RatingVeryNegative, RatingNone:
+		return nil
+	}
+	return invalid("rating.value", "%q is none of positive, negative, very_negative, none", clip(string(r.Value)))
 }
 
 func (c CommandRef) validate() error {
 	if c.RequestID == "" {
 		return invalid("request_id", "is required")
 	}
+	if c.Rating != nil {
+		if err := c.Rating.validate(); err != nil {
+			return err
+		}
+	}
 	switch c.Op {
-	case OpRemember, OpCorrect, OpConfirm, OpRestore, OpDelete, OpDeleteScope, OpRelease, OpReleaseDue, OpDismiss, OpUndo, OpErase:
+	case OpRemember, OpCorrect, OpConfirm, OpRestore, OpDelete, OpDeleteScope, OpRelease, OpReleaseDue, OpDismiss, OpUndo, OpRate, OpErase:
 		return nil
 	}
 	return invalid("op", "%q is not a command", clip(string(c.Op)))
@@ -60,7 +102,7 @@ type CommandRequested struct {
 	// Actor is api:{key name}, api:anonymous where no key is needed, or
 	// palimpsest:{service} for a command without a caller.
 	Actor string `json:"actor"`
-	// FactID is the fact that correct, confirm, restore and delete concern.
+	// FactID is the fact that correct, confirm, restore, delete and rate concern.
 	FactID string `json:"fact_id,omitempty"`
 	// HoldID is what release, release_due and dismiss concern.
 	HoldID string `json:"hold_id,omitempty"`
@@ -116,6 +158,14 @@ func (c CommandRequested) Validate() error {
 	}
 	if (c.Op == OpRemember || c.Op == OpCorrect) && c.Candidate == nil {
 		return invalid("candidate", "is required by %s", c.Op)
+	}
+	if c.Op == OpRate {
+		if c.Rating == nil {
+			return invalid("rating", "is required by %s", c.Op)
+		}
+		if (c.FactID == "") == (c.Rating.EpisodeID == "") {
+			return invalid("fact_id", "exactly one of fact_id and rating.episode_id is required")
+		}
 	}
 	if c.Op != OpUndo {
 		return nil

@@ -46,6 +46,7 @@ const (
 	ReasonChangedSince   Reason = "changed_since"
 	ReasonFactConflict   Reason = "fact_conflict" // the candidate is in the dead letters
 	ReasonUndone         Reason = "undone"        // the inverse of an earlier delta
+	ReasonRated          Reason = "rated"         // a caller rated a fact or an answer
 )
 
 // Provenance is what every delta carries: where it came from, by which rule,

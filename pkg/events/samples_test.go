@@ -84,7 +84,7 @@ func samples() []sample {
 	skipped := batch
 	skipped.Skipped = "poison"
 	watermark, infer := uint64(5), true
-	command := CommandRef{RequestID: "request-1", Op: OpCorrect, IfMatch: map[string]uint64{"f-1": 3}}
+	command := CommandRef{RequestID: "request-1", Op: OpCorrect, IfMatch: map[string]uint64{"f-1": 3}, Rating: &Rating{Value: RatingNegative, EpisodeID: "e-4", Reason: "it is old"}}
 	candidate := sampleCandidate()
 	outcome := Outcome{
 		CorrelationID: "request-1", Rule: "sleep", EpisodeIDs: []string{"e-4"}, Revision: 9, Skipped: "poison", Conflict: "f-1@4",

@@ -105,6 +105,8 @@ func (o *order) carryOut(ctx context.Context) error {
 		return o.dismiss()
 	case events.OpUndo:
 		return o.undo(ctx)
+	case events.OpRate:
+		return o.rate()
 	}
 	return pipeline.Rejectf(events.CodeInvalidField, "op", "%q is not decided here", o.in.Data.Op)
 }
@@ -115,7 +117,9 @@ func (o *order) carryOut(ctx context.Context) error {
 func (o *order) remember(ctx context.Context) error {
 	c := o.candidate()
 	if v := o.s.policy.Judge(c, memory.Rule{}); v.Reason == events.ReasonSafety {
-		return o.noop(events.ReasonSafety, "")
+		p := o.provenance(events.ReasonSafety)
+		p.RuleID = v.RuleID(c)
+		return o.put(events.NewNoop(p, ""))
 	}
 	c.Intent, c.Replaces = "", nil
 	o.restOnScope()
@@ -127,6 +131,16 @@ func (o *order) remember(ctx context.Context) error {
 // that depends on named facts alone carries their revisions.
 func (o *order) restOnScope() {
 	o.out.Asked, o.out.Basis, o.out.BasisSequence = &o.in.Data, o.state.Revision, o.state.AuditSeq
+}
+
+// rate records a rating as a NOOP about the fact, or with the answer as its source.
+func (o *order) rate() error {
+	p := o.provenance(events.ReasonRated)
+	p.RuleID = events.RuleFeedback + string(o.in.Data.Rating.Value)
+	if answer := o.in.Data.Rating.EpisodeID; answer != "" {
+		p.SourceEpisodeIDs = []string{answer}
+	}
+	return o.put(events.NewNoop(p, o.in.Data.FactID))
 }
 
 // correct rewrites a fact with what the caller states.

@@ -2,6 +2,7 @@ package decider
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -279,5 +280,34 @@ func must[T any](v T, err error) func(*testing.T) T {
 			t.Fatal(err)
 		}
 		return v
+	}
+}
+
+// TestRate: a rating is on record with its value and reason, and changes no fact.
+func TestRate(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t).knowing(says("e1", "likes", "tea", 1))
+	before := d.only()
+	for _, tt := range []struct {
+		fact   string
+		rating events.Rating
+		rule   string
+	}{
+		{before.ID, events.Rating{Value: events.RatingNegative, Reason: "it is old"}, "feedback:negative"},
+		{before.ID, events.Rating{Value: events.RatingNone}, "feedback:none"},
+		{"", events.Rating{Value: events.RatingPositive, EpisodeID: "answer"}, "feedback:positive"},
+	} {
+		out, outcome := d.ask(events.OpRate, func(c *events.CommandRequested) { c.FactID, c.Rating = tt.fact, &tt.rating })
+		d.want(out, outcome, false, "noop rated")
+		noop, ok := out.Deltas[0].(events.Noop)
+		if p := noop.Provenance(); !ok || noop.About() != tt.fact || p.RuleID != tt.rule || (tt.rating.EpisodeID != "") != slices.Equal(p.SourceEpisodeIDs, []string{"answer"}) {
+			t.Errorf("%+v: about %q, %+v", tt, noop.About(), p)
+		}
+		if out.Command.Rating == nil || *out.Command.Rating != tt.rating {
+			t.Errorf("the batch has the rating %+v, want %+v", out.Command.Rating, tt.rating)
+		}
+		if diff := cmp.Diff(before, d.only()); diff != "" {
+			t.Errorf("the fact changed (-want +got):\n%s", diff)
+		}
 	}
 }

@@ -53,6 +53,7 @@ func (s *Service) judge(in events.Event[events.CandidatesExtracted], rule memory
 		case decide.Hold:
 			j.waiting = append(j.waiting, decide.Waiting{Candidate: c, Why: verdict.Why})
 		case decide.Drop:
+			c.RuleID = verdict.RuleID(c)
 			if err := j.noop(c, verdict.Reason, "policy"); err != nil {
 				return nil, err
 			}

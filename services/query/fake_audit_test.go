@@ -194,3 +194,11 @@ func (f *fakeLog) Latency(_ context.Context, q audit.ReportQuery) ([]audit.Laten
 func (f *fakeLog) Cost(_ context.Context, q audit.ReportQuery) ([]audit.Cost, error) {
 	return []audit.Cost{{Rule: "a, b", Model: "m", Calls: 3, InputTokens: 100, OutputTokens: 20, Dollars: 0.5, Facts: 4}}, f.note(q)
 }
+
+func (f *fakeLog) Safety(_ context.Context, q audit.ReportQuery) ([]audit.Safety, error) {
+	return []audit.Safety{{Reason: events.ReasonSafety, Rule: "turn", RuleID: "safety:ignore safety", Drops: 2}}, f.note(q)
+}
+
+func (f *fakeLog) Feedback(_ context.Context, q audit.ReportQuery) ([]audit.Feedback, error) {
+	return []audit.Feedback{{FactID: "f", Rating: events.RatingNegative, Ratings: 2}}, f.note(q)
+}

@@ -113,6 +113,14 @@ func (g guardedLog) Cost(ctx context.Context, q audit.ReportQuery) ([]audit.Cost
 	return reported(ctx, q, g.next.Cost)
 }
 
+func (g guardedLog) Safety(ctx context.Context, q audit.ReportQuery) ([]audit.Safety, error) {
+	return reported(ctx, q, g.next.Safety)
+}
+
+func (g guardedLog) Feedback(ctx context.Context, q audit.ReportQuery) ([]audit.Feedback, error) {
+	return reported(ctx, q, g.next.Feedback)
+}
+
 // reported narrows what a report counts.
 func reported[T any](ctx context.Context, q audit.ReportQuery, ask func(context.Context, audit.ReportQuery) ([]T, error)) (_ []T, err error) {
 	if q.Selector, err = narrowed(ctx, q.Selector); err != nil {

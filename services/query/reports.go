@@ -169,6 +169,13 @@ var reports = []report{
 				ratio(c.Calls, c.Facts), ratio(c.InputTokens+c.OutputTokens, c.Facts), ratio(c.Dollars, c.Facts),
 			}
 		}),
+	}, {
+		"safety", "Statements that the write policy dropped, by reason and by the marker or pattern that fired.",
+		[]string{"reason", "rule", "rule_id", "drops"},
+		tabled(audit.Reports.Safety, func(s audit.Safety) []any { return []any{s.Reason, s.Rule, s.RuleID, s.Drops} }),
+	}, {
+		"feedback", "Ratings by fact and value; those of answers name no fact.", []string{"fact_id", "rating", "ratings"},
+		tabled(audit.Reports.Feedback, func(f audit.Feedback) []any { return []any{f.FactID, f.Rating, f.Ratings} }),
 	},
 }
 

@@ -22,11 +22,13 @@ func TestReports(t *testing.T) {
 		t.Fatalf("%+v, %v", names, err)
 	}
 	want := map[string]string{
-		"deltas":  "day,rule,kind,deltas\n2026-04-02,turn,add,2\n",
-		"noops":   "rule,deltas,noops,noop_share\nturn,8,2,0.25\n",
-		"churn":   "user,agent,session,fact_id,changes,flips\nnora,assistant,,f,3,1\n",
-		"yield":   "rule,extractor,episodes,candidates,adds,candidates_per_episode,adds_per_candidate\nturn,pack@1,4,2,1,0.5,0.5\nb,,0,1,0,,0\n",
-		"latency": "rule,facts,p50_ms,p95_ms,p99_ms\nturn,4,1000,2000,3000\n",
+		"deltas":   "day,rule,kind,deltas\n2026-04-02,turn,add,2\n",
+		"noops":    "rule,deltas,noops,noop_share\nturn,8,2,0.25\n",
+		"churn":    "user,agent,session,fact_id,changes,flips\nnora,assistant,,f,3,1\n",
+		"yield":    "rule,extractor,episodes,candidates,adds,candidates_per_episode,adds_per_candidate\nturn,pack@1,4,2,1,0.5,0.5\nb,,0,1,0,,0\n",
+		"safety":   "reason,rule,rule_id,drops\nsafety,turn,safety:ignore safety,2\n",
+		"feedback": "fact_id,rating,ratings\nf,negative,2\n",
+		"latency":  "rule,facts,p50_ms,p95_ms,p99_ms\nturn,4,1000,2000,3000\n",
 		"cost": "rule,model,facts,calls,input_tokens,output_tokens,dollars,calls_per_fact,tokens_per_fact,dollars_per_fact\n" +
 			"\"a, b\",m,4,3,100,20,0.5,0.75,30,0.125\n",
 	}

@@ -50,6 +50,7 @@ var roles = map[string]auth.Role{
 	"POST /v1/facts/{id}/restore": auth.Writer,
 	"DELETE /v1/facts/{id}":       auth.Writer,
 	"DELETE /v1/scopes":           auth.Writer, // who erases must be an admin
+	"POST /v1/feedback":           auth.Writer,
 	"POST /v1/holds/{id}/release": auth.Writer,
 	"POST /v1/holds/{id}/dismiss": auth.Writer,
 

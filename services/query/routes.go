@@ -32,6 +32,7 @@ func (s *Service) routes() (http.Handler, error) {
 	s.factRoutes(a)
 	s.graphRoutes(a)
 	s.commandRoutes(a)
+	s.feedbackRoutes(a)
 	s.undoRoutes(a)
 	s.quarantineRoutes(a)
 	s.writeRoutes(a)

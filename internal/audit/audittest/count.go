@@ -25,6 +25,7 @@ func count(story []events.Event[events.EffectCommitted], q audit.ReportQuery) an
 	return answers{
 		Deltas: countDeltas(records), Noops: countNoops(records), Churn: countChurn(records),
 		Yield: countYield(effects), Latency: countLatency(records), Cost: countCost(effects, records),
+		Safety: countSafety(records), Rated: countRated(records),
 	}
 }
 
@@ -159,4 +160,30 @@ func countCost(effects []events.EffectCommitted, records []audit.Record) []audit
 		}
 	}
 	return tallied(all, func(a, b audit.Cost) int { return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Model, b.Model)) })
+}
+
+func countSafety(records []audit.Record) []audit.Safety {
+	all := map[audit.Safety]*audit.Safety{}
+	for _, r := range records {
+		if r.Reason == events.ReasonSafety || r.Reason == events.ReasonSensitive {
+			row := audit.Safety{Reason: r.Reason, Rule: r.Rule, RuleID: r.RuleID}
+			at(all, row, row).Drops++
+		}
+	}
+	return tallied(all, func(a, b audit.Safety) int {
+		return cmp.Or(cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.RuleID, b.RuleID))
+	})
+}
+
+func countRated(records []audit.Record) []audit.Feedback {
+	all := map[audit.Feedback]*audit.Feedback{}
+	for _, r := range records {
+		if r.Reason == events.ReasonRated {
+			row := audit.Feedback{FactID: r.FactID, Rating: audit.RatingOf(r.RuleID)}
+			at(all, row, row).Ratings++
+		}
+	}
+	return tallied(all, func(a, b audit.Feedback) int {
+		return cmp.Or(cmp.Compare(a.FactID, b.FactID), cmp.Compare(a.Rating, b.Rating))
+	})
 }

@@ -42,16 +42,20 @@ type answers struct {
 	Yield   []audit.Yield
 	Latency []audit.Latency
 	Cost    []audit.Cost
+	Safety  []audit.Safety
+	Rated   []audit.Feedback
 }
 
 func ask(ctx context.Context, log audit.Reports, q audit.ReportQuery) (a answers, err error) {
-	var errs [6]error
+	var errs [8]error
 	a.Deltas, errs[0] = log.DailyDeltas(ctx, q)
 	a.Noops, errs[1] = log.Noops(ctx, q)
 	a.Churn, errs[2] = log.Churn(ctx, q)
 	a.Yield, errs[3] = log.Yield(ctx, q)
 	a.Latency, errs[4] = log.Latency(ctx, q)
 	a.Cost, errs[5] = log.Cost(ctx, q)
+	a.Safety, errs[6] = log.Safety(ctx, q)
+	a.Rated, errs[7] = log.Feedback(ctx, q)
 	return a, errors.Join(errs[:]...)
 }
 
@@ -95,6 +99,8 @@ type change struct {
 	text   string
 	by     string        // "rules@v1" unless given
 	lagged time.Duration // from said to applied
+	why    events.Reason // new unless given
+	rule   string        // the pattern; "pattern" unless given
 }
 
 // effectOf makes an effect of a scope. The facts' earlier versions are left out:
@@ -131,6 +137,12 @@ func deltaOf(c change, f events.Fact, id string) events.Delta {
 	if c.by != "" {
 		p.DecidedBy = c.by
 	}
+	if c.why != "" {
+		p.Reason = c.why
+	}
+	if c.rule != "" {
+		p.RuleID = c.rule
+	}
 	var d events.Delta
 	var err error
 	switch c.kind {
@@ -162,38 +174,47 @@ func reportsKnown(t *testing.T, log audit.Log) {
 	}
 	logWrite(t, log,
 		effectOf(s, 1, 1, "turn", "pack@1", noon, events.Tally{Episodes: 4, Candidates: 3},
-			change{kind: add, fact: "home", text: "Rome", lagged: second(1)}, change{kind: add, fact: "pet", text: "cat", lagged: second(2)}, change{kind: noop}),
+			change{kind: add, fact: "home", text: "Rome", lagged: second(1)}, change{kind: add, fact: "pet", text: "cat", lagged: second(2)},
+			change{kind: noop, why: events.ReasonSafety, rule: "safety:do anything now"}),
 		effectOf(s, 2, 2, "turn", "pack@1", noon.Add(time.Minute), events.Tally{Episodes: 2, Candidates: 1},
 			change{kind: update, fact: "home", text: "Oslo", lagged: second(3)}),
 		effectOf(s, 3, 3, "turn", "pack@2", noon.Add(12*time.Hour), events.Tally{Episodes: 1, Candidates: 1},
 			change{kind: update, fact: "home", text: "Rome", lagged: second(100)}),
 		asked,
+		effectOf(s, 5, 5, "command", "", noon.Add(14*time.Hour), events.Tally{},
+			change{kind: noop, fact: "home", why: events.ReasonRated, rule: "feedback:negative"},
+			change{kind: noop, why: events.ReasonRated, rule: "feedback:positive"},
+			change{kind: noop, fact: "home", why: events.ReasonDuplicate}),
 	)
 	day := noon.Truncate(24 * time.Hour)
 	next := day.AddDate(0, 0, 1)
 	reportsDiff(t, log, audit.ReportQuery{Selector: scope.Exactly(s)}, answers{
 		Deltas: []audit.DailyDeltas{
 			{Day: day, Rule: "turn", Kind: add, Deltas: 2}, {Day: day, Rule: "turn", Kind: noop, Deltas: 1}, {Day: day, Rule: "turn", Kind: update, Deltas: 1},
+			{Day: next, Rule: "command", Kind: noop, Deltas: 3},
 			{Day: next, Rule: "sleep", Kind: add, Deltas: 1}, {Day: next, Rule: "sleep", Kind: remove, Deltas: 1}, {Day: next, Rule: "turn", Kind: update, Deltas: 1},
 		},
-		Noops: []audit.Noops{{Rule: "sleep", Deltas: 2}, {Rule: "turn", Deltas: 5, Noops: 1}},
+		Noops: []audit.Noops{{Rule: "command", Deltas: 3, Noops: 3}, {Rule: "sleep", Deltas: 2}, {Rule: "turn", Deltas: 5, Noops: 1}},
 		Churn: []audit.Churn{{Scope: s, FactID: "home", Changes: 3, Flips: 1}, {Scope: s, FactID: "pet", Changes: 2}},
 		Yield: []audit.Yield{
 			{Rule: "sleep", Extractor: "model@1", Episodes: 5, Adds: 1}, {Rule: "turn", Extractor: "pack@1", Episodes: 6, Candidates: 4, Adds: 2},
 			{Rule: "turn", Extractor: "pack@2", Episodes: 1, Candidates: 1},
 		},
 		Latency: []audit.Latency{{Rule: "turn", Facts: 4, P50: second(2), P95: second(100), P99: second(100)}},
+		Safety:  []audit.Safety{{Reason: events.ReasonSafety, Rule: "turn", RuleID: "safety:do anything now", Drops: 1}},
+		Rated:   []audit.Feedback{{Rating: events.RatingPositive, Ratings: 1}, {FactID: "home", Rating: events.RatingNegative, Ratings: 1}},
 		Cost: []audit.Cost{
-			{Rule: "sleep"}, {Rule: "sleep", Model: "m-1", Facts: 1, Calls: 3, InputTokens: 1500, OutputTokens: 40, Dollars: 0.25},
+			{Rule: "command"}, {Rule: "sleep"}, {Rule: "sleep", Model: "m-1", Facts: 1, Calls: 3, InputTokens: 1500, OutputTokens: 40, Dollars: 0.25},
 			{Rule: "sleep", Model: "m-2", Calls: 1, InputTokens: 7}, {Rule: "turn", Facts: 1},
 		},
 	})
 	reportsDiff(t, log, audit.ReportQuery{Selector: scope.Selector{Project: "default"}, From: next, Limit: 1}, answers{
-		Deltas:  []audit.DailyDeltas{{Day: next, Rule: "sleep", Kind: add, Deltas: 1}},
-		Noops:   []audit.Noops{{Rule: "sleep", Deltas: 2}},
+		Deltas:  []audit.DailyDeltas{{Day: next, Rule: "command", Kind: noop, Deltas: 3}},
+		Noops:   []audit.Noops{{Rule: "command", Deltas: 3, Noops: 3}},
 		Yield:   []audit.Yield{{Rule: "sleep", Extractor: "model@1", Episodes: 5, Adds: 1}},
 		Latency: []audit.Latency{{Rule: "turn", Facts: 1, P50: second(100), P95: second(100), P99: second(100)}},
-		Cost:    []audit.Cost{{Rule: "sleep"}},
+		Cost:    []audit.Cost{{Rule: "command"}},
+		Rated:   []audit.Feedback{{Rating: events.RatingPositive, Ratings: 1}},
 	})
 }
 
@@ -239,7 +260,8 @@ func storyOfChance(r *rand.Rand, scopes []scope.Scope, n int) []events.Event[eve
 				by: pick("", "", "llm:small", "llm:large"), lagged: time.Duration(r.IntN(90e6)-5e6) * time.Microsecond,
 			}
 			if changes[j].kind == events.DeltaNoop {
-				changes[j].fact = pick("", "f1")
+				changes[j].fact, changes[j].rule = pick("", "f1"), pick("a", "safety:b", "feedback:none")
+				changes[j].why = events.Reason(pick("duplicate", "safety", "sensitive", "rated"))
 			}
 			if r.IntN(20) == 0 {
 				changes[j].lagged = 250 * 365 * 24 * time.Hour // before 1900

@@ -155,3 +155,29 @@ func (l *Log) Cost(ctx context.Context, q audit.ReportQuery) ([]audit.Cost, erro
 			return c, rows.Scan(&c.Rule, &c.Model, &c.Calls, &c.InputTokens, &c.OutputTokens, &c.Dollars, &c.Facts)
 		})
 }
+
+// Safety implements [audit.Reports].
+func (l *Log) Safety(ctx context.Context, q audit.ReportQuery) ([]audit.Safety, error) {
+	return report(ctx, l, "safety", q, appliedAt, `SELECT toString(reason) AS why, rule, toString(rule_id) AS mark, count() AS n
+		FROM (SELECT reason, rule, rule_id FROM audit WHERE SPAN AND reason IN ('safety', 'sensitive') LIMIT 1 BY `+key+`)
+		GROUP BY why, rule, mark ORDER BY why, rule, mark`,
+		func(rows driver.Rows) (s audit.Safety, err error) {
+			var why string
+			err = rows.Scan(&why, &s.Rule, &s.RuleID, &s.Drops)
+			s.Reason = events.Reason(why)
+			return s, err
+		})
+}
+
+// Feedback implements [audit.Reports].
+func (l *Log) Feedback(ctx context.Context, q audit.ReportQuery) ([]audit.Feedback, error) {
+	return report(ctx, l, "feedback", q, appliedAt, `SELECT fact_id, toString(rule_id) AS rated, count() AS n
+		FROM (SELECT fact_id, rule_id FROM audit WHERE SPAN AND reason = 'rated' LIMIT 1 BY `+key+`)
+		GROUP BY fact_id, rated ORDER BY fact_id, rated`,
+		func(rows driver.Rows) (f audit.Feedback, err error) {
+			var rated string
+			err = rows.Scan(&f.FactID, &rated, &f.Ratings)
+			f.Rating = audit.RatingOf(rated)
+			return f, err
+		})
+}

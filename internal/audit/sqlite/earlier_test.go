@@ -9,6 +9,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"palimpsest/internal/audit"
 	"palimpsest/internal/schema"
 	"palimpsest/pkg/events"
@@ -39,6 +41,33 @@ func TestRecordsOfTheSecondSchema(t *testing.T) {
 	}
 	if history, err := l.History(t.Context(), "p", "f1"); err != nil || len(history) != 2 {
 		t.Errorf("history %+v, %v", history, err)
+	}
+}
+
+// TestSafetyOfAnEarlierSchema: a report counts what a log from before reasons has.
+func TestSafetyOfAnEarlierSchema(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "audit.db")
+	e := effectOf(t, 1)
+	noop, err := events.NewNoop(events.Provenance{
+		ID: "d", SourceEpisodeIDs: []string{"e1"}, PromotionTS: e.Time, RuleID: "unsafe", Confidence: 1, Reason: events.ReasonSafety, DecidedBy: "rules@v1",
+	}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Data.Applied = []events.Applied{{Delta: noop}}
+	writeEarlier(t, path, e)
+	l, err := Open(t.Context(), Config{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for range 2 { // it is counted once
+		got, err := l.Safety(t.Context(), audit.ReportQuery{Selector: scope.Selector{Project: "p"}, Limit: 10})
+		want := []audit.Safety{{Reason: events.ReasonSafety, Rule: "turn", RuleID: "unsafe", Drops: 1}}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
 	}
 }
 

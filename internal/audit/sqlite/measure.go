@@ -14,12 +14,15 @@ const (
 	insertTally = `INSERT INTO tallies
 		(project, scope, revision, user_id, agent_id, session_id, applied_at, rule, extractor, episodes, candidates, adds, spent)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
-	updateRecord = `UPDATE record_rows SET value = ?, known_ms = ?, model = ?
+	updateRecord = `UPDATE record_rows SET value = ?, known_ms = ?, model = ?, reason = ?, rule_id = ?
 		WHERE place = (SELECT id FROM places WHERE project = ? AND scope = ?) AND revision = ? AND idx = ?`
-	// unmeasured effects are those of logs of the first schema.
+	// unmeasured effects are those of logs of the first schema, and those with NOOPs of
+	// logs from before reasons.
 	unmeasured = `SELECT e.project, e.scope, e.revision FROM effects e
 		LEFT JOIN tallies t ON t.project = e.project AND t.scope = e.scope AND t.revision = e.revision
-		WHERE t.project IS NULL LIMIT 500`
+		WHERE t.project IS NULL
+		UNION SELECT p.project, p.scope, r.revision FROM record_rows r JOIN places p ON p.id = r.place
+		WHERE r.kind = 'noop' AND r.reason IS NULL LIMIT 500`
 )
 
 // tally is what reports count of an effect.
@@ -44,7 +47,15 @@ func knownMS(r audit.Record) sql.NullInt64 {
 	return sql.NullInt64{Int64: ms, Valid: ok}
 }
 
-// measure makes up for what a log of the first schema did not count, before its
+// told are the reason and the rule id of a record, where reports count by them.
+func told(r audit.Record) (reason, ruleID string) {
+	if r.Told() == "" {
+		return "", ""
+	}
+	return string(r.Reason), r.RuleID
+}
+
+// measure makes up for what a log of an earlier schema did not count, before its
 // first report; a report that is given up goes on the next time.
 func (l *Log) measure(ctx context.Context) error {
 	l.measuring.Lock()
@@ -100,7 +111,8 @@ func (l *Log) measureSome(ctx context.Context, places []place) error {
 			return err
 		}
 		for _, r := range audit.Records(e) {
-			if _, err := record.ExecContext(ctx, r.Value(), knownMS(r), r.Model(), at.project, at.scope, at.revision, r.Index); err != nil {
+			reason, ruleID := told(r)
+			if _, err := record.ExecContext(ctx, r.Value(), knownMS(r), r.Model(), reason, ruleID, at.project, at.scope, at.revision, r.Index); err != nil {
 				return err
 			}
 		}

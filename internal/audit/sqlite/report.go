@@ -172,3 +172,24 @@ func (l *Log) Cost(ctx context.Context, q audit.ReportQuery) ([]audit.Cost, erro
 			return c, rows.Scan(&c.Rule, &c.Model, &c.Calls, &c.InputTokens, &c.OutputTokens, &c.Dollars, &c.Facts)
 		})
 }
+
+// Safety implements [audit.Reports].
+func (l *Log) Safety(ctx context.Context, q audit.ReportQuery) ([]audit.Safety, error) {
+	return report(ctx, l, "safety", q, `SELECT reason, rule, rule_id, count(*) FROM records
+		WHERE SPAN AND reason IN ('safety', 'sensitive') GROUP BY reason, rule, rule_id ORDER BY reason, rule, rule_id`,
+		func(rows *sql.Rows) (s audit.Safety, err error) {
+			return s, rows.Scan(&s.Reason, &s.Rule, &s.RuleID, &s.Drops)
+		})
+}
+
+// Feedback implements [audit.Reports].
+func (l *Log) Feedback(ctx context.Context, q audit.ReportQuery) ([]audit.Feedback, error) {
+	return report(ctx, l, "feedback", q, `SELECT fact_id, rule_id, count(*) FROM records
+		WHERE SPAN AND reason = 'rated' GROUP BY fact_id, rule_id ORDER BY fact_id, rule_id`,
+		func(rows *sql.Rows) (f audit.Feedback, err error) {
+			var rated string
+			err = rows.Scan(&f.FactID, &rated, &f.Ratings)
+			f.Rating = audit.RatingOf(rated)
+			return f, err
+		})
+}

@@ -19,8 +19,8 @@ const (
 	insertPlace  = `INSERT INTO places (project, scope, user_id, agent_id, session_id) VALUES (?, ?, ?, ?, ?)`
 	selectPlace  = `SELECT id FROM places WHERE project = ? AND scope = ?`
 	insertRecord = `INSERT INTO record_rows
-		(place, revision, idx, project, sequence, applied_at, kind, rule, correlation, fact_id, value, known_ms, model)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+		(place, revision, idx, project, sequence, applied_at, kind, rule, correlation, fact_id, value, known_ms, model, reason, rule_id)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 )
 
 // Write implements [audit.Writer] in one transaction.
@@ -96,8 +96,9 @@ func insert(ctx context.Context, tx *sql.Tx, effects []events.Event[events.Effec
 			return err
 		}
 		for _, r := range audit.Records(e) {
+			reason, ruleID := told(r)
 			if _, err := record.ExecContext(ctx, at, r.Revision, r.Index, s.Project, r.Sequence, r.AppliedAt.UnixMicro(),
-				r.Kind, r.Rule, r.CorrelationID, r.FactID, r.Value(), knownMS(r), r.Model()); err != nil {
+				r.Kind, r.Rule, r.CorrelationID, r.FactID, r.Value(), knownMS(r), r.Model(), reason, ruleID); err != nil {
 				return err
 			}
 		}
