@@ -2,9 +2,12 @@ package redis
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"slices"
 	"strings"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
@@ -17,7 +20,9 @@ import (
 //
 // An entry is added once its row is written, and again when the same is written again,
 // as it is after a crash. So no row lacks its entry for long. An entry whose row says
-// otherwise is stale; the next reader removes it.
+// otherwise is stale; the next reader removes it. It is kept with [agendaDoubt] before
+// it until its row was read again, for a process may die in between. In a cluster,
+// where the agenda is of another slot, entries are added before the row as well.
 const (
 	keyAgenda     = "agenda"
 	agendaPending = "p " // a scope that may have episodes above a watermark
@@ -25,6 +30,7 @@ const (
 	agendaIdle    = "i " // an open, live session, by when it was last seen at the time
 	agendaDue     = "h " // a hold, by when it is due
 	agendaVectors = "v"  // a text to embed, by space; see vector_queue.go
+	agendaDoubt   = "~"  // an entry that a reader found stale, but for texts to embed
 )
 
 func (l layout) agenda() string { return l.shared(keyAgenda) }
@@ -103,6 +109,9 @@ func upTo(part string, at int64) entries { return entries{"[" + part, "(" + inst
 // none, and what to yield of it. Only rows whose entries are right are yielded.
 func eachListed[T any](ctx context.Context, s *Store, part entries, read func([]string) ([]string, []T, error), yield func(T) bool) error {
 	t := s.tenure()
+	if err := s.listDoubted(ctx, t, part); err != nil {
+		return err
+	}
 	for {
 		reply, err := s.call(ctx, "ZRANGE", t.agenda(), part.min, part.max, "BYLEX", "LIMIT", 0, pageSize)
 		list := texts(reply)
@@ -143,14 +152,107 @@ func (s *Store) relist(ctx context.Context, t *tenure, stale []string, read func
 	if len(stale) == 0 {
 		return nil
 	}
-	if err := s.unlist(ctx, t, stale...); err != nil {
+	doubted, err := s.doubt(ctx, t, stale)
+	if err != nil {
 		return err
 	}
 	right, err := read()
 	if err != nil {
 		return err
 	}
-	return s.list(ctx, t, slices.DeleteFunc(right, func(e string) bool { return e == "" })...)
+	if err := s.list(ctx, t, slices.DeleteFunc(right, func(e string) bool { return e == "" })...); err != nil {
+		return err
+	}
+	return s.unlist(ctx, t, doubted...)
+}
+
+// doubt puts entries in doubt, in one step: another reader that lists them again meanwhile
+// must not do so before they are out. The name of the reader keeps others from taking
+// out what it doubts.
+func (s *Store) doubt(ctx context.Context, t *tenure, stale []string) (doubted []string, err error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer s.end()
+	reader, pipe := rand.Text(), s.client.TxPipeline()
+	for part := range slices.Chunk(stale, maxEntries) {
+		in, out := []any{"ZADD", t.agenda()}, []any{"ZREM", t.agenda()}
+		for _, e := range part {
+			doubted = append(doubted, agendaDoubt+e+" "+reader)
+			in, out = append(in, 0, doubted[len(doubted)-1]), append(out, e)
+		}
+		_ = pipe.Process(ctx, command(ctx, in)) // each has its error with the transaction
+		_ = pipe.Process(ctx, command(ctx, out))
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, fmt.Errorf("put in doubt: %w", explain(err))
+	}
+	return doubted, nil
+}
+
+// listDoubted adds the entries of a part again whose reader died, or goes on still.
+func (s *Store) listDoubted(ctx context.Context, t *tenure, part entries) error {
+	reply, err := s.call(ctx, "ZRANGE", t.agenda(), part.min[:1]+agendaDoubt+part.min[1:], part.max[:1]+agendaDoubt+part.max[1:], "BYLEX")
+	doubted := texts(reply)
+	if err != nil || len(doubted) == 0 {
+		return err
+	}
+	again := make([]string, len(doubted))
+	for i, e := range doubted {
+		again[i] = undoubted(e)
+	}
+	if err := s.list(ctx, t, again...); err != nil {
+		return err
+	}
+	return s.unlist(ctx, t, doubted...)
+}
+
+// undoubted is an entry as it was before it was put in doubt.
+func undoubted(entry string) string {
+	if rest, doubted := strings.CutPrefix(entry, agendaDoubt); doubted {
+		return rest[:max(0, strings.LastIndexByte(rest, ' '))]
+	}
+	return entry
+}
+
+// agendaRows are the fields from which the entries of rows are made, by kind.
+var agendaRows = map[string][]string{kindState: {"okey"}, kindSession: lookedUp[kindSession], kindHold: lookedUp[kindHold]}
+
+// listAgain adds the entries of all scopes, sessions and holds. In a cluster the node of
+// the agenda may have lost it, while the rows are on others and are not written again.
+func (s *Store) listAgain(ctx context.Context) error {
+	t := s.tenure()
+	err := s.eachKey(ctx, t.layout, func(ctx context.Context, node goredis.Cmdable, keys []string) error {
+		var kinds []string
+		var rows []*goredis.SliceCmd
+		reads := node.Pipeline()
+		for _, key := range keys {
+			_, member, _ := strings.Cut(key, "}:")
+			kind, _, _ := strings.Cut(member, ":")
+			if names := agendaRows[kind]; names != nil {
+				kinds, rows = append(kinds, kind), append(rows, reads.HMGet(ctx, key, names...))
+			}
+		}
+		if len(rows) == 0 {
+			return nil
+		}
+		if _, err := reads.Exec(ctx); err != nil {
+			return err
+		}
+		var list []string
+		for i, row := range rows {
+			some, err := s.agendaFrom(kinds[i], pick(agendaRows[kinds[i]], row.Val()), owners{})
+			if err != nil {
+				return err
+			}
+			list = append(list, some...)
+		}
+		return s.list(ctx, t, list...)
+	})
+	if err != nil {
+		return fmt.Errorf("make the agenda again: %w", err)
+	}
+	return nil
 }
 
 // agree adds an entry of the batch to the agenda, or takes it out. It takes effect with
@@ -197,7 +299,7 @@ func (b *batch) agendaOf(f fields, effect events.EffectCommitted) {
 			b.agree(true, b.place.due(h.ID, store.CeilMicros(*h.Due)))
 		}
 	}
-	if effect.Watermark != nil && f[claimField+effect.Rule] != "" && parseClaim(f[claimField+effect.Rule]).Range.To <= *effect.Watermark {
+	if effect.Watermark != nil && parseClaim(f[claimField+effect.Rule]).Range.To <= *effect.Watermark {
 		b.agree(false, b.place.claimed(effect.Rule))
 	}
 }

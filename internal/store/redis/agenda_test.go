@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
 
@@ -114,6 +116,63 @@ func TestAgendaKeepsWhatComesMeanwhile(t *testing.T) {
 	}
 	if got := pendingScopes(t, s, "turn"); len(got) != 1 {
 		t.Errorf("pending: %v, want the scope", got)
+	}
+}
+
+// TestP1AgendaOfASweepThatDied: an episode is stored while a process takes the entry of
+// its scope out, and the process ends before it reads the scope once more.
+func TestP1AgendaOfASweepThatDied(t *testing.T) {
+	t.Parallel()
+	s := openNew(t, testConfig(t))
+	tell(t, s, "1", "hello")
+	cover(t, s, 1, 1)
+	if err := s.watchRule(t.Context(), "turn"); err != nil {
+		t.Fatal(err)
+	}
+	died, reads := errors.New("died"), 0
+	read := func(entries []string) ([]string, []store.Standing, error) {
+		if reads++; reads > 1 {
+			return nil, nil, died
+		}
+		right, list, err := s.standings(t.Context(), entries)
+		tell(t, s, "2", "meanwhile")
+		return right, list, err
+	}
+	err := eachListed(t.Context(), s, startingWith(agendaPending), read, func(store.Standing) bool { return true })
+	if !errors.Is(err, died) {
+		t.Fatalf("error %v, want the death", err)
+	}
+	if got := pendingScopes(t, s, "turn"); len(got) != 1 {
+		t.Errorf("pending: %v, want the scope", got)
+	}
+	if got := listed(t, s, agendaDoubt); len(got) != 0 {
+		t.Errorf("still in doubt: %q", got)
+	}
+}
+
+// TestAgendaIsMadeAgain from rows: the node of a cluster that had it came back empty.
+func TestAgendaIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	s := openNew(t, testConfig(t))
+	tell(t, s, "1", "hello")
+	e := benchEffect("ana", 1)
+	due := said0.Add(time.Hour)
+	e.Scope, e.Facts, e.Holds = ana, nil, []events.Hold{{ID: "h1", HeldAt: said0, Due: &due}}
+	if err := s.Apply(t.Context(), e, 1); err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, part := range []string{agendaDue, agendaIdle, agendaPending} {
+		want = append(want, listed(t, s, part)...)
+	}
+	if _, err := s.call(t.Context(), "DEL", s.layout().agenda()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.listAgain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, listed(t, s, "")); len(want) != 3 || diff != "" {
+		t.Errorf("agenda (-before +again):\n%s", diff)
 	}
 }
 

@@ -201,6 +201,13 @@ func (s *Store) commitTo(ctx context.Context, state fields, b *batch) (bool, err
 	if p := b.place; state["k"] == "" {
 		b.state = append(b.state, p.scopeFields(kindState, p.fact)...)
 	}
+	if b.scattered {
+		// An effect that is there is not applied again, so a process that dies before it
+		// lists what came of it must have done so.
+		if err := s.list(ctx, b.place.tenure, b.agenda...); err != nil {
+			return false, err
+		}
+	}
 	done, err := s.commit(ctx, b)
 	if done {
 		err = s.putAgendaAfter(ctx, b)

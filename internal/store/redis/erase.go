@@ -140,6 +140,9 @@ func (e *erasing) look(ctx context.Context, node goredis.Cmdable, keys []string)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for base, tag := range asked {
+		if errors.Is(tag.Err(), goredis.Nil) {
+			continue // it has expired; another row of the scope tells
+		}
 		user, err := scope.Decode(tag.Val())
 		if tag.Val() == absentLevel || tag.Val() == "" {
 			user, err = "", nil
@@ -280,7 +283,7 @@ func (e *erasing) listed(entry string) bool {
 		base, _, ok := e.rowOf(row.key)
 		return ok && e.mine[base]
 	}
-	part := strings.Split(entry, " ")
+	part := strings.Split(undoubted(entry), " ")
 	project, key := 1, len(part)-1
 	switch part[0] + " " {
 	case agendaIdle, agendaDue:

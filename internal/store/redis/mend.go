@@ -65,6 +65,9 @@ func (s *Store) mend(ctx context.Context, w epochRecord, heal func(context.Conte
 	through, err := s.passing(ctx, w)
 	if err == nil {
 		err = heal(ctx, through)
+		if err == nil && w.mended && s.cluster() {
+			err = through.listAgain(ctx)
+		}
 		err = errors.Join(err, through.Close())
 	}
 	if errors.Is(err, store.ErrLost) {

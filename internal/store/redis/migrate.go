@@ -150,8 +150,11 @@ func (s *Store) addLookups(ctx context.Context, node goredis.Cmdable, keys []str
 	return s.list(ctx, s.tenure(), agenda...)
 }
 
-// agendaFrom are the entries of a row of schema 2.
+// agendaFrom are the entries of a row, of schema 2 too.
 func (s *Store) agendaFrom(kind string, f fields, known owners) ([]string, error) {
+	if kind == kindState && f["okey"] != "" {
+		return []string{agendaPending + f["okey"]}, nil
+	}
 	if kind != kindHold && (kind != kindSession || f["idle"] != "1") {
 		return nil, nil
 	}

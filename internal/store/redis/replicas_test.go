@@ -1,15 +1,21 @@
 package redis
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"palimpsest/internal/redisservertest"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/storetest"
+	"palimpsest/pkg/events"
 )
 
 // TestP1Failover checks that the store follows when Sentinel makes a replica the
@@ -119,5 +125,60 @@ func TestP1NothingIsWrittenToANodeThatMayLackSomething(t *testing.T) {
 	mend(t, s, heal)
 	if last := tell(t, s, "2", "hello 2").LastOrdinal; last != 2 {
 		t.Errorf("the next episode is number %d, want 2", last)
+	}
+}
+
+// diesBehind fails the commands that change a key, once a script was run.
+type diesBehind struct {
+	key string
+	ran atomic.Bool
+}
+
+func (*diesBehind) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+func (d *diesBehind) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		if d.ran.Load() && len(cmd.Args()) > 1 && cmd.Args()[1] == d.key {
+			err := errors.New("died")
+			cmd.SetErr(err)
+			return err
+		}
+		err := next(ctx, cmd)
+		if strings.HasPrefix(cmd.Name(), "eval") && err == nil {
+			d.ran.Store(true)
+		}
+		return err
+	}
+}
+
+func (*diesBehind) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return next
+}
+
+// TestP1AHoldOfAProcessThatDied: in a cluster the agenda is of another slot than the
+// hold. An effect that is there is not applied again.
+func TestP1AHoldOfAProcessThatDied(t *testing.T) {
+	t.Parallel()
+	nodes := redisservertest.Nodes(t, 3)
+	cfg := ownConfig(nodes[0])
+	cfg.URL, cfg.Pulse = redisservertest.ClusterURL(nodes), time.Hour
+	dies, s := openAt(t, cfg), openAt(t, cfg)
+	tell(t, s, "1", "hello")
+	dies.client.AddHook(&diesBehind{key: s.layout().agenda()})
+	e := benchEffect("ana", 1)
+	due := said0.Add(time.Hour)
+	e.Scope, e.Facts, e.Holds = ana, nil, []events.Hold{{ID: "h1", HeldAt: said0, Due: &due}}
+	if err := dies.Apply(t.Context(), e, 1); err == nil {
+		t.Fatal("the process did not die")
+	}
+	if state, err := s.State(t.Context(), ana); err != nil || state.Revision != 1 {
+		t.Fatalf("state %+v, %v, want the effect", state, err)
+	}
+	var holds []string
+	if err := s.DueHolds(t.Context(), due, func(h store.DueHold) bool { holds = append(holds, h.ID); return true }); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(holds, []string{"h1"}) {
+		t.Errorf("due: %q, want the hold", holds)
 	}
 }
