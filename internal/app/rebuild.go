@@ -59,7 +59,7 @@ func rebuild(ctx context.Context, cfg Config, log *slog.Logger, shown *terminal.
 			return out, erasure.ErrPending
 		}
 	}
-	in := recovery.Inputs{Erased: cfg.erased(), Ingest: cfg.Ingest, Consolidator: cfg.Consolidator, Part: shown.Part, Logger: log}
+	in := recovery.Inputs{Erased: cfg.erased(), Born: cfg.born(), Ingest: cfg.Ingest, Consolidator: cfg.Consolidator, Part: shown.Part, Logger: log}
 	if in.Embedder, err = cfg.Embedder.open(); err != nil {
 		return out, err
 	}

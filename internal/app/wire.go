@@ -161,7 +161,7 @@ func (h *process) wireConsolidator() (_ pipeline.Service, err error) {
 	h.consolidator, err = consolidator.New(h.cfg.Consolidator, consolidator.Deps{
 		Applier: h.timed.store, Facts: h.timed.store, Outcomes: h.timed.store, Journal: h.metrics.Journal(journal.New(h.streams.JetStream())),
 		Log: h.timed.log, Kept: h.auditLog, Cursors: h.store, LogCursors: h.auditLog, Shares: h.store, Behind: h.healing.Storing, Adopt: h.healing.AdoptEffects,
-		Logger: h.log, Observe: h.metrics.Committed,
+		Born: h.cfg.born(), Logger: h.log, Observe: h.metrics.Committed,
 	})
 	h.healing.Consolidator = h.consolidator
 	return h.consolidator, err

@@ -70,6 +70,8 @@ type Inputs struct {
 
 	// Erased is as in [ingest.Deps].
 	Erased func(project, user string, sequence uint64, arrived time.Time) bool
+	// Born is as in [consolidator.Deps].
+	Born func(project, user string) uint64
 
 	Ingest       ingest.Config
 	Consolidator consolidator.Config
@@ -203,7 +205,7 @@ func (r *Rebuild) copy(ctx context.Context, adopting, keep bool) (err error) {
 	}
 	r.commits, err = consolidator.New(r.in.Consolidator, consolidator.Deps{
 		Applier: r.made, Facts: r.made, Outcomes: r.made, Journal: r.in.Journal, Log: r.in.Log, Kept: r.in.Log,
-		Cursors: r.made, LogCursors: r.in.Log, Shares: r.made, Logger: r.log,
+		Cursors: r.made, LogCursors: r.in.Log, Shares: r.made, Born: r.in.Born, Logger: r.log,
 	})
 	if err != nil {
 		return err

@@ -34,6 +34,10 @@ type Deps struct {
 	// at its beginning.
 	Adopt  func(ctx context.Context, p pipeline.Partition) (after uint64, err error)
 	Logger *slog.Logger // nil discards
+	// Born is the incarnation from which on effects of a user are kept in the audit
+	// log: those before it were erased, and come of an older copy of AUDIT. It is nil
+	// where nobody was erased.
+	Born func(project, user string) uint64
 	// Observe receives each effect that this process committed, once it is
 	// applied, unless it is nil.
 	Observe func(events.EffectCommitted)
@@ -62,6 +66,9 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	}
 	if deps.Observe == nil {
 		deps.Observe = func(events.EffectCommitted) {}
+	}
+	if deps.Born == nil {
+		deps.Born = func(string, string) uint64 { return 0 }
 	}
 	return &Service{cfg: cfg.WithDefaults(), deps: deps}, nil
 }

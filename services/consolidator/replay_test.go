@@ -148,6 +148,34 @@ func TestSinkIsIdempotent(t *testing.T) {
 	}
 }
 
+// TestP10SinkLeavesOutWhatWasErased: an older copy of AUDIT has the effects of an erased
+// user still.
+func TestP10SinkLeavesOutWhatWasErased(t *testing.T) {
+	t.Parallel()
+	b := lives(t, 2)
+	b.deps.Born = func(project, user string) uint64 {
+		if project == alice.Project && user == alice.User {
+			return 1
+		}
+		return 0
+	}
+	in := mixed(t, b)
+	if err := b.sink(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(make([]string, len(in)), errs(in)); diff != "" {
+		t.Error(diff)
+	}
+	for _, r := range b.log.records {
+		if r.Scope == alice {
+			t.Errorf("the log has revision %d of an erased user", r.Revision)
+		}
+	}
+	if len(b.log.records) == 0 {
+		t.Error("the log has nothing of the others")
+	}
+}
+
 // TestSinkWaitsForTheLog: nothing is passed while the log cannot be written.
 func TestSinkWaitsForTheLog(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,7 @@ import (
 
 // sink copies effects into the audit log, which knows those it has. One of
 // another history than the log's can never be written: it becomes a dead letter,
-// and keeps no other scope's from the log.
+// and keeps no other scope's from the log. It leaves out what was erased.
 func (s *Service) sink(ctx context.Context, in []*pipeline.Entry) error {
 	var entries []*pipeline.Entry
 	var effects []events.Event[events.EffectCommitted]
@@ -23,6 +23,9 @@ func (s *Service) sink(ctx context.Context, in []*pipeline.Entry) error {
 		effect, err := pipeline.DecodeEntry[events.EffectCommitted](e)
 		if err != nil {
 			e.Err = err
+			continue
+		}
+		if of := effect.Data; of.Incarnation < s.deps.Born(of.Scope.Project, of.Scope.User) {
 			continue
 		}
 		entries, effects = append(entries, e), append(effects, effect)
