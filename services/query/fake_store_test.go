@@ -18,6 +18,7 @@ import (
 type fakeStore struct {
 	mu       sync.Mutex
 	err      error
+	lost     error // what a read ends with during which rows were lost
 	episodes []memory.Episode
 	facts    []store.Fact
 	versions []store.Fact
@@ -52,6 +53,10 @@ func (f *fakeStore) do(change func()) error {
 	}
 	change()
 	return nil
+}
+
+func (f *fakeStore) ReadWhole(_ context.Context, read func() error) error {
+	return cmp.Or(read(), f.lost)
 }
 
 func (f *fakeStore) fail(err error) {

@@ -68,8 +68,17 @@ func deref(id *string) string {
 }
 
 // ownersOf returns the fact scopes that a delete concerns. A session has facts in
-// those of users, and where no user is named one of its own.
-func (s *Service) ownersOf(ctx context.Context, sel scope.Selector) ([]scope.Scope, error) {
+// those of users, and where no user is named one of its own. None is missed because the
+// store lost rows: they are put back, and the caller was told that they are gone.
+func (s *Service) ownersOf(ctx context.Context, sel scope.Selector) (owners []scope.Scope, err error) {
+	err = s.deps.Store.ReadWhole(ctx, func() (err error) {
+		owners, err = s.findOwners(ctx, sel)
+		return err
+	})
+	return owners, err
+}
+
+func (s *Service) findOwners(ctx context.Context, sel scope.Selector) ([]scope.Scope, error) {
 	var owners []scope.Scope
 	add := func(owner scope.Scope) { owners = append(owners, owner) }
 	if deref(sel.Session) == "" {

@@ -95,6 +95,29 @@ func TestDeleteScopeWidens(t *testing.T) {
 	}
 }
 
+// TestP1NothingIsGoneThatWasLost: a store that lost rows misses owners and messages. They
+// come back, so nothing may be told to be gone, or be left out of an undo.
+func TestP1NothingIsGoneThatWasLost(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ method, path, body string }{
+		{http.MethodDelete, "/v1/scopes?user=nora", ""},
+		{http.MethodDelete, "/v1/scopes?session=s1", ""},
+		{http.MethodPost, "/v1/reset", ""},
+		{http.MethodPost, "/v1/undo", `{"session":"s1"}`},
+		{http.MethodPost, "/v1/quarantine", `{"session":"s1"}`},
+	} {
+		asked := &fakeErasures{}
+		r := newRig(t, func(cfg *Config, d *Deps) { cfg.AllowReset, d.Erasures = true, asked })
+		r.store.lost = store.ErrLost
+		if a := r.do(c.method, c.path, c.body); a.status < http.StatusInternalServerError {
+			t.Errorf("%s %s: %d %s, want an error of the server", c.method, c.path, a.status, a.body)
+		}
+		if len(asked.asked) > 0 || len(r.deletes(t, "")) > 0 {
+			t.Errorf("%s %s: asked for %v and published commands", c.method, c.path, asked.asked)
+		}
+	}
+}
+
 func TestDeleteScopeRefuses(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

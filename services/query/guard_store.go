@@ -57,6 +57,10 @@ func (g guardedStore) Sessions(ctx context.Context, sel scope.Selector, q store.
 	return g.next.Sessions(ctx, sel, q)
 }
 
+func (g guardedStore) ReadWhole(ctx context.Context, read func() error) error {
+	return g.next.ReadWhole(ctx, read)
+}
+
 func (g guardedStore) State(ctx context.Context, fact scope.Scope) (memory.State, error) {
 	if err := reached(ctx, fact); err != nil {
 		return memory.State{}, err

@@ -58,6 +58,7 @@ type Deps struct {
 type Store interface {
 	store.EpisodeReader
 	store.StateReader
+	store.WholeReader
 	store.FactReader
 	store.OutcomeReader
 	store.Requests

@@ -35,16 +35,15 @@ func (s *Service) reset(ctx context.Context, in *resetInput) (*written, error) {
 }
 
 func (s *Service) resetAll(ctx context.Context, a attempt, project, key string) (*written, error) {
-	var owners []scope.Scope
+	owners, err := s.ownersOf(ctx, scope.Selector{Project: project, All: true})
+	if err != nil {
+		return nil, err
+	}
 	var users []string
-	err := s.eachOwner(ctx, scope.Selector{Project: project, All: true}, func(owner scope.Scope) {
-		owners = append(owners, owner)
+	for _, owner := range owners {
 		if owner.User != "" {
 			users = append(users, owner.User)
 		}
-	})
-	if err != nil {
-		return nil, err
 	}
 	out, err := s.deleteAll(ctx, a, owners, "")
 	if err != nil {

@@ -100,8 +100,17 @@ func (s *Service) runAt(ctx context.Context, sel scope.Selector, sequence uint64
 	return nil, api.NewProblem(http.StatusNotFound, api.CodeNotFound, "rule_run", "no effect of that sequence changed anything")
 }
 
-// episodesOf reads the ids of the messages of a session and a source node.
-func (s *Service) episodesOf(ctx context.Context, c criteria) (map[episodeKey]bool, error) {
+// episodesOf reads the ids of the messages of a session and a source node, none of which
+// is missed because the store lost rows.
+func (s *Service) episodesOf(ctx context.Context, c criteria) (ids map[episodeKey]bool, err error) {
+	err = s.deps.Store.ReadWhole(ctx, func() (err error) {
+		ids, err = s.findEpisodes(ctx, c)
+		return err
+	})
+	return ids, err
+}
+
+func (s *Service) findEpisodes(ctx context.Context, c criteria) (map[episodeKey]bool, error) {
 	sel, q := c.sel, c.of(store.RecentQuery{Limit: maxLimit}, s)
 	if c.Session != "" {
 		sel.Session, sel.All = &c.Session, false
@@ -273,7 +282,11 @@ func (s *Service) besideRivals(
 	for _, step := range steps {
 		var rivals []store.Fact
 		if f := step.Restore; step.RestoresOnly() {
-			versions, err := s.deps.Store.FactsByPredicate(ctx, owner, f.Subject, f.Predicate)
+			var versions []store.Fact
+			err := s.deps.Store.ReadWhole(ctx, func() (err error) {
+				versions, err = s.deps.Store.FactsByPredicate(ctx, owner, f.Subject, f.Predicate)
+				return err
+			})
 			if err != nil {
 				return err
 			}
