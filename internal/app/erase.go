@@ -207,13 +207,13 @@ func (s stoppedStreams) LastSequence(ctx context.Context, stream string) (uint64
 	return broker.LastSequence(ctx, broker.EmbeddedConfig(s), stream)
 }
 
-func (s stoppedStreams) Publish(ctx context.Context, m *nats.Msg) (err error) {
+func (s stoppedStreams) Publish(ctx context.Context, subject string, header map[string][]string, body []byte) (err error) {
 	to, err := broker.StartEmbedded(broker.EmbeddedConfig(s))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, to.Shutdown(context.WithoutCancel(ctx))) }()
-	_, err = to.JetStream().PublishMsg(ctx, m)
+	_, err = to.JetStream().PublishMsg(ctx, &nats.Msg{Subject: subject, Header: header, Data: body})
 	return err
 }
 

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"palimpsest/internal/audit"
 	"palimpsest/internal/auth"
 	"palimpsest/internal/failpoint"
@@ -43,7 +41,7 @@ type Streams interface {
 	Count(ctx context.Context, edit Edit) (uint64, error)
 	// LastSequence is that of the newest message that a stream ever held.
 	LastSequence(ctx context.Context, stream string) (uint64, error)
-	Publish(ctx context.Context, m *nats.Msg) error
+	Publish(ctx context.Context, subject string, header map[string][]string, body []byte) error
 }
 
 // Deps are the places of an installation that is not in use.
@@ -184,7 +182,7 @@ func (p places) announce(ctx context.Context, job string, _ memory.Whom) (none R
 	if err != nil {
 		return none, err
 	}
-	return none, p.Streams.Publish(ctx, &nats.Msg{Subject: subject, Header: header, Data: body})
+	return none, p.Streams.Publish(ctx, subject, header, body)
 }
 
 // nothing is what a place that holds no data has of a user.
