@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"palimpsest/internal/llm/llmtest"
-	"palimpsest/internal/redistest"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
 )
@@ -73,13 +72,10 @@ var inSession = object{"user_id": "bob", "run_id": "s"}
 // needs a setting.
 func TestCase13(t *testing.T) {
 	t.Parallel()
-	for name, memory := range map[string]func(*testing.T) string{
-		"sqlite": func(*testing.T) string { return "sqlite" },
-		"redis":  func(t *testing.T) string { return redistest.URL(t) },
-	} {
+	for name, memory := range eachMemory {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store := "memory: " + memory(t) + "\n"
+			store := memory(t)
 			i := start(t, t.TempDir(), "--config", settings(t, store+"query: {allow_reset: true}\n"))
 			c := &caller{T: t, at: i.HTTP, project: "default"}
 			id, _ := c.one("ADD", bob, "My name is Bob")["id"].(string)

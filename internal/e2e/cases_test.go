@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"palimpsest/internal/redistest"
 )
 
 // numbered is one of the 42 behavioural cases of a memory API, by its number in the
@@ -29,14 +27,11 @@ type numbered struct {
 // which is case 41. The embedder is an endpoint with fixed vectors.
 func TestCases(t *testing.T) {
 	t.Parallel()
-	for name, memory := range map[string]func(*testing.T) string{
-		"sqlite": func(*testing.T) string { return "sqlite" },
-		"redis":  func(t *testing.T) string { return redistest.URL(t) },
-	} {
+	for name, memory := range eachMemory {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			vectors := serveConcepts(t)
-			i := start(t, t.TempDir(), "--config", settings(t, "memory: "+memory(t)+"\n"+vectors.settings()))
+			i := start(t, t.TempDir(), "--config", settings(t, memory(t)+vectors.settings()))
 			for _, c := range cases {
 				t.Run(fmt.Sprintf("%02d %s", c.number, c.name), func(t *testing.T) {
 					t.Parallel()
@@ -48,6 +43,16 @@ func TestCases(t *testing.T) {
 			}
 		})
 	}
+}
+
+// eachMemory are the settings of the memory stores, each with a store of its own.
+var eachMemory = map[string]func(*testing.T) string{
+	"sqlite": func(*testing.T) string { return "memory: sqlite\n" },
+	"redis": func(t *testing.T) string {
+		t.Helper()
+		url, namespace := redisNamespace(t)
+		return fmt.Sprintf("memory: %s\nredis: {namespace: %s}\n", url, namespace)
+	},
 }
 
 // settings writes a configuration file and returns its path.

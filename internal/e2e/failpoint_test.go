@@ -43,6 +43,10 @@ func (d death) String() string { return fmt.Sprintf("%s:%d", d.Point, d.pass) }
 // one story brings more, a later one.
 func passes(p failpoint.Point) []int {
 	switch p.Stage {
+	case "consolidator-projector", "consolidator-auditlog":
+		if p.Step == failpoint.Acked {
+			return []int{1} // one cursor may cover a whole story
+		}
 	case "scheduler-sweep":
 		return []int{1} // the sweep is at start; the next comes a minute later
 	case "decider-candidates-rules", "consolidator-deltas-rules", failpoint.Consolidator:
