@@ -34,9 +34,9 @@ type Deps struct {
 	// at its beginning.
 	Adopt  func(ctx context.Context, p pipeline.Partition) (after uint64, err error)
 	Logger *slog.Logger // nil discards
-	// Born is the incarnation from which on effects of a user are kept in the audit
-	// log: those before it were erased, and come of an older copy of AUDIT. It is nil
-	// where nobody was erased.
+	// Born returns the first incarnation of a user whose effects the audit log keeps.
+	// Earlier ones were erased; an older copy of AUDIT may still have them. Nil keeps
+	// all.
 	Born func(project, user string) uint64
 	// Observe receives each effect that this process committed, once it is
 	// applied, unless it is nil.

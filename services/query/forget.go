@@ -68,8 +68,8 @@ func deref(id *string) string {
 }
 
 // ownersOf returns the fact scopes that a delete concerns. A session has facts in
-// those of users, and where no user is named one of its own. None is missed because the
-// store lost rows: they are put back, and the caller was told that they are gone.
+// those of users, and where no user is named one of its own. A store that lost rows is
+// refused: they are put back later, after the caller was told that they are gone.
 func (s *Service) ownersOf(ctx context.Context, sel scope.Selector) (owners []scope.Scope, err error) {
 	err = s.deps.Store.ReadWhole(ctx, func() (err error) {
 		owners, err = s.findOwners(ctx, sel)

@@ -95,8 +95,8 @@ func TestDeleteScopeWidens(t *testing.T) {
 	}
 }
 
-// TestP1NothingIsGoneThatWasLost: a store that lost rows misses owners and messages. They
-// come back, so nothing may be told to be gone, or be left out of an undo.
+// TestP1NothingIsGoneThatWasLost: a store that lost rows misses owners and messages, which
+// are put back later. A delete must not report them as gone, nor an undo leave them out.
 func TestP1NothingIsGoneThatWasLost(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ method, path, body string }{

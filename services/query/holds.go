@@ -104,8 +104,8 @@ func (s *Service) onHold(ctx context.Context, do events.CommandOp, in *releaseIn
 	return out, s.problem(ctx, err)
 }
 
-// mayEnd refuses to take a mark of a quarantine out of the buffer, which would end the
-// quarantine for one user, and what it keeps back for callers who could not begin one.
+// mayEnd refuses to take the mark of a quarantine out of the buffer, which would end the
+// quarantine for one user. Only operators take out a candidate that a quarantine holds.
 func mayEnd(ctx context.Context, h events.Hold) error {
 	switch {
 	case h.Distrust != nil:

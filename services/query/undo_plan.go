@@ -304,7 +304,8 @@ func (s *Service) besideRivals(
 		}
 		plan.steps[owner] = append(plan.steps[owner], step)
 	}
-	// What ends makes room for what comes back, which may be of a later command.
+	// Steps that close facts come first: a restored fact may replace one of them, and its
+	// step may be part of a later command.
 	slices.SortStableFunc(plan.steps[owner], func(a, b events.UndoStep) int {
 		return cmp.Compare(order(a), order(b))
 	})

@@ -56,8 +56,9 @@ func TestUndoOfARequestIsExact(t *testing.T) {
 	}
 }
 
-// TestQuarantineIsOperators: a writer, who cannot begin a quarantine, neither releases nor
-// dismisses what it keeps back, and nobody takes its mark out of one buffer.
+// TestQuarantineIsOperators: a writer cannot begin a quarantine, and so cannot release or
+// dismiss the candidates that it holds. Not even an operator takes its mark out of one
+// buffer.
 func TestQuarantineIsOperators(t *testing.T) {
 	t.Parallel()
 	mark := events.Hold{Why: events.WhyQuarantine, Distrust: &events.Distrust{Session: "s"}}

@@ -60,9 +60,9 @@ type Lexicon struct {
 	// the correction replaces ("not").
 	Corrects []string `yaml:"corrects"`
 	NotThis  []string `yaml:"not_this"`
-	// Nowadays stand before or after a value that took the place of an earlier one
-	// ("it is", "these days"). Present maps verbs of an earlier state to what is
-	// said of the present one ("was": "am").
+	// Nowadays stand before or after a value that replaced an earlier one ("it is",
+	// "these days"). Present maps verbs of an earlier state to those of the present one
+	// ("was": "am").
 	Nowadays []string          `yaml:"nowadays"`
 	Present  map[string]string `yaml:"present"`
 	// Retracts open a sentence that corrects the one before ("wait, no").
