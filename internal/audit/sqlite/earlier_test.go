@@ -71,6 +71,64 @@ func TestSafetyOfAnEarlierSchema(t *testing.T) {
 	}
 }
 
+// TestMeasureReadsNoMoreThanIsMissing: each look for what is not counted yet ends with
+// the first effects that it finds, and the looks find all of them.
+func TestMeasureReadsNoMoreThanIsMissing(t *testing.T) {
+	t.Parallel()
+	l, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "audit.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	noop, err := events.NewNoop(events.Provenance{
+		ID: "d", SourceEpisodeIDs: []string{"e1"}, PromotionTS: time.Unix(1, 0), RuleID: "unsafe", Confidence: 1, Reason: events.ReasonSafety, DecidedBy: "rules@v1",
+	}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := make([]events.Event[events.EffectCommitted], 501)
+	for i := range list {
+		list[i] = effectOf(t, uint64(i+1))
+		list[i].Data.Applied = []events.Applied{{Delta: noop}, {Delta: noop}}
+	}
+	if err := l.Write(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := l.begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.ExecContext(t.Context(), "UPDATE record_rows SET reason = NULL, rule_id = NULL"); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := l.Safety(t.Context(), audit.ReportQuery{Selector: scope.Selector{Project: "p"}, Limit: 10})
+	want := []audit.Safety{{Reason: events.ReasonSafety, Rule: "turn", RuleID: "unsafe", Drops: 1002}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	rows, err := l.reads.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+unmeasured)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id, parent, unused int
+		var detail string
+		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(detail, "TEMP B-TREE") || strings.Contains(detail, "MERGE") {
+			t.Errorf("a look reads everything first: %s", detail)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func effectOf(t *testing.T, revision uint64) events.Event[events.EffectCommitted] {
 	t.Helper()
 	at := time.Date(2026, 1, 2, 3, 4, int(revision), 0, time.UTC)

@@ -16,13 +16,15 @@ const (
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 	updateRecord = `UPDATE record_rows SET value = ?, known_ms = ?, model = ?, reason = ?, rule_id = ?
 		WHERE place = (SELECT id FROM places WHERE project = ? AND scope = ?) AND revision = ? AND idx = ?`
-	// unmeasured effects are those of logs of the first schema, and those with NOOPs of
-	// logs from before reasons.
-	unmeasured = `SELECT e.project, e.scope, e.revision FROM effects e
+	// unmeasured effects are those with NOOPs of logs from before reasons, and those of
+	// logs of the first schema. The latter are looked for in all effects, so they come
+	// last: what the limit leaves out is not looked for.
+	unmeasured = `SELECT p.project, p.scope, r.revision FROM (
+			SELECT DISTINCT place, revision FROM record_rows WHERE kind = 'noop' AND reason IS NULL LIMIT 500
+		) r JOIN places p ON p.id = r.place
+		UNION ALL SELECT e.project, e.scope, e.revision FROM effects e
 		LEFT JOIN tallies t ON t.project = e.project AND t.scope = e.scope AND t.revision = e.revision
-		WHERE t.project IS NULL
-		UNION SELECT p.project, p.scope, r.revision FROM record_rows r JOIN places p ON p.id = r.place
-		WHERE r.kind = 'noop' AND r.reason IS NULL LIMIT 500`
+		WHERE t.project IS NULL LIMIT 500`
 )
 
 // tally is what reports count of an effect.
