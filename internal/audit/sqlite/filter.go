@@ -63,9 +63,19 @@ func joined(with string) func([]condition) condition {
 			texts[i] = c.sql
 			out.args = append(out.args, c.args...)
 		}
-		out.sql = "(" + strings.Join(texts, with) + ")"
+		out.sql = balanced(texts, with)
 		return out
 	}
+}
+
+// balanced joins conditions as a tree of little depth: SQLite refuses one of more than
+// 1,000 levels, and a chain has one for each operator.
+func balanced(texts []string, with string) string {
+	if len(texts) <= 2 {
+		return "(" + strings.Join(texts, with) + ")"
+	}
+	half := len(texts) / 2
+	return "(" + balanced(texts[:half], with) + with + balanced(texts[half:], with) + ")"
 }
 
 var comparisons = map[filter.Op]string{filter.Eq: "=", filter.In: "=", filter.Gt: ">", filter.Gte: ">=", filter.Lt: "<", filter.Lte: "<="}

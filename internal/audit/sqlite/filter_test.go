@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
@@ -50,6 +51,34 @@ func TestUnmatched(t *testing.T) {
 		}
 		if !slices.Equal(kept, tc.kept) {
 			t.Errorf("%s: %v, want %v", tc.where, kept, tc.kept)
+		}
+	}
+}
+
+// TestUnmatchedByMany: a filter may have as many values as filters may.
+func TestUnmatchedByMany(t *testing.T) {
+	t.Parallel()
+	l, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "audit.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := l.Write(t.Context(), audittest.LogStory(scope.Scope{Project: "p", User: "u"}, 4, 1)); err != nil {
+		t.Fatal(err)
+	}
+	page, err := l.spots(t.Context(), spot{place: place{project: "p"}}, math.MaxInt64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := make([]string, filter.MaxValues)
+	for i := range ids {
+		ids[i] = fmt.Sprint("none-", i)
+	}
+	for n, e := range map[int]filter.Expr{
+		len(page): filter.OneOf(filter.Audit, "correlation_id", ids...), 0: filter.Not{Expr: filter.OneOf(filter.Audit, "correlation_id", ids...)},
+	} {
+		if skip, err := l.unmatched(t.Context(), page, e); err != nil || len(skip) != n {
+			t.Errorf("%d of %d effects are skipped, %v; want %d", len(skip), len(page), err, n)
 		}
 	}
 }
