@@ -179,19 +179,18 @@ func ofTime(column string, cond filter.Cond, negated bool) (condition, bool) {
 var zeroTime = micros(time.Time{})
 
 func ofNumber(column string, cond filter.Cond, negated bool) (condition, bool) {
-	var list []string
-	var args []any
-	op := comparisons[cond.Op]
-	if cond.Op == filter.In {
-		op = "="
-	}
-	for _, v := range cond.Values {
-		list, args = append(list, column+" "+op+" ?"), append(args, v.Number)
-	}
-	if len(list) == 0 {
+	if len(cond.Values) == 0 {
 		return condition{sql: "FALSE"}, !negated
 	}
-	return condition{not(negated, strings.Join(list, " OR ")), args}, op != ""
+	args := make([]any, len(cond.Values))
+	for i, v := range cond.Values {
+		args[i] = v.Number
+	}
+	if cond.Op == filter.In { // a chain of many comparisons is too deep for SQLite
+		return condition{not(negated, column+" IN (?"+strings.Repeat(", ?", len(args)-1)+")"), args}, true
+	}
+	op := comparisons[cond.Op]
+	return condition{not(negated, column+" "+op+" ?"), args}, op != ""
 }
 
 // inside looks for the text of a value in the JSON that would hold it. That is
