@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"palimpsest/internal/embed"
 )
 
@@ -65,6 +67,7 @@ type Config struct {
 	// Who puts back old facts has lost their accesses, and they must not be pruned for
 	// that. Nil means that a fact counts as accessed when it was created.
 	AccessedFrom func() time.Time `yaml:"-"`
+	hook         goredis.Hook     // of a test; nil for none
 	// Born returns the incarnation of a scope that no effect was applied to: how often
 	// its user was erased. Nil means never.
 	Born func(project, user string) uint64

@@ -61,7 +61,7 @@ func TestSearchIsRepeated(t *testing.T) {
 		t.Fatal(err)
 	}
 	hook := &fails{first: 0}
-	s.client.AddHook(hook)
+	addHook(s, hook)
 	searches := map[string]func() (int, error){
 		"alone": func() (int, error) {
 			list, err := s.Facts(t.Context(), selAna(), store.FactQuery{Limit: 3})

@@ -21,7 +21,7 @@ func TestATextOfTheProcessItselfIsNotReadAgain(t *testing.T) {
 	tell(t, s, "1", "hello")
 	embeds(1)
 	sent := &counts{sent: map[string]int{}}
-	s.client.AddHook(sent)
+	addHook(s, sent)
 	tell(t, s, "2", "hello again")
 	embeds(1)
 	if n := sent.sent["HMGET"]; n != 0 {

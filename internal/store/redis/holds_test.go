@@ -11,7 +11,7 @@ func TestNoHolds(t *testing.T) {
 	t.Parallel()
 	s := openNew(t, testConfig(t))
 	sent := &counts{sent: map[string]int{}}
-	s.client.AddHook(sent)
+	addHook(s, sent)
 	list, err := s.Holds(t.Context(), ana.Fact())
 	if err != nil || len(list) != 0 {
 		t.Fatal(list, err)

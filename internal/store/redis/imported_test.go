@@ -26,7 +26,7 @@ func TestImportedSessionsCostAMessageNothing(t *testing.T) {
 				Mode: events.ModeBackfill, Timestamp: said0, ArrivedAt: said0}
 		}
 		for len(imported) > 0 {
-			page := imported[:min(len(imported), 500)]
+			page := imported[:min(len(imported), 50)]
 			if _, err := s.PutEpisodes(t.Context(), page); err != nil {
 				t.Fatal(err)
 			}
@@ -56,7 +56,7 @@ func messageCost(t *testing.T, s *Store, name string) messageCosts {
 	t.Helper()
 	before := len(listed(t, s, ""))
 	sent := &counts{sent: map[string]int{}}
-	s.client.AddHook(sent)
+	addHook(s, sent)
 	full := ana
 	full.User, full.Session = name, "now"
 	put, err := s.PutEpisodes(t.Context(), []memory.Episode{{ID: "1", Source: "app", Scope: full, Role: events.RoleUser,

@@ -59,6 +59,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if s.client, err = connect(s.cfg.URL, s.greet); err != nil {
 		return nil, err
 	}
+	if s.cfg.hook != nil {
+		s.client.AddHook(s.cfg.hook)
+	}
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open: %w", err), s.Close())
 	}

@@ -35,12 +35,13 @@ func testConfig(t testing.TB) Config {
 
 func openAt(t testing.TB, cfg Config) *Store {
 	t.Helper()
+	cfg.hook = &hooks{}
 	s, err := Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, is := t.(*testing.T); is { // what benchmarks compare with is of no store
-		s.client.AddHook(recordedOnly{t})
+		addHook(s, recordedOnly{t})
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	return s
@@ -128,7 +129,7 @@ func TestAClaimWhoseAnswerGotLostIsWon(t *testing.T) {
 	}
 	first := store.Claim{Range: events.Range{To: 1}, At: said0}
 	claim(store.Claim{}, first, true) // the script is known from here on
-	s.client.AddHook(answersLost{})
+	addHook(s, answersLost{})
 	second := store.Claim{Range: events.Range{To: 1}, At: said0.Add(time.Minute), Attempt: 1}
 	claim(first, second, true)
 	claim(first, second, false) // of another caller

@@ -164,7 +164,7 @@ func TestP1AHoldOfAProcessThatDied(t *testing.T) {
 	cfg.URL, cfg.Pulse = redisservertest.ClusterURL(nodes), time.Hour
 	dies, s := openAt(t, cfg), openAt(t, cfg)
 	tell(t, s, "1", "hello")
-	dies.client.AddHook(&diesBehind{key: s.layout().agenda()})
+	addHook(dies, &diesBehind{key: s.layout().agenda()})
 	e := benchEffect("ana", 1)
 	due := said0.Add(time.Hour)
 	e.Scope, e.Facts, e.Holds = ana, nil, []events.Hold{{ID: "h1", HeldAt: said0, Due: &due}}

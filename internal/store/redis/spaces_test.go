@@ -72,7 +72,7 @@ func TestTwoBeginASpace(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	a.client.AddHook(&meanwhile{command: "ft.alter", before: func() { build(b) }})
+	addHook(a, &meanwhile{command: "ft.alter", before: func() { build(b) }})
 	build(a)
 	x, y := a.Spaces().Next, b.Spaces().Next
 	if x == nil || y == nil || *x != *y {
@@ -97,7 +97,7 @@ func TestTwoServeASpaceAtOnce(t *testing.T) {
 	cfg.Pulse = time.Hour
 	a := openNew(t, cfg)
 	b := openAt(t, cfg)
-	a.client.AddHook(&meanwhile{command: "ft.alter", before: func() {
+	addHook(a, &meanwhile{command: "ft.alter", before: func() {
 		if err := b.BuildSpace(t.Context(), otherEmbedder); err != nil {
 			t.Error(err)
 		}
@@ -123,7 +123,7 @@ func TestAnOldViewOfTheSpacesIsNotTaken(t *testing.T) {
 	s := openNew(t, cfg)
 	learn(t, s, 1, "Ana likes tea")
 	embedPending(t, s, 16)
-	s.client.AddHook(&meanwhile{command: "get", after: func() {
+	addHook(s, &meanwhile{command: "get", after: func() {
 		if err := s.BuildSpace(t.Context(), otherEmbedder); err != nil {
 			t.Error(err)
 		}

@@ -84,7 +84,7 @@ func TestAnIdleEmbeddingLoopSearchesNothing(t *testing.T) {
 	embedPending(t, s, 16)
 	pendingIDs(t, s, 9) // searches once
 	sent := &counts{sent: map[string]int{}}
-	s.client.AddHook(sent)
+	addHook(s, sent)
 	const looks = 50
 	for range looks {
 		if ids := pendingIDs(t, s, 256); len(ids) > 0 {
