@@ -218,7 +218,7 @@ func TestSearchDoesNotWaitForWhoIgnoresTheDeadline(t *testing.T) {
 	free := make(chan struct{})
 	defer close(free)
 	deaf := func(context.Context, scope.Selector, store.SearchQuery) ([]store.Hit, error) { <-free; return nil, nil }
-	e := engine(t, fake{text: of(factHit("f", 1)), vector: deaf}, func(c *Config) { c.Deadline = 10 * time.Millisecond })
+	e := engine(t, fake{text: of(factHit("f", 1)), vector: deaf}, func(c *Config) { c.Deadline = 500 * time.Millisecond })
 	got, err := e.Search(t.Context(), everything("x"))
 	if err != nil || !cmp.Equal(ids(got), []string{"f"}) || !cmp.Equal(got.Degraded, []string{"vector"}) {
 		t.Errorf("%+v, %v", got, err)
