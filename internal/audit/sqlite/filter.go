@@ -22,7 +22,7 @@ const selectUnmatched = `SELECT scope, revision FROM records WHERE project = ? A
 // unmatched are the effects of a page that hold no record which may match, so that
 // they need not be read whole.
 func (l *Log) unmatched(ctx context.Context, page []spot, matching filter.Expr) (map[place]bool, error) {
-	weak, ok := filter.Weaken(matching, filter.Backend[condition]{Cond: translate, And: joined(" AND "), Or: joined(" OR "), None: condition{sql: "FALSE"}})
+	weak, ok := filter.Weaken(matching, filter.SQLBackend(translate))
 	if !ok || len(page) == 0 {
 		return nil, nil
 	}
@@ -32,8 +32,8 @@ func (l *Log) unmatched(ctx context.Context, page []spot, matching filter.Expr) 
 	}
 	defer leave()
 	first, last := page[0], page[len(page)-1]
-	query := selectUnmatched + weak.sql + ")" //nolint:gosec // its values are parameters
-	rows, err := l.reads.QueryContext(ctx, query, append([]any{first.project, first.sequence, last.sequence}, weak.args...)...)
+	query := selectUnmatched + weak.Text + ")" //nolint:gosec // its values are parameters
+	rows, err := l.reads.QueryContext(ctx, query, append([]any{first.project, first.sequence, last.sequence}, weak.Args...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -49,72 +49,47 @@ func (l *Log) unmatched(ctx context.Context, page []spot, matching filter.Expr) 
 	return out, rows.Err()
 }
 
-// condition is SQL with its parameters.
-type condition struct {
-	sql  string
-	args []any
-}
-
-func joined(with string) func([]condition) condition {
-	return func(list []condition) condition {
-		var out condition
-		texts := make([]string, len(list))
-		for i, c := range list {
-			texts[i] = c.sql
-			out.args = append(out.args, c.args...)
-		}
-		out.sql = balanced(texts, with)
-		return out
-	}
-}
-
-// balanced joins conditions as a tree of little depth: SQLite refuses one of more than
-// 1,000 levels, and a chain has one for each operator.
-func balanced(texts []string, with string) string {
-	if len(texts) <= 2 {
-		return "(" + strings.Join(texts, with) + ")"
-	}
-	half := len(texts) / 2
-	return "(" + balanced(texts[:half], with) + with + balanced(texts[half:], with) + ")"
-}
-
 var comparisons = map[filter.Op]string{filter.Eq: "=", filter.In: "=", filter.Gt: ">", filter.Gte: ">=", filter.Lt: "<", filter.Lte: "<="}
 
 // translate is the [filter.Backend] of records.
-func translate(c filter.Cond, negated bool) (condition, bool) {
-	var one func(filter.Value) condition
+func translate(c filter.Cond, negated bool) (filter.SQL, bool) {
+	var one func(filter.Value) filter.SQL
 	sign, compares := comparisons[c.Op]
 	text, isText := textColumns[c.Field.Name]
 	number, isNumber := numberColumns[c.Field.Name]
 	switch {
 	case isText && c.Op == filter.Contains:
-		one = func(v filter.Value) condition { return condition{"instr(" + text + ", ?) > 0", []any{v.Text}} }
+		one = func(v filter.Value) filter.SQL {
+			return filter.SQL{Text: "instr(" + text + ", ?) > 0", Args: []any{v.Text}}
+		}
 	case isText && compares:
-		one = func(v filter.Value) condition { return condition{text + " " + sign + " ?", []any{v.Text}} }
+		one = func(v filter.Value) filter.SQL {
+			return filter.SQL{Text: text + " " + sign + " ?", Args: []any{v.Text}}
+		}
 	case isNumber && compares: // the evaluator compares floating-point numbers
-		one = func(v filter.Value) condition {
-			return condition{"CAST(" + number + " AS REAL) " + sign + " ?", []any{v.Number}}
+		one = func(v filter.Value) filter.SQL {
+			return filter.SQL{Text: "CAST(" + number + " AS REAL) " + sign + " ?", Args: []any{v.Number}}
 		}
 	case c.Field.Name == "applied_at" && compares && !negated: // in whole microseconds: equal ones may differ
-		one = func(v filter.Value) condition {
-			return condition{"applied_at " + strings.TrimSuffix(sign, "=") + "= ?", []any{v.At.UnixMicro()}}
+		one = func(v filter.Value) filter.SQL {
+			return filter.SQL{Text: "applied_at " + strings.TrimSuffix(sign, "=") + "= ?", Args: []any{v.At.UnixMicro()}}
 		}
 	default:
-		return condition{}, false
+		return filter.SQL{}, false
 	}
-	list := make([]condition, len(c.Values))
+	list := make([]filter.SQL, len(c.Values))
 	for i, v := range c.Values {
 		list[i] = one(v)
 	}
-	out := condition{sql: "FALSE"}
+	out := filter.SQL{Text: "FALSE"}
 	if len(list) > 0 {
-		out = joined(" OR ")(list)
+		out = filter.JoinSQL(list, " OR ")
 	}
 	if isText {
-		out.sql = "(" + text + " <> '' AND " + out.sql + ")"
+		out.Text = "(" + text + " <> '' AND " + out.Text + ")"
 	}
 	if negated {
-		out.sql = "NOT " + out.sql
+		out.Text = "NOT " + out.Text
 	}
 	return out, true
 }

@@ -51,48 +51,29 @@ var episodeColumns = columns{
 	inBody:  []string{"metadata"},
 }
 
-// condition is SQL with its parameters.
-type condition struct {
-	sql  string
-	args []any
-}
-
 // narrow appends what SQL can express of a filter to a condition that begins with
 // AND. The rows that fulfil it still have to be matched.
 func (c columns) narrow(where string, args []any, x *store.Filter) (string, []any) {
 	if x == nil {
 		return where, args
 	}
-	weak, ok := filter.Weaken(x.Expr, filter.Backend[condition]{Cond: c.condition, And: joined(" AND "), Or: joined(" OR "), None: condition{sql: "FALSE"}})
+	weak, ok := filter.Weaken(x.Expr, filter.SQLBackend(c.condition))
 	if !ok {
 		return where, args
 	}
-	return where + " AND " + weak.sql, append(args, weak.args...)
-}
-
-func joined(with string) func([]condition) condition {
-	return func(list []condition) condition {
-		var out condition
-		texts := make([]string, len(list))
-		for i, c := range list {
-			texts[i] = c.sql
-			out.args = append(out.args, c.args...)
-		}
-		out.sql = "(" + strings.Join(texts, with) + ")"
-		return out
-	}
+	return where + " AND " + weak.Text, append(args, weak.Args...)
 }
 
 // condition is one condition, in parentheses.
-func (c columns) condition(cond filter.Cond, negated bool) (condition, bool) {
+func (c columns) condition(cond filter.Cond, negated bool) (filter.SQL, bool) {
 	out, ok := c.translate(cond, negated)
-	out.sql = "(" + out.sql + ")"
+	out.Text = "(" + out.Text + ")"
 	return out, ok
 }
 
-func (c columns) translate(cond filter.Cond, negated bool) (condition, bool) {
+func (c columns) translate(cond filter.Cond, negated bool) (filter.SQL, bool) {
 	if match, ok := c.constant(cond); ok {
-		return condition{sql: "FALSE"}, match == negated
+		return filter.SQL{Text: "FALSE"}, match == negated
 	}
 	name := cond.Field.Name
 	if column, ok := c.text[name]; ok {
@@ -100,7 +81,7 @@ func (c columns) translate(cond filter.Cond, negated bool) (condition, bool) {
 	}
 	if table, ok := c.list[name]; ok && (cond.Op == filter.Eq || cond.Op == filter.In) {
 		set, ok := setOf(cond.Values)
-		return condition{not(negated, table+set.sql+")"), set.args}, ok
+		return filter.SQL{Text: not(negated, table+set.Text+")"), Args: set.Args}, ok
 	}
 	if column, ok := c.times[name]; ok {
 		return ofTime(column, cond, negated)
@@ -111,7 +92,7 @@ func (c columns) translate(cond filter.Cond, negated bool) (condition, bool) {
 	if !negated && slices.Contains(c.inBody, name) {
 		return c.inside(cond)
 	}
-	return condition{}, false
+	return filter.SQL{}, false
 }
 
 func not(negated bool, sql string) string {
@@ -126,37 +107,37 @@ var comparisons = map[filter.Op]string{filter.Eq: "=", filter.Gt: ">", filter.Gt
 
 // setOf is IN with the values of a condition. A list is one parameter; SQLite ends a
 // string of JSON at a NUL.
-func setOf(values []filter.Value) (condition, bool) {
+func setOf(values []filter.Value) (filter.SQL, bool) {
 	list := make([]string, len(values))
 	for i, v := range values {
 		if list[i] = v.Text; strings.Contains(v.Text, "\x00") {
-			return condition{}, false
+			return filter.SQL{}, false
 		}
 	}
-	return condition{"IN (SELECT value FROM json_each(?))", []any{jsonList(list)}}, true
+	return filter.SQL{Text: "IN (SELECT value FROM json_each(?))", Args: []any{jsonList(list)}}, true
 }
 
-func (c columns) ofText(column string, cond filter.Cond, negated bool) (condition, bool) {
+func (c columns) ofText(column string, cond filter.Cond, negated bool) (filter.SQL, bool) {
 	present := column + " <> ''"
 	switch cond.Op {
 	case filter.Exists:
-		return condition{sql: not(negated, present)}, true
+		return filter.SQL{Text: not(negated, present)}, true
 	case filter.In:
 		set, ok := setOf(cond.Values)
-		return condition{not(negated, present+" AND "+column+" "+set.sql), set.args}, ok
+		return filter.SQL{Text: not(negated, present+" AND "+column+" "+set.Text), Args: set.Args}, ok
 	case filter.Contains:
-		return condition{not(negated, present+" AND instr("+column+", ?) > 0"), []any{cond.Values[0].Text}}, true
+		return filter.SQL{Text: not(negated, present+" AND instr("+column+", ?) > 0"), Args: []any{cond.Values[0].Text}}, true
 	case filter.Eq, filter.Gt, filter.Gte, filter.Lt, filter.Lte:
-		return condition{not(negated, present+" AND "+column+" "+comparisons[cond.Op]+" ?"), []any{cond.Values[0].Text}}, true
+		return filter.SQL{Text: not(negated, present+" AND "+column+" "+comparisons[cond.Op]+" ?"), Args: []any{cond.Values[0].Text}}, true
 	case filter.Ne, filter.Nin, filter.IContains: // SQL knows the case of ASCII alone
 	}
-	return condition{}, false
+	return filter.SQL{}, false
 }
 
 // ofTime compares whole microseconds with an instant that may be none.
-func ofTime(column string, cond filter.Cond, negated bool) (condition, bool) {
+func ofTime(column string, cond filter.Cond, negated bool) (filter.SQL, bool) {
 	if cond.Op == filter.In || cond.Op == filter.Exists {
-		return condition{}, false
+		return filter.SQL{}, false
 	}
 	at := cond.Values[0].At
 	bound := micros(at)
@@ -165,56 +146,56 @@ func ofTime(column string, cond filter.Cond, negated bool) (condition, bool) {
 		bound = store.CeilMicros(at)
 	case filter.Eq:
 		if bound != store.CeilMicros(at) {
-			return condition{sql: "FALSE"}, !negated
+			return filter.SQL{Text: "FALSE"}, !negated
 		}
 	}
 	sql, args := column+" "+comparisons[cond.Op]+" ?", []any{bound}
 	if negated {
 		sql, args = "("+column+" IS NULL OR "+column+" = ? OR NOT "+sql+")", []any{zeroTime, bound}
 	}
-	return condition{sql, args}, true
+	return filter.SQL{Text: sql, Args: args}, true
 }
 
 // zeroTime is the instant of a field that has none.
 var zeroTime = micros(time.Time{})
 
-func ofNumber(column string, cond filter.Cond, negated bool) (condition, bool) {
+func ofNumber(column string, cond filter.Cond, negated bool) (filter.SQL, bool) {
 	if len(cond.Values) == 0 {
-		return condition{sql: "FALSE"}, !negated
+		return filter.SQL{Text: "FALSE"}, !negated
 	}
 	args := make([]any, len(cond.Values))
 	for i, v := range cond.Values {
 		args[i] = v.Number
 	}
 	if cond.Op == filter.In { // a chain of many comparisons is too deep for SQLite
-		return condition{not(negated, column+" IN (?"+strings.Repeat(", ?", len(args)-1)+")"), args}, true
+		return filter.SQL{Text: not(negated, column+" IN (?"+strings.Repeat(", ?", len(args)-1)+")"), Args: args}, true
 	}
 	op := comparisons[cond.Op]
-	return condition{not(negated, column+" "+op+" ?"), args}, op != ""
+	return filter.SQL{Text: not(negated, column+" "+op+" ?"), Args: args}, op != ""
 }
 
 // inside looks for the text of a value in the JSON that would hold it. That is
 // written in several ways unless it consists of plain characters.
-func (c columns) inside(cond filter.Cond) (condition, bool) {
-	var list []condition
+func (c columns) inside(cond filter.Cond) (filter.SQL, bool) {
+	var list []filter.SQL
 	for _, v := range cond.Values {
 		text := v.Text
 		if v.Type != filter.Text || !plain(text) || v.Dated && cond.Field.Type == filter.Any {
-			return condition{}, false
+			return filter.SQL{}, false
 		}
 		switch cond.Op {
 		case filter.Eq, filter.In:
 			text = `"` + text + `"`
 		case filter.Contains:
 		default:
-			return condition{}, false
+			return filter.SQL{}, false
 		}
-		list = append(list, condition{"instr(" + c.body + ", ?) > 0", []any{text}})
+		list = append(list, filter.SQL{Text: "instr(" + c.body + ", ?) > 0", Args: []any{text}})
 	}
 	if len(list) == 0 || len(list) > maxInside {
-		return condition{}, false
+		return filter.SQL{}, false
 	}
-	return joined(" OR ")(list), true
+	return filter.JoinSQL(list, " OR "), true
 }
 
 // maxInside bounds the texts that one condition looks for in JSON.
