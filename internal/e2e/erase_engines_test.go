@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"palimpsest/internal/clickhousetest"
@@ -84,29 +83,8 @@ func TestP10KilledWhileRedisAndClickHouseForget(t *testing.T) {
 	i.kill()
 	for n, step := range []string{failpoint.Streams, failpoint.Memory, failpoint.Log, failpoint.Scanned} {
 		p := failpoint.Point{Stage: failpoint.Erasure, Step: step}
-		i.env = []string{failpoint.Env + "=" + p.String() + ":1"}
-		i.begin()
-		who := marked(fmt.Sprint(n))
-		i.say(who, turn("I live in "+marker+"town."))
-		i.settled(scope.Under(scope.Scope{Project: who.Project, User: who.User}), 1)
-		id, err := i.api.Erase(t.Context(), who.User)
-		if err != nil {
-			t.Fatalf("%s: %v", p, err)
-		}
-		if _, said := i.ended(); !strings.Contains(said, "killed at "+p.String()) {
-			t.Fatalf("%s is not reached; the program said %s", p, said)
-		}
-		i.env = nil
-		i.begin()
-		e, err := i.api.Erasure(t.Context(), id)
-		if err != nil || e.Receipt == nil || removed(*e.Receipt, "episodes") != 1 {
-			t.Errorf("%s: behind the next start the erasure is %+v, %v", p, e, err)
-		}
-		if got := i.remains(); got != others {
-			t.Errorf("%s: the others are\n%s\nand were\n%s", p, got, others)
-		}
-		i.kill()
-		wantNoTrace(t, i.data)
+		id := i.dieErasing(p, marked(fmt.Sprint(n)))
+		i.wantErased(p, id, "episodes", others)
 		if left := append(redis.Holding(marker), house.Holding(t, marker)...); len(left) > 0 {
 			t.Errorf("%s: the marker is in %v", p, left)
 		}

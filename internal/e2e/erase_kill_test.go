@@ -28,35 +28,49 @@ func TestP10KilledAtEachStep(t *testing.T) {
 		if p.Stage != failpoint.Erasure {
 			continue
 		}
-		i.env = []string{failpoint.Env + "=" + p.String() + ":1"}
-		i.begin()
-		who := marked(fmt.Sprint(n))
-		i.say(who, turn("I live in "+marker+"town."))
-		i.settled(scope.Under(scope.Scope{Project: who.Project, User: who.User}), 1)
-		id, err := i.api.Erase(t.Context(), who.User)
-		if err != nil {
-			t.Fatalf("%s: %v", p, err)
-		}
-		if _, said := i.ended(); !strings.Contains(said, "killed at "+p.String()) {
-			t.Fatalf("%s is not reached; the program said %s", p, said)
-		}
+		id := i.dieErasing(p, marked(fmt.Sprint(n)))
 		if p.Step == failpoint.Streams {
 			if _, stderr, code := run(t, nil, "rebuild", "--data", i.data); code == 0 || !strings.Contains(stderr, "not finished") {
 				t.Errorf("rebuild works on data of which a part is erased: exit %d: %s", code, stderr)
 			}
 		}
-		i.env = nil
-		i.begin()
-		e, err := i.api.Erasure(t.Context(), id)
-		if err != nil || e.Receipt == nil || removed(*e.Receipt, "EPISODES") != 1 {
-			t.Errorf("%s: behind the next start the erasure is %+v, %v", p, e, err)
-		}
-		if got := i.remains(); got != others {
-			t.Errorf("%s: the others are\n%s\nand were\n%s", p, got, others)
-		}
-		i.kill()
-		wantNoTrace(t, i.data)
+		i.wantErased(p, id, "EPISODES", others)
 	}
+}
+
+// dieErasing erases a user who said one thing, and dies at a step of that. It returns
+// the id of the erasure.
+func (i *process) dieErasing(p failpoint.Point, who scope.Scope) string {
+	i.t.Helper()
+	i.env = []string{failpoint.Env + "=" + p.String() + ":1"}
+	i.begin()
+	i.say(who, turn("I live in "+marker+"town."))
+	i.settled(scope.Under(scope.Scope{Project: who.Project, User: who.User}), 1)
+	id, err := i.api.Erase(i.t.Context(), who.User)
+	if err != nil {
+		i.t.Fatalf("%s: %v", p, err)
+	}
+	if _, said := i.ended(); !strings.Contains(said, "killed at "+p.String()) {
+		i.t.Fatalf("%s is not reached; the program said %s", p, said)
+	}
+	return id
+}
+
+// wantErased starts again, which finishes the erasure of that one message, counted
+// under kind. Nothing else may be gone.
+func (i *process) wantErased(p failpoint.Point, id, kind, others string) {
+	i.t.Helper()
+	i.env = nil
+	i.begin()
+	e, err := i.api.Erasure(i.t.Context(), id)
+	if err != nil || e.Receipt == nil || removed(*e.Receipt, kind) != 1 {
+		i.t.Errorf("%s: behind the next start the erasure is %+v, %v", p, e, err)
+	}
+	if got := i.remains(); got != others {
+		i.t.Errorf("%s: the others are\n%s\nand were\n%s", p, got, others)
+	}
+	i.kill()
+	wantNoTrace(i.t, i.data)
 }
 
 // TestP10RestoredBackup: a copy of the data directory that is older than an erasure
