@@ -23,6 +23,15 @@ type WholeReader interface {
 	ReadWhole(ctx context.Context, read func() error) error
 }
 
+// ReadWhole returns what read returns, or [ErrLost] if it may have missed rows.
+func ReadWhole[T any](ctx context.Context, from WholeReader, read func() (T, error)) (out T, err error) {
+	err = from.ReadWhole(ctx, func() (err error) {
+		out, err = read()
+		return err
+	})
+	return out, err
+}
+
 // Schedule is the scheduler's role. Nothing of it is part of the export: the
 // claims only save work.
 type Schedule interface {

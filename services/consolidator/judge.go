@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 )
 
@@ -27,10 +28,8 @@ func (s *Service) standing(ctx context.Context, state memory.State, b events.Del
 	if b.Cause != events.CauseLate || b.Range.Empty() || found != fresh {
 		return found, nil
 	}
-	var skipped []events.Range
-	err := s.deps.Applier.ReadWhole(ctx, func() (err error) {
-		skipped, err = s.deps.Applier.Skipped(ctx, b.Scope, b.Rule)
-		return err
+	skipped, err := store.ReadWhole(ctx, s.deps.Applier, func() ([]events.Range, error) {
+		return s.deps.Applier.Skipped(ctx, b.Scope, b.Rule)
 	})
 	if err != nil {
 		return found, fmt.Errorf("read skipped ranges: %w", err)

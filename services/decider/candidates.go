@@ -11,6 +11,7 @@ import (
 	"palimpsest/internal/llm"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/pipeline"
+	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 )
 
@@ -19,12 +20,8 @@ import (
 const maxPasses = 3
 
 // decide handles one batch of candidates.
-func (s *Service) decide(ctx context.Context, in events.Event[events.CandidatesExtracted]) (out []events.Payload, err error) {
-	err = s.deps.Whole.ReadWhole(ctx, func() (err error) {
-		out, err = s.decideBatch(ctx, in)
-		return err
-	})
-	return out, err
+func (s *Service) decide(ctx context.Context, in events.Event[events.CandidatesExtracted]) ([]events.Payload, error) {
+	return store.ReadWhole(ctx, s.deps.Whole, func() ([]events.Payload, error) { return s.decideBatch(ctx, in) })
 }
 
 func (s *Service) decideBatch(ctx context.Context, in events.Event[events.CandidatesExtracted]) ([]events.Payload, error) {

@@ -11,6 +11,7 @@ import (
 	"palimpsest/internal/llm"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/pipeline"
+	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 )
 
@@ -20,12 +21,8 @@ const ruleAPI = "api"
 // command handles a command of an API caller. It always leads to a batch, so that
 // the caller has an outcome. A command that cannot be carried out is a NOOP
 // changed_since, which the outcome reports as a conflict.
-func (s *Service) command(ctx context.Context, in events.Event[events.CommandRequested]) (out []events.Payload, err error) {
-	err = s.deps.Whole.ReadWhole(ctx, func() (err error) {
-		out, err = s.decideCommand(ctx, in)
-		return err
-	})
-	return out, err
+func (s *Service) command(ctx context.Context, in events.Event[events.CommandRequested]) ([]events.Payload, error) {
+	return store.ReadWhole(ctx, s.deps.Whole, func() ([]events.Payload, error) { return s.decideCommand(ctx, in) })
 }
 
 func (s *Service) decideCommand(ctx context.Context, in events.Event[events.CommandRequested]) ([]events.Payload, error) {

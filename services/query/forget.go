@@ -68,14 +68,10 @@ func deref(id *string) string {
 }
 
 // ownersOf returns the fact scopes that a delete concerns. A session has facts in
-// those of users, and where no user is named one of its own. A store that lost rows is
-// refused: they are put back later, after the caller was told that they are gone.
-func (s *Service) ownersOf(ctx context.Context, sel scope.Selector) (owners []scope.Scope, err error) {
-	err = s.deps.Store.ReadWhole(ctx, func() (err error) {
-		owners, err = s.findOwners(ctx, sel)
-		return err
-	})
-	return owners, err
+// those of users, and where no user is named one of its own. It returns
+// [store.ErrLost] rather than miss one whose rows are put back later.
+func (s *Service) ownersOf(ctx context.Context, sel scope.Selector) ([]scope.Scope, error) {
+	return store.ReadWhole(ctx, s.deps.Store, func() ([]scope.Scope, error) { return s.findOwners(ctx, sel) })
 }
 
 func (s *Service) findOwners(ctx context.Context, sel scope.Selector) ([]scope.Scope, error) {

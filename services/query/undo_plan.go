@@ -102,12 +102,8 @@ func (s *Service) runAt(ctx context.Context, sel scope.Selector, sequence uint64
 
 // episodesOf reads the ids of the messages of a session and a source node, none of which
 // is missed because the store lost rows.
-func (s *Service) episodesOf(ctx context.Context, c criteria) (ids map[episodeKey]bool, err error) {
-	err = s.deps.Store.ReadWhole(ctx, func() (err error) {
-		ids, err = s.findEpisodes(ctx, c)
-		return err
-	})
-	return ids, err
+func (s *Service) episodesOf(ctx context.Context, c criteria) (map[episodeKey]bool, error) {
+	return store.ReadWhole(ctx, s.deps.Store, func() (map[episodeKey]bool, error) { return s.findEpisodes(ctx, c) })
 }
 
 func (s *Service) findEpisodes(ctx context.Context, c criteria) (map[episodeKey]bool, error) {
@@ -282,10 +278,8 @@ func (s *Service) besideRivals(
 	for _, step := range steps {
 		var rivals []store.Fact
 		if f := step.Restore; step.RestoresOnly() {
-			var versions []store.Fact
-			err := s.deps.Store.ReadWhole(ctx, func() (err error) {
-				versions, err = s.deps.Store.FactsByPredicate(ctx, owner, f.Subject, f.Predicate)
-				return err
+			versions, err := store.ReadWhole(ctx, s.deps.Store, func() ([]store.Fact, error) {
+				return s.deps.Store.FactsByPredicate(ctx, owner, f.Subject, f.Predicate)
 			})
 			if err != nil {
 				return err

@@ -71,8 +71,8 @@ func TestSafetyOfAnEarlierSchema(t *testing.T) {
 	}
 }
 
-// TestMeasureReadsNoMoreThanIsMissing: each look for what is not counted yet ends with
-// the first effects that it finds, and the looks find all of them.
+// TestMeasureReadsNoMoreThanIsMissing: each look for effects that are not counted yet
+// ends with the first ones that it finds, and the looks find all of them.
 func TestMeasureReadsNoMoreThanIsMissing(t *testing.T) {
 	t.Parallel()
 	l, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "audit.db")})
