@@ -36,20 +36,16 @@ type Repair struct {
 	Logger *slog.Logger
 }
 
-// StoreAgain stores again the episodes that ingest has stored: behind the cursors, which went back
-// with all else, or from the beginning where scopes lie on several servers, each of
-// which may lose its own.
+// StoreAgain stores again the episodes that ingest has stored, behind the sequence that [readFrom] returns.
 func (r Repair) StoreAgain(ctx context.Context, through store.Store) error {
 	began := time.Now()
 	stores, err := r.service(through)
 	if err != nil {
 		return err
 	}
-	from := uint64(0)
-	if m, ok := through.(store.Mender); !ok || !m.Scattered() {
-		if from, err = lowest(ctx, through, ingest.Partitions()); err != nil {
-			return err
-		}
+	from, err := readFrom(ctx, through, ingest.Partitions())
+	if err != nil {
+		return err
 	}
 	if err := r.Count(ctx, stores, through); err != nil {
 		return err
@@ -60,6 +56,16 @@ func (r Repair) StoreAgain(ctx context.Context, through store.Store) error {
 	}
 	r.Logger.Info("the memory store has all episodes again", "read", stored, "behind", from, "took", time.Since(began))
 	return nil
+}
+
+// readFrom returns the sequence behind which a reader of partitions begins again: its cursors
+// went back with the rows. It is 0 where the rows lie on several servers, each of which may
+// lose its own.
+func readFrom(ctx context.Context, through store.Store, partitions []pipeline.Partition) (uint64, error) {
+	if m, ok := through.(store.Mender); ok && m.Scattered() {
+		return 0, nil
+	}
+	return lowest(ctx, through, partitions)
 }
 
 func (r Repair) service(through store.Store) (*ingest.Service, error) {
@@ -78,11 +84,9 @@ func (r Repair) ApplyAgain(ctx context.Context, through store.Store) error {
 	if err != nil {
 		return err
 	}
-	from := uint64(0)
-	if m, ok := through.(store.Mender); !ok || !m.Scattered() {
-		if from, err = lowest(ctx, through, consolidator.Partitions()); err != nil {
-			return err
-		}
+	from, err := readFrom(ctx, through, consolidator.Partitions())
+	if err != nil {
+		return err
 	}
 	begin, err := r.Effects.Begin(ctx)
 	if err != nil {
