@@ -81,6 +81,8 @@ var layers = []layer{
 	{"palimpsest/internal/httpserver", below("palimpsest/internal/auth")},
 	{"palimpsest/internal/auth/bucket", below("palimpsest/internal/auth", "palimpsest/internal/tail", "palimpsest/internal/topology")},
 	{"palimpsest/internal/auth", below("palimpsest/internal/cursor")},
+	{"palimpsest/internal/call", below("palimpsest/internal/background", "palimpsest/internal/terminal", "palimpsest/pkg/client")},
+	{"palimpsest/internal/greeting", below("palimpsest/internal/auth")},
 	{"palimpsest/internal/config", nil},
 	{"palimpsest/internal/background", nil},
 	{"palimpsest/internal/heap", nil},

@@ -65,7 +65,7 @@ func withoutSettings(environ []string) []string {
 // directory data, until ctx ends.
 func (inv *Invocation) ServePeer(ctx context.Context, name, data string) error {
 	if name == bench.PeerBare {
-		return bench.ServeBare(ctx, data, inv.term.Out)
+		return bench.ServeBare(ctx, data, inv.Terminal().Out)
 	}
 	cfg, _, err := inv.Configuration(map[string]string{
 		"data": data, "http.listen": "127.0.0.1:0", "nats.listen": "127.0.0.1:0",
@@ -73,7 +73,7 @@ func (inv *Invocation) ServePeer(ctx context.Context, name, data string) error {
 	if err != nil {
 		return err
 	}
-	h, err := assemble(ctx, whole(), *cfg, newLogger(cfg.Log, inv.term.Err))
+	h, err := assemble(ctx, whole(), *cfg, cfg.Log.New(inv.Terminal().Err))
 	if err != nil {
 		return err
 	}
@@ -83,5 +83,5 @@ func (inv *Invocation) ServePeer(ctx context.Context, name, data string) error {
 	case bench.PeerIngest:
 		h.services = h.services[:1] // it is the first of the pipeline
 	}
-	return h.run(ctx, func() { greet(inv.term.Out, h) })
+	return h.run(ctx, func() { h.greeting().Print(inv.Terminal().Out) })
 }

@@ -40,8 +40,8 @@ func (inv *Invocation) Deployment(replicas int) (Config, chaos.Plan, error) {
 		// The engines are named for rebuild too, which has others by default.
 		Environ: []string{"PALIMPSEST_MEMORY=" + cfg.Memory, "PALIMPSEST_AUDIT=" + cfg.Audit, "PALIMPSEST_NATS_URL=" + cfg.NATS.URL},
 	}
-	if inv.flags.ConfigFile != "" {
-		plan.Flags = []string{"--config", inv.flags.ConfigFile}
+	if inv.Flags().ConfigFile != "" {
+		plan.Flags = []string{"--config", inv.Flags().ConfigFile}
 	}
 	for range replicas {
 		for _, p := range services {

@@ -35,10 +35,10 @@ func (inv *Invocation) Check(offline bool) (out Checked, err error) {
 	if offline {
 		return out, nil
 	}
-	if err := reachAll(inv.ctx, *cfg); err != nil {
+	if err := reachAll(inv.Context(), *cfg); err != nil {
 		return out, err
 	}
-	return out, plain(*cfg, out.vectors(inv.ctx, *cfg))
+	return out, plain(*cfg, out.vectors(inv.Context(), *cfg))
 }
 
 // Checked is the answer of a check.

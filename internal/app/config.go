@@ -4,13 +4,13 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"palimpsest/internal/audit/clickhouse"
+	"palimpsest/internal/call"
 	"palimpsest/internal/config"
 	"palimpsest/internal/erasure"
 	"palimpsest/internal/httpserver"
@@ -56,7 +56,7 @@ type Config struct {
 	// Rules are the consolidation rules beside the shipped ones.
 	Rules rules.Config
 	HTTP  httpserver.Config
-	Log   Log
+	Log   telemetry.LogConfig
 	// Telemetry is off unless a collector is named.
 	Telemetry telemetry.Config
 
@@ -72,16 +72,17 @@ type Config struct {
 	// is elsewhere.
 	erasures *erasure.Book
 
-	// origins say where the settings that name an engine come from.
-	origins map[string]config.Origin
+	// settings say where each value comes from; nil where nothing was laid over the
+	// defaults.
+	settings *config.Settings
 }
-
-// engineKeys are the settings that name an engine, in the order of a start.
-var engineKeys = []string{"nats.url", "memory", "audit"}
 
 // origin is where a setting that names an engine comes from; empty for a default.
 func (c Config) origin(key string) string {
-	origin := c.origins[key]
+	if c.settings == nil {
+		return ""
+	}
+	origin := c.settings.Origin(key)
 	if origin == config.Default || strings.HasPrefix(string(origin), embeddedFile+":") {
 		return ""
 	}
@@ -118,12 +119,6 @@ type TLS struct {
 	CA, Cert, Key string
 }
 
-// Log says what is logged, and how.
-type Log struct {
-	Level  string // debug, info, warn, error
-	Format string // text, json
-}
-
 // The values of nats.url, and of memory and audit, that this process provides.
 const (
 	natsEmbedded = "embedded"
@@ -141,7 +136,7 @@ func defaults() Config {
 		Audit:  "clickhouse://127.0.0.1:9000",
 		Redis:  redis.DefaultConfig(),
 		HTTP:   httpserver.DefaultConfig(),
-		Log:    Log{Level: "info", Format: "text"},
+		Log:    telemetry.DefaultLog(),
 		Query:  query.DefaultConfig(),
 
 		Telemetry: telemetry.DefaultConfig(),
@@ -187,16 +182,16 @@ func (inv *Invocation) configurationOf(sh target, flags map[string]string) (*Con
 			return nil, nil, err
 		}
 	}
-	if err := settings.Fallbacks(inv.term.Environ, fallbacks); err != nil {
+	if err := settings.Fallbacks(inv.Terminal().Environ, fallbacks); err != nil {
 		return nil, nil, err
 	}
-	if inv.flags.ConfigFile != "" {
-		if err := settings.File(inv.flags.ConfigFile); err != nil {
+	if inv.Flags().ConfigFile != "" {
+		if err := settings.File(inv.Flags().ConfigFile); err != nil {
 			return nil, nil, err
 		}
 	}
-	environ := slices.DeleteFunc(slices.Clone(inv.term.Environ), func(line string) bool {
-		return strings.HasPrefix(line, apiKeyVariable+"=")
+	environ := slices.DeleteFunc(slices.Clone(inv.Terminal().Environ), func(line string) bool {
+		return strings.HasPrefix(line, call.KeyVariable+"=")
 	})
 	if err := settings.Env(environ); err != nil {
 		return nil, nil, err
@@ -210,12 +205,7 @@ func (inv *Invocation) configurationOf(sh target, flags map[string]string) (*Con
 		}
 	}
 	c.complete()
-	c.origins = map[string]config.Origin{}
-	for _, s := range settings.All() {
-		if slices.Contains(engineKeys, s.Key) {
-			c.origins[s.Key] = s.Origin
-		}
-	}
+	c.settings = settings
 	return &c, settings, errors.Join(c.Validate(), sh.validate(c))
 }
 
@@ -252,18 +242,12 @@ func (c Config) Validate() error {
 	if c.NATS.Sync != "interval" && c.NATS.Sync != "always" {
 		errs = append(errs, fmt.Errorf("nats.sync: %q is neither interval nor always", c.NATS.Sync))
 	}
-	if _, err := c.Log.level(); err != nil {
-		errs = append(errs, err)
-	}
-	if c.Log.Format != "text" && c.Log.Format != "json" {
-		errs = append(errs, fmt.Errorf("log.format: %q is neither text nor json", c.Log.Format))
-	}
 	errs = append(errs, c.validateBackends())
 	if _, err := c.Rules.Rules(c.modelRules()); err != nil {
 		errs = append(errs, err)
 	}
 	for _, v := range []interface{ Validate() error }{
-		c.Embedder, c.LLM, c.HTTP, c.Telemetry, c.Pipeline, c.Ingest, c.Scheduler, c.Extractor, c.Decider, c.Consolidator, c.Query,
+		c.Log, c.Embedder, c.LLM, c.HTTP, c.Telemetry, c.Pipeline, c.Ingest, c.Scheduler, c.Extractor, c.Decider, c.Consolidator, c.Query,
 	} {
 		errs = append(errs, v.Validate())
 	}
@@ -276,14 +260,6 @@ func (c *Config) dataPath(name string) string { return filepath.Join(c.Data, nam
 // local reports whether anything is kept in the data directory.
 func (c Config) local() bool {
 	return c.NATS.URL == natsEmbedded || c.Memory == backendFile || c.Audit == backendFile
-}
-
-func (l Log) level() (slog.Level, error) {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(strings.ToUpper(l.Level))); err != nil {
-		return level, fmt.Errorf("log.level: %q is none of debug, info, warn, error", l.Level)
-	}
-	return level, nil
 }
 
 // onLoopback refuses an address that other machines can reach.

@@ -8,7 +8,7 @@ import (
 
 func TestIngestsLimitsAreQuerys(t *testing.T) {
 	t.Parallel()
-	inv := &Invocation{term: terminal.Terminal{Environ: []string{"PALIMPSEST_INGEST_MAX_CONTENT=1000", "PALIMPSEST_INGEST_MAX_METADATA=200"}}}
+	inv := NewInvocation(t.Context(), terminal.Terminal{Environ: []string{"PALIMPSEST_INGEST_MAX_CONTENT=1000", "PALIMPSEST_INGEST_MAX_METADATA=200"}}, Flags{})
 	c, _, err := inv.Configuration(map[string]string{"http.listen": "127.0.0.1:1"})
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ func (inv *Invocation) Digest(data string, content bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum, err := digestOf(inv.ctx, cfg, content)
+	sum, err := digestOf(inv.Context(), cfg, content)
 	return sum, plain(*cfg, err)
 }
 

@@ -21,7 +21,7 @@ func (inv *Invocation) Examine(data string) []doctor.Finding {
 		return doctor.Misconfigured(Version(), err)
 	}
 	of := doctor.Installation{
-		Version: Version(), Server: inv.flags.Server, Listen: cfg.HTTP.Listen, Ready: inv.ready,
+		Version: Version(), Server: inv.Flags().Server, Listen: cfg.HTTP.Listen, Ready: inv.ready,
 		Writable: writable, Embedder: cfg.Embedder.describe, Streams: topology.Declare(cfg.topology()),
 		Memory: cfg.engineAt("memory", memoryFile), Audit: cfg.engineAt("audit", auditFile),
 		Models: models(cfg.LLM), Reason: Reason,
@@ -42,7 +42,7 @@ func (inv *Invocation) Examine(data string) []doctor.Finding {
 	if cfg.local() {
 		of.Data = cfg.Data
 	}
-	return doctor.Examine(inv.ctx, of)
+	return doctor.Examine(inv.Context(), of)
 }
 
 func (inv *Invocation) ready(ctx context.Context) error {

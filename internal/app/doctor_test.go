@@ -18,7 +18,7 @@ import (
 // examined returns the findings by check.
 func examined(t *testing.T, data string, environ []string, server string) map[string]doctor.Finding {
 	t.Helper()
-	inv := &Invocation{ctx: t.Context(), flags: Flags{Server: server}, term: terminal.Terminal{Environ: environ}}
+	inv := NewInvocation(t.Context(), terminal.Terminal{Environ: environ}, Flags{Server: server})
 	out := map[string]doctor.Finding{}
 	for _, f := range inv.Examine(data) {
 		out[f.Check] = f

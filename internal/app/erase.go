@@ -117,7 +117,7 @@ func (inv *Invocation) Erase(data, user string, receipt *erasure.Receipt) ([]era
 	if absentDir(cfg.Data) {
 		return nil, fmt.Errorf("data: %s does not exist", cfg.Data)
 	}
-	log := newLogger(cfg.Log, inv.term.Err)
+	log := cfg.Log.New(inv.Terminal().Err)
 	if err := cfg.openErasures(); err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func (inv *Invocation) Erase(data, user string, receipt *erasure.Receipt) ([]era
 	if err != nil {
 		return nil, err
 	}
-	project := inv.flags.Project
+	project := inv.Flags().Project
 	if project == "" {
 		project = scope.DefaultProject
 	}
@@ -145,7 +145,7 @@ func (inv *Invocation) Erase(data, user string, receipt *erasure.Receipt) ([]era
 	if err != nil {
 		return nil, err
 	}
-	done, err := e.run(inv.ctx)
+	done, err := e.run(inv.Context())
 	return done, inUse(*cfg, err)
 }
 

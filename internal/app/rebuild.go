@@ -31,8 +31,8 @@ func (inv *Invocation) Rebuild(data string, mode recovery.Mode) (out recovery.Re
 	if err != nil {
 		return out, err
 	}
-	shown := terminal.NewProgress(inv.term.Err)
-	out, err = rebuild(inv.ctx, *cfg, newLogger(cfg.Log, inv.term.Err), shown, mode)
+	shown := terminal.NewProgress(inv.Terminal().Err)
+	out, err = rebuild(inv.Context(), *cfg, cfg.Log.New(inv.Terminal().Err), shown, mode)
 	shown.Wait()
 	if cfg.Memory == backendFile && errors.Is(err, store.ErrLocked) || errors.Is(err, broker.ErrInUse) || errors.Is(err, audit.ErrLocked) {
 		return out, fmt.Errorf("%w: a running Palimpsest must be stopped before its memory store is rebuilt", plain(*cfg, err))
@@ -145,18 +145,18 @@ func (inv *Invocation) Reindex(data string) (out recovery.Reindexed, err error) 
 	if err != nil {
 		return out, err
 	}
-	shown := terminal.NewProgress(inv.term.Err)
-	live, err := liveOf(inv.ctx, *cfg, newLogger(cfg.Log, inv.term.Err))
+	shown := terminal.NewProgress(inv.Terminal().Err)
+	live, err := liveOf(inv.Context(), *cfg, cfg.Log.New(inv.Terminal().Err))
 	if cfg.Memory == backendFile && errors.Is(err, store.ErrLocked) {
 		var c *client.Client
 		if c, err = inv.Client(); err == nil {
-			out, err = recovery.FollowReindex(inv.ctx, c, shown.Part)
+			out, err = recovery.FollowReindex(inv.Context(), c, shown.Part)
 		}
 	} else if err == nil {
 		var configured embed.Embedder
 		if configured, err = cfg.Embedder.open(); err == nil {
 			set := embedders(configured, func(e embed.Embedder) embed.Embedder { return e })
-			out, err = recovery.Reindex(inv.ctx, cfg.Ingest, configured.Info(), set, live, shown.Part)
+			out, err = recovery.Reindex(inv.Context(), cfg.Ingest, configured.Info(), set, live, shown.Part)
 		}
 		err = errors.Join(err, live.Close())
 	}

@@ -111,14 +111,14 @@ func TestReindex(t *testing.T) {
 	stop()
 	check := func(want string) {
 		t.Helper()
-		inv := &Invocation{ctx: t.Context(), term: terminal.Terminal{Environ: []string{"PALIMPSEST_DATA=" + dir}}}
+		inv := NewInvocation(t.Context(), terminal.Terminal{Environ: []string{"PALIMPSEST_DATA=" + dir}}, Flags{})
 		checked, err := inv.Check(false)
 		if err != nil || !checked.OK || !strings.HasPrefix(checked.Vectors, want) {
 			t.Errorf("check: %+v, %v, want vectors of %s", checked, err, want)
 		}
 	}
 	check("local@1")
-	inv := &Invocation{ctx: t.Context(), term: terminal.Terminal{Err: io.Discard}}
+	inv := NewInvocation(t.Context(), terminal.Terminal{Err: io.Discard}, Flags{})
 	for _, embedded := range []bool{true, false} {
 		out, err := inv.Reindex(dir)
 		if err != nil || !strings.HasPrefix(out.To, "static@") || out.Embedded > 0 != embedded {

@@ -68,7 +68,7 @@ func (s *sources) close() error {
 // openStreams connects to the broker that runs, or opens the streams of a stopped
 // Palimpsest.
 func (s *sources) openStreams() error {
-	shown := terminal.NewProgress(s.inv.term.Err)
+	shown := terminal.NewProgress(s.inv.Terminal().Err)
 	s.closers = append(s.closers, func() error { shown.Wait(); return nil })
 	s.out.Part = shown.Part
 	if err := s.connect(); err != nil {
@@ -91,7 +91,7 @@ func (s *sources) connect() error {
 		}
 		opened, err := openOwn(*s.cfg, slog.New(slog.DiscardHandler))
 		if err == nil {
-			s.closers = append(s.closers, func() error { return opened.Shutdown(context.WithoutCancel(s.inv.ctx)) })
+			s.closers = append(s.closers, func() error { return opened.Shutdown(context.WithoutCancel(s.inv.Context())) })
 			s.js = opened.JetStream()
 			return nil
 		}
@@ -110,7 +110,7 @@ func (s *sources) connect() error {
 }
 
 func (s *sources) openStore() error {
-	ctx := s.inv.ctx
+	ctx := s.inv.Context()
 	var opened store.Store
 	if s.cfg.Memory == backendFile {
 		file, err := sqlite.OpenReading(ctx, s.cfg.dataPath(memoryFile))
@@ -146,7 +146,7 @@ func (s *sources) openStore() error {
 func (s *sources) openLog() error {
 	var opened audit.Log
 	if s.cfg.Audit == backendFile {
-		file, err := auditsqlite.OpenReading(s.inv.ctx, s.cfg.dataPath(auditFile))
+		file, err := auditsqlite.OpenReading(s.inv.Context(), s.cfg.dataPath(auditFile))
 		if err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func (s *sources) openLog() error {
 		s.check("audit.db", file.Check)
 	} else {
 		var err error
-		if opened, _, err = openAudit(s.inv.ctx, *s.cfg, slog.New(slog.DiscardHandler)); err != nil {
+		if opened, _, err = openAudit(s.inv.Context(), *s.cfg, slog.New(slog.DiscardHandler)); err != nil {
 			return err
 		}
 		s.out.RowsExpire = s.cfg.ClickHouse.Retention > 0

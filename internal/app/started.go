@@ -6,71 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 
-	"palimpsest/internal/background"
-	"palimpsest/internal/config"
 	"palimpsest/internal/embed"
 	"palimpsest/internal/retrieval"
 	"palimpsest/internal/store"
 	"palimpsest/internal/terminal"
 	"palimpsest/pkg/client"
 )
-
-// StartedClient is Client for a Palimpsest that need not run: if the configuration
-// is that of one process, no server is named and none answers, it starts one in the
-// background, which goes on when this process ends. Calls wait until it answers.
-// failed is called if it cannot be started; calls then fail as usual.
-func (inv *Invocation) StartedClient(failed func(error)) (*client.Client, error) {
-	cfg, settings, err := inv.Configuration(nil)
-	if err != nil {
-		return nil, err
-	}
-	if inv.flags.Server != "" || cfg.NATS.URL != natsEmbedded {
-		return inv.Client()
-	}
-	started := make(chan struct{})
-	go func() {
-		defer close(started)
-		if err := inv.start(cfg, settings); err != nil && inv.ctx.Err() == nil {
-			failed(fmt.Errorf("start Palimpsest: %w", err))
-		}
-	}()
-	return inv.clientThrough(inv.asked(), background.Await(started, answering()))
-}
-
-// start returns once the configured process answers, which it starts if need be.
-func (inv *Invocation) start(cfg *Config, settings *config.Settings) error {
-	dir, err := lasting(cfg.Data, settings)
-	if err != nil {
-		return err
-	}
-	args := []string{"up", "--data", dir}
-	if inv.flags.ConfigFile != "" {
-		args = append(args, "--config", inv.flags.ConfigFile)
-	}
-	return background.Start(inv.ctx, background.Program{Dir: dir, Args: args, Environ: inv.term.Environ, Answers: inv.answers})
-}
-
-// lasting is the data directory for a process that outlives the directory of its
-// caller: the configured one, or that of the user's account.
-func lasting(configured string, settings *config.Settings) (string, error) {
-	for _, s := range settings.All() {
-		if s.Key == "data" && s.Origin != config.Default {
-			return filepath.Abs(configured)
-		}
-	}
-	return background.DataHome()
-}
-
-// answers reports whether a server answers at the configured address.
-func (inv *Invocation) answers() bool {
-	server, err := inv.server()
-	if err != nil {
-		return false
-	}
-	return background.Answers(inv.ctx, server+"/healthz")
-}
 
 // Temporary is a Palimpsest in one process, over a directory that is removed with
 // it.
@@ -117,11 +59,11 @@ func (inv *Invocation) temporary(settings map[string]string, use func(context.Co
 	if cfg.Log.Level == defaults().Log.Level {
 		cfg.Log.Level = "warn" // its start and end are no news
 	}
-	h, err := assemble(inv.ctx, whole(), *cfg, newLogger(cfg.Log, inv.term.Err))
+	h, err := assemble(inv.Context(), whole(), *cfg, cfg.Log.New(inv.Terminal().Err))
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancel(inv.ctx)
+	ctx, stop := context.WithCancel(inv.Context())
 	defer stop()
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	go func() { ended <- h.run(ctx, func() { close(ready) }) }()
@@ -140,7 +82,7 @@ func (h *process) lend(ctx context.Context, inv *Invocation, use func(context.Co
 	if err != nil {
 		return err
 	}
-	shown := terminal.NewProgress(inv.term.Err)
+	shown := terminal.NewProgress(inv.Terminal().Err)
 	err = use(ctx, Temporary{Client: c, Store: h.store, Embedder: h.embedder, Search: h.cfg.Query.Search, Part: shown.Part})
 	if err == nil { // a bar that has not ended would be waited for
 		shown.Wait()

@@ -36,7 +36,7 @@ func (inv *Invocation) ExportAll(data string, to io.Writer) (out transfer.Counts
 	from := transfer.Source{Sources: s.out, JS: s.js, Digest: func(ctx context.Context) (string, error) {
 		return digestOf(ctx, cfg, false)
 	}}
-	return from.Export(inv.ctx, to)
+	return from.Export(inv.Context(), to)
 }
 
 // importSuffix names the directory of the streams while they are written.
@@ -141,16 +141,16 @@ func (inv *Invocation) importStreams(cfg Config, dir string, from io.Reader) (ou
 	if err != nil {
 		return out, err
 	}
-	defer func() { err = errors.Join(err, own.Shutdown(context.WithoutCancel(inv.ctx))) }()
-	if err := topology.Apply(inv.ctx, own.JetStream(), topology.Declare(cfg.topology())); err != nil {
+	defer func() { err = errors.Join(err, own.Shutdown(context.WithoutCancel(inv.Context()))) }()
+	if err := topology.Apply(inv.Context(), own.JetStream(), topology.Declare(cfg.topology())); err != nil {
 		return out, err
 	}
-	shown := terminal.NewProgress(inv.term.Err)
+	shown := terminal.NewProgress(inv.Terminal().Err)
 	step, end := shown.Part("import", 0)
 	defer func() { end(); shown.Wait() }()
 	var gone transfer.Erasures
 	if cfg.erasures != nil {
 		gone = cfg.erasures
 	}
-	return transfer.Import(inv.ctx, own.JetStream(), from, gone, step)
+	return transfer.Import(inv.Context(), own.JetStream(), from, gone, step)
 }

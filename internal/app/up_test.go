@@ -26,7 +26,7 @@ func TestGreetingFollowsReadiness(t *testing.T) {
 	defer cancel()
 	out, write := io.Pipe()
 	go func() {
-		h.greet(ctx, write, greet)
+		h.greeting().Greet(ctx, write)
 		_ = write.Close()
 	}()
 	lines := bufio.NewScanner(out)

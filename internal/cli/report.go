@@ -38,7 +38,9 @@ func (c *reportCommand) Run(inv *app.Invocation) error {
 		return err
 	}
 	if c.Format == "json" {
-		inv = inv.InJSON()
+		flags := inv.Flags()
+		flags.JSON = true
+		inv = app.NewInvocation(inv.Context(), inv.Terminal(), flags)
 	}
 	if c.Name == "" {
 		names, err := cl.Reports(inv.Context())

@@ -208,6 +208,25 @@ func (s *Settings) All() []Setting {
 	return out
 }
 
+// Origin is where the value of a key comes from; Default for an unknown key.
+func (s *Settings) Origin(key string) Origin {
+	if f, ok := s.fields[key]; ok {
+		return f.origin
+	}
+	return Default
+}
+
+// String lists the settings that are not defaults, secrets masked.
+func (s *Settings) String() string {
+	var b strings.Builder
+	for _, e := range s.All() {
+		if e.Origin != Default {
+			_, _ = fmt.Fprintf(&b, "%s=%s (%s) ", e.Key, e.Value, e.Origin)
+		}
+	}
+	return b.String()
+}
+
 func show(f *leaf) string {
 	if f.section != nil {
 		return f.section.String()

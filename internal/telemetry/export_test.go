@@ -222,7 +222,7 @@ func TestRefusals(t *testing.T) {
 func TestLogNamesTheTrace(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	log := slog.New(telemetry.LogHandler(slog.NewTextHandler(&out, nil))).With("service", "ingest")
+	log := telemetry.DefaultLog().New(&out).With("service", "ingest")
 	log.Info("untraced")
 	if strings.Contains(out.String(), "trace_id") {
 		t.Errorf("got %s", out.String())

@@ -2,15 +2,52 @@ package telemetry
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"log/slog"
+	"strings"
 
 	"go.opentelemetry.io/otel/trace"
 )
 
-// LogHandler returns next with trace_id and span_id on the records of whatever
-// is traced.
-func LogHandler(next slog.Handler) slog.Handler { return logHandler{next} }
+// LogConfig says what is logged, and how.
+type LogConfig struct {
+	Level  string // debug, info, warn, error
+	Format string // text, json
+}
 
+// DefaultLog is text from level info on.
+func DefaultLog() LogConfig { return LogConfig{Level: "info", Format: "text"} }
+
+// Validate names every setting that cannot be used.
+func (c LogConfig) Validate() error {
+	_, err := c.level()
+	if c.Format != "text" && c.Format != "json" {
+		err = errors.Join(err, fmt.Errorf("log.format: %q is neither text nor json", c.Format))
+	}
+	return err
+}
+
+func (c LogConfig) level() (slog.Level, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(strings.ToUpper(c.Level))); err != nil {
+		return level, fmt.Errorf("log.level: %q is none of debug, info, warn, error", c.Level)
+	}
+	return level, nil
+}
+
+// New returns a logger to w, by settings that Validate accepts.
+func (c LogConfig) New(w io.Writer) *slog.Logger {
+	level, _ := c.level()
+	options := &slog.HandlerOptions{Level: level}
+	if c.Format == "json" {
+		return slog.New(logHandler{slog.NewJSONHandler(w, options)})
+	}
+	return slog.New(logHandler{slog.NewTextHandler(w, options)})
+}
+
+// logHandler adds trace_id and span_id to the records of whatever is traced.
 type logHandler struct{ slog.Handler }
 
 // Handle implements [slog.Handler].
