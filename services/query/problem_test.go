@@ -3,7 +3,6 @@ package query
 import (
 	"bytes"
 	"context"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -18,7 +17,7 @@ import (
 func TestFailuresNameTheirTrace(t *testing.T) {
 	t.Parallel()
 	logs := &buffer{}
-	r := newRig(t, func(_ *Config, d *Deps) { d.Logger = slog.New(telemetry.LogHandler(slog.NewTextHandler(logs, nil))) })
+	r := newRig(t, func(_ *Config, d *Deps) { d.Logger = telemetry.DefaultLog().New(logs) })
 	r.store.fail(errDown)
 	ctx := trace.ContextWithSpanContext(context.Background(), trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2},
