@@ -194,7 +194,7 @@ func (h *process) wireQuery() (pipeline.Service, error) {
 		return nil, err
 	}
 	var erases query.Erasures
-	if h.cfg.alone() {
+	if h.erases() && h.cfg.erasures != nil {
 		h.erasures = erasure.NewDesk(h.cfg.erasures, h.cfg.room, h.now)
 		erases = h.erasures
 	}
