@@ -26,7 +26,7 @@ func (inv *Invocation) Examine(data string) []doctor.Finding {
 		Memory: cfg.engineAt("memory", memoryFile), Audit: cfg.engineAt("audit", auditFile),
 		Models: models(cfg.LLM), Reason: Reason,
 		Connect: func() (jetstream.JetStream, func(), error) {
-			conn, err := inv.brokerOf(cfg)
+			conn, err := cfg.connect(inv.Context())
 			if err != nil {
 				return nil, nil, err
 			}

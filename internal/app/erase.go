@@ -358,7 +358,7 @@ func used[E any](opened any, use func(E) error) error {
 // there is no present one.
 func (e eraser) discardDrafts() error {
 	path := e.cfg.dataPath(memoryFile)
-	errs := []error{sqlite.Discard(path + newSuffix), os.RemoveAll(e.cfg.dataPath(natsDir) + importSuffix)}
+	errs := []error{sqlite.Discard(path + sqlite.NewSuffix), os.RemoveAll(e.cfg.dataPath(natsDir) + importSuffix)}
 	if absent(path) {
 		errs = append(errs, sqlite.Discard(path+sqlite.KeptSuffix))
 	}

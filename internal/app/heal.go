@@ -153,7 +153,7 @@ func (h *process) compareStreams(ctx context.Context) error {
 	}
 	for i, p := range positions {
 		var err error
-		if positions[i].Extent, err = extent(ctx, h.streams.JetStream(), p.Stream); err != nil {
+		if positions[i].Extent, err = pipeline.NewReplay(h.streams.JetStream(), p.Stream, "").Extent(ctx); err != nil {
 			return err
 		}
 	}

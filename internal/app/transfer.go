@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"os"
 
 	"palimpsest/internal/broker"
@@ -26,14 +25,12 @@ func (inv *Invocation) ExportAll(data string, to io.Writer) (out transfer.Counts
 	if err != nil {
 		return out, err
 	}
-	s := &sources{inv: inv, cfg: cfg}
-	defer func() { err = errors.Join(plain(*cfg, err), s.close()) }()
-	for _, open := range []func() error{s.openStreams, s.openStore} {
-		if err := open(); err != nil {
-			return out, err
-		}
+	sources, e, err := inv.sources(cfg, (*engines).readStore)
+	if err != nil {
+		return out, err
 	}
-	from := transfer.Source{Sources: s.out, JS: s.js, Digest: func(ctx context.Context) (string, error) {
+	defer func() { err = errors.Join(plain(*cfg, err), e.close(context.WithoutCancel(inv.Context()))) }()
+	from := transfer.Source{Sources: sources, JS: e.js, Digest: func(ctx context.Context) (string, error) {
 		return digestOf(ctx, cfg, false)
 	}}
 	return from.Export(inv.Context(), to)
@@ -137,7 +134,7 @@ func (h *process) refuseImport(context.Context) error {
 }
 
 func (inv *Invocation) importStreams(cfg Config, dir string, from io.Reader) (out transfer.Counts, err error) {
-	own, err := broker.StartEmbedded(broker.EmbeddedConfig{Dir: dir, Private: true, Sync: broker.Sync(cfg.NATS.Sync), Logger: slog.New(slog.DiscardHandler)})
+	own, err := broker.StartEmbedded(broker.EmbeddedConfig{Dir: dir, Private: true, Sync: broker.Sync(cfg.NATS.Sync), Logger: silent})
 	if err != nil {
 		return out, err
 	}

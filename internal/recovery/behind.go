@@ -95,18 +95,18 @@ func (h *Healing) CountDropped(ctx context.Context) error {
 	if h.Ingest == nil {
 		return nil
 	}
-	begin, err := h.Repair.Episodes.Begin(ctx)
-	if err != nil || begin <= 1 {
+	all, err := h.Repair.Episodes.Extent(ctx)
+	if err != nil || all.First <= 1 {
 		return err
 	}
 	cursors, err := h.Store.ReadCursors(ctx, pipeline.Readers(ingest.Partitions())...)
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(cursors, func(c cursor.Cursor) bool { return c.Sequence+1 >= begin }) {
+	if slices.ContainsFunc(cursors, func(c cursor.Cursor) bool { return c.Sequence+1 >= all.First }) {
 		return nil
 	}
-	h.Logger.Warn("EPISODES has dropped messages that the memory store has not read", "begins_at", begin)
+	h.Logger.Warn("EPISODES has dropped messages that the memory store has not read", "begins_at", all.First)
 	if err := h.Repair.Count(ctx, h.Ingest, h.Store); err != nil {
 		return fmt.Errorf("count dropped episodes: %w", err)
 	}
@@ -120,16 +120,16 @@ func (h *Healing) ApplyDropped(ctx context.Context) error {
 	if h.Consolidator == nil {
 		return nil
 	}
-	begin, err := h.Repair.Effects.Begin(ctx)
-	if err != nil || begin <= 1 {
+	all, err := h.Repair.Effects.Extent(ctx)
+	if err != nil || all.First <= 1 {
 		return err
 	}
 	read, err := lowest(ctx, h.Store, consolidator.Partitions())
-	if err != nil || read+1 >= begin {
+	if err != nil || read+1 >= all.First {
 		return err
 	}
-	h.Logger.Warn("AUDIT has dropped effects that the memory store has not read", "begins_at", begin, "read_up_to", read)
-	applied, err := h.Consolidator.ApplyDropped(ctx, begin)
+	h.Logger.Warn("AUDIT has dropped effects that the memory store has not read", "begins_at", all.First, "read_up_to", read)
+	applied, err := h.Consolidator.ApplyDropped(ctx, all.First)
 	h.Logger.Warn("effects were applied from the audit log", "effects", applied, "error", err)
 	if errors.As(err, new(*consolidator.GapError)) {
 		return nil // the scope is named where its next effect is buried
