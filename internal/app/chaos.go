@@ -9,6 +9,7 @@ import (
 	"palimpsest/internal/chaos"
 	"palimpsest/internal/config"
 	"palimpsest/internal/embed/local"
+	"palimpsest/internal/engine"
 	"palimpsest/internal/topology"
 )
 
@@ -76,7 +77,7 @@ func VacantEngines(ctx context.Context, cfg Config) (err error) {
 		if taken.Setting == "memory" {
 			reason += " in namespace " + cfg.Redis.Namespace
 		}
-		return &userError{(&chaos.TakenError{Setting: taken.Setting + ":", Reason: reason}).Error(), err}
+		return engine.Faultf(err, "%v", &chaos.TakenError{Setting: taken.Setting + ":", Reason: reason})
 	}
 	return err
 }

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"palimpsest/internal/audit/journal"
 	auditsqlite "palimpsest/internal/audit/sqlite"
 	"palimpsest/internal/broker"
+	"palimpsest/internal/engine"
 	"palimpsest/internal/recovery"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/sqlite"
@@ -57,7 +57,7 @@ func (e *engines) openStreams(ctx context.Context, cfg *Config) error {
 	if cfg.NATS.URL == natsEmbedded {
 		dir := cfg.dataPath(natsDir)
 		if _, err := os.Stat(dir); err != nil {
-			return &userError{fmt.Sprintf("data: %s holds no streams: %v", cfg.Data, Reason(err)), err}
+			return engine.Faultf(err, "data: %s holds no streams: %v", cfg.Data, engine.Reason(err))
 		}
 		opened, err := openOwn(*cfg, silent)
 		if err == nil {
@@ -83,13 +83,13 @@ func (e *engines) openStreams(ctx context.Context, cfg *Config) error {
 func (e *engines) readStore(ctx context.Context, cfg *Config) error {
 	if cfg.Memory != backendFile {
 		if err := e.openStore(ctx, cfg); err != nil {
-			return &engineError{"memory", err}
+			return cfg.unusable("memory", err)
 		}
 		return nil
 	}
 	file, err := sqlite.OpenReading(ctx, cfg.dataPath(memoryFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return &userError{fmt.Sprintf("data: %s: %v", cfg.Data, recovery.ErrAbsent), err}
+		return engine.Faultf(err, "data: %s: %v", cfg.Data, recovery.ErrAbsent)
 	}
 	if err != nil {
 		return err

@@ -13,7 +13,9 @@ import (
 	"palimpsest/internal/audit"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/config"
+	"palimpsest/internal/doctor"
 	"palimpsest/internal/embed"
+	"palimpsest/internal/engine"
 	"palimpsest/internal/erasure"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/sqlite"
@@ -40,7 +42,7 @@ func (c *Config) openErasures() error {
 
 // openBook opens the erasures of the data directory, and makes both where there are none.
 func (c *Config) openBook() error {
-	if err := writable(c.Data); err != nil {
+	if err := doctor.Writable(c.Data); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
@@ -203,13 +205,13 @@ func (e eraser) still(ctx context.Context) error {
 
 // connect opens a broker of others.
 func (e eraser) connect(ctx context.Context) (*broker.Remote, topology.Declaration, error) {
-	ctx, cancel := context.WithTimeout(ctx, awayLimit)
+	ctx, cancel := context.WithTimeout(ctx, engine.AwayLimit)
 	defer cancel()
 	decl, to := topology.Declare(e.cfg.topology()), e.cfg.connection("erase")
 	to.Logger = e.log
 	remote, err := broker.OpenRemote(ctx, to, decl)
 	if err != nil {
-		return nil, decl, &engineError{"nats.url", broker.Unreached(ctx, e.cfg.NATS.URL, err)}
+		return nil, decl, e.cfg.unusable("nats.url", broker.Unreached(ctx, e.cfg.NATS.URL, err))
 	}
 	return remote, decl, nil
 }

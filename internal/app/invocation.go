@@ -15,6 +15,7 @@ import (
 	"palimpsest/internal/broker"
 	"palimpsest/internal/call"
 	"palimpsest/internal/config"
+	"palimpsest/internal/engine"
 	"palimpsest/internal/terminal"
 	"palimpsest/internal/topology"
 	"palimpsest/pkg/client"
@@ -119,15 +120,14 @@ func (c *Config) connect(ctx context.Context) (*nats.Conn, error) {
 	if c.NATS.URL == natsEmbedded {
 		var err error
 		if to, err = broker.Endpoint(c.dataPath(natsDir)); err != nil {
-			return nil, &userError{fmt.Sprintf(
-				"data: no Palimpsest runs on %s: name its directory with --data, or a NATS of your own by nats.url (%v)", c.Data, Reason(err)), err}
+			return nil, engine.Faultf(err, "data: no Palimpsest runs on %s: name its directory with --data, or a NATS of your own by nats.url (%v)", c.Data, engine.Reason(err))
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()
 	conn, err := broker.Connect(ctx, to)
 	if err != nil && c.NATS.URL != natsEmbedded {
-		return nil, plain(*c, &engineError{"nats.url", broker.Unreached(ctx, c.NATS.URL, err)})
+		return nil, c.unusable("nats.url", broker.Unreached(ctx, c.NATS.URL, err))
 	}
 	return conn, err
 }

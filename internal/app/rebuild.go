@@ -11,6 +11,7 @@ import (
 	"palimpsest/internal/audit"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/embed"
+	"palimpsest/internal/engine"
 	"palimpsest/internal/erasure"
 	"palimpsest/internal/recovery"
 	"palimpsest/internal/store"
@@ -129,7 +130,7 @@ func openRedis(ctx context.Context, cfg redis.Config) (recovery.Draft, error) {
 	opened, err := redis.Open(ctx, cfg)
 	switch {
 	case errors.Is(err, store.ErrLocked):
-		return nil, &userError{"another rebuild of the memory store is under way", err}
+		return nil, engine.Faultf(err, "another rebuild of the memory store is under way")
 	case err != nil:
 		return nil, err
 	}
@@ -141,7 +142,7 @@ func openRedis(ctx context.Context, cfg redis.Config) (recovery.Draft, error) {
 func openOwn(cfg Config, log *slog.Logger) (streams, error) {
 	dir := cfg.dataPath(natsDir)
 	if _, err := os.Stat(dir); os.IsNotExist(err) && (cfg.Memory != backendFile || absent(cfg.dataPath(memoryFile))) {
-		return nil, &userError{fmt.Sprintf("data: %s holds no streams to build from", cfg.Data), err}
+		return nil, engine.Faultf(err, "data: %s holds no streams to build from", cfg.Data)
 	} else if err != nil && !os.IsNotExist(err) {
 		return nil, err
 	}

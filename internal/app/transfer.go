@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"palimpsest/internal/broker"
+	"palimpsest/internal/engine"
 	"palimpsest/internal/erasure"
 	"palimpsest/internal/recovery"
 	"palimpsest/internal/store/sqlite"
@@ -49,7 +50,7 @@ func (inv *Invocation) ImportAll(data string, from io.Reader) (out transfer.Coun
 	}
 	dir := cfg.dataPath(natsDir)
 	if _, err := os.Stat(dir); cfg.NATS.URL != natsEmbedded || cfg.Memory != backendFile || !os.IsNotExist(err) || !absent(cfg.dataPath(memoryFile)) {
-		return out, &userError{fmt.Sprintf("data: %s must be a new directory of a Palimpsest in one process", cfg.Data), nil}
+		return out, engine.Faultf(nil, "data: %s must be a new directory of a Palimpsest in one process", cfg.Data)
 	}
 	if !absent(cfg.dataPath(erasure.KeyFile)) {
 		if err := cfg.openErasures(); err != nil {

@@ -88,6 +88,16 @@ func (h *Healing) Storing(ctx context.Context, fact scope.Scope) (bool, error) {
 	return h.behind(ctx, h.Repair.Episodes, []pipeline.Partition{partition}, end)
 }
 
+// Begin returns once the store is complete, as far as the streams hold it or held it:
+// what they have dropped is counted and applied from the audit log.
+func (h *Healing) Begin(ctx context.Context) error {
+	h.Mend(ctx)
+	if err := h.CountDropped(ctx); err != nil {
+		return err
+	}
+	return h.ApplyDropped(ctx)
+}
+
 // CountDropped sets where each scope goes on counting, if EPISODES has dropped
 // messages that the store has not read: it was restored from a copy that is older
 // than all that is left.
