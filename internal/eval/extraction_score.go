@@ -65,6 +65,7 @@ var categories = map[string]string{
 	"works_on": "project", "deadline": "project", "wants_to": "plan", "plans_to": "plan", "upcoming": "event",
 	"did": "event", "visited": "event", "owns": "possession", "drives": "possession", "instruction": "instruction", "thinks": "opinion",
 	"earns": "finance", "owes": "finance", "pays": "finance", "saves": "finance", "budget": "finance",
+	"banks_with": "finance", "invests_in": "finance",
 	"is": "trait", "has_trait": "trait", "fears": "trait",
 }
 

@@ -29,6 +29,12 @@ type Calendar struct {
 	Parts    []string          `yaml:"parts"`  // of a day: "Friday night"
 	Vague    []string          `yaml:"vague"`  // before a month: "late March"
 	Feasts   map[string]string `yaml:"feasts"` // name: 12-25, month and day
+	Every    []string          `yaml:"every"`  // before a weekday that recurs
+	From     []string          `yaml:"from"`   // "two weeks from Friday"
+	After    []string          `yaml:"after"`  // "Friday after next": one week more
+	Clock    []string          `yaml:"clock"`  // before a time of day: at
+	Hours    []string          `yaml:"hours"`  // in a time of day: half, past, pm
+	Ordinals map[string]int    `yaml:"ordinals"`
 }
 
 // moment is a date that a clause names, at the start of its day, month or year
@@ -42,13 +48,18 @@ type moment struct {
 // the side of a date that has one on each: "in March" is the last one of a past
 // clause and the next one of a future clause.
 func (lx *lexicon) when(ts []token, now time.Time, tense string) (moment, bool) {
+	cal := &lx.calendar
 	for i := range ts {
+		if i > 0 && slices.Contains(cal.Every, ts[i-1].low) && cal.repeats(ts[i].low) {
+			continue // "every Tuesday"
+		}
 		if n, at, ok := lx.dateAt(ts[i:], now, tense); ok {
+			n += lx.clock(ts[i+n:])
 			from := i
 			if from > 0 && lx.is(ts[from-1], isArticle) {
 				from-- // "on the 15th of May"
 			}
-			for from > 0 && (slices.Contains(lx.calendar.On, ts[from-1].low) || slices.Contains(lx.calendar.In, ts[from-1].low) || slices.Contains(lx.calendar.Since, ts[from-1].low)) {
+			for from > 0 && (slices.Contains(cal.On, ts[from-1].low) || slices.Contains(cal.In, ts[from-1].low) || slices.Contains(cal.Since, ts[from-1].low)) {
 				from--
 			}
 			return moment{at: at, span: span{from, i + n}}, true
@@ -74,12 +85,17 @@ func (lx *lexicon) dateAt(ts []token, now time.Time, tense string) (n int, at ti
 		m, at, ok := shift(n, today, cal.Shifts[strings.Join(words, " ")])
 		return cal.daytime(m, word), at, ok
 	}
-	if t, err := time.ParseInLocation(time.DateOnly, word(0), now.Location()); err == nil {
-		return 1, t, true
+	for _, layout := range [...]string{time.DateOnly, "2.1.2006", "2/1/2006"} {
+		if t, err := time.ParseInLocation(layout, word(0), now.Location()); err == nil {
+			return 1, t, true
+		}
 	}
 	dir := direction(tense)
 	if d, ok := dayOf(word(2)); ok && word(1) == "the" && !digits(word(2)) && slices.Contains(cal.On, word(0)) && cal.Months[word(3)] == 0 && word(3) != "of" {
 		return 3, monthday(today, d, dir), true // "on the 14th"
+	}
+	if d, ok := dayOf(word(1)); ok && word(0) == "the" && !digits(word(1)) && lx.ends(ts[2:]) {
+		return 2, monthday(today, d, dir), true // "the dentist is the 14th at 3"
 	}
 	switch {
 	case slices.Contains(cal.Last, word(0)):
@@ -89,8 +105,15 @@ func (lx *lexicon) dateAt(ts []token, now time.Time, tense string) (n int, at ti
 	case slices.Contains(cal.This, word(0)):
 		return cal.relative(word(1), word(2), today, 0)
 	}
-	if count, ok := cal.number(word(0)); ok && cal.Units[word(1)] != "" && slices.Contains(cal.Ago, word(2)) {
-		return shift(3, today, strconv.Itoa(-count)+cal.Units[word(1)])
+	if count, ok := cal.number(word(0)); ok && cal.Units[word(1)] != "" {
+		if slices.Contains(cal.Ago, word(2)) {
+			return shift(3, today, strconv.Itoa(-count)+cal.Units[word(1)])
+		}
+		if slices.Contains(cal.From, word(2)) {
+			if n, base, ok := lx.dateAt(ts[3:min(len(ts), 9)], now, "future"); ok {
+				return shift(n+3, base, "+"+strconv.Itoa(count)+cal.Units[word(1)])
+			}
+		}
 	}
 	if slices.Contains(cal.Since, word(0)) {
 		if count, ok := cal.number(word(1)); ok && cal.Units[word(2)] != "" {
@@ -105,6 +128,9 @@ func (lx *lexicon) dateAt(ts []token, now time.Time, tense string) (n int, at ti
 	if day, ok := cal.Weekdays[word(0)]; ok {
 		if dir == 0 {
 			return 0, time.Time{}, false
+		}
+		if slices.Contains(cal.After, word(1)) && slices.Contains(cal.Next, word(2)) && dir > 0 {
+			return 3, nextWeekday(today, time.Weekday(day), 1).AddDate(0, 0, 7), true // "Friday after next"
 		}
 		return cal.weekday(word, today, time.Weekday(day), dir)
 	}
@@ -168,7 +194,7 @@ func onSide(at, today time.Time, dir int) time.Time {
 // month's name alone may be a verb or a person.
 func (cal *Calendar) monthly(word func(int) string, today time.Time, dir int, withDay bool) (n int, at time.Time, ok bool) {
 	day, i := 0, 0
-	if d, ok := dayOf(word(0)); ok {
+	if d, ok := cal.day(word(0)); ok {
 		day, i = d, 1
 		if word(1) == "of" {
 			i = 2
@@ -180,9 +206,12 @@ func (cal *Calendar) monthly(word func(int) string, today time.Time, dir int, wi
 	}
 	i++
 	if day == 0 {
-		if d, ok := dayOf(word(i)); ok {
+		if d, ok := cal.day(word(i)); ok {
 			day = d
 			i++
+		} else if d, ok := cal.day(word(i + 1)); ok && word(i) == "the" {
+			day = d
+			i += 2
 		}
 	}
 	if withDay && day == 0 {

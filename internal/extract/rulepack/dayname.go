@@ -2,6 +2,7 @@ package rulepack
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -19,6 +20,48 @@ func (cal *Calendar) weekday(word func(int) string, today time.Time, day time.We
 		}
 	}
 	return cal.daytime(1, word), nextWeekday(today, day, dir), true
+}
+
+// day reads the day of a month: "14", "14th", "fourteenth".
+func (cal *Calendar) day(word string) (int, bool) {
+	if d, ok := cal.Ordinals[word]; ok {
+		return d, true
+	}
+	return dayOf(word)
+}
+
+// repeats reports whether a word names a time that comes again after "every".
+func (cal *Calendar) repeats(word string) bool {
+	_, weekday := cal.Weekdays[word]
+	return weekday || cal.Seasons[word] > 0 || cal.Months[word] > 0
+}
+
+// clock is how many tokens tell the time of day: "at half past ten", "at 6:40".
+func (lx *lexicon) clock(ts []token) int {
+	cal := &lx.calendar
+	n := 0
+	if len(ts) > 1 && slices.Contains(cal.Clock, ts[0].low) {
+		n = 1
+	}
+	from := n
+	for n < len(ts) && n < from+5 && !ts[n].quoted && (slices.Contains(cal.Hours, ts[n].low) || lx.isNumber(ts[n].low) && (from > 0 || n == 0 && clocked(ts[n].low))) {
+		n++
+	}
+	if n == from {
+		return 0
+	}
+	return n
+}
+
+// clocked reports whether a word is a time of day by itself: "6:40", "3pm".
+func clocked(word string) bool {
+	return digit(word) && (strings.Contains(word, ":") || strings.HasSuffix(word, "am") || strings.HasSuffix(word, "pm"))
+}
+
+// ends reports whether nothing that a day of a month could belong to follows: "the 2nd
+// grade".
+func (lx *lexicon) ends(ts []token) bool {
+	return len(ts) == 0 || !ts[0].word || lx.is(ts[0], isAnd|isJoint|isPreposition|isTail) || lx.clock(ts) > 0
 }
 
 // daytime is n with the part of a day that may follow.

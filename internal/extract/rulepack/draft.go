@@ -120,6 +120,10 @@ func (lx *lexicon) began(ts []token) bool {
 	return false
 }
 
+// longDate is how many tokens of a date stay in an object ("flight on Saturday at 7");
+// a longer one would drown the rest of it.
+const longDate = 4
+
 // date resolves what date the clause names, and takes it out of the captures.
 func (r *reading) date(rule *Rule, m *match, c *events.Candidate, v *view) {
 	tense := rule.Tense
@@ -143,12 +147,15 @@ func (r *reading) date(rule *Rule, m *match, c *events.Candidate, v *view) {
 	}
 	for i := range m.captured {
 		got := &m.captured[i]
-		if w.span.from > got.from && w.span.from < got.to {
+		switch {
+		case w.span.from > got.from && w.span.from < got.to:
 			if w.span.to >= got.to {
 				got.to = w.span.from
 			}
-		} else if w.span.from == got.from && w.span.to < got.to {
+		case w.span.from == got.from && w.span.to < got.to:
 			got.from = w.span.to
+		case w.span == *got && got.to-got.from > longDate:
+			got.to = got.from
 		}
 	}
 }

@@ -124,6 +124,11 @@ type Lexicon struct {
 	// Stops end a capture; Prepositions end a noun phrase.
 	Stops        []string `yaml:"stops"`
 	Prepositions []string `yaml:"prepositions"`
+	// Locative prepositions join the parts of a place: "in a village near Bath".
+	Locative []string `yaml:"locative"`
+	// Given are frequent first names, which are names in lower case as well: "my
+	// brother tom".
+	Given []string `yaml:"given"`
 	// Empty words make no object on their own ("it", "something").
 	Empty []string `yaml:"empty"`
 	// Articles are cut off the front of an object, Tails off its end.
@@ -153,8 +158,9 @@ type Lexicon struct {
 	// the word behind the name.
 	NameEndings   map[events.EntityType][]string `yaml:"name_endings"`
 	NameFollowers map[string]events.EntityType   `yaml:"name_followers"`
-	// Calendar holds the words of dates.
+	// Calendar holds the words of dates, Money those of amounts.
 	Calendar Calendar `yaml:"calendar"`
+	Money    Money    `yaml:"money"`
 }
 
 func (l Lexicon) overlay(over Lexicon) Lexicon {
@@ -236,6 +242,8 @@ const (
 	isRelative
 	isKinName
 	isFigure
+	isLocative
+	isGiven
 )
 
 // lexicon is a compiled [Lexicon].
@@ -278,6 +286,7 @@ type lexicon struct {
 
 	subject, possessive, otherOwn, noLonger, possess, shared string
 	calendar                                                 Calendar
+	money                                                    money
 	shifts                                                   phrases
 	endings                                                  map[string]events.EntityType
 	followers                                                map[string]events.EntityType
@@ -314,6 +323,7 @@ func (l Lexicon) compile() *lexicon {
 		{isAbbreviation, l.Abbreviations}, {isAnd, l.And}, {isTheirs, l.Theirs},
 		{isShared, l.Shared}, {isModal, l.Modals}, {isOften, l.Often}, {isIt, l.It}, {isHearer, slices.Collect(maps.Keys(l.Hearer))},
 		{isDocument, l.Documents}, {isRelative, l.Relative}, {isKinName, l.KinNames}, {isFigure, l.Figures},
+		{isLocative, l.Locative}, {isGiven, l.Given},
 	} {
 		for _, w := range c.words {
 			lx.words[w] |= c.bit
@@ -330,6 +340,7 @@ func (l Lexicon) compile() *lexicon {
 	lx.only = toSet(l.Only)
 	lx.nowadays = newPhrases(l.Nowadays)
 	lx.corrects, lx.notThis, lx.sensitive = newPhrases(l.Corrects), newPhrases(l.NotThis), newPhrases(l.Sensitive)
+	lx.money = l.Money.compile()
 	lx.fillers, lx.negators = newPhrases(l.Fillers), newPhrases(l.Negators)
 	return lx
 }

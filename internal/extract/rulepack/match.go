@@ -200,7 +200,7 @@ func (m *machine) stops(at int, typ captureType) bool {
 	case t.low == "'s":
 		return false
 	case lx.is(t, isPreposition):
-		return !typ.phrasal()
+		return !typ.phrasal() && (typ != capPlace || !lx.is(t, isLocative))
 	}
 	return lx.is(t, isJoint) && (!typ.phrasal() || typ == capGerund || !lx.is(t, isAnd))
 }
@@ -273,6 +273,11 @@ func (m *machine) capture(in *instruction, pc, at int, f flags) bool {
 			to++
 		}
 		return to > at && try(to)
+	case capWhen:
+		return m.date() == at && at < len(m.ts) && try(m.memo.dated.to)
+	case capMoney:
+		n := m.lx.amount(m.ts, at)
+		return n > 0 && try(at+n)
 	case capAll:
 		return at < len(m.ts) && m.ts[at].word && !m.lx.is(m.ts[at], isSpeaker|isOther|isNegator|isJoint) && (!m.lx.is(m.ts[at], isEmpty) || m.lx.is(m.ts[at], isArticle)) && m.filled(at, len(m.ts)) && try(len(m.ts))
 	case capName, capAnyName:
@@ -286,7 +291,7 @@ func (m *machine) capture(in *instruction, pc, at int, f flags) bool {
 	if in.typ == capGerund && (at == len(m.ts) || len(m.ts[at].low) < 5 || !strings.HasSuffix(m.ts[at].low, "ing")) {
 		return false
 	}
-	if in.typ == capNoun && m.date() <= at && at < m.memo.dated.to {
+	if (in.typ == capNoun || in.typ == capPlace) && m.date() <= at && at < m.memo.dated.to {
 		return false
 	}
 	const most = 14
@@ -316,7 +321,7 @@ func (m *machine) takes(typ captureType, from, i int) bool {
 		return false
 	case lx.is(t, isNegator) && i == from, lx.is(t, isSpeaker|isOther) && i == from:
 		return false
-	case (typ == capNoun || typ == capEnds) && lx.is(t, isPreposition):
+	case (typ == capNoun || typ == capEnds) && lx.is(t, isPreposition), typ == capPlace && lx.is(t, isPreposition) && !lx.is(t, isLocative):
 		return false
 	}
 	return true

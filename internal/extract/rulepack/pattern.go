@@ -12,11 +12,12 @@ import (
 //	(a|b c)       either; (a|b)? optionally
 //	@set          a phrase of a set
 //	{o}           captures words up to where the rest matches: a noun phrase
-//	{o:type}      np, rest (also prepositional), verb (a phrase of verb), name,
-//	              anyname (also lower case), all (to the
-//	              end of the clause), num, digits, word, ing (a verb
-//	              phrase that begins with such a word), @set, or *set (a
-//	              noun phrase that ends in a phrase of the set; "*ist" is a suffix)
+//	{o:type}      np, rest (also prepositional), place (also prepositional, of
+//	              place), verb (a phrase of verb), name, anyname (also lower
+//	              case), all (to the end of the clause), num, digits, word, ing
+//	              (a verb phrase that begins with such a word), when (a date),
+//	              money (an amount), @set, or *set (a noun phrase that ends in a
+//	              phrase of the set; "*ist" is a suffix)
 //	...           at the end: anything may follow its last word (else what ends in
 //	              a word must reach a stop, as every capture must)
 //	<greeted>     something like "hi" stood before the clause
@@ -51,6 +52,9 @@ const (
 	capSet
 	capGerund // a noun phrase that begins with a verb's -ing
 	capEnds   // a noun phrase whose last word is in a set
+	capPlace  // a noun phrase with prepositions of place
+	capWhen   // the date of the clause
+	capMoney
 )
 
 // phrasal reports whether a capture runs on over prepositions.
@@ -232,6 +236,12 @@ func (c *compiler) capture(word string) error {
 		in.typ = capAll
 	case "ing":
 		in.typ = capGerund
+	case "place":
+		in.typ = capPlace
+	case "when":
+		in.typ = capWhen
+	case "money":
+		in.typ = capMoney
 	default:
 		set, found := c.sets[typ[1:]]
 		if !found || typ[0] != '@' && typ[0] != '*' {

@@ -110,7 +110,11 @@ func (l *language) named(ts []token, i, j, w int) (*person, int) {
 	}
 	if at < len(ts) {
 		m := machine{lx: l.lx, ts: ts}
-		if k := m.nameLen(at, marked); k > 0 && (marked || !l.lx.is(ts[at], isVerb|isBe|isStop)) {
+		k := m.nameLen(at, marked)
+		if k == 0 && at == end && l.lx.calledLow(ts, at) {
+			k = 1
+		}
+		if k > 0 && (marked || !l.lx.is(ts[at], isVerb|isBe|isStop)) {
 			who.name = title(source(ts[at : at+k]))
 			end = at + k
 			for name := l.joined(ts, end); name != "" && strings.HasSuffix(who.rel, "s"); name = l.joined(ts, end) {
@@ -123,6 +127,22 @@ func (l *language) named(ts []token, i, j, w int) (*person, int) {
 		}
 	}
 	return who, end - i
+}
+
+// calledLow reports whether a name in lower case stands behind a relation: "my brother
+// tom hates cilantro". Before a copula only a known first name counts, since "my dog
+// food is gone" is no name.
+func (lx *lexicon) calledLow(ts []token, at int) bool {
+	t := ts[at]
+	if !t.word || t.capital() || digit(t.low) || at+1 >= len(ts) {
+		return lx.is(t, isGiven) && t.word
+	}
+	if lx.is(t, isGiven) {
+		return true
+	}
+	next := ts[at+1]
+	verb := lx.third[next.low] != "" && !lx.is(next, isBe|isAuxiliary|isPreposition)
+	return verb && lx.words[t.low] == 0 && lx.third[t.low] == "" && !strings.HasSuffix(t.low, "ing") && !strings.HasSuffix(t.low, "ly") && !strings.HasSuffix(t.low, "s")
 }
 
 // joined is the name behind a comma or "and" at i.

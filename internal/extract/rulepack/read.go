@@ -108,6 +108,13 @@ func (r *reading) clause(c, before *clause) {
 		ts = append(virtual(r.l.speakerWord), r.l.firstPerson(ts)...)
 	} else if lx.is(ts[0], isOwn) && r.matchKin(c, full, ts, f) {
 		return
+	} else if who, n := r.l.mentioned(ts, 0); who != nil && who.name != "" && who.also == nil && lx.is(ts[0], isOwn) && (n >= len(ts) || n == len(ts)-1 && !ts[n].word) {
+		r.known.meet(who)
+		c.about = who // "my eldest, Poppy, is starting school"
+		if !c.unreal {
+			r.relation(full, who)
+		}
+		return
 	} else if who, rest, ok := r.l.resolve(ts, r.known); ok {
 		c.about = who
 		if !c.unreal {
