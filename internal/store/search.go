@@ -18,7 +18,9 @@ type Searcher interface {
 	// word gives no hit.
 	SearchText(ctx context.Context, sel scope.Selector, text string, q SearchQuery) ([]Hit, error)
 	// SearchVector returns up to q.Limit hits by cosine similarity, which is
-	// Score, best first. It must be exact up to 100,000 rows in one scope. A
+	// Score, best first. It must be exact up to 100,000 rows of 256 dimensions in one
+	// scope; among more, at least 95 of the 100 hits nearest by exact comparison must be
+	// found, each with its exact score. A
 	// vector of another dimension, or of a space that is not served any more, is
 	// [ErrEmbedder]: the caller embeds the question in the served space and asks
 	// again. It must never compare vectors of two spaces.

@@ -228,7 +228,7 @@ func benchVector(r *rand.Rand, n int) []float32 {
 }
 
 // fillFacts stores a fact for each text, 500 an effect.
-func fillFacts(b *testing.B, s *Store, fact scope.Scope, texts []string) {
+func fillFacts(b testing.TB, s *Store, fact scope.Scope, texts []string) {
 	b.Helper()
 	id, revision := 0, uint64(0)
 	for group := range slices.Chunk(texts, 500) {

@@ -23,7 +23,7 @@ func OpenReading(ctx context.Context, path string) (_ *Store, err error) {
 		return nil, fmt.Errorf("sqlite: open %s: %w", path, err)
 	}
 	cfg := Config{Path: path}.withDefaults()
-	s := &Store{cfg: cfg, queue: make(chan *job), done: make(chan struct{}), reading: true}
+	s := &Store{cfg: cfg, queue: make(chan *job), done: make(chan struct{}), loads: newLoads(), reading: true}
 	close(s.done)
 	db, err := sql.Open("sqlite", dsn(cfg, true))
 	if err != nil {

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"math"
 	"path/filepath"
 	"slices"
@@ -43,89 +42,6 @@ func TestDot(t *testing.T) {
 			t.Fatalf("dot = %g, want %g", got, want)
 		}
 	})
-}
-
-// TestSlab holds the contiguous form to a map.
-func TestSlab(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		const n = 3
-		sl := &slab{at: map[int64]int{}}
-		want := map[int64]float32{}
-		for range rapid.IntRange(0, 60).Draw(t, "steps") {
-			row := rapid.Int64Range(1, 9).Draw(t, "row")
-			if rapid.Bool().Draw(t, "drop") {
-				sl.set(change{row: row})
-				delete(want, row)
-				continue
-			}
-			x := rapid.Float32Range(-1, 1).Draw(t, "x")
-			sl.set(change{row, []float32{x, 0, 0}})
-			want[row] = x
-		}
-		var found scan
-		sl.scan(&found, []float32{1, 0, 0})
-		if len(found.rows) != len(want) || len(found.scores) != len(want) || len(sl.values) != n*len(want) {
-			t.Fatalf("%d rows, %d values, want %d", len(found.rows), len(sl.values), len(want))
-		}
-		for i, row := range found.rows {
-			if found.scores[i] != want[row] {
-				t.Fatalf("row %d scores %g, want %g", row, found.scores[i], want[row])
-			}
-		}
-	})
-}
-
-func TestDrawerMakesRoom(t *testing.T) {
-	t.Parallel()
-	const n = 100
-	d := newVectorCache(3 * (n*4*2 + 32))
-	loads := map[int64]int{}
-	use := func(id int64) {
-		t.Helper()
-		_, err := d.open(t.Context(), slabKey{store.Facts, id}, func(_ context.Context, sl *slab) error {
-			loads[id]++
-			sl.add(1, make([]float32, n))
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for id := range int64(20) {
-		use(id)
-		use(0)
-	}
-	if loads[0] != 1 {
-		t.Errorf("the one in use was loaded %d times", loads[0])
-	}
-	use(1)
-	if loads[1] != 2 {
-		t.Errorf("the least used was loaded %d times, want 2", loads[1])
-	}
-	if d.used > d.budget || len(d.slabs) != d.recent.Len() {
-		t.Errorf("%d bytes of %d in %d slabs", d.used, d.budget, len(d.slabs))
-	}
-}
-
-func TestLoadOutlivesAnImpatientCaller(t *testing.T) {
-	t.Parallel()
-	d := newVectorCache(1 << 20)
-	ctx, cancel := context.WithCancel(t.Context())
-	calls := 0
-	load := func(ctx context.Context, _ *slab) error {
-		calls++
-		if calls == 1 {
-			cancel()
-		}
-		return ctx.Err()
-	}
-	if _, err := d.open(ctx, slabKey{store.Facts, 1}, load); err == nil {
-		t.Error("a cancelled load was taken")
-	}
-	if _, err := d.open(t.Context(), slabKey{store.Facts, 1}, load); err != nil {
-		t.Errorf("the next caller: %v", err)
-	}
 }
 
 // TestRank holds any sequence of takes to sorting everything.

@@ -1,8 +1,10 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -12,7 +14,8 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// SearchVector implements [store.Searcher] by an exact scan.
+// SearchVector implements [store.Searcher] by an exact scan, and in a scope of which
+// memory holds sketches by an exact comparison with those that the sketches choose.
 func (s *Store) SearchVector(ctx context.Context, sel scope.Selector, vector []float32, q store.SearchQuery) ([]store.Hit, error) {
 	f, places, err := s.searchPlaces(ctx, sel, q)
 	if err != nil {
@@ -27,9 +30,9 @@ func (s *Store) SearchVector(ctx context.Context, sel scope.Selector, vector []f
 	case len(vector) != dimensions:
 		return nil, fmt.Errorf("sqlite: search vector of %d dimensions, the index has %d: %w", len(vector), dimensions, store.ErrEmbedder)
 	}
-	query := unit(vector)
-	found := scans.Get().(*scan) //nolint:forcetypeassert // only scans are put
-	defer scans.Put(found)
+	found := nearest{store: s, ctx: ctx, serving: serving, table: f.table, query: unit(vector), limit: q.Limit, after: unbeaten}
+	found.scan = scans.Get().(*scan) //nolint:forcetypeassert // only scans are put
+	defer scans.Put(found.scan)
 	found.reset()
 	for _, p := range places {
 		docs := p.corpus(f.table).docs
@@ -40,19 +43,30 @@ func (s *Store) SearchVector(ctx context.Context, sel scope.Selector, vector []f
 		if err != nil {
 			return nil, err
 		}
-		sl.scan(found, query)
+		if sl.sketcher == nil {
+			sl.scan(found.scan, found.query)
+		} else {
+			found.far = append(found.far, distant{slab: sl})
+		}
 	}
-	// The vectors may have been dropped while they were loaded.
+	hits, err := s.takeHits(ctx, f, found.rank)
+	// The vectors may have been dropped while they were read.
 	if now := s.serving.Load(); now != serving {
 		return nil, fmt.Errorf("sqlite: space %d is not served any more: %w", serving.ID, store.ErrEmbedder)
 	}
-	return s.takeHits(ctx, f, found.rank)
+	if err = errors.Join(err, found.err); err != nil {
+		return nil, err
+	}
+	// Later candidates of sketches may be the nearer ones.
+	slices.SortStableFunc(hits, func(a, b store.Hit) int { return cmp.Compare(b.Score, a.Score) })
+	return hits, nil
 }
 
 // scan is every row that was looked at with its similarity.
 type scan struct {
 	rows   []int64
 	scores []float32
+	unlike []uint16 // of the sketches of one slab
 }
 
 var scans = sync.Pool{New: func() any { return new(scan) }}
@@ -88,28 +102,35 @@ func unit(v []float32) []float32 {
 	return out
 }
 
-// loadSlab reads the vectors of a scope, of which there are at most as many as
+// loadRows is how many vectors one read of a load brings.
+const loadRows = 20_000
+
+// loadSlab reads the vectors of a scope, of which there are about as many as
 // it has documents.
 func (s *Store) loadSlab(from *serving, t table, docs int64) func(context.Context, *slab) error {
 	return func(ctx context.Context, sl *slab) error {
 		dimensions := from.Embedder.Dimensions
-		sl.rows = make([]int64, 0, docs)
-		sl.values = make([]float32, 0, docs*int64(dimensions))
-		err := s.reads.each(ctx, `SELECT row, vector FROM `+from.vectors(t)+` WHERE scope_id = ?`, []any{sl.key.scopeID}, func(row scanner) error {
-			var id int64
-			var raw sql.RawBytes
-			if err := row.Scan(&id, &raw); err != nil {
+		sl.room(docs, dimensions, from.vectorCache.budget)
+		vector := make([]float32, 0, dimensions)
+		for last, read := int64(math.MinInt64), loadRows; read == loadRows; {
+			read = 0
+			err := s.reads.each(ctx, `SELECT row, vector FROM `+from.vectors(t)+` WHERE scope_id = ? AND row > ? ORDER BY row`+atMost,
+				[]any{sl.key.scopeID, last, loadRows}, func(row scanner) error {
+					var raw sql.RawBytes
+					err := row.Scan(&last, &raw)
+					if err == nil {
+						vector, err = decodeVector(vector[:0], raw, dimensions)
+					}
+					if err == nil {
+						sl.add(last, vector)
+						read++
+					}
+					return err
+				})
+			if err != nil {
 				return err
 			}
-			sl.at[id] = len(sl.rows)
-			sl.rows = append(sl.rows, id)
-			var err error
-			sl.values, err = decodeVector(sl.values, raw, dimensions)
-			return err
-		})
-		if 2*len(sl.values) < cap(sl.values) {
-			sl.values = slices.Clone(sl.values)
 		}
-		return err
+		return nil
 	}
 }

@@ -253,7 +253,7 @@ func (w *writer) setSpaces(sp spaces) error {
 func (s *Store) serve(sp *spaces) {
 	s.spaces.Store(sp)
 	if now := s.serving.Load(); now == nil || now.ID != sp.Served.ID || now.Embedder.Dimensions != sp.Served.Embedder.Dimensions {
-		s.serving.Store(&serving{sp.Served, newVectorCache(s.cfg.VectorMemory)})
+		s.serving.Store(&serving{sp.Served, newVectorCache(s.cfg.VectorMemory, s.loads)})
 	}
 }
 

@@ -46,6 +46,7 @@ type Store struct {
 	// earlier is until when outcomes are read that were stored one by one.
 	earlier int64
 	damage  damage
+	loads   *loads
 
 	reading bool // opened by OpenReading
 
@@ -73,7 +74,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("sqlite: create directory: %w", err)
 	}
-	s := &Store{cfg: cfg, queue: make(chan *job, maxGroup), done: make(chan struct{})}
+	s := &Store{cfg: cfg, queue: make(chan *job, maxGroup), done: make(chan struct{}), loads: newLoads()}
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(err, s.release())
 	}
@@ -176,6 +177,7 @@ func (s *Store) Close() error {
 	close(s.queue)
 	s.mu.Unlock()
 	s.damage.end()
+	s.loads.end()
 	<-s.done
 	return s.release()
 }

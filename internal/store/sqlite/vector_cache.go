@@ -3,18 +3,16 @@ package sqlite
 import (
 	"container/list"
 	"context"
-	"errors"
-	"runtime"
-	"slices"
 	"sync"
 
 	"palimpsest/internal/store"
 )
 
-// vectorCache keeps the vectors of the scopes that are searched in memory, the least
-// recently used leaving first when the budget is spent.
+// vectorCache keeps the vectors of the scopes that are searched in memory, or their
+// sketches, the least recently used leaving first when the budget is spent.
 type vectorCache struct {
 	budget int64
+	loads  *loads
 
 	mu     sync.Mutex
 	slabs  map[slabKey]*list.Element // of *slab
@@ -27,64 +25,86 @@ type slabKey struct {
 	scopeID int64
 }
 
-// slab is the vectors of one scope and target, contiguous. Rows are in no order.
-type slab struct {
-	key  slabKey
-	once sync.Once
-	err  error
+// loads are those under way. They end with the store and not with the search that
+// began one: a search that cannot wait would else leave the next one where it was.
+type loads struct {
+	ctx  context.Context //nolint:containedctx // of the store
+	stop context.CancelFunc
 
-	mu     sync.RWMutex
-	loaded bool
-	missed []change // commits during the load
-	rows   []int64
-	values []float32
-	at     map[int64]int // row → index
-	size   int64         // bytes counted against the budget; guarded by vectorCache.mu
+	mu    sync.Mutex
+	ended bool
+	group sync.WaitGroup
 }
 
-// change is a vector that was stored, or dropped where values is nil.
-type change struct {
-	row    int64
-	values []float32
+func newLoads() *loads {
+	ctx, stop := context.WithCancel(context.Background())
+	return &loads{ctx: ctx, stop: stop}
 }
 
-func newVectorCache(budget int64) *vectorCache {
-	return &vectorCache{budget: budget, slabs: map[slabKey]*list.Element{}, recent: list.New()}
-}
-
-// open returns the slab of a scope, loading it on first use. The slab is known
-// before the load begins, so that no commit falls between.
-func (d *vectorCache) open(ctx context.Context, key slabKey, load func(context.Context, *slab) error) (*slab, error) {
-	for {
-		sl := d.find(key)
-		sl.once.Do(func() {
-			if sl.err = load(ctx, sl); sl.err == nil {
-				sl.settle()
-			}
-		})
-		if sl.err == nil {
-			d.account(sl)
-			return sl, nil
-		}
-		d.drop(key, sl)
-		// The load may have ended with the patience of another caller.
-		if ctx.Err() != nil || !errors.Is(sl.err, context.Canceled) && !errors.Is(sl.err, context.DeadlineExceeded) {
-			return nil, sl.err
-		}
+// begin runs load in the background. After end it returns false.
+func (l *loads) begin(load func(context.Context)) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.ended {
+		l.group.Go(func() { load(l.ctx) })
 	}
+	return !l.ended
 }
 
-// find returns the slab, loaded or not, and counts it as used.
-func (d *vectorCache) find(key slabKey) *slab {
+// end stops what is under way and waits for it.
+func (l *loads) end() {
+	l.mu.Lock()
+	l.ended = true
+	l.mu.Unlock()
+	l.stop()
+	l.group.Wait()
+}
+
+func newVectorCache(budget int64, loads *loads) *vectorCache {
+	return &vectorCache{budget: budget, loads: loads, slabs: map[slabKey]*list.Element{}, recent: list.New()}
+}
+
+// open returns the slab of a scope, which the first search of it begins to load. The
+// slab is known before the load begins, so that no commit falls between. A load goes on
+// when ctx has ended.
+func (d *vectorCache) open(ctx context.Context, key slabKey, load func(context.Context, *slab) error) (*slab, error) {
+	sl, first := d.find(key)
+	if first && !d.loads.begin(func(ctx context.Context) {
+		if sl.err = load(ctx, sl); sl.err == nil {
+			sl.settle()
+		} else {
+			d.drop(key, sl) // the next search tries again
+		}
+		close(sl.ready)
+	}) {
+		d.drop(key, sl)
+		sl.err = store.ErrClosed
+		close(sl.ready)
+	}
+	select {
+	case <-sl.ready:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if sl.err != nil {
+		return nil, sl.err
+	}
+	d.account(sl)
+	return sl, nil
+}
+
+// find returns the slab, loaded or not, and counts it as used; first says that the
+// caller has to load it.
+func (d *vectorCache) find(key slabKey) (sl *slab, first bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	e, ok := d.slabs[key]
-	if !ok {
-		e = d.recent.PushFront(&slab{key: key, at: map[int64]int{}})
+	e, known := d.slabs[key]
+	if !known {
+		e = d.recent.PushFront(newSlab(key))
 		d.slabs[key] = e
 	}
 	d.recent.MoveToFront(e)
-	return e.Value.(*slab) //nolint:forcetypeassert // ours
+	return e.Value.(*slab), !known //nolint:forcetypeassert // ours
 }
 
 func (d *vectorCache) drop(key slabKey, sl *slab) {
@@ -106,7 +126,7 @@ func (d *vectorCache) remove(e *list.Element) {
 // leaves stays with those who hold it.
 func (d *vectorCache) account(sl *slab) {
 	sl.mu.RLock()
-	size := int64(cap(sl.values))*4 + int64(len(sl.rows))*32
+	size := sl.bytes()
 	sl.mu.RUnlock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -139,79 +159,4 @@ func (d *vectorCache) apply(key slabKey, c change) {
 	sl.set(c)
 	sl.mu.Unlock()
 	d.account(sl)
-}
-
-// settle ends the load. A change from before the load is in the rows already;
-// to make it again changes nothing, because it is followed by those after it.
-func (sl *slab) settle() {
-	sl.mu.Lock()
-	defer sl.mu.Unlock()
-	for _, c := range sl.missed {
-		sl.set(c)
-	}
-	sl.missed, sl.loaded = nil, true
-}
-
-func (sl *slab) set(c change) {
-	i, known := sl.at[c.row]
-	switch {
-	case c.values == nil && known:
-		sl.cut(i)
-	case c.values == nil:
-	case known:
-		n := len(c.values)
-		copy(sl.values[i*n:(i+1)*n], c.values)
-	default:
-		sl.add(c.row, c.values)
-	}
-}
-
-func (sl *slab) add(row int64, values []float32) {
-	sl.at[row] = len(sl.rows)
-	sl.rows = append(sl.rows, row)
-	sl.values = append(sl.values, values...)
-}
-
-// cut moves the last vector into the gap.
-func (sl *slab) cut(i int) {
-	last := len(sl.rows) - 1
-	n := len(sl.values) / len(sl.rows)
-	delete(sl.at, sl.rows[i])
-	if i != last {
-		sl.rows[i] = sl.rows[last]
-		sl.at[sl.rows[i]] = i
-		copy(sl.values[i*n:(i+1)*n], sl.values[last*n:])
-	}
-	sl.rows = sl.rows[:last]
-	sl.values = sl.values[:last*n]
-}
-
-// parallelFrom is the number of values from which a scan is worth being split.
-const parallelFrom = 1 << 21
-
-// scan appends every row with its similarity to query.
-func (sl *slab) scan(found *scan, query []float32) {
-	sl.mu.RLock()
-	defer sl.mu.RUnlock()
-	base, n := len(found.scores), len(sl.rows)
-	found.rows = append(found.rows, sl.rows...)
-	found.scores = slices.Grow(found.scores, n)[:base+n]
-	scores := found.scores[base:]
-	parts := 1
-	if len(sl.values) >= parallelFrom {
-		parts = runtime.GOMAXPROCS(0)
-	}
-	var wg sync.WaitGroup
-	for p := range parts - 1 {
-		wg.Go(func() { sl.scanPart(scores, p*n/parts, (p+1)*n/parts, query) })
-	}
-	sl.scanPart(scores, (parts-1)*n/parts, n, query)
-	wg.Wait()
-}
-
-func (sl *slab) scanPart(scores []float32, from, to int, query []float32) {
-	n := len(query)
-	for i := from; i < to; i++ {
-		scores[i] = dot(query, sl.values[i*n:(i+1)*n])
-	}
 }
