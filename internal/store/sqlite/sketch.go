@@ -27,7 +27,7 @@ func newSketcher(dimensions int) *sketcher {
 		size *= 2
 	}
 	k := &sketcher{make([]float32, size), make([]float32, size)}
-	r := rand.New(rand.NewPCG(rotationSeed, rotationSeed)) //nolint:gosec // nothing is secret
+	r := rand.New(rand.NewPCG(rotationSeed, rotationSeed))
 	for i := range k.signs {
 		k.signs[i] = float32(1 - 2*r.IntN(2))
 	}
