@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -27,7 +26,7 @@ func BenchParts(environ []string) (bench.Parts, error) {
 		return bench.Parts{}, fmt.Errorf("find this program: %w", err)
 	}
 	return bench.Parts{
-		Version: Version(), Program: program, Environ: slices.DeleteFunc(slices.Clone(environ), configures), Embedder: local.New(),
+		Version: Version(), Program: program, Environ: withoutSettings(environ), Embedder: local.New(),
 		Login: func(dir string) (nats.Option, error) {
 			return nats.NkeyOptionFromSeed(filepath.Join(dir, natsDir, broker.SeedFile))
 		},
@@ -50,10 +49,16 @@ func BenchParts(environ []string) (bench.Parts, error) {
 	}, nil
 }
 
-// configures reports whether a line of the environment changes the configuration.
-func configures(line string) bool {
-	name, _, _ := strings.Cut(line, "=")
-	return Reads(name)
+// withoutSettings leaves out what would change the configuration.
+func withoutSettings(environ []string) []string {
+	var kept []string
+	for _, e := range environ {
+		name, _, _ := strings.Cut(e, "=")
+		if !Reads(name) {
+			kept = append(kept, e)
+		}
+	}
+	return kept
 }
 
 // ServePeer runs what bench compares, or compares with, by its name, over the

@@ -15,7 +15,6 @@ import (
 	"palimpsest/internal/broker"
 	"palimpsest/internal/call"
 	"palimpsest/internal/config"
-	"palimpsest/internal/engine"
 	"palimpsest/internal/terminal"
 	"palimpsest/internal/topology"
 	"palimpsest/pkg/client"
@@ -101,7 +100,7 @@ func (inv *Invocation) publisher(url string) (*nats.Conn, error) {
 			return nil, err
 		}
 		if cfg.NATS.URL != natsEmbedded {
-			return cfg.connect(inv.Context())
+			return inv.brokerOf(cfg)
 		}
 		url = "nats://" + cfg.NATS.Listen
 	}
@@ -113,21 +112,22 @@ func (inv *Invocation) publisher(url string) (*nats.Conn, error) {
 	return conn, nil
 }
 
-// connect connects with the owner's credential to the broker that the configuration
-// names.
-func (c *Config) connect(ctx context.Context) (*nats.Conn, error) {
-	to := c.connection("palimpsest")
-	if c.NATS.URL == natsEmbedded {
+// brokerOf connects with the owner's credential to the broker that the
+// configuration names.
+func (inv *Invocation) brokerOf(cfg *Config) (*nats.Conn, error) {
+	to := cfg.connection("palimpsest")
+	if cfg.NATS.URL == natsEmbedded {
 		var err error
-		if to, err = broker.Endpoint(c.dataPath(natsDir)); err != nil {
-			return nil, engine.Faultf(err, "data: no Palimpsest runs on %s: name its directory with --data, or a NATS of your own by nats.url (%v)", c.Data, engine.Reason(err))
+		if to, err = broker.Endpoint(cfg.dataPath(natsDir)); err != nil {
+			return nil, &userError{fmt.Sprintf(
+				"data: no Palimpsest runs on %s: name its directory with --data, or a NATS of your own by nats.url (%v)", cfg.Data, Reason(err)), err}
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, connectLimit)
+	ctx, cancel := context.WithTimeout(inv.Context(), connectLimit)
 	defer cancel()
 	conn, err := broker.Connect(ctx, to)
-	if err != nil && c.NATS.URL != natsEmbedded {
-		return nil, c.unusable("nats.url", broker.Unreached(ctx, c.NATS.URL, err))
+	if err != nil && cfg.NATS.URL != natsEmbedded {
+		return nil, plain(*cfg, &engineError{"nats.url", broker.Unreached(ctx, cfg.NATS.URL, err)})
 	}
 	return conn, err
 }
@@ -157,7 +157,7 @@ func (inv *Invocation) withBroker(data string, do func(jetstream.JetStream, topo
 	if err != nil {
 		return err
 	}
-	conn, err := cfg.connect(inv.Context())
+	conn, err := inv.brokerOf(cfg)
 	if err != nil {
 		return err
 	}

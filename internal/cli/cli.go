@@ -24,6 +24,7 @@ func commands() []command {
 		{Name: "episodes", Help: "List episodes, newest first.", Run: &episodesCommand{}},
 		{Name: "facts", Help: "List facts, newest first.", Run: &factsCommand{}},
 		{Name: "history", Help: "Show all changes of a fact.", Run: &historyCommand{}},
+		{Name: "timeline", Help: "Tell what was true of a person, a place or a thing.", Run: &timelineCommand{}},
 		{Name: "explain", Help: "Show why a fact is known.", Run: &explainCommand{}},
 		{Name: "correct", Help: "Give a fact a new version.", Run: &correctCommand{}},
 		{Name: "confirm", Help: "Confirm a fact, so that it no longer decays.", Run: &confirmCommand{}},

@@ -10,8 +10,6 @@ import (
 	"net/http"
 	"strings"
 	"time"
-
-	"palimpsest/internal/engine"
 )
 
 // portPatience is how long a process has to answer on a port.
@@ -56,7 +54,7 @@ func (e *examination) greet(address string) (*peer, error) {
 	res, err := one.Do(req)
 	switch call := (*net.OpError)(nil); {
 	case errors.As(err, &call) || errors.Is(err, context.DeadlineExceeded):
-		return nil, fmt.Errorf("%s: %w", address, engine.Reason(err))
+		return nil, fmt.Errorf("%s: %w", address, e.Reason(err))
 	case err != nil:
 		return nil, fmt.Errorf("%s is taken by another program", address)
 	}
@@ -82,7 +80,7 @@ func (e *examination) unused(address string) (string, error) {
 	if conn, dialed := e.dial(address); dialed == nil {
 		return "", conn.Close()
 	}
-	return "", fmt.Errorf("%s: %w", address, engine.Reason(err))
+	return "", fmt.Errorf("%s: %w", address, e.Reason(err))
 }
 
 func (e *examination) dial(address string) (net.Conn, error) {
@@ -101,7 +99,7 @@ func (e *examination) nats() (string, error) {
 	}
 	conn, err := e.dial(address)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", address, engine.Reason(err))
+		return "", fmt.Errorf("%s: %w", address, e.Reason(err))
 	}
 	defer conn.Close() //nolint:errcheck // it was only read
 	if err := conn.SetReadDeadline(time.Now().Add(portPatience)); err != nil {

@@ -260,3 +260,42 @@ func TestP3RequestsAreReadOnceInTheirTurn(t *testing.T) {
 		t.Errorf("account %+v", a)
 	}
 }
+
+// TestModelsSummarise: a model summarises entities in one call, which is paid once. The
+// rule packs wrote the facts.
+func TestModelsSummarise(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int32
+	i, c := withModel(t, "openai", llmtest.OpenAI, func(asked llmtest.Asked) llmtest.Answer {
+		if asked.Name != "entities" {
+			return understand(asked)
+		}
+		calls.Add(1)
+		return llmtest.Answer{Text: `{"entities":[{"number":1,"summary":"Ida and Ben work at Fenwick Labs with the user.","type":"organization"}]}`, Input: 200, Output: 20}
+	})
+	status, answer := i.ask(http.MethodPost, "/v1/episodes",
+		`{"user":"bob","session":"s","messages":[{"content":"I work at Fenwick Labs."},{"content":"My sister Ida works at Fenwick Labs."},{"content":"My friend Ben works at Fenwick Labs."}]}`)
+	if status >= 300 {
+		t.Fatalf("%d %v", status, answer)
+	}
+	eventually(t, "three facts", func() error {
+		if got := c.all(bob); len(got) < 3 {
+			return fmt.Errorf("%v", memories(got))
+		}
+		return nil
+	})
+	for range 2 {
+		if status, answer := i.ask(http.MethodPost, "/v1/rules/maintenance/run", `{"user":"bob","wait":true}`); status != http.StatusOK {
+			t.Fatalf("%d %v", status, answer)
+		}
+	}
+	status, answer = i.ask(http.MethodGet, "/v1/entities/Fenwick%20Labs?user=bob", "")
+	entity, _ := answer.(object)
+	if summary, _ := entity["summary"].(string); status != http.StatusOK || summary != "Ida and Ben work at Fenwick Labs with the user." {
+		t.Errorf("%d %v", status, answer)
+	}
+	if n := calls.Load(); n != 1 {
+		t.Errorf("%d calls", n)
+	}
+	c.spent(i, "rule,model,facts,calls,input_tokens,output_tokens,dollars", "maintenance,m-1,0,1,200,20,")
+}

@@ -63,6 +63,7 @@ func (i *instance) reads() {
 		{"facts", f.ID},
 		{"facts", f.ID, "--revision", "1"},
 		{"history", f.ID},
+		{"timeline", "user", "--user", "ann"},
 		{"explain", f.ID},
 		{"explain", ending(f.ID)},
 		{"ledger", "--all-users"},

@@ -111,3 +111,56 @@ func maintenancePrunes(t *testing.T, i *instance) {
 		t.Errorf("%d facts after the restore", n)
 	}
 }
+
+// maintenanceSummarises: an entity that is mentioned three times gets a summary of its
+// facts by a delta, once; a fact that is forgotten takes the summary along.
+func maintenanceSummarises(t *testing.T, i *instance) {
+	who := i.person("ann")
+	i.say(who, "I work at Fenwick Labs.", "My sister Ida works at Fenwick Labs.", "My friend Ben works at Fenwick Labs.")
+	i.settled(of(who), 3)
+	summary := func() string {
+		info, err := i.api.Entity(t.Context(), of(who), "Fenwick Labs")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Summary
+	}
+	if s := summary(); s != "" {
+		t.Fatalf("before maintenance: %q", s)
+	}
+	body := api.RunRule{Scope: api.ScopeOf(who), Wait: true}
+	run, err := i.api.RunRule(t.Context(), "maintenance", body)
+	if err != nil || run.Status != "done" || run.Entities != 1 {
+		t.Fatalf("run %+v, %v", run, err)
+	}
+	first := summary()
+	for _, word := range []string{"Fenwick Labs is an organization.", "Ida", "Ben"} {
+		if !strings.Contains(first, word) {
+			t.Errorf("%q says nothing of %q", first, word)
+		}
+	}
+	effects := i.effects(of(who))
+	last := effects[len(effects)-1]
+	if d := last.Applied[0].Delta; len(last.Applied) != 1 || d.Kind() != events.DeltaUpdate || len(d.Provenance().SourceEpisodeIDs) == 0 || last.Rule != "maintenance" {
+		t.Errorf("the effect is %+v", last)
+	}
+	if run, err = i.api.RunRule(t.Context(), "maintenance", body); err != nil || run.Status != "idle" {
+		t.Errorf("a second run: %+v, %v", run, err)
+	}
+	for _, f := range i.facts(of(who)) {
+		if strings.Contains(f.Text, "Ben") {
+			if _, err := i.api.Delete(t.Context(), f.ID, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if s := summary(); s != "" {
+		t.Errorf("after a fact was forgotten: %q", s)
+	}
+	if run, err = i.api.RunRule(t.Context(), "maintenance", body); err != nil || run.Status != "done" {
+		t.Fatalf("run %+v, %v", run, err)
+	}
+	if s := summary(); s == "" || strings.Contains(s, "Ben") {
+		t.Errorf("the next summary: %q", s)
+	}
+}

@@ -27,6 +27,7 @@ var scenarios = []scenario{
 	{"SessionEnd", sessionEnd},
 	{"RulesRunOnDemand", rulesRunOnDemand},
 	{"MaintenancePrunes", maintenancePrunes},
+	{"MaintenanceSummarises", maintenanceSummarises},
 	{"UndoTakesBack", undoTakesBack},
 	{"Quarantines", quarantines},
 	{"FeedbackIsCounted", feedbackIsCounted},

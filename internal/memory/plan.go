@@ -31,7 +31,8 @@ type PlanInput struct {
 	// Earlier holds all versions of the facts that are closed by now: reopening
 	// one takes its entities from the last version that had any.
 	Earlier []events.Fact
-	// Entities holds those known by the names of [NeededNames].
+	// Entities holds those known by the names of [NeededNames] and the ids of
+	// [NeededEntities].
 	Entities []events.Entity
 	// Done holds the effects that an attempt at the same command committed before
 	// it was stopped.
@@ -101,6 +102,9 @@ func NeededNames(b events.DeltasDecided, facts []events.Fact) []string {
 			ends(d.Payload().Fact)
 		case events.Update:
 			ends(d.Payload().Fact)
+			if e := d.Payload().Entity; e != nil {
+				names = append(names, e.CanonicalName)
+			}
 		}
 	}
 	return sortedSet(names)

@@ -50,8 +50,9 @@ func (w *world) input(b events.DeltasDecided) PlanInput {
 	for _, name := range NeededNames(b, in.Facts) {
 		names[EntityKey(name)] = true
 	}
+	needed := NeededEntities(b, in.Facts)
 	for _, e := range w.entities {
-		if slices.ContainsFunc(append([]string{e.CanonicalName}, e.Aliases...), func(name string) bool { return names[EntityKey(name)] }) {
+		if slices.Contains(needed, e.ID) || slices.ContainsFunc(append([]string{e.CanonicalName}, e.Aliases...), func(name string) bool { return names[EntityKey(name)] }) {
 			in.Entities = append(in.Entities, e)
 		}
 	}

@@ -70,6 +70,9 @@ func (p *planner) mention(d events.Delta, f events.Fact) []string {
 			e.MentionCount++
 			e.FirstSeen = earliest(e.FirstSeen, f.EventTime)
 			e.LastUpdated = latest(e.LastUpdated, f.EventTime)
+			if outgrown(e.MentionCount) {
+				e.Summary = ""
+			}
 		}
 		p.putEntity(e)
 	}

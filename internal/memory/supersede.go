@@ -107,9 +107,13 @@ func (p *planner) complete(d events.Delta, f events.Fact) events.Fact {
 }
 
 // update gives the first replaced fact a new version and closes the others.
-func (p *planner) update(d events.Delta, payload events.FactPayload, replaces []string) {
-	if payload.Fact == nil {
-		p.add(d, payload) // entities and edges are replaced whole
+func (p *planner) update(d events.Update, payload events.FactPayload, replaces []string) {
+	switch {
+	case payload.Entity != nil:
+		p.describe(d, *payload.Entity)
+		return
+	case payload.Fact == nil:
+		p.add(d, payload) // an edge is replaced whole
 		return
 	}
 	known, ok := p.facts[replaces[0]]
@@ -230,6 +234,9 @@ func (p *planner) succeed(d events.Delta, known, next events.Fact) {
 	past.ValidUntil = &until
 	past.SupersededBy = AddressOf(next).String()
 	p.versions[AddressOf(past)] = past
+	if next.Text != known.Text || next.ValidUntil != nil || next.ArchivedAt != nil {
+		p.outdate(known)
+	}
 	p.putFact(next)
 	p.edgeBetween(d, next, known)
 }

@@ -19,7 +19,10 @@ import (
 // Repair recovers the lost rows of a memory store from the streams.
 type Repair struct {
 	Episodes, Effects *pipeline.Replay // EPISODES and AUDIT
-	Journal           Journal          // AUDIT
+	Journal           interface {
+		audit.Journal
+		audit.TailReader
+	} // AUDIT
 	// Log is the audit log of this process; nil where no service of it has one. OpenLog
 	// opens it then; nil where it is the file of another process.
 	Log     audit.Log
@@ -85,12 +88,12 @@ func (r Repair) ApplyAgain(ctx context.Context, through store.Store) error {
 	if err != nil {
 		return err
 	}
-	audit, err := r.Effects.Extent(ctx)
+	begin, err := r.Effects.Begin(ctx)
 	if err != nil {
 		return err
 	}
-	if audit.First > from+1 {
-		if _, err := commits.ApplyDropped(ctx, audit.First); err != nil && !errors.As(err, new(*consolidator.GapError)) {
+	if begin > from+1 {
+		if _, err := commits.ApplyDropped(ctx, begin); err != nil && !errors.As(err, new(*consolidator.GapError)) {
 			return fmt.Errorf("apply effects of the audit log: %w", err)
 		}
 	}
@@ -106,10 +109,11 @@ func (r Repair) ApplyAgain(ctx context.Context, through store.Store) error {
 // of this process has the audit log open, Count opens it meanwhile, unless it is the
 // file of another process.
 func (r Repair) Count(ctx context.Context, said *ingest.Service, behind store.Store) error {
-	if all, err := r.Episodes.Extent(ctx); err != nil || all.First <= 1 {
+	past := r.Episodes
+	if begin, err := past.Begin(ctx); err != nil || begin <= 1 {
 		return err
 	}
-	counting := Counting{Ingest: said, Episodes: r.Episodes, Journal: r.Journal, Live: behind, Into: behind}
+	counting := Counting{Ingest: said, Episodes: past, Journal: r.Journal, Live: behind, Into: behind}
 	switch {
 	case r.Log != nil:
 		counting.Log = r.Log

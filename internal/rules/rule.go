@@ -182,8 +182,8 @@ func (s *stated) setSteps(into func(any) error) error {
 		return err
 	}
 	for _, step := range s.rule.Steps {
-		if step != events.StepPrune {
-			return fmt.Errorf("%q is not %s", step, events.StepPrune)
+		if step != events.StepPrune && step != events.StepEnrich {
+			return fmt.Errorf("%q is neither %s nor %s", step, events.StepPrune, events.StepEnrich)
 		}
 	}
 	return nil
@@ -218,7 +218,7 @@ func (s *stated) complete(model string) error {
 	r := &s.rule
 	c := r.Cadence
 	if len(r.Steps) > 0 {
-		return s.completeUpkeep()
+		return s.completeUpkeep(model)
 	}
 	if due := c.Every > 0 || c.Cron != "" || c.SessionEnd; c.Request && due {
 		return s.fail("request", errors.New("has a cadence of its own: leave out every, cron and session_end"))
@@ -253,8 +253,9 @@ var readingKeys = []string{
 	"every", "session_end", "when", "then", "extractor", "decider", "prompt", "decision_prompt", "streaming", "commit_only", "request",
 }
 
-// completeUpkeep checks a rule of maintenance.
-func (s *stated) completeUpkeep() error {
+// completeUpkeep checks a rule of maintenance. The model summarises entities, where one
+// is configured.
+func (s *stated) completeUpkeep(model string) error {
 	for _, key := range readingKeys {
 		if s.nodes[key] != nil {
 			return s.fail(key, errors.New("has no meaning beside steps: maintenance reads no messages"))
@@ -262,6 +263,9 @@ func (s *stated) completeUpkeep() error {
 	}
 	if s.rule.Enabled && s.rule.Cadence.Cron == "" {
 		return s.fail("steps", errors.New("needs cron"))
+	}
+	if model != "" && slices.Contains(s.rule.Steps, events.StepEnrich) {
+		s.rule.Extractor, s.rule.Class = model, events.ClassModel
 	}
 	return nil
 }

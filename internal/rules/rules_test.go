@@ -53,7 +53,7 @@ func TestShippedRules(t *testing.T) {
 		{ID: memory.RuleTurn, Cadence: memory.Cadence{Every: 1}, Extractor: RulePack, Decider: Steps, CommitOnly: true, Enabled: true},
 		{ID: memory.RuleSleep, Cadence: memory.Cadence{Every: 100, Cron: "0 3 * * *", SessionEnd: true}, Enabled: true},
 		{ID: memory.RuleAdd, Cadence: memory.Cadence{Request: true}, Enabled: true},
-		{ID: memory.RuleMaintenance, Cadence: memory.Cadence{Cron: "0 3 * * *"}, Steps: []string{events.StepPrune}, Enabled: true},
+		{ID: memory.RuleMaintenance, Cadence: memory.Cadence{Cron: "0 3 * * *"}, Steps: []string{events.StepPrune, events.StepEnrich}, Enabled: true},
 	}
 	if diff := cmp.Diff(want, Shipped()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -65,6 +65,9 @@ type FactReader interface {
 	// Entities returns those of the fact scope whose canonical name or an alias
 	// equals one of names by memory.EntityKey; nil names means all.
 	Entities(ctx context.Context, fact scope.Scope, names []string) ([]events.Entity, error)
+	// EntitiesByID returns the entities of those ids that exist in the fact scope, in
+	// no order.
+	EntitiesByID(ctx context.Context, fact scope.Scope, ids []string) ([]events.Entity, error)
 	// Edges returns the relation and causal edges of the fact scope that begin or end
 	// at one of nodes, ids of entities, by id, closed ones included; nil nodes means
 	// all such edges. Supersedes edges are not among them.

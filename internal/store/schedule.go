@@ -71,19 +71,22 @@ type Schedule interface {
 	// q.At, up to q.Limit of them behind the first q.Offset. The order stays while
 	// nothing is written. It must not read those that are not due.
 	Decayed(ctx context.Context, q DecayQuery) ([]Decayed, error)
+	// Undescribed returns in the same way the entities that are due for a summary
+	// (see [memory.DescribeAt]).
+	Undescribed(ctx context.Context, q DecayQuery) ([]Decayed, error)
 }
 
-// DecayQuery asks for facts that are due for pruning.
+// DecayQuery asks for facts or entities that are due for maintenance.
 type DecayQuery struct {
 	// Scope keeps those of one fact scope; nil keeps all, of any project.
 	Scope *scope.Scope
 	At    time.Time
-	// Offset counts the facts to skip, from 0.
+	// Offset counts the rows to skip, from 0.
 	Offset int
 	Limit  int // 1 to 1000
 }
 
-// Decayed names a fact that is due for pruning.
+// Decayed names a fact or an entity that is due for maintenance.
 type Decayed struct {
 	Scope       scope.Scope
 	Incarnation uint64

@@ -132,6 +132,7 @@ type Entity struct {
 	Name         string    `json:"name"`
 	Type         string    `json:"type"`
 	Aliases      []string  `json:"aliases,omitempty"`
+	Summary      string    `json:"summary,omitempty" doc:"A few sentences, made by maintenance of an entity that is mentioned three times."`
 	MentionCount uint64    `json:"mention_count"`
 	FirstSeen    time.Time `json:"first_seen"`
 	LastSeen     time.Time `json:"last_seen,omitzero"`

@@ -34,6 +34,12 @@ type Relations struct {
 	Relations []Relation `json:"relations"`
 }
 
+// Timeline is what was true of an entity.
+type Timeline struct {
+	Entity
+	Facts []Fact `json:"facts" doc:"Versions of facts that mention it and held for some time, by valid_from, oldest first. Their confidence is that before decay."`
+}
+
 // Stats count what is known now.
 type Stats struct {
 	Facts     uint64            `json:"facts" doc:"Facts that are valid now."`

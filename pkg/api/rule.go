@@ -44,6 +44,8 @@ type RuleRun struct {
 	At     string `json:"at,omitempty" doc:"Token to read what the run changes; a run of maintenance has none."`
 	// Facts counts those that a rule of maintenance works on; it has no range.
 	Facts int `json:"facts,omitempty"`
+	// Entities counts those that it summarises.
+	Entities int `json:"entities,omitempty"`
 	// Remaining counts the episodes that further runs have to read.
 	Remaining uint64 `json:"remaining"`
 	// More says whether another run may have work: episodes, or facts that are due.

@@ -33,6 +33,14 @@ func (c *Client) Relations(ctx context.Context, sel scope.Selector, name string,
 	return out, c.call(ctx, request{method: http.MethodGet, path: "/v1/entities/" + name + "/relations", query: query, err: err}, &out)
 }
 
+// Timeline tells what was true of an entity, oldest first; limit 0 means the newest 100
+// versions of facts.
+func (c *Client) Timeline(ctx context.Context, sel scope.Selector, name string, limit int) (api.Timeline, error) {
+	name, err := segment(name)
+	var out api.Timeline
+	return out, c.call(ctx, request{method: http.MethodGet, path: "/v1/entities/" + name + "/timeline", query: page(selector(sel), limit, ""), err: err}, &out)
+}
+
 // Stats counts facts, entities and relations.
 func (c *Client) Stats(ctx context.Context, sel scope.Selector) (api.Stats, error) {
 	var out api.Stats

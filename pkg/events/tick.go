@@ -8,16 +8,24 @@ import (
 // MaxTickEpisodes bounds the episodes of one tick.
 const MaxTickEpisodes = 200
 
-// MaxUpkeepFacts bounds the facts of one maintenance tick.
-const MaxUpkeepFacts = 200
+// MaxUpkeepFacts bounds the facts of one maintenance tick, and MaxUpkeepEntities the
+// entities: a model summarises them in one call.
+const (
+	MaxUpkeepFacts    = 200
+	MaxUpkeepEntities = 20
+)
 
-// StepPrune closes facts whose confidence fell below the threshold.
-const StepPrune = "prune"
+// The steps of maintenance.
+const (
+	StepPrune  = "prune"  // closes facts whose confidence fell below the threshold
+	StepEnrich = "enrich" // gives entities that are mentioned often a summary
+)
 
 // Upkeep is the work of a maintenance tick: one step, over named facts in place of a
 // range. It moves no watermark. Each stage looks again whether the work is still due.
 type Upkeep struct {
-	Step    string   `json:"step"`
+	Step string `json:"step"`
+	// FactIDs are the ids of what the step works on: of entities for [StepEnrich].
 	FactIDs []string `json:"fact_ids"`
 	// At is when the work was found due.
 	At time.Time `json:"at"`

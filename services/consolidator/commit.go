@@ -220,12 +220,26 @@ func (s *Service) load(ctx context.Context, in events.Event[events.DeltasDecided
 		}
 		plan.Entities = entities
 	}
+	if ids := unloaded(memory.NeededEntities(b, plan.Facts), plan.Entities); len(ids) > 0 {
+		entities, err := s.deps.Facts.EntitiesByID(ctx, b.Scope, ids)
+		if err != nil {
+			return plan, fmt.Errorf("read entities: %w", err)
+		}
+		plan.Entities = append(plan.Entities, entities...)
+	}
 	holds, err := s.deps.Facts.Holds(ctx, b.Scope)
 	if err != nil {
 		return plan, fmt.Errorf("read holds: %w", err)
 	}
 	plan.Held = holds
 	return plan, nil
+}
+
+// unloaded are the ids that none of the entities has.
+func unloaded(ids []string, known []events.Entity) []string {
+	return slices.DeleteFunc(ids, func(id string) bool {
+		return slices.ContainsFunc(known, func(e events.Entity) bool { return e.ID == id })
+	})
 }
 
 // known returns the outcome of a command that was committed before, empty where

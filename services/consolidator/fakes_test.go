@@ -198,6 +198,17 @@ func (m *memoryStore) Edges(context.Context, scope.Scope, []string) ([]events.Ed
 	return nil, nil
 }
 
+func (m *memoryStore) EntitiesByID(_ context.Context, _ scope.Scope, ids []string) (out []events.Entity, _ error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, id := range ids {
+		if e, ok := m.entities[id]; ok {
+			out = append(out, e)
+		}
+	}
+	return out, nil
+}
+
 func (m *memoryStore) Entities(_ context.Context, _ scope.Scope, names []string) ([]events.Entity, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -69,6 +69,9 @@ func (s *Service) decideOn(
 	if b.Skipped != "" || len(b.Candidates) == 0 && len(b.SessionEnds) == 0 {
 		return out, nil, nil
 	}
+	if b.Upkeep != nil && b.Upkeep.Step == events.StepEnrich {
+		return out, nil, s.enrich(ctx, in, &out)
+	}
 	if b.Upkeep != nil {
 		return out, nil, s.prune(ctx, in, &out)
 	}

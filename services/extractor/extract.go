@@ -29,7 +29,7 @@ func (s *Service) extract(ctx context.Context, in events.Event[events.TickIssued
 		return nil, pipeline.Rejectf(events.CodeInvalidField, "rule", "no rule is called %q", tick.By())
 	}
 	if tick.Upkeep != nil {
-		return s.gather(ctx, tick)
+		return s.upkeep(ctx, in, rule)
 	}
 	episodes, err := s.deps.Episodes.EpisodeRange(ctx, tick.Scope, tick.Range)
 	if err != nil {

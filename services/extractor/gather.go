@@ -21,15 +21,22 @@ const (
 	gatheredSources = 16
 )
 
-// gather answers a maintenance tick with the facts that are still due, or with
-// nothing: no watermark waits for it.
-func (s *Service) gather(ctx context.Context, tick events.TickIssued) ([]events.Payload, error) {
-	if tick.Upkeep.Step != events.StepPrune {
-		return nil, pipeline.Rejectf(events.CodeInvalidField, "upkeep.step", "no step is called %q", tick.Upkeep.Step)
-	}
-	if s.deps.Facts == nil {
+// upkeep answers a maintenance tick with the work that is still due. It may answer with
+// nothing, since no watermark waits for it.
+func (s *Service) upkeep(ctx context.Context, in events.Event[events.TickIssued], rule ruled) ([]events.Payload, error) {
+	switch step := in.Data.Upkeep.Step; {
+	case step != events.StepPrune && step != events.StepEnrich:
+		return nil, pipeline.Rejectf(events.CodeInvalidField, "upkeep.step", "no step is called %q", step)
+	case s.deps.Facts == nil:
 		return nil, nil
+	case step == events.StepEnrich:
+		return s.describe(ctx, in, rule)
 	}
+	return s.gather(ctx, in.Data)
+}
+
+// gather finds the facts that are still to be pruned.
+func (s *Service) gather(ctx context.Context, tick events.TickIssued) ([]events.Payload, error) {
 	found, err := s.deps.Facts.FactsByID(ctx, tick.Scope, tick.Upkeep.FactIDs)
 	if err != nil {
 		return nil, fmt.Errorf("read facts: %w", err)

@@ -50,9 +50,6 @@ func (s *Service) Rebuild(ctx context.Context, from Replay, after uint64, read f
 	return count, nil
 }
 
-// Reader returns a service that has nothing but [Service.Episodes].
-func Reader(cfg Config) *Service { return &Service{cfg: cfg.WithDefaults()} }
-
 // Episodes calls yield with each episode that [Service.Rebuild] stores, in the
 // order in which it does, repeated ones too, until yield returns an error, which it
 // returns.

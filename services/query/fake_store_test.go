@@ -176,6 +176,21 @@ func (f *fakeStore) Decayed(_ context.Context, q store.DecayQuery) (out []store.
 	return out, err
 }
 
+func (f *fakeStore) Undescribed(_ context.Context, q store.DecayQuery) (out []store.Decayed, err error) {
+	err = f.do(func() {
+		for _, e := range f.entities[*q.Scope] {
+			if at, due := memory.DescribeAt(e); due && !at.After(q.At) && len(out) < q.Limit {
+				out = append(out, store.Decayed{Scope: *q.Scope, ID: e.ID})
+			}
+		}
+	})
+	return out, err
+}
+
+func (f *fakeStore) EntitiesByID(context.Context, scope.Scope, []string) ([]events.Entity, error) {
+	panic("query waits for no summary here")
+}
+
 func (f *fakeStore) State(_ context.Context, fact scope.Scope) (out memory.State, err error) {
 	err = f.do(func() {
 		out = f.states[fact]

@@ -25,6 +25,7 @@ func (s *Service) graphRoutes(a huma.API) {
 	huma.Register(a, op("list-entities", "/v1/entities", "List people, places and things that facts mention"), s.listEntities)
 	huma.Register(a, op("entity", "/v1/entities/{name}", "Describe one of them"), s.entity)
 	huma.Register(a, op("entity-relations", "/v1/entities/{name}/relations", "Follow its relations, nearest first"), s.relations)
+	huma.Register(a, op("entity-timeline", "/v1/entities/{name}/timeline", "Tell what was true of it, oldest first"), s.timeline)
 	huma.Register(a, op("stats", "/v1/stats", "Count facts, entities and relations"), s.stats)
 }
 
@@ -92,6 +93,7 @@ func merge(list []scopedEntity) (out []merged) {
 		m := &out[len(out)-1]
 		m.in = append(m.in, e)
 		m.MentionCount += e.MentionCount
+		m.Summary = cmp.Or(m.Summary, e.Summary)
 		m.Aliases = slices.Clone(m.Aliases)
 		for _, alias := range e.Aliases {
 			if !slices.Contains(m.Aliases, alias) {
@@ -150,7 +152,7 @@ func (s *Service) listEntities(ctx context.Context, in *listEntitiesInput) (*ent
 
 func viewEntity(e events.Entity) api.Entity {
 	return api.Entity{
-		ID: e.ID, Name: e.CanonicalName, Type: string(e.Type), Aliases: e.Aliases, MentionCount: e.MentionCount,
+		ID: e.ID, Name: e.CanonicalName, Type: string(e.Type), Aliases: e.Aliases, Summary: e.Summary, MentionCount: e.MentionCount,
 		FirstSeen: e.FirstSeen, LastSeen: e.LastUpdated,
 	}
 }

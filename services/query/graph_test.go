@@ -1,11 +1,13 @@
 package query
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"palimpsest/internal/store"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -97,5 +99,55 @@ func TestStats(t *testing.T) {
 	got, err := r.client.Stats(t.Context(), scope.Selector{User: &nora.User, Agent: &nora.Agent})
 	if err != nil || got.Facts != 1 || got.Orphans != 1 || got.Entities != 3 || got.Relations != 3 || got.Edges["causal"] != 1 || got.Types["place"] != 1 {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// TestEntityTimeline: a place where the user lived has the version that said so,
+// although it has no link any more. Versions that never held, and those about others,
+// are left out.
+func TestEntityTimeline(t *testing.T) {
+	t.Parallel()
+	r := related(t)
+	owner := nora.Fact()
+	r.store.entities[owner] = append(r.store.entities[owner], events.Entity{ID: "o", CanonicalName: "Oslo", Type: events.EntityPlace, FirstSeen: noon})
+	version := func(id string, revision uint64, text, object string, from, days int, links ...string) store.Fact {
+		f := fact1(id, revision, text)
+		f.Scope, f.Object, f.EntityIDs, f.ValidFrom = owner, object, links, noon.AddDate(0, 0, from)
+		if days >= 0 {
+			f.ValidUntil = ptr(f.ValidFrom.AddDate(0, 0, days))
+		}
+		return f
+	}
+	r.store.versions = []store.Fact{
+		version("home", 1, "The user lives in Oslo.", "Oslo", -90, 30, "o"),
+		version("home", 2, "The user lives in Leeds.", "Leeds", -60, 0, "l"), // confirmed since
+		version("cat", 1, "The user's cat stays in Oslo with Ida.", "cat", -95, 0, "o"),
+	}
+	r.store.facts = append(r.store.facts,
+		version("home", 3, "The user lives in Leeds.", "Leeds", -60, -1, "l"),
+		version("cat", 2, "The user's cat stays in Oslo with Ida.", "cat", -95, 20),
+		version("job", 1, "The user works in Osloville.", "Osloville", -30, -1),
+	)
+	r.store.edges[owner] = append(r.store.edges[owner],
+		events.Edge{ID: "5", SourceID: "u", TargetID: "o", Type: events.EdgeRelation, ValidFrom: noon, ValidUntil: ptr(noon), Evidence: []string{"home", "cat", "an episode"}})
+	of := scope.Selector{User: &nora.User, Agent: &nora.Agent}
+	for name, want := range map[string][]string{
+		"Oslo":  {"cat@2 The user's cat stays in Oslo with Ida.", "home@1 The user lives in Oslo."},
+		"Leeds": {"home@3 The user lives in Leeds."},
+	} {
+		got, err := r.client.Timeline(t.Context(), of, name, 0)
+		var lines []string
+		for _, f := range got.Facts {
+			lines = append(lines, fmt.Sprintf("%s@%d %s", f.ID, f.Revision, f.Text))
+		}
+		if diff := cmp.Diff(want, lines); err != nil || diff != "" || got.Name != name {
+			t.Errorf("%s, %q: %v (-want +got):\n%s", name, got.Name, err, diff)
+		}
+	}
+	if got, err := r.client.Timeline(t.Context(), of, "Oslo", 1); err != nil || len(got.Facts) != 1 || got.Facts[0].ID != "home" {
+		t.Errorf("the newest: %+v, %v", got, err)
+	}
+	if p := r.do(http.MethodGet, "/v1/entities/Nobody/timeline?user=nora", "").problem(t); p.Status != http.StatusNotFound {
+		t.Errorf("%+v", p)
 	}
 }

@@ -85,6 +85,16 @@ func (g guardedStore) Decayed(ctx context.Context, q store.DecayQuery) ([]store.
 	return g.next.Decayed(ctx, q)
 }
 
+func (g guardedStore) Undescribed(ctx context.Context, q store.DecayQuery) ([]store.Decayed, error) {
+	if q.Scope == nil {
+		return nil, store.ErrNotFound // no caller may read all projects
+	}
+	if err := reached(ctx, *q.Scope); err != nil {
+		return nil, err
+	}
+	return g.next.Undescribed(ctx, q)
+}
+
 func (g guardedStore) Fact(ctx context.Context, sel scope.Selector, id string) (store.Fact, error) {
 	if err := inProject(ctx, sel.Project); err != nil {
 		return store.Fact{}, err
@@ -168,6 +178,13 @@ func (g guardedStore) Entities(ctx context.Context, fact scope.Scope, names []st
 		return nil, err
 	}
 	return g.next.Entities(ctx, fact, names)
+}
+
+func (g guardedStore) EntitiesByID(ctx context.Context, fact scope.Scope, ids []string) ([]events.Entity, error) {
+	if err := reached(ctx, fact); err != nil {
+		return nil, err
+	}
+	return g.next.EntitiesByID(ctx, fact, ids)
 }
 
 func (g guardedStore) Edges(ctx context.Context, fact scope.Scope, nodes []string) ([]events.Edge, error) {

@@ -68,6 +68,8 @@ type Store interface {
 	EndsAbove(ctx context.Context, fact scope.Scope, from uint64) ([]events.SessionEnd, error)
 	// Decayed is as in [store.Schedule].
 	Decayed(ctx context.Context, q store.DecayQuery) ([]store.Decayed, error)
+	// Undescribed is as in [store.Schedule].
+	Undescribed(ctx context.Context, q store.DecayQuery) ([]store.Decayed, error)
 }
 
 // AuditLog is the role of the audit log that reading takes.

@@ -36,6 +36,7 @@ var roles = map[string]auth.Role{
 	"GET /v1/entities":                  auth.Reader,
 	"GET /v1/entities/{name}":           auth.Reader,
 	"GET /v1/entities/{name}/relations": auth.Reader,
+	"GET /v1/entities/{name}/timeline":  auth.Reader,
 	"GET /v1/stats":                     auth.Reader,
 	"GET /v1/ledger":                    auth.Reader, // that of a whole project is for operators
 	"GET /v1/rules":                     auth.Reader,

@@ -178,27 +178,55 @@ func (s *Service) compose(ctx context.Context, state memory.State, r memory.Rule
 	return tick, err
 }
 
-// upkeepTick composes the tick of a maintenance rule over the facts that are due now.
+// upkeepTick composes the tick of the first step of a maintenance rule that has
+// something due now.
 func (s *Service) upkeepTick(ctx context.Context, r memory.Rule, fact scope.Scope, incarnation uint64, tick *asked) (api.RuleRun, error) {
 	run := api.RuleRun{Scope: api.ScopeOf(fact), Rule: r.ID, Status: statusAccepted}
 	now := s.deps.Now().Truncate(time.Microsecond)
-	due, err := s.deps.Store.Decayed(ctx, store.DecayQuery{Scope: &fact, At: now, Limit: events.MaxUpkeepFacts})
-	if err != nil {
-		return run, err
+	run.Status = statusIdle
+	for _, step := range r.Steps {
+		work, err := s.upkeepOf(ctx, step, fact, now)
+		if err != nil {
+			return run, err
+		}
+		if len(work.FactIDs) == 0 {
+			continue
+		}
+		if run.Status == statusAccepted { // a step before it goes first
+			run.More = true
+			break
+		}
+		run.Status, run.More = statusAccepted, len(work.FactIDs) == mostOf(step)
+		if run.Facts = len(work.FactIDs); step == events.StepEnrich {
+			run.Facts, run.Entities = 0, len(work.FactIDs)
+		}
+		tick.TickIssued = events.TickIssued{Batch: events.Batch{
+			Header: events.Header{Scope: fact, Incarnation: incarnation}, Rule: r.ID, Class: memory.UpkeepClass(r, step), Cause: events.CauseMaintenance, Upkeep: &work,
+		}}
 	}
-	if run.Facts = len(due); run.Facts == 0 {
-		run.Status = statusIdle
-		return run, nil
+	return run, nil
+}
+
+// mostOf bounds a tick of a step of maintenance.
+func mostOf(step string) int {
+	if step == events.StepEnrich {
+		return events.MaxUpkeepEntities
 	}
-	run.More = run.Facts == events.MaxUpkeepFacts
-	work := events.Upkeep{Step: events.StepPrune, At: now}
+	return events.MaxUpkeepFacts
+}
+
+// upkeepOf reads what is due for a step of maintenance.
+func (s *Service) upkeepOf(ctx context.Context, step string, fact scope.Scope, now time.Time) (events.Upkeep, error) {
+	read := s.deps.Store.Decayed
+	if step == events.StepEnrich {
+		read = s.deps.Store.Undescribed
+	}
+	work := events.Upkeep{Step: step, At: now}
+	due, err := read(ctx, store.DecayQuery{Scope: &fact, At: now, Limit: mostOf(step)})
 	for _, d := range due {
 		work.FactIDs = append(work.FactIDs, d.ID)
 	}
-	tick.TickIssued = events.TickIssued{Batch: events.Batch{
-		Header: events.Header{Scope: fact, Incarnation: incarnation}, Rule: r.ID, Cause: events.CauseMaintenance, Upkeep: &work,
-	}}
-	return run, nil
+	return work, err
 }
 
 func (s *Service) ruleOf(id string) (memory.Rule, bool) {
@@ -211,7 +239,7 @@ func (s *Service) ruleOf(id string) (memory.Rule, bool) {
 }
 
 // reached waits until the watermark of a tick's rule is at its end, or none of its
-// facts is due.
+// facts and entities is due.
 func (s *Service) reached(ctx context.Context, tick events.TickIssued, most time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -233,6 +261,10 @@ func (s *Service) done(ctx context.Context, tick events.TickIssued) (bool, error
 	if tick.Upkeep == nil {
 		state, err := s.deps.Store.State(ctx, tick.Scope)
 		return state.Watermarks[tick.Rule] >= tick.Range.To, err
+	}
+	if tick.Upkeep.Step == events.StepEnrich {
+		found, err := s.deps.Store.EntitiesByID(ctx, tick.Scope, tick.Upkeep.FactIDs)
+		return !slices.ContainsFunc(found, func(e events.Entity) bool { _, due := memory.DescribeAt(e); return due }), err
 	}
 	found, err := s.deps.Store.FactsByID(ctx, tick.Scope, tick.Upkeep.FactIDs)
 	return !slices.ContainsFunc(found, func(f store.Fact) bool { return f.DueBy(tick.Upkeep.At) }), err
@@ -277,6 +309,8 @@ func viewRehearsed(d events.Delta) api.Rehearsed {
 			out.ID, out.Memory = payload.Fact.ID, payload.Fact.Text
 		case payload.Hold != nil:
 			out.ID, out.Memory = payload.Hold.ID, payload.Hold.Candidate.Text
+		case payload.Entity != nil:
+			out.ID, out.Memory = payload.Entity.ID, payload.Entity.Summary
 		}
 	}
 	switch d := d.(type) {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -36,7 +37,7 @@ func TestListRules(t *testing.T) {
 		{ID: "turn", Enabled: true, Every: 1, Extractor: "rulepack", Decider: "rules", CommitOnly: true},
 		{ID: "sleep", Enabled: true, Every: 100, Cron: "0 3 * * *", SessionEnd: true},
 		{ID: "add", Enabled: true, Request: true},
-		{ID: "maintenance", Enabled: true, Cron: "0 3 * * *", Steps: []string{"prune"}},
+		{ID: "maintenance", Enabled: true, Cron: "0 3 * * *", Steps: []string{"prune", "enrich"}},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -219,5 +220,15 @@ func TestRunOfMaintenance(t *testing.T) {
 	run, err = r.client.RunRule(t.Context(), "maintenance", api.RunRule{Scope: api.ScopeOf(nora)})
 	if err != nil || run.Facts != 1 || run.More {
 		t.Errorf("of one fact: %+v, %v", run, err)
+	}
+	r.store.facts = nil
+	r.store.entities[nora.Fact()] = []events.Entity{
+		{ID: "a", CanonicalName: "Anna", MentionCount: memory.DescribeMentions, LastUpdated: noon.Add(-time.Hour)},
+		{ID: "b", CanonicalName: "Bob", MentionCount: memory.DescribeMentions - 1, LastUpdated: noon.Add(-time.Hour)},
+		{ID: "c", CanonicalName: "Carl", MentionCount: 9, Summary: "Carl is a person.", LastUpdated: noon.Add(-time.Hour)},
+	}
+	run, err = r.client.RunRule(t.Context(), "maintenance", api.RunRule{Scope: api.ScopeOf(nora)})
+	if err != nil || run.Facts != 0 || run.Entities != 1 || run.Status != "accepted" {
+		t.Errorf("of one entity: %+v, %v", run, err)
 	}
 }

@@ -46,10 +46,12 @@ type world struct {
 	fires    map[string]time.Time
 	holds    []store.DueHold
 	decayed  []decayed // by time
-	reads    int
-	ranges   int         // reads of episodes
-	damaged  scope.Scope // whose claims can neither be read nor set
-	looks    int         // at the state of a scope
+	// undescribed are entities, by time.
+	undescribed []decayed
+	reads       int
+	ranges      int         // reads of episodes
+	damaged     scope.Scope // whose claims can neither be read nor set
+	looks       int         // at the state of a scope
 }
 
 // decayed is a fact that is due for pruning from at on.
@@ -211,6 +213,18 @@ func (w *world) Decayed(_ context.Context, q store.DecayQuery) (due []store.Deca
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, d := range w.decayed {
+		if !d.at.After(q.At) {
+			due = append(due, d.Decayed)
+		}
+	}
+	due = due[min(q.Offset, len(due)):]
+	return due[:min(q.Limit, len(due))], w.err
+}
+
+func (w *world) Undescribed(_ context.Context, q store.DecayQuery) (due []store.Decayed, _ error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, d := range w.undescribed {
 		if !d.at.After(q.At) {
 			due = append(due, d.Decayed)
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -44,7 +45,8 @@ func (t tending) note(key announcement, now time.Time) {
 }
 
 // maintain issues the ticks of the maintenance rules that fired. The store decides
-// which facts are due: a fact that was pruned is not due again. The store's order is the
+// which facts and entities are due: a fact that was pruned is not due again, nor an
+// entity that has its summary. The store's order is the
 // cursor, so a run that was stopped goes on where it stood, and a second one
 // finds nothing.
 func (s *Service) maintain(ctx context.Context, now time.Time) ([]events.Payload, error) {
@@ -72,7 +74,7 @@ func (s *Service) upkeepTicks(ctx context.Context, r rule, now time.Time) ([]eve
 	for _, step := range r.Steps {
 		due, some, err := s.untended(ctx, step, f.at, now)
 		if err != nil {
-			return out, fmt.Errorf("list decayed facts: %w", err)
+			return out, fmt.Errorf("list what is due for %s: %w", step, err)
 		}
 		left = left || some
 		out = append(out, s.composeUpkeep(r, step, due, now)...)
@@ -87,14 +89,18 @@ func (s *Service) upkeepTicks(ctx context.Context, r rule, now time.Time) ([]eve
 	return out, nil
 }
 
-// untended returns due facts that are not under way, and whether any is due. It looks
+// untended returns due facts or entities that are not under way, and whether any is due. It looks
 // behind those that are: some may never settle. Those that come again take the room
 // that the others leave.
 func (s *Service) untended(ctx context.Context, step string, at, now time.Time) (list []store.Decayed, some bool, err error) {
 	var again []store.Decayed
+	read := s.deps.Schedule.Decayed
+	if step == events.StepEnrich {
+		read = s.deps.Schedule.Undescribed
+	}
 	room := maxUpkeep
 	for page := range maxUpkeepPages {
-		due, err := s.deps.Schedule.Decayed(ctx, store.DecayQuery{At: at, Offset: page * maxUpkeep, Limit: maxUpkeep})
+		due, err := read(ctx, store.DecayQuery{At: at, Offset: page * maxUpkeep, Limit: maxUpkeep})
 		if err != nil {
 			return nil, true, err
 		}
@@ -131,11 +137,15 @@ func (s *Service) composeUpkeep(r rule, step string, due []store.Decayed, now ti
 		byScope[d.Scope] = append(byScope[d.Scope], d.ID)
 		incarnation[d.Scope] = d.Incarnation
 	}
+	most, class := events.MaxUpkeepFacts, memory.UpkeepClass(r.Rule, step)
+	if step == events.StepEnrich {
+		most = events.MaxUpkeepEntities
+	}
 	var out []events.Payload
 	for _, fact := range order {
-		for ids := range slices.Chunk(byScope[fact], events.MaxUpkeepFacts) {
+		for ids := range slices.Chunk(byScope[fact], most) {
 			out = append(out, events.TickIssued{Batch: events.Batch{
-				Header: events.Header{Scope: fact, Incarnation: incarnation[fact]}, Rule: r.ID, Cause: events.CauseMaintenance,
+				Header: events.Header{Scope: fact, Incarnation: incarnation[fact]}, Rule: r.ID, Class: class, Cause: events.CauseMaintenance,
 				Upkeep: &events.Upkeep{Step: step, FactIDs: ids, At: now.Truncate(time.Microsecond)},
 			}})
 		}

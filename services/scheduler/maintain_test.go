@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
@@ -115,6 +117,33 @@ func TestMaintenanceIsBoundedAndResumed(t *testing.T) {
 	}
 	if pruned != all || len(w.decayed) != 0 {
 		t.Errorf("%d of %d pruned", pruned, all)
+	}
+}
+
+// Entities are summarised in ticks of the rule's class, of which each is one call, and
+// those that are mentioned after the fire at the next one.
+func TestMaintenanceEnriches(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	for n := range events.MaxUpkeepEntities + 1 {
+		w.undescribed = append(w.undescribed, gone(alice, n, noon.Add(-24*time.Hour)))
+	}
+	w.undescribed = append(w.undescribed, gone(alice, 99, noon.Add(-time.Hour)))
+	w.decayed = []decayed{gone(alice, 1, noon.Add(-24*time.Hour))}
+	s := w.service(t, Config{Rules: []memory.Rule{{
+		ID: memory.RuleMaintenance, Cadence: memory.Cadence{Cron: "0 3 * * *"}, Class: events.ClassModel,
+		Steps: []string{events.StepPrune, events.StepEnrich}, Enabled: true,
+	}}})
+	var got []string
+	for _, tick := range maintained(t, s, w) {
+		got = append(got, fmt.Sprintf("%s %s %d", tick.Upkeep.Step, tick.Class, len(tick.Upkeep.FactIDs)))
+	}
+	if diff := cmp.Diff([]string{"prune  1", fmt.Sprintf("enrich model %d", events.MaxUpkeepEntities), "enrich model 1"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	w.undescribed, w.decayed = w.undescribed[events.MaxUpkeepEntities+1:], nil
+	if more := maintained(t, s, w); len(more) > 0 || w.fires["maintenance"].IsZero() {
+		t.Errorf("after all is done: %+v, served %v", more, w.fires)
 	}
 }
 

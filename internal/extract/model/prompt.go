@@ -44,9 +44,13 @@ type line struct {
 // lineOf shows an episode on one line, so that its text cannot pass for another
 // line or for the end of the conversation.
 func lineOf(e memory.Episode, number int) line {
-	text := strings.Join(strings.Fields(memory.BlankContext(e.Content)), " ")
-	text = strings.NewReplacer("<", "‹", ">", "›").Replace(text)
+	text := oneLine(memory.BlankContext(e.Content))
 	return line{Number: number, Said: e.Timestamp.Format("Mon 2006-01-02 15:04"), Who: e.Role, Text: text}
+}
+
+// oneLine is a text without line breaks and the signs of marks.
+func oneLine(text string) string {
+	return strings.NewReplacer("<", "‹", ">", "›").Replace(strings.Join(strings.Fields(text), " "))
 }
 
 // ask renders the variable part of a request.
@@ -98,26 +102,32 @@ var schema = func() json.RawMessage {
 	type object = map[string]any
 	text, yes := object{"type": "string"}, object{"type": "boolean"}
 	one := func(values ...string) object { return object{"type": "string", "enum": values} }
-	closed := func(properties object) object {
-		names := make([]string, 0, len(properties))
-		for name := range properties {
-			names = append(names, name)
-		}
-		return object{"type": "object", "properties": properties, "required": sorted(names), "additionalProperties": false}
-	}
-	fact := closed(object{
+	return listSchema("facts", object{
 		"line": object{"type": "integer"}, "quote": text, "kind": one("semantic", "procedural", "opinion"), "category": text,
 		"subject": text, "predicate": text, "object": text, "text": text, "cardinality": one("one", "many"),
 		"explicit": yes, "hedged": yes, "transient": yes, "sensitive": one("none", "personal", "sensitive"), "negated": yes,
 		"since": text, "until": text, "confidence": object{"type": "number"},
 		"entities": object{"type": "array", "items": closed(object{"name": text, "type": text})},
 	})
-	raw, err := json.Marshal(closed(object{"facts": object{"type": "array", "items": fact}}))
+}()
+
+// closed is the schema of an object with all of the properties and no other.
+func closed(properties map[string]any) map[string]any {
+	names := make([]string, 0, len(properties))
+	for name := range properties {
+		names = append(names, name)
+	}
+	return map[string]any{"type": "object", "properties": properties, "required": sorted(names), "additionalProperties": false}
+}
+
+// listSchema is the schema of an object that holds a list of such objects under key.
+func listSchema(key string, properties map[string]any) json.RawMessage {
+	raw, err := json.Marshal(closed(map[string]any{key: map[string]any{"type": "array", "items": closed(properties)}}))
 	if err != nil {
 		panic(err) // it is a constant
 	}
 	return raw
-}()
+}
 
 // dateOf reads a date of a reply in the zone of the episode.
 func dateOf(text string, said time.Time) *time.Time {

@@ -145,7 +145,7 @@ func prepareRows(effect events.EffectCommitted) (r rows, err error) {
 			key := token(memory.EntityKey(name))
 			names, entries = append(names, key), append(entries, entry(byName, key, m))
 		}
-		own := []any{"id", token(e.ID), "name", strings.Join(names, ",")}
+		own := []any{"id", token(e.ID), "oid", ordered(e.ID), "name", strings.Join(names, ","), "prune", describeAt(e)}
 		r.others = append(r.others, body{kindEntity, m, text, own, entries})
 	}
 	for _, h := range effect.Holds {

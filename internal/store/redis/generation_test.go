@@ -103,7 +103,7 @@ func TestWritersNeverSeeAPromotion(t *testing.T) {
 func TestAConstructionThatWasBrokenOff(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t)
-	live := openNew(t, cfg)
+	openNew(t, cfg)
 	cfg.Building = true
 	made := openAt(t, cfg)
 	tell(t, made, "1", "hello")
@@ -117,8 +117,8 @@ func TestAConstructionThatWasBrokenOff(t *testing.T) {
 	if err := again.Discard(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := live.call(t.Context(), "EXISTS", layout{cfg.Namespace, 2}.place(ana).state()); err != nil || n != int64(0) {
-		t.Errorf("a row of the discarded generation: %v, %v", n, err)
+	if state, err := again.State(t.Context(), ana); err != nil || state.LastOrdinal != 0 {
+		t.Errorf("after it was discarded: %+v, %v", state, err)
 	}
 }
 

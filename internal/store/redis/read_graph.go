@@ -29,6 +29,19 @@ func (s *Store) Entities(ctx context.Context, fact scope.Scope, names []string) 
 	return list, err
 }
 
+// EntitiesByID implements [store.FactReader].
+func (s *Store) EntitiesByID(ctx context.Context, fact scope.Scope, ids []string) ([]events.Entity, error) {
+	if err := fact.Validate(); err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	parts := make([]entries, len(ids))
+	for i, id := range ids {
+		one := "[" + entry(byKind, "", member(kindEntity, id))
+		parts[i] = entries{one, one}
+	}
+	return bodiesBy[events.Entity](ctx, s, fact, parts...)
+}
+
 // Edges implements [store.FactReader].
 func (s *Store) Edges(ctx context.Context, fact scope.Scope, nodes []string) ([]events.Edge, error) {
 	if err := fact.Validate(); err != nil || nodes != nil && len(nodes) == 0 {

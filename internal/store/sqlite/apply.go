@@ -131,7 +131,8 @@ func (w *writer) putEntities(row *scopeRow, entities []events.Entity) error {
 		if err != nil {
 			return fmt.Errorf("encode entity: %w", err)
 		}
-		if err := w.exec(`INSERT OR REPLACE INTO entities (scope_id, id, body) VALUES (?, ?, ?)`, row.id, e.ID, string(body)); err != nil {
+		if err := w.exec(`INSERT OR REPLACE INTO entities (scope_id, id, body, describe_at) VALUES (?, ?, ?, ?)`,
+			row.id, e.ID, string(body), describeAt(e)); err != nil {
 			return fmt.Errorf("put entity: %w", err)
 		}
 		if err := w.exec(`DELETE FROM entity_names WHERE scope_id = ? AND id = ?`, row.id, e.ID); err != nil {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
 )
 
@@ -55,11 +54,7 @@ var heirlooms = []heirloom{
 // replaces: how often facts were read, answers to POSTs, cached replies, ticks in
 // progress and when cron last fired. None of it is part of the export. The
 // statistics of a fact with another revision are not copied.
-func (s *Store) Inherit(ctx context.Context, live store.Store) error {
-	from, ok := live.(*Store)
-	if !ok {
-		return fmt.Errorf("sqlite: inherit from %T", live)
-	}
+func (s *Store) Inherit(ctx context.Context, from *Store) error {
 	for _, h := range heirlooms {
 		if err := s.inherit(ctx, from, h); err != nil {
 			return fmt.Errorf("inherit %s: %w", h.name, err)

@@ -325,7 +325,7 @@ func TestOpenQueueOfSchema8(t *testing.T) {
 		for _, change := range []string{
 			"DROP INDEX vector_queue_turns", "DROP INDEX vector_queue_refused", "ALTER TABLE vector_queue DROP COLUMN refused",
 			"ALTER TABLE vector_queue DROP COLUMN project", "DROP TABLE episode_vectors_2", "DROP TABLE fact_vectors_2",
-			"DROP TABLE vector_queue_2", "PRAGMA user_version = 8",
+			"DROP TABLE vector_queue_2", "DROP INDEX entities_to_describe", "ALTER TABLE entities DROP COLUMN describe_at", "PRAGMA user_version = 8",
 		} {
 			if err := w.exec(change); err != nil {
 				return err
@@ -342,5 +342,42 @@ func TestOpenQueueOfSchema8(t *testing.T) {
 	s = openAt(t, cfg)
 	if list, err := s.PendingVectors(t.Context(), 0, 9); err != nil || len(list) != 1 || list[0].Text != "hello 1" {
 		t.Errorf("pending = %v, %v", list, err)
+	}
+}
+
+// TestOpenEntitiesOfSchema10: entities that an earlier version wrote are due for a
+// summary.
+func TestOpenEntitiesOfSchema10(t *testing.T) {
+	t.Parallel()
+	cfg := Config{Path: filepath.Join(t.TempDir(), "memory.db")}
+	s := openAt(t, cfg)
+	ana := scope.Scope{Project: "default", User: "ana"}
+	seen := time.Date(2026, 3, 1, 12, 0, 0, 0, time.FixedZone("", 2*60*60))
+	effect := events.EffectCommitted{Header: events.Header{Scope: ana}, Revision: 1, Rule: "turn", CommittedAt: seen}
+	for id, mentions := range map[string]uint64{"seldom": 2, "often": 3, "told": 4, "me": 5} {
+		e := events.Entity{ID: id, CanonicalName: "name " + id, MentionCount: mentions, FirstSeen: seen, LastUpdated: seen}
+		switch id {
+		case "told":
+			e.Summary = "It is told."
+		case "me":
+			e.CanonicalName = memory.SubjectUser
+		}
+		effect.Entities = append(effect.Entities, e)
+	}
+	if err := s.Apply(t.Context(), effect, 1); err != nil {
+		t.Fatal(err)
+	}
+	err := s.write(t.Context(), func(w *writer) error {
+		return errors.Join(w.exec("DROP INDEX entities_to_describe"), w.exec("ALTER TABLE entities DROP COLUMN describe_at"), w.exec("PRAGMA user_version = 10"))
+	})
+	if err = errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s = openAt(t, cfg)
+	for at, want := range map[time.Time]int{seen: 1, seen.Add(-time.Second): 0} {
+		list, err := s.Undescribed(t.Context(), store.DecayQuery{At: at, Limit: 9})
+		if err != nil || len(list) != want || want == 1 && list[0].ID != "often" {
+			t.Errorf("at %v: %v, %v", at, list, err)
+		}
 	}
 }

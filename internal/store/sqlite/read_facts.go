@@ -325,6 +325,16 @@ func (s *Store) Entities(ctx context.Context, fact scope.Scope, names []string) 
 		scopeID, jsonList(keys))
 }
 
+// EntitiesByID implements [store.FactReader].
+func (s *Store) EntitiesByID(ctx context.Context, fact scope.Scope, ids []string) ([]events.Entity, error) {
+	scopeID, err := s.scopeID(ctx, fact)
+	if err != nil {
+		return nil, err
+	}
+	return bodies[events.Entity](ctx, s.reads, `SELECT body FROM entities WHERE scope_id = ?1 AND id IN (SELECT value FROM json_each(?2))`,
+		scopeID, jsonList(ids))
+}
+
 // Edges implements [store.FactReader].
 func (s *Store) Edges(ctx context.Context, fact scope.Scope, nodes []string) ([]events.Edge, error) {
 	scopeID, err := s.scopeID(ctx, fact)

@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,6 +73,56 @@ func testDecay(t *testing.T, s suite) {
 		if f := must(st.Fact(t.Context(), scope.Exactly(ana), "weak"))(t); !f.LastAccessed.Equal(back.UpdatedAt) {
 			t.Errorf("reopened at %v, last accessed %v", back.UpdatedAt, f.LastAccessed)
 		}
+	})
+	t.Run("entities without a summary", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		entity := func(id string, mentions uint64, hours int, summary string) events.Entity {
+			return events.Entity{
+				ID: id, CanonicalName: "name " + id, Type: events.EntityPerson, MentionCount: mentions, Summary: summary,
+				FirstSeen: epoch, LastUpdated: epoch.Add(time.Duration(hours) * time.Hour),
+			}
+		}
+		with := func(list ...events.Entity) func(*events.EffectCommitted) {
+			return func(e *events.EffectCommitted) { e.Entities = list }
+		}
+		due := func(at time.Time, of *scope.Scope) (ids []string) {
+			for _, d := range must(st.Undescribed(t.Context(), store.DecayQuery{Scope: of, At: at, Limit: 1000}))(t) {
+				ids = append(ids, d.Scope.User+" "+d.ID)
+			}
+			slices.Sort(ids)
+			return ids
+		}
+		equal(t, "empty", none[string](), due(later, nil))
+		me := entity("me", 30, 0, "")
+		me.CanonicalName = memory.SubjectUser
+		apply(t, st, effect(ana, 1, with(entity("often", 3, 1, ""), entity("twice", 2, 1, ""), entity("told", 9, 1, "It is told."), me)))
+		apply(t, st, effect(bea, 1, with(entity("often", 4, 5, ""))))
+		equal(t, "before their last mention", none[string](), due(epoch, nil))
+		equal(t, "between", []string{"ana often"}, due(epoch.Add(2*time.Hour), nil))
+		equal(t, "in the end", []string{"ana often", "bea often"}, due(later, nil))
+		equal(t, "of one scope", []string{"bea often"}, due(later, &bea))
+		equal(t, "of a limit", 1, len(must(st.Undescribed(t.Context(), store.DecayQuery{At: later, Limit: 1}))(t)))
+		equal(t, "behind an offset", 1, len(must(st.Undescribed(t.Context(), store.DecayQuery{At: later, Offset: 1, Limit: 9}))(t)))
+		if _, err := st.Undescribed(t.Context(), store.DecayQuery{At: later}); err == nil {
+			t.Error("no limit is accepted")
+		}
+		equal(t, "facts are none of them", none[string](), func() (ids []string) {
+			for _, d := range must(st.Decayed(t.Context(), store.DecayQuery{At: later, Limit: 9}))(t) {
+				ids = append(ids, d.ID)
+			}
+			return ids
+		}())
+		apply(t, st, effect(ana, 2, with(entity("often", 3, 1, "It is often mentioned."), entity("twice", 3, 2, ""))))
+		equal(t, "once it has its summary", []string{"ana twice"}, due(later, &ana))
+		apply(t, st, effect(ana, 3, with(entity("often", 3, 1, ""))))
+		equal(t, "once that was taken away", []string{"ana often", "ana twice"}, due(later, &ana))
+
+		byID := must(st.EntitiesByID(t.Context(), ana, []string{"often", "told", "ofte", "nobody"}))(t)
+		slices.SortFunc(byID, func(a, b events.Entity) int { return strings.Compare(a.ID, b.ID) })
+		equal(t, "by id", []events.Entity{entity("often", 3, 1, ""), entity("told", 9, 1, "It is told.")}, byID)
+		equal(t, "of another scope", 0, len(must(st.EntitiesByID(t.Context(), bea, []string{"told"}))(t)))
+		equal(t, "no id", 0, len(must(st.EntitiesByID(t.Context(), ana, nil))(t)))
 	})
 	t.Run("facts that are put back are not due for that", func(t *testing.T) {
 		t.Parallel()
