@@ -48,9 +48,6 @@ type Schedule interface {
 	// still expect (the zero Claim: no row). It returns the row that stands
 	// afterwards and whether it is the caller's.
 	Claim(ctx context.Context, fact scope.Scope, rule string, expect, next Claim) (Claim, bool, error)
-	// ClaimsUnderWay counts, by rule, the claims of a project whose range is
-	// above their rule's watermark.
-	ClaimsUnderWay(ctx context.Context, project string) (map[string]int, error)
 	// LastFire and SetLastFire keep when a rule's cron last fired; zero where
 	// it never did. SetLastFire must not move it back.
 	LastFire(ctx context.Context, rule string) (time.Time, error)

@@ -24,9 +24,9 @@ type Config struct {
 	// bytes. Defaults: 200 (which is also the most) and 64,000.
 	TickEpisodes int
 	TickTokens   int
-	// Slots is how many ticks of a project may be under way. Each rule is sure of
-	// half of its even share, so that one whose ticks are stuck leaves room for
-	// the others. Default: 64.
+	// Slots is how many ticks of a project may be under way, as far as a process knows.
+	// Each rule is sure of half of its even share, so that one whose ticks are stuck
+	// leaves room for the others. Default: 64.
 	Slots int
 	// Overdue is when a tick that has not been consolidated is issued again; each
 	// further attempt waits twice as long, up to OverdueMost. Defaults: 60 s and

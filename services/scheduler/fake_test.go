@@ -277,18 +277,6 @@ func (w *world) Look(ctx context.Context, fact scope.Scope) (store.Standing, err
 	return look, err
 }
 
-func (w *world) ClaimsUnderWay(_ context.Context, project string) (map[string]int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	byRule := make(map[string]int)
-	for key, c := range w.claims {
-		if key.fact.Project == project && c.Range.To > w.states[key.fact].Watermarks[key.rule] {
-			byRule[key.rule]++
-		}
-	}
-	return byRule, w.err
-}
-
 func (w *world) underWay(project string) int {
 	n := 0
 	for key, c := range w.claims {

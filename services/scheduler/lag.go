@@ -18,8 +18,9 @@ const maxBehind = 30 * time.Second
 // maxLagging bounds the scopes that are looked at; the sweep finds the others.
 const maxLagging = 4096
 
-// lagging holds the scopes whose newest effect the store had not applied when
-// its commit was heard of.
+// lagging holds the scopes that are looked at again once the store has applied their
+// next effect: its commit was heard of before that, or there are more episodes than the
+// tick under way covers. Another process may hear of the commit.
 type lagging struct {
 	mu     sync.Mutex
 	scopes map[scope.Scope]lag
@@ -50,6 +51,14 @@ func (l *lagging) add(fact scope.Scope, revision uint64, now time.Time) {
 	l.scopes[fact] = e
 }
 
+// has reports whether a scope is to be looked at.
+func (l *lagging) has(fact scope.Scope) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, known := l.scopes[fact]
+	return known
+}
+
 // due lists the scopes to look at now, those that have waited longest first.
 func (l *lagging) due(now time.Time) []scope.Scope {
 	l.mu.Lock()
@@ -74,7 +83,7 @@ func (l *lagging) seen(fact scope.Scope, revision uint64, now time.Time) bool {
 	defer l.mu.Unlock()
 	e := l.scopes[fact]
 	if revision < e.revision && now.Sub(e.since).Abs() < maxBehind {
-		e.due = now.Add(revisitInterval)
+		e.due = now.Add(max(revisitInterval, now.Sub(e.since).Abs()/4))
 		l.scopes[fact] = e
 		return false
 	}

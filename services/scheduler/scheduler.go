@@ -96,7 +96,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		waiting:    waitQueue{most: maxQueue},
 		tending:    make(tending),
 		swept:      make(map[queue]scope.Scope),
-		slots:      slots{most: cfg.Slots, rules: idsOf(rules), count: deps.Schedule.ClaimsUnderWay},
+		slots:      slots{most: cfg.Slots, rules: idsOf(rules), read: deps.Schedule.State},
 		sweepAgain: make(chan struct{}, 1),
 		pruned:     make(chan struct{}, 1),
 		queueReady: make(chan struct{}, 1),

@@ -6,22 +6,25 @@ import (
 	"maps"
 	"sync"
 	"time"
+
+	"palimpsest/internal/memory"
+	"palimpsest/pkg/scope"
 )
 
-// slotsFor is how long a count is trusted. Within it, the process's own claims
-// and commits are counted; those of other replicas are seen with the next.
+// slotsFor is how long a full project stays full before the store is asked which of its
+// ticks are done: another process may have seen their commits.
 const slotsFor = 250 * time.Millisecond
 
-// slots bounds the ticks of a project that are under way, so that one tenant's
-// import leaves room for the others. The count is the store's, cached for a moment;
-// replicas may exceed the bound by the claims that they make at the same time.
+// slots bounds the ticks of a project that this process knows to be under way, so that
+// one tenant's import leaves room for the others. It knows its own claims, and those
+// that its sweeps met.
 //
 // A rule whose ticks are stuck, say on a model that is down, could take all of
 // them. So each rule is sure of a share that no other may use.
 type slots struct {
 	most  int
 	rules []string // those that may ask
-	count func(ctx context.Context, project string) (map[string]int, error)
+	read  func(ctx context.Context, fact scope.Scope) (memory.State, error)
 
 	mu       sync.Mutex
 	projects map[string]*slot
@@ -30,10 +33,11 @@ type slots struct {
 // slot counts the slots of one project.
 type slot struct {
 	mu sync.Mutex
-	// used are, by rule, the claims that the store counted or that were set
-	// since; reserved those about to be set.
+	// open are the claims under way, and the ordinals that they end at.
+	open map[claimed]uint64
+	// used counts open by rule, reserved the claims that are about to be set.
 	used, reserved map[string]int
-	known          time.Time
+	asked          time.Time
 }
 
 // maxProjects bounds what is remembered.
@@ -47,7 +51,7 @@ func (s *slots) of(project string) *slot {
 	}
 	p := s.projects[project]
 	if p == nil {
-		p = &slot{used: make(map[string]int), reserved: make(map[string]int)}
+		p = &slot{open: make(map[claimed]uint64), used: make(map[string]int), reserved: make(map[string]int)}
 		s.projects[project] = p
 	}
 	return p
@@ -59,30 +63,62 @@ func (s *slots) take(ctx context.Context, project, rule string, now time.Time) (
 	p := s.of(project)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := s.refresh(ctx, project, p, now); err != nil || s.freeOf(p, rule) == 0 {
+	n, err := s.freeOf(ctx, p, rule, now)
+	if err != nil || n == 0 {
 		return false, err
 	}
 	p.reserved[rule]++
 	return true, nil
 }
 
-// settle says what became of a reserved slot.
-func (s *slots) settle(project, rule string, claimed bool) {
+// settle gives back a reserved slot; a claim that was set counts from then on.
+func (s *slots) settle(project, rule string) {
 	p := s.of(project)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.reserved[rule] = max(0, p.reserved[rule]-1)
-	if claimed {
-		p.used[rule]++
-	}
 }
 
-// release gives back the slot of a claim whose range was committed.
-func (s *slots) release(project, rule string) {
-	p := s.of(project)
+// hold counts a claim that is under way.
+func (s *slots) hold(c claimed, to uint64) {
+	p := s.of(c.fact.Project)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.used[rule] = max(0, p.used[rule]-1)
+	if _, known := p.open[c]; !known {
+		p.used[c.rule]++
+	}
+	p.open[c] = to
+}
+
+// release gives back the slot of a claim whose range was committed, and reports whether
+// it was counted here. For one that was not it gives back another of the rule: processes
+// that hear of each other's commits hear of as many as they set claims.
+func (s *slots) release(c claimed, watermark uint64) bool {
+	p := s.of(c.fact.Project)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.release(c, watermark) {
+		return true
+	}
+	if _, known := p.open[c]; !known {
+		for other, to := range p.open {
+			if other.rule == c.rule {
+				p.release(other, to)
+				break
+			}
+		}
+	}
+	return false
+}
+
+func (p *slot) release(c claimed, watermark uint64) bool {
+	to, known := p.open[c]
+	if !known || to > watermark {
+		return false
+	}
+	delete(p.open, c)
+	p.used[c.rule]--
+	return true
 }
 
 // free is how many slots of the project are free for a rule.
@@ -90,31 +126,29 @@ func (s *slots) free(ctx context.Context, project, rule string, now time.Time) (
 	p := s.of(project)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := s.refresh(ctx, project, p, now); err != nil {
-		return 0, err
-	}
-	return s.freeOf(p, rule), nil
+	return s.freeOf(ctx, p, rule, now)
 }
 
-func (s *slots) refresh(ctx context.Context, project string, p *slot, now time.Time) error {
-	if !p.known.IsZero() && now.Sub(p.known).Abs() < slotsFor {
-		return nil
+// freeOf returns how many slots a rule may take. Where there is none, it asks the store
+// which of the claims are settled.
+func (s *slots) freeOf(ctx context.Context, p *slot, rule string, now time.Time) (int, error) {
+	if n := s.left(p, rule); n > 0 || now.Sub(p.asked).Abs() < slotsFor {
+		return n, nil
 	}
-	used, err := s.count(ctx, project)
-	if err != nil {
-		return fmt.Errorf("count claims: %w", err)
+	p.asked = now
+	for c := range maps.Clone(p.open) {
+		state, err := s.read(ctx, c.fact)
+		if err != nil {
+			return 0, fmt.Errorf("count claims: %w", err)
+		}
+		p.release(c, state.Watermarks[c.rule])
 	}
-	p.used, p.known = maps.Clone(used), now
-	if p.used == nil {
-		p.used = make(map[string]int)
-	}
-	return nil
+	return s.left(p, rule), nil
 }
 
-// freeOf returns how many slots a rule may take: the free ones, less the shares of
-// the others. The claims of a rule that is no longer configured count as free: no
-// process would release them.
-func (s *slots) freeOf(p *slot, rule string) int {
+// left are the free slots, less the shares of the other rules. The claims of a rule
+// that is no longer configured count as free: no process would release them.
+func (s *slots) left(p *slot, rule string) int {
 	left := s.most
 	share := s.most / (2 * len(s.rules))
 	for _, other := range s.rules {

@@ -55,6 +55,11 @@ func (s *Service) sweepRule(ctx context.Context, r rule, now time.Time, v visit,
 	if err != nil {
 		return nil, err
 	}
+	for _, state := range states {
+		if to := state.Claim.Range.To; to > state.Watermarks[r.ID] {
+			s.slots.hold(claimed{state.Scope, r.ID}, to)
+		}
+	}
 	var out []events.Payload
 	var failed []error
 	for _, state := range states {

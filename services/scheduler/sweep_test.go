@@ -94,7 +94,7 @@ func TestStartRepeatsWhatIsClaimed(t *testing.T) {
 		}
 	}
 	out, err = s.sweep(t.Context(), w.clock())
-	if n := len(ticksOf(t, out, err)); len(lost) != 0 || n != 0 || own != 0 {
+	if n := len(ticksOf(t, out, err)); len(lost) != 0 || n != 0 || own != 1 {
 		t.Errorf("%d are not issued again, %d by the sweep after, %d at once", len(lost), n, own)
 	}
 }

@@ -53,7 +53,11 @@ func (s *Service) tick(ctx context.Context, r rule, of store.Pending, v visit) (
 		return nil, nil
 	}
 	now := s.deps.Now()
-	switch judge(standing, at.watermark, now, s.cfg.Overdue, s.cfg.OverdueMost) {
+	found := judge(standing, at.watermark, now, s.cfg.Overdue, s.cfg.OverdueMost)
+	if found != claimFree && at.last > standing.Range.To {
+		s.lagging.add(state.Scope, state.Revision+1, now)
+	}
+	switch found {
 	case claimTaken:
 		again := v == wokenAgain || v == resuming && standing.At.Before(s.began) && s.resumed.first(claimed{state.Scope, r.ID})
 		if again && standing.Range.From == at.watermark {
@@ -100,15 +104,15 @@ func (s *Service) issue(ctx context.Context, r rule, state memory.State, at situ
 	}
 	bounded, err := s.fit(ctx, r, state.Scope, wanted)
 	if err != nil {
-		s.slots.settle(project, r.ID, false)
+		s.slots.settle(project, r.ID)
 		return nil, err
 	}
 	if may, err := s.mayAsk(ctx, r, state.Scope, at, bounded, now); err != nil || !may {
-		s.slots.settle(project, r.ID, false)
+		s.slots.settle(project, r.ID)
 		return nil, err
 	}
 	t, err := s.claim(ctx, r, state, at, standing, store.Claim{Range: bounded, At: now})
-	s.slots.settle(project, r.ID, t != nil)
+	s.slots.settle(project, r.ID)
 	return t, err
 }
 
@@ -118,9 +122,13 @@ func (s *Service) claim(ctx context.Context, r rule, state memory.State, at situ
 	if err != nil {
 		return nil, fmt.Errorf("claim: %w", err)
 	}
+	if !mine || at.last > next.Range.To {
+		s.lagging.add(state.Scope, state.Revision+1, next.At) // there is more than the claim that stands covers
+	}
 	if !mine {
 		return nil, nil
 	}
+	s.slots.hold(claimed{state.Scope, r.ID}, next.Range.To)
 	failpoint.Reach(failpoint.Scheduler, failpoint.Claimed)
 	return s.compose(ctx, r, state, at, next)
 }

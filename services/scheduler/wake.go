@@ -99,18 +99,24 @@ func (s *Service) committed(ctx context.Context, in events.Event[commit]) ([]eve
 	if c.Watermark == nil || s.deps.Now().Sub(in.Arrived) > maxWakeAge {
 		return nil, nil
 	}
-	s.slots.release(c.Scope.Project, c.Rule)
+	mine := s.slots.release(claimed{c.Scope, c.Rule}, *c.Watermark)
 	if c.Rule == s.answering {
 		s.endRequest(c.Scope)
 	}
 	v := visitOf(in.Meta)
-	out, err := s.follow(ctx, c, v)
-	if err != nil {
-		return out, err
+	var out []events.Payload
+	if !mine || s.lagging.has(c.Scope) {
+		// Where neither holds, this process issued the tick, which covered all that there
+		// was. Whoever met the claim since looks again.
+		var err error
+		if out, err = s.follow(ctx, c, v); err != nil {
+			return out, err
+		}
 	}
 	next, again := s.handed.of(in.ID)
 	if v != wokenAgain || !again {
 		// The next look into the queues meets the same error.
+		var err error
 		if next, err = s.serve(ctx, c.Scope.Project, 1); err != nil {
 			nudge(s.queueReady)
 		}
@@ -152,7 +158,7 @@ func ahead(state memory.State, c commit) memory.State {
 		marks = make(map[string]uint64)
 	}
 	marks[c.Rule] = max(marks[c.Rule], *c.Watermark)
-	state.Watermarks = marks
+	state.Watermarks, state.Revision = marks, max(state.Revision, c.Revision)
 	return state
 }
 

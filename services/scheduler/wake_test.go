@@ -25,7 +25,7 @@ func TestStoredIssuesATick(t *testing.T) {
 	s := w.service(t, only(turn))
 	out, err := s.wake(t.Context(), w.say(alice, 3))
 	want := []events.TickIssued{{Batch: events.Batch{
-		Header: events.Header{Scope: alice}, Rule: "turn", Range: events.Range{To: 3}, Cause: events.CauseEvery,
+		Header: events.Header{Scope: alice}, Rule: "turn", Range: events.Range{To: 3}, Cause: events.CauseEvery, New: true,
 	}}}
 	if diff := cmp.Diff(want, ticksOf(t, out, err)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -83,7 +83,10 @@ func TestCommitBeforeTheStore(t *testing.T) {
 	s := w.service(t, only(turn))
 	out, err := s.wake(t.Context(), w.say(alice, 1))
 	first := ticksOf(t, out, err)[0]
-	w.say(alice, 1)
+	out, err = s.wake(t.Context(), w.say(alice, 1))
+	if n := len(ticksOf(t, out, err)); n != 0 {
+		t.Fatalf("%d ticks while one is under way", n)
+	}
 	c, _ := w.apply(first, true)
 	out, err = s.committed(t.Context(), c)
 	if ticks := ticksOf(t, out, err); len(ticks) != 1 || ticks[0].Range != (events.Range{From: 1, To: 2}) {
@@ -123,6 +126,39 @@ func TestWakeUpBetweenCommitAndStore(t *testing.T) {
 	}
 	if len(s.lagging.scopes) != 0 {
 		t.Error("the scope is still waited for")
+	}
+}
+
+// TestCommitCostsNoLook: where a tick covered all that there was, its commit is no
+// reason to read the scope. What is said meanwhile is found by whichever process met
+// the claim, whoever hears of the commit.
+func TestCommitCostsNoLook(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	s, other := w.service(t, only(turn)), w.service(t, only(turn))
+	out, err := s.wake(t.Context(), w.say(alice, 1))
+	first := ticksOf(t, out, err)[0]
+	c, _ := w.apply(first, false)
+	looks := w.looks
+	if out, err := s.committed(t.Context(), c); err != nil || len(out) != 0 || w.looks != looks {
+		t.Errorf("%d ticks after %d looks at a scope in which nothing is pending, %v", len(out), w.looks-looks, err)
+	}
+
+	out, err = s.wake(t.Context(), w.say(alice, 1))
+	second := ticksOf(t, out, err)[0]
+	out, err = other.wake(t.Context(), w.say(alice, 1))
+	if n := len(ticksOf(t, out, err)); n != 0 {
+		t.Fatalf("%d ticks while one is under way", n)
+	}
+	c, _ = w.apply(second, false)
+	out, err = s.committed(t.Context(), c)
+	if n := len(ticksOf(t, out, err)); n != 0 {
+		t.Errorf("%d ticks of the process that knows of no more", n)
+	}
+	w.pass(revisitInterval)
+	out, err = other.revisit(t.Context(), w.clock())
+	if ticks := ticksOf(t, out, err); len(ticks) != 1 || ticks[0].Range != (events.Range{From: 2, To: 3}) {
+		t.Errorf("of the process that met the claim: %+v", ticks)
 	}
 }
 

@@ -26,7 +26,6 @@ import (
 const (
 	keyAgenda     = "agenda"
 	agendaPending = "p " // a scope that may have episodes above a watermark
-	agendaClaimed = "c " // a claim under way: project, rule, key
 	agendaIdle    = "i " // an open, live session, by when it was last seen at the time
 	agendaDue     = "h " // a hold, by when it is due
 	agendaVectors = "v"  // a text to embed, by space; see vector_queue.go
@@ -36,13 +35,6 @@ const (
 func (l layout) agenda() string { return l.shared(keyAgenda) }
 
 func (p place) pending() string { return agendaPending + orderOf(p.fact) }
-
-func (p place) claimed(rule string) string {
-	return claimsOf(p.fact.Project) + scope.Encode(rule) + " " + p.fact.Key()
-}
-
-// claimsOf begins the entries of the claims of a project.
-func claimsOf(project string) string { return agendaClaimed + scope.Encode(project) + " " }
 
 func (p place) idle(session string, seen int64) string {
 	return instantIn(agendaIdle, seen) + " " + orderOf(p.fact) + " " + levelTag(session)
@@ -291,15 +283,11 @@ func (s *Store) putAgendaAfter(ctx context.Context, b *batch) error {
 	return s.unlist(ctx, b.place.tenure, b.offAgenda...)
 }
 
-// agendaOf is what an effect changes in the agenda, from the state before it or, where
-// it is applied again, after it.
-func (b *batch) agendaOf(f fields, effect events.EffectCommitted) {
+// listHolds adds the holds of an effect, also where it is applied again.
+func (b *batch) listHolds(effect events.EffectCommitted) {
 	for _, h := range effect.Holds {
 		if h.Due != nil {
 			b.agree(true, b.place.due(h.ID, store.CeilMicros(*h.Due)))
 		}
-	}
-	if effect.Watermark != nil && parseClaim(f[claimField+effect.Rule]).Range.To <= *effect.Watermark {
-		b.agree(false, b.place.claimed(effect.Rule))
 	}
 }

@@ -35,7 +35,7 @@ func (s *Store) Apply(ctx context.Context, effect events.EffectCommitted, auditS
 		case effect.Incarnation < s.incarnation(effect.Scope, f):
 			return store.ErrIncarnation
 		case effect.Revision <= revision:
-			b.agendaOf(f, effect)
+			b.listHolds(effect)
 			return nil
 		case effect.Revision > revision+1:
 			return store.ErrBehind
@@ -52,7 +52,7 @@ func (s *Store) Apply(ctx context.Context, effect events.EffectCommitted, auditS
 		b.set(f, "rev", strconv.FormatUint(effect.Revision, 10))
 		b.set(f, "aseq", strconv.FormatUint(max(f.uint("aseq"), auditSeq), 10))
 		b.set(f, "inc", strconv.FormatUint(effect.Incarnation, 10))
-		b.agendaOf(f, effect)
+		b.listHolds(effect)
 		queued = b.queued
 		b.agree(true, entriesIn(queued)...)
 		return nil

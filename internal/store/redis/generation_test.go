@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -191,8 +190,5 @@ func TestInherit(t *testing.T) {
 	}
 	if look, err := made.Look(t.Context(), ana); err != nil || look.Claims["turn"] != claim {
 		t.Errorf("claim %+v, %v", look.Claims, err)
-	}
-	if n, err := made.ClaimsUnderWay(context.Background(), "p"); err != nil || n["turn"] != 1 {
-		t.Errorf("under way %v, %v", n, err)
 	}
 }

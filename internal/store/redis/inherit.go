@@ -56,8 +56,6 @@ func (s *Store) inheritClaims(ctx context.Context, fact scope.Scope, from fields
 		}
 		for name, claim := range claims {
 			b.set(f, name, claim)
-			rule := strings.TrimPrefix(name, claimField)
-			b.agree(parseClaim(claim).Range.To > f.uint(markField+rule), b.place.claimed(rule))
 		}
 		return nil
 	})

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"palimpsest/internal/memory"
@@ -30,30 +28,10 @@ func (s *Store) Claim(ctx context.Context, fact scope.Scope, rule string, expect
 		}
 		sent, b.hint = true, true
 		b.set(f, claimField+rule, formatClaim(next))
-		b.agree(next.Range.To > f.uint(markField+rule), b.place.claimed(rule))
 		stands, won = next, true
 		return nil
 	})
 	return stands, won, err
-}
-
-// ClaimsUnderWay implements [store.Schedule].
-func (s *Store) ClaimsUnderWay(ctx context.Context, project string) (map[string]int, error) {
-	claims := startingWith(claimsOf(project))
-	reply, err := s.call(ctx, "ZRANGE", s.layout().agenda(), claims.min, claims.max, "BYLEX")
-	if err != nil {
-		return nil, err
-	}
-	byRule := map[string]int{}
-	for _, e := range texts(reply) {
-		tag, _, _ := strings.Cut(e[len(claimsOf(project)):], " ")
-		rule, err := scope.Decode(tag)
-		if err != nil {
-			return nil, fmt.Errorf("redis: %w: agenda entry %q: %w", store.ErrDamaged, e, err)
-		}
-		byRule[rule]++
-	}
-	return byRule, nil
 }
 
 // LastFire implements [store.Schedule].

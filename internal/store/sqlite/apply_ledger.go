@@ -38,10 +38,6 @@ func (w *writer) putLedger(row *scopeRow, effect events.EffectCommitted) error {
 	}
 	mark := max(row.watermarks[effect.Rule], *effect.Watermark)
 	row.watermarks[effect.Rule] = mark
-	if err := w.exec(`UPDATE claims SET under_way = 0 WHERE scope_id = ? AND rule = ? AND upto <= ? AND under_way = 1`,
-		row.id, effect.Rule, mark); err != nil {
-		return fmt.Errorf("settle claim: %w", err)
-	}
 	if mark < row.lastOrdinal {
 		return nil
 	}

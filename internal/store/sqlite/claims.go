@@ -33,9 +33,9 @@ func (s *Store) Claim(ctx context.Context, fact scope.Scope, rule string, expect
 		if !sameClaim(stands, expect) {
 			return nil
 		}
+		// Earlier versions counted claims by under_way.
 		err = w.exec(`INSERT OR REPLACE INTO claims (scope_id, rule, project, above, upto, at, attempt, under_way)
-		  VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, row.id, rule, fact.Project, next.Range.From, next.Range.To,
-			micros(next.At), next.Attempt, next.Range.To > row.watermarks[rule])
+		  VALUES (?, ?, ?, ?, ?, ?, ?, 0)`, row.id, rule, fact.Project, next.Range.From, next.Range.To, micros(next.At), next.Attempt)
 		if err != nil {
 			return fmt.Errorf("claim: %w", err)
 		}
@@ -98,18 +98,4 @@ func (c claimRow) claim() store.Claim {
 		return store.Claim{}
 	}
 	return store.Claim{Range: events.Range{From: c.from.V, To: c.to.V}, At: fromMicros(c.at.Int64), Attempt: c.attempt.V}
-}
-
-// ClaimsUnderWay implements [store.Schedule].
-func (s *Store) ClaimsUnderWay(ctx context.Context, project string) (map[string]int, error) {
-	byRule := make(map[string]int)
-	err := s.reads.each(ctx, `SELECT rule, count(*) FROM claims WHERE project = ? AND under_way = 1 GROUP BY rule`,
-		[]any{project}, func(row scanner) error {
-			var rule string
-			var n int
-			err := row.Scan(&rule, &n)
-			byRule[rule] = n
-			return err
-		})
-	return byRule, err
 }

@@ -32,8 +32,7 @@ var heirlooms = []heirloom{
 	  FROM claims c JOIN scopes s ON s.id = c.scope_id`,
 		func(w *writer, owner *scopeRow, row []any) error {
 			return w.exec(`INSERT OR REPLACE INTO claims (rule, project, above, upto, at, attempt, scope_id, under_way)
-			  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?4 > coalesce((SELECT watermark FROM rule_states WHERE scope_id = ?7 AND rule = ?1), 0))`,
-				append(row, owner.id)...)
+			  VALUES (?, ?, ?, ?, ?, ?, ?, 0)`, append(row, owner.id)...)
 		}},
 	{"cached replies", owned + `c.key, c.value, c.expires FROM cache c JOIN scopes s ON s.id = c.scope_id`,
 		func(w *writer, owner *scopeRow, row []any) error {

@@ -86,7 +86,6 @@ func TestReadsUseIndexes(t *testing.T) {
 		selectSession + ` WHERE p.scope_id = ? AND p.ended_at IS NULL AND p.live = 1 AND p.session <> '' ORDER BY +p.session`:                                                  1,
 		selectSession + ` WHERE p.ended_at IS NULL AND p.live = 1 AND p.session <> '' AND p.last_seen < ? AND (p.last_seen, p.id) > (?, ?) ORDER BY p.last_seen, p.id LIMIT ?`: 4,
 		`SELECT p.scope_id FROM pending p WHERE p.rule = ? AND (p.project, p.key) > (?, ?) ORDER BY p.project, p.key LIMIT ?`:                                                  4,
-		`SELECT count(*) FROM claims WHERE project = ? AND under_way = 1`:                                                                                                      1,
 	} {
 		binds := make([]any, args)
 		for i := range binds {
