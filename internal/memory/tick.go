@@ -86,7 +86,7 @@ func TickOf(state State, r Rule, over events.Range, carried []events.SessionEnd,
 	return events.TickIssued{
 		Batch: events.Batch{
 			Header: events.Header{Scope: state.Scope, Incarnation: state.Incarnation},
-			Rule:   r.ID, Class: r.Class, Range: over, Cause: cause,
+			Rule:   r.ID, Class: r.Class, Range: over, Cause: cause, New: state.Revision == 0,
 		},
 		SessionEnds: carried,
 	}

@@ -126,6 +126,10 @@ type Batch struct {
 	// Upkeep is the work of a maintenance rule.
 	Upkeep *Upkeep `json:"upkeep,omitempty"`
 	Cause  Cause   `json:"cause"`
+	// New says that the scope had no effect when the tick was issued. Its episodes are
+	// decided on without a look at what is known; a decision that this made wrong is
+	// stale.
+	New bool `json:"new,omitempty"`
 	// Attempt counts, from 0, how often the range was issued or decided again.
 	Attempt int `json:"attempt"`
 	// Stale counts those attempts that were made because the basis went stale. An

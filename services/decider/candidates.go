@@ -21,7 +21,28 @@ const maxPasses = 3
 
 // decide handles one batch of candidates.
 func (s *Service) decide(ctx context.Context, in events.Event[events.CandidatesExtracted]) ([]events.Payload, error) {
+	if in.Data.New {
+		in.Data.New = false // what is sent back is decided on what is read
+		if out, err := s.decideNew(ctx, in); out != nil || err != nil {
+			return out, err
+		}
+	}
 	return store.ReadWhole(ctx, s.deps.Whole, func() ([]events.Payload, error) { return s.decideBatch(ctx, in) })
+}
+
+// decideNew decides a batch of a scope in which nothing was known, and reads nothing. It
+// returns nothing where a candidate is refused: what it counts on may be there by now.
+func (s *Service) decideNew(ctx context.Context, in events.Event[events.CandidatesExtracted]) ([]events.Payload, error) {
+	ctx, bill := llm.Billed(ctx)
+	out, refused, err := s.decideOn(ctx, in, memory.State{Scope: in.Data.Scope, Incarnation: in.Data.Incarnation})
+	if after, paused := llm.Paused(err); paused {
+		return nil, pipeline.Later(after, err)
+	}
+	if err != nil || len(refused) > 0 {
+		return nil, err
+	}
+	out.Spent = events.Charge(out.Spent, bill.Spent())
+	return s.letters(in, out, nil)
 }
 
 func (s *Service) decideBatch(ctx context.Context, in events.Event[events.CandidatesExtracted]) ([]events.Payload, error) {

@@ -63,7 +63,7 @@ func TestRunARule(t *testing.T) {
 	}
 	tick := events.TickIssued{
 		Batch: events.Batch{
-			Header: events.Header{Scope: fact, Incarnation: 2}, Rule: "sleep", Range: events.Range{From: 10, To: 210}, Cause: events.CauseRequest,
+			Header: events.Header{Scope: fact, Incarnation: 2}, Rule: "sleep", Range: events.Range{From: 10, To: 210}, Cause: events.CauseRequest, New: true,
 		},
 		SessionEnds: []events.SessionEnd{end},
 	}
