@@ -19,11 +19,11 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// The limits of what Redis is asked. An episode takes about 41 commands in one process
-// and 42 in six: 13 write hashes. On a busy machine, the commands of clocks count for
+// The limits of what Redis is asked. An episode takes about 35 commands in one process
+// and 36 in six: 13 write hashes. On a busy machine, the commands of clocks count for
 // more.
 const (
-	commandsPerEpisode = 43 // as the server counts them, those of scripts included
+	commandsPerEpisode = 37 // as the server counts them, those of scripts included
 	searchesPerEpisode = 2
 	commandsIdle       = 5 // a second
 )

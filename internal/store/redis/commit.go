@@ -127,19 +127,17 @@ func (s *Store) write(ctx context.Context, fact scope.Scope, asks func(place) []
 	if err := fact.Validate(); err != nil {
 		return err
 	}
-	defer s.turns.take(s.place(fact))()
 	if asks == nil {
-		if done, err := s.writeRead(ctx, s.place(fact), work); done || err != nil {
-			return err
-		}
+		asks = func(place) [][]any { return nil }
+	}
+	defer s.turns.take(s.place(fact))()
+	if done, err := s.writeRead(ctx, s.place(fact), asks, work); done || err != nil {
+		return err
 	}
 	for range maxAttempts {
 		p := s.place(fact)
-		commands := [][]any{{"HGETALL", p.state()}} // first: its ver guards what is read after it
-		if asks != nil {
-			commands = append(commands, asks(p)...)
-		}
-		replies, err := s.pipe(ctx, commands)
+		// The state comes first: its ver guards what is read after it.
+		replies, err := s.pipe(ctx, append([][]any{{"HGETALL", p.state()}}, asks(p)...))
 		if err != nil {
 			return err
 		}
@@ -160,13 +158,19 @@ func (s *Store) write(ctx context.Context, fact scope.Scope, asks func(place) []
 
 // writeRead tries a write on the state that was read last, if there is one. The
 // results "nothing to write" and an error count only on a state that is read anew.
-func (s *Store) writeRead(ctx context.Context, p place, work func(f fields, replies []any, b *batch) error) (done bool, err error) {
+func (s *Store) writeRead(
+	ctx context.Context, p place, asks func(place) [][]any, work func(f fields, replies []any, b *batch) error,
+) (done bool, err error) {
 	f, ok := p.tenure.read.take(p)
 	if !ok {
 		return false, nil
 	}
+	replies, err := s.pipe(ctx, asks(p))
+	if err != nil {
+		return false, err
+	}
 	b := s.newBatch(p)
-	if err := b.fill(f, nil, work); err != nil || b.empty() {
+	if err := b.fill(f, replies, work); err != nil || b.empty() {
 		return false, nil //nolint:nilerr // the next attempt tells
 	}
 	done, err = s.commitTo(ctx, f, b)

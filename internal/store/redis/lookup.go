@@ -54,6 +54,9 @@ func (s *Store) rowsBy(ctx context.Context, p place, fields []string, parts ...e
 	for _, f := range fields {
 		args = append(args, f)
 	}
+	if len(parts) > 1 {
+		parts = append([]entries{around(parts)}, parts...)
+	}
 	for _, part := range parts {
 		args = append(args, part.min, part.max)
 	}
@@ -71,6 +74,15 @@ func (s *Store) rowsBy(ctx context.Context, p place, fields []string, parts ...e
 		}
 	}
 	return rows, nil
+}
+
+// around is the least part that has all entries of parts.
+func around(parts []entries) entries {
+	all := parts[0]
+	for _, part := range parts[1:] {
+		all.min, all.max = min(all.min, part.min), max(all.max, part.max)
+	}
+	return all
 }
 
 // listedRow is a row by its key within the scope.

@@ -311,7 +311,7 @@ func TestP1ARangeLacksNothing(t *testing.T) {
 	read := func(s store.EpisodeReader) (errs [3]error) {
 		_, errs[0] = s.EpisodeRange(t.Context(), ana, events.Range{To: 2})
 		_, errs[1] = s.EpisodeRange(t.Context(), ana, events.Range{To: 3})
-		_, errs[2] = s.EpisodesBefore(t.Context(), spoken("3").Scope, 3, 4)
+		_, errs[2] = s.EpisodesBefore(t.Context(), spoken("4").Scope, 4, 4)
 		return errs
 	}
 	if errs := read(s); errors.Join(errs[:]...) != nil {

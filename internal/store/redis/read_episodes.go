@@ -149,7 +149,7 @@ func (s *Store) EpisodesBefore(ctx context.Context, session scope.Scope, ordinal
 	if err := session.Validate(); err != nil || n <= 0 || ordinal <= 1 {
 		return nil, err
 	}
-	list, err := s.wholly(ctx, uint64(n), func(t *tenure) ([]memory.Episode, error) {
+	list, err := s.wholly(ctx, min(uint64(n), ordinal-1), func(t *tenure) ([]memory.Episode, error) {
 		of := bySession + token(session.Session) + " "
 		return s.episodesBy(ctx, t.place(session.Fact()), true, n, entries{"[" + of, "(" + of + ordinalText(ordinal)})
 	})
