@@ -247,28 +247,15 @@ func (s *Store) listAgain(ctx context.Context) error {
 	return nil
 }
 
-// agree adds an entry of the batch to the agenda, or takes it out. It takes effect with
-// the batch, in a cluster after it.
-func (b *batch) agree(listed bool, entries ...string) {
-	if listed {
-		b.agenda = append(b.agenda, entries...)
-	} else {
-		b.offAgenda = append(b.offAgenda, entries...)
-	}
-}
+// agree adds entries of the batch to the agenda. It takes effect with the batch, in a
+// cluster after it.
+func (b *batch) agree(entries ...string) { b.agenda = append(b.agenda, entries...) }
 
 // putAgenda adds the commands that bring the agenda up to date.
 func (b *batch) putAgenda() {
 	key := b.place.tenure.agenda()
 	for part := range slices.Chunk(b.agenda, maxEntries) {
 		b.do("ZADD", key, members(part)...)
-	}
-	for part := range slices.Chunk(b.offAgenda, maxEntries) {
-		args := make([]any, len(part))
-		for i, e := range part {
-			args[i] = e
-		}
-		b.do("ZREM", key, args...)
 	}
 }
 
@@ -277,17 +264,14 @@ func (s *Store) putAgendaAfter(ctx context.Context, b *batch) error {
 	if !s.cluster() {
 		return nil
 	}
-	if err := s.list(ctx, b.place.tenure, b.agenda...); err != nil {
-		return err
-	}
-	return s.unlist(ctx, b.place.tenure, b.offAgenda...)
+	return s.list(ctx, b.place.tenure, b.agenda...)
 }
 
 // listHolds adds the holds of an effect, also where it is applied again.
 func (b *batch) listHolds(effect events.EffectCommitted) {
 	for _, h := range effect.Holds {
 		if h.Due != nil {
-			b.agree(true, b.place.due(h.ID, store.CeilMicros(*h.Due)))
+			b.agree(b.place.due(h.ID, store.CeilMicros(*h.Due)))
 		}
 	}
 }

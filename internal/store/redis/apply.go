@@ -54,7 +54,7 @@ func (s *Store) Apply(ctx context.Context, effect events.EffectCommitted, auditS
 		b.set(f, "inc", strconv.FormatUint(effect.Incarnation, 10))
 		b.listHolds(effect)
 		queued = b.queued
-		b.agree(true, entriesIn(queued)...)
+		b.agree(entriesIn(queued)...)
 		return nil
 	})
 	if err == nil && len(queued) > 0 {
@@ -73,7 +73,7 @@ func (s *Store) Advance(ctx context.Context, fact scope.Scope) error {
 		if highest > f.uint("last") {
 			b.guard(b.place.state(), "last", f["last"])
 			b.set(f, "last", strconv.FormatUint(highest, 10))
-			b.agree(true, b.place.pending())
+			b.agree(b.place.pending())
 		}
 		return nil
 	})

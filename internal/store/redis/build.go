@@ -16,7 +16,7 @@ func (s *Store) CountFrom(ctx context.Context, fact scope.Scope, last uint64) er
 		if f.uint("last") < last {
 			b.guard(b.place.state(), "last", f["last"])
 			b.set(f, "last", strconv.FormatUint(last, 10))
-			b.agree(true, b.place.pending())
+			b.agree(b.place.pending())
 		}
 		return nil
 	})

@@ -37,8 +37,8 @@ type batch struct {
 	order   []string
 	// queued are texts that are to be embedded.
 	queued []queuedText
-	// agenda and offAgenda are entries of the agenda to add and to take out.
-	agenda, offAgenda []string
+	// agenda are entries of the agenda to add.
+	agenda []string
 	// scattered says that the agenda is of another slot.
 	scattered bool
 	// hint says that a server that lost writes may take it too: it only saves work.
