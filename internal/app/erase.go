@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"time"
@@ -40,11 +41,27 @@ func (c *Config) openErasures() error {
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
 		return fmt.Errorf("data: %w", err)
 	}
+	if err := c.closeDirectory(); err != nil {
+		return err
+	}
 	book, err := erasure.Open(c.Data)
 	if err != nil {
 		return err
 	}
 	c.erasures = book
+	return nil
+}
+
+// closeDirectory keeps other accounts of the machine from a data directory that holds a
+// memory. One that belongs to another account, as a volume may, stays as it is.
+func (c Config) closeDirectory() error {
+	info, err := os.Stat(c.Data)
+	if err != nil || info.Mode().Perm()&0o077 == 0 || absent(c.dataPath(memoryFile)) {
+		return err
+	}
+	if err := os.Chmod(c.Data, 0o700); err != nil && !errors.Is(err, fs.ErrPermission) { //nolint:gosec // it is a directory
+		return fmt.Errorf("data: %w", err)
+	}
 	return nil
 }
 

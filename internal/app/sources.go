@@ -17,6 +17,7 @@ import (
 	"palimpsest/internal/broker"
 	"palimpsest/internal/embed"
 	"palimpsest/internal/embed/local"
+	"palimpsest/internal/erasure"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/recovery"
 	"palimpsest/internal/store"
@@ -48,12 +49,23 @@ func (inv *Invocation) Sources(data string) (from recovery.Sources, done func() 
 		return from, nil, err
 	}
 	s := &sources{inv: inv, cfg: cfg}
-	for _, open := range []func() error{s.openStreams, s.openStore, s.openLog} {
+	for _, open := range []func() error{s.openErasures, s.openStreams, s.openStore, s.openLog} {
 		if err := open(); err != nil {
 			return from, nil, errors.Join(plain(*cfg, err), s.close())
 		}
 	}
 	return s.out, s.close, nil
+}
+
+// openErasures reads the tombstones, if there are any.
+func (s *sources) openErasures() error {
+	there, err := erasure.Any(s.cfg.Data)
+	if err != nil || !there {
+		return err
+	}
+	s.cfg.erasures, err = erasure.Open(s.cfg.Data)
+	s.out.Born = s.cfg.born()
+	return err
 }
 
 func (s *sources) close() error {
@@ -133,6 +145,7 @@ func (s *sources) openStore() error {
 	s.out.Store = opened
 	said, err := ingest.New(s.cfg.Ingest, ingest.Deps{
 		Episodes: opened, Cursors: opened, Shares: opened, Vectors: opened, Embedders: embed.Only(local.New()),
+		Erased: s.cfg.erased(),
 	})
 	if err != nil {
 		return err

@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/gofrs/flock"
+
 	"palimpsest/internal/broker"
 	"palimpsest/internal/erasure"
 	"palimpsest/internal/recovery"
@@ -62,6 +64,14 @@ func (inv *Invocation) ImportAll(data string, from io.Reader) (out transfer.Coun
 			return out, erasure.ErrPending
 		}
 	}
+	if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
+		return out, err
+	}
+	done, err := cfg.lockImport()
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(err, done()) }()
 	if err := errors.Join(os.RemoveAll(dir+importSuffix), os.MkdirAll(dir+importSuffix, 0o700)); err != nil {
 		return out, err
 	}
@@ -123,11 +133,37 @@ func (c Config) dropImport() (bool, error) {
 	return true, os.Remove(c.dataPath(importMark))
 }
 
+// importLock is a file of a data directory that an import locks until it is compared with
+// its export.
+const importLock = "import.lock"
+
+// lockImport makes the data directory that of an import of this process; done ends that.
+func (c Config) lockImport() (done func() error, err error) {
+	lock := flock.New(c.dataPath(importLock), flock.SetPermissions(0o600))
+	held, err := lock.TryLock()
+	if err == nil && !held {
+		err = &userError{fmt.Sprintf("data: an import into %s is under way: wait until it ends", c.Data), nil}
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return func() error { return errors.Join(os.Remove(lock.Path()), lock.Close()) }, nil
+}
+
 // refuseImport removes an import that ended before it was compared with its export,
-// and says so once: a start must not serve it.
+// and says so once: a start must not serve it. It refuses to start during an import.
 func (h *process) refuseImport(context.Context) error {
 	if h.cfg.NATS.URL != natsEmbedded {
 		return nil
+	}
+	if _, err := os.Stat(h.cfg.dataPath(importLock)); err == nil {
+		done, err := h.cfg.lockImport()
+		if err == nil { // it died
+			err = done()
+		}
+		if err != nil {
+			return err
+		}
 	}
 	found, err := h.cfg.dropImport()
 	if err == nil && found {

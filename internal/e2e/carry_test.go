@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -151,6 +152,52 @@ func TestImportThatDiedIsNotServed(t *testing.T) {
 	for _, name := range []string{"nats", "memory.db", "audit.db", "import.unchecked"} {
 		if _, err := os.Stat(filepath.Join(i.data, name)); !os.IsNotExist(err) {
 			t.Errorf("%s is left: %v", name, err)
+		}
+	}
+}
+
+// TestNothingStartsDuringAnImport: a start in the directory of an import is refused and
+// disturbs nothing.
+func TestNothingStartsDuringAnImport(t *testing.T) {
+	t.Parallel()
+	i := start(t, t.TempDir())
+	who := person("nora")
+	i.say(who, "I live in Oslo.", "I like jazz.")
+	i.settled(scope.Under(scope.Scope{Project: who.Project, User: who.User}), 2)
+	if err := i.stop(); err != nil {
+		t.Fatal(err)
+	}
+	export, stderr, code := run(t, nil, "export", "--everything", "--data", i.data)
+	if code != 0 {
+		t.Fatalf("export: exit %d: %s", code, stderr)
+	}
+	data := filepath.Join(t.TempDir(), "new")
+	in, to := io.Pipe()
+	imported := make(chan string, 1)
+	go func() {
+		out, stderr, code := run(t, in, "import", "--everything", "--data", data, "-")
+		imported <- fmt.Sprintf("exit %d: %s%s", code, out, stderr)
+	}()
+	half := len(export) / 2
+	if _, err := io.WriteString(to, export[:half]); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the streams of the import", func() error { _, err := os.Stat(filepath.Join(data, "nats.import")); return err })
+	if _, stderr, code := run(t, nil, "up", "--data", data, "--http", "127.0.0.1:0", "--nats", "127.0.0.1:0"); code == 0 || !strings.Contains(stderr, "an import into") {
+		t.Errorf("up: exit %d: %s", code, stderr)
+	}
+	if _, err := io.WriteString(to, export[half:]); err != nil {
+		t.Fatal(err)
+	}
+	_ = to.Close() // documented
+	if got := <-imported; !strings.HasPrefix(got, "exit 0") {
+		t.Errorf("import: %s", got)
+	}
+	again := start(t, data)
+	again.settled(scope.Under(scope.Scope{Project: who.Project, User: who.User}), 2)
+	for _, name := range []string{"memory.db", "audit.db", "memory.db-wal"} {
+		if info, err := os.Stat(filepath.Join(data, name)); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info, err)
 		}
 	}
 }

@@ -136,6 +136,9 @@ func TestP10StreamsRestored(t *testing.T) {
 		t.Fatal(err)
 	}
 	rebuild(t, i.data, 0)
+	if out, stderr, code := run(t, nil, "verify", "--data", i.data); code != 0 {
+		t.Errorf("verify: exit %d: %s%s", code, out, stderr)
+	}
 	i.begin()
 	if got := i.remains(); got != others {
 		t.Errorf("the others are\n%s\nand were\n%s", got, others)

@@ -203,6 +203,9 @@ func quarantines(t *testing.T, i *instance) {
 		!slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, "jazz") }) {
 		t.Errorf("in quarantine: %q; want Oslo, and jazz, which another message supports", got)
 	}
+	if _, err := i.api.Quarantine(t.Context(), api.Quarantine{Session: "bad"}); err == nil || !strings.Contains(err.Error(), "already") {
+		t.Errorf("a second quarantine of the session: %v", err)
+	}
 	i.tells(bad, "p3", "I like turnips.", 5)
 	i.tells(eve, "m3", "I like chess.", 6)
 	i.settled(of(eve), 6)

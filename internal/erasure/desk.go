@@ -47,7 +47,8 @@ func (d *Desk) Ask(ctx context.Context, project, user, key string) (string, erro
 	return ids[0], nil
 }
 
-// AskAll implements [query.Erasures]. All jobs are on the disk before the run ends.
+// AskAll implements [query.Erasures]. All jobs are on the disk before the run ends; if one
+// cannot be written, the run ends for those before it.
 func (d *Desk) AskAll(_ context.Context, project string, users []string, key string) (ids []string, err error) {
 	if err := d.room(); errors.Is(err, ErrNoRoom) {
 		return nil, api.NewProblem(http.StatusInsufficientStorage, api.CodeStorageFull, "", "%v", err)
@@ -55,6 +56,11 @@ func (d *Desk) AskAll(_ context.Context, project string, users []string, key str
 		return nil, err
 	}
 	pending := false
+	defer func() { // also of an error: the jobs before it are on the disk
+		if pending {
+			d.once.Do(func() { close(d.asked) })
+		}
+	}()
 	for n, user := range users {
 		of := key
 		if of != "" && n > 0 {
@@ -68,9 +74,6 @@ func (d *Desk) AskAll(_ context.Context, project string, users []string, key str
 			return ids, err
 		}
 		ids, pending = append(ids, r.ID), pending || !r.Done()
-	}
-	if pending {
-		d.once.Do(func() { close(d.asked) })
 	}
 	return ids, nil
 }

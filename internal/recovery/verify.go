@@ -27,6 +27,9 @@ type Sources struct {
 	// RowsExpire: the audit log drops rows of deltas that grew old, and keeps the
 	// effects.
 	RowsExpire bool
+	// Born is as in [Inputs]; nil where no user was erased. Effects of an older incarnation
+	// were erased: an AUDIT that was restored has them, and nothing else does.
+	Born func(project, user string) uint64
 	// Patience is how long what a running Palimpsest has not written yet is waited
 	// for; 0 means not at all.
 	Patience time.Duration

@@ -60,6 +60,10 @@ func (v *verification) readAudit(ctx context.Context, extent Extent) (map[scope.
 		if err != nil {
 			return nil, err
 		}
+		step(1)
+		if s := e.Data.Scope; v.Born != nil && e.Data.Incarnation < v.Born(s.Project, s.User) {
+			continue
+		}
 		m, err := effectMark(e.Data)
 		if err != nil {
 			return nil, err
@@ -71,7 +75,6 @@ func (v *verification) readAudit(ctx context.Context, extent Extent) (map[scope.
 		}
 		of[e.Data.Revision] = committed{sequence: e.Sequence, mark: m, rows: len(audit.Records(e))}
 		v.out.Effects++
-		step(1)
 	}
 	return histories, nil
 }

@@ -65,31 +65,37 @@ func (s *Service) quarantine(ctx context.Context, in *quarantineInput) (*written
 }
 
 func (s *Service) distrust(ctx context.Context, a attempt, c criteria) (*written, error) {
-	marks, err := s.marks(ctx, c)
+	marks, err := s.marks(ctx, a, c)
 	if err != nil {
 		return nil, err
 	}
-	marked, err := s.takeBack(ctx, a, marks)
-	if err != nil || marked.pending {
-		return marked, err
+	var marked *written
+	if len(marks.scopes) > 0 {
+		if marked, err = s.takeBack(ctx, a, marks); err != nil || marked.pending {
+			return marked, err
+		}
 	}
 	plan, err := s.undoing(ctx, c)
-	var none *api.Problem
-	if errors.As(err, &none) && none.Code == api.CodeNotFound {
+	var problem *api.Problem
+	none := errors.As(err, &problem) && problem.Code == api.CodeNotFound
+	switch {
+	case marked == nil && (none || err == nil && len(plan.scopes) == 0):
+		return nil, api.NewProblem(http.StatusConflict, api.CodeFactConflict, "", "these messages are in quarantine already: the first request's correlation_id releases them")
+	case none:
 		return marked, nil // no fact was made of the messages
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	out, err := s.takeBack(ctx, a, plan)
-	if err == nil && !out.pending {
+	if err == nil && !out.pending && marked != nil {
 		out.Body.Undo.Changes = append(marked.Body.Undo.Changes, out.Body.Undo.Changes...)
 	}
 	return out, err
 }
 
-// marks are the steps that mark the messages in each fact scope that has any.
-func (s *Service) marks(ctx context.Context, c criteria) (undoPlan, error) {
+// marks are the steps that mark the messages in each fact scope that has any. A mark of
+// an earlier request stays as it is, so that the release of that one takes it back.
+func (s *Service) marks(ctx context.Context, a attempt, c criteria) (undoPlan, error) {
 	plan := undoPlan{steps: map[scope.Scope][]events.UndoStep{}}
 	seen := c.episodes
 	if c.Episode != "" {
@@ -106,6 +112,13 @@ func (s *Service) marks(ctx context.Context, c criteria) (undoPlan, error) {
 	now := s.deps.Now()
 	for key := range seen {
 		if plan.steps[key.owner] != nil {
+			continue
+		}
+		held, err := s.deps.Store.Holds(ctx, key.owner)
+		if err != nil {
+			return plan, err
+		}
+		if !a.again && slices.ContainsFunc(held, func(h events.Hold) bool { return h.ID == id }) {
 			continue
 		}
 		plan.steps[key.owner] = []events.UndoStep{{Hold: &events.Hold{

@@ -85,6 +85,9 @@ func (l *Log) open(ctx context.Context, cfg Config) error {
 	if !held {
 		return fmt.Errorf("audit sqlite: %s: %w", l.path, audit.ErrLocked)
 	}
+	if err := schema.Private(l.path); err != nil {
+		return fmt.Errorf("audit sqlite: %w", err)
+	}
 	if l.writes, err = sql.Open("sqlite", dsn(l.path, cfg.Full, false)); err != nil {
 		return fmt.Errorf("audit sqlite: open %s: %w", l.path, err)
 	}

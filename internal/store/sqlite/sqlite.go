@@ -93,6 +93,9 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if err := checkLog(s.cfg.Path); err != nil {
 		return fmt.Errorf("sqlite: open %s: %w", s.cfg.Path, err)
 	}
+	if err := schema.Private(s.cfg.Path); err != nil {
+		return fmt.Errorf("sqlite: %w", err)
+	}
 	conn, err := s.connect(ctx)
 	if err != nil {
 		return fmt.Errorf("sqlite: open %s: %w", s.cfg.Path, sentinel(err))
