@@ -59,7 +59,7 @@ func stated(ctx context.Context, u Utterance, x extract.Extractor) ([]events.Can
 		in.Before = []memory.Episode{{ID: "0", Scope: whose, Role: events.RoleAssistant, Content: u.Prev, Timestamp: at.Add(-time.Minute)}}
 	}
 	found, err := x.Extract(ctx, []memory.Episode{{ID: "1", Scope: whose, Role: events.RoleUser, Content: u.Text, Timestamp: at, Ordinal: 1}}, in)
-	return slices.DeleteFunc(found, func(c events.Candidate) bool { return c.Transient || c.Hedged || !c.Explicit }), err
+	return slices.DeleteFunc(found, func(c events.Candidate) bool { return c.Transient || c.Hedged || !c.Explicit || c.Predicate == "" }), err
 }
 
 // facts matches labels with candidates, each once, the closest first.

@@ -3,13 +3,10 @@ package deterministic_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/goccy/go-yaml"
 
 	"palimpsest/internal/decide"
 	"palimpsest/internal/decide/decidetest"
@@ -111,14 +108,8 @@ func filled(says string, values []string, i int) string {
 // and those before it are closed, over chats of 500 turns.
 func TestLongChats(t *testing.T) {
 	t.Parallel()
-	src, err := os.ReadFile("testdata/chats.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var p chatPhrases
-	if err := yaml.Unmarshal(src, &p); err != nil {
-		t.Fatal(err)
-	}
+	decodeFile(t, "testdata/chats.yaml", &p)
 	x, err := rulepack.New()
 	if err != nil {
 		t.Fatal(err)
@@ -181,8 +172,12 @@ func remembered(t *testing.T, x extract.Extractor, turns []string) []events.Fact
 	at := time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
 	var episodes []memory.Episode
 	for i, text := range turns {
+		role := events.RoleUser
+		if said, ok := strings.CutPrefix(text, "A: "); ok {
+			role, text = events.RoleAssistant, said
+		}
 		episodes = append(episodes, memory.Episode{
-			ID: fmt.Sprintf("e%04d", i), Scope: whose, Role: events.RoleUser, Content: text,
+			ID: fmt.Sprintf("e%04d", i), Scope: whose, Role: role, Content: text,
 			Timestamp: at.Add(time.Duration(i) * 5 * time.Hour), Ordinal: uint64(i + 1),
 		})
 	}

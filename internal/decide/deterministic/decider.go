@@ -54,6 +54,8 @@ type decision struct {
 	by string
 	// waits: the breaker has tripped, so nothing of the candidate is done.
 	waits bool
+	// moved: the candidate's value took the place of the one that it retracts.
+	moved bool
 }
 
 // step settles the candidate (done) or leaves it to the next.
@@ -77,7 +79,7 @@ func decideOne(v *view, c events.Candidate) error {
 
 // take goes through the steps.
 func (d *decision) take() error {
-	steps := []step{(*decision).intent, (*decision).duplicate, (*decision).similar, (*decision).advised, (*decision).replace, (*decision).add}
+	steps := []step{(*decision).intent, (*decision).duplicate, (*decision).similar, (*decision).advised, (*decision).move, (*decision).replace, (*decision).add}
 	if d.c.Negated && d.c.Intent == "" {
 		steps = []step{(*decision).negate}
 	}
@@ -90,7 +92,7 @@ func (d *decision) take() error {
 			break
 		}
 	}
-	if d.c.Intent != "" || d.c.Negated || d.waits {
+	if d.c.Intent != "" || d.c.Negated || d.waits || d.moved {
 		return nil
 	}
 	return d.retract()

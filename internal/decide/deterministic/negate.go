@@ -76,8 +76,12 @@ func (d *decision) retracts(f events.Fact) bool {
 }
 
 // ending lists the facts that hold, that a triple names, and that were not said
-// or brought back after the candidate.
+// or brought back after the candidate. A triple without a predicate names those of
+// any that a change may move.
 func (d *decision) ending(t events.Triple) ([]events.Fact, error) {
+	if t.Predicate == "" && t.Object != "" {
+		return d.holders(t)
+	}
 	keyed, err := d.view.byKey(t.Subject, t.Predicate)
 	if err != nil {
 		return nil, err
@@ -87,6 +91,9 @@ func (d *decision) ending(t events.Triple) ([]events.Fact, error) {
 		later := d.view.newer(f, d.c) || d.view.follows(f, d.c)
 		if f.EventTime.After(f.UpdatedAt) {
 			later = d.view.follows(f, d.c) // an appointment lies ahead of its statement
+		}
+		if t.Object == "" && f.EventTime.Equal(d.c.EventTime) && d.restsOn(f) {
+			continue // its value is that of the same words
 		}
 		if d.view.current(f, d.c.EventTime) && !later && names(f, t.Object) {
 			out = append(out, f)

@@ -24,6 +24,7 @@ type language struct {
 	naming     map[string]bool
 	yes, no    map[string]bool
 	answers    []answer
+	frames     []frame
 
 	speakerWord, ownWord, namingWord string
 }
@@ -74,6 +75,9 @@ func compileLanguage(p Pack) (*language, error) {
 	}
 	if len(l.markers) > 0 {
 		l.mark(p.Lexicon)
+	}
+	if err := l.addChanges(p, sets); err != nil {
+		return nil, err
 	}
 	return l, l.addAnswers(p, sets)
 }

@@ -147,6 +147,10 @@ type Lexicon struct {
 	OtherOwn   string `yaml:"other_own"`
 	// NoLonger stands before the text of an ended fact.
 	NoLonger string `yaml:"no_longer"`
+	// Changed is the text of a change whose attribute is not named: "{S} changed from
+	// {old} to {new}.". Planned words make a change a plan.
+	Changed string   `yaml:"changed"`
+	Planned []string `yaml:"planned"`
 	// Naming words stand between a relation and a name; Yes affirms a question,
 	// No denies it.
 	Naming []string `yaml:"naming"`
@@ -177,9 +181,11 @@ func (l Lexicon) overlay(over Lexicon) Lexicon {
 		{&out.NotNames, &over.NotNames},
 		{&out.Unreal, &over.Unreal},
 		{&out.Reporting, &over.Reporting},
+		{&out.Planned, &over.Planned},
 	} {
 		*f.to = append(slices.Clone(*f.to), *f.from...)
 	}
+	out.Changed = or(over.Changed, l.Changed)
 	out.Elided = append(slices.Clone(l.Elided), over.Elided...)
 	out.Contractions = maps.Clone(l.Contractions)
 	if out.Contractions == nil {
@@ -284,6 +290,9 @@ type lexicon struct {
 	fillers      phrases
 	negators     phrases
 
+	planned     phrases
+	changedText string
+
 	subject, possessive, otherOwn, noLonger, possess, shared string
 	calendar                                                 Calendar
 	money                                                    money
@@ -338,6 +347,7 @@ func (l Lexicon) compile() *lexicon {
 	lx.rephrased, lx.tasks = newPhrases(slices.Collect(maps.Keys(l.Rephrase))), newPhrases(l.Tasks)
 	lx.technical = newPhrases(l.Technical)
 	lx.only = toSet(l.Only)
+	lx.planned, lx.changedText = newPhrases(l.Planned), l.Changed
 	lx.nowadays = newPhrases(l.Nowadays)
 	lx.corrects, lx.notThis, lx.sensitive = newPhrases(l.Corrects), newPhrases(l.NotThis), newPhrases(l.Sensitive)
 	lx.money = l.Money.compile()

@@ -37,6 +37,8 @@ type Pack struct {
 	Rules     []Rule     `yaml:"rules"`
 	// Answers say how a bare answer reads with the question before it.
 	Answers []Answer `yaml:"answers"`
+	// Changes are the forms in which one value takes the place of another.
+	Changes []Change `yaml:"changes"`
 }
 
 // Rule is what a clause of one of its patterns means.
@@ -301,6 +303,7 @@ func overlay(base, over Pack) Pack {
 	maps.Copy(out.Sets, over.Sets)
 	out.Rules = overlayBy(base.Rules, over.Rules, func(r Rule) string { return r.ID })
 	out.Answers = overlayBy(base.Answers, over.Answers, func(a Answer) string { return a.ID })
+	out.Changes = overlayBy(base.Changes, over.Changes, func(c Change) string { return c.ID })
 	out.Relations = overlayBy(base.Relations, over.Relations, func(r Relation) string { return r.Predicate + "/" + r.Words[0] })
 	return out
 }

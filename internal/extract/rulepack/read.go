@@ -43,6 +43,7 @@ func (r *reading) read(previous *question) {
 	if previous != nil && len(sentences) > 0 {
 		r.answer(sentences[0], previous)
 	}
+	told := 0 // sentences of the speaker's own
 	for _, s := range sentences {
 		if s.asks {
 			r.asked = &question{tokens: s.tokens}
@@ -50,6 +51,7 @@ func (r *reading) read(previous *question) {
 		if lx.sets(s.tokens) {
 			break // the rest is material for the agent to work on
 		}
+		told++
 		r.scene = r.scene || lx.opensScene(s.tokens)
 		r.old = lx.replaced(s.tokens)
 		if r.denied(s) || r.raised(s) {
@@ -66,6 +68,7 @@ func (r *reading) read(previous *question) {
 		r.topic = nil
 	}
 	r.fold()
+	r.changes(sentences[:told])
 }
 
 // clause reads one clause; before is the one in front of it in its sentence.

@@ -1,0 +1,168 @@
+package deterministic
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"palimpsest/internal/lex"
+	"palimpsest/internal/memory"
+	"palimpsest/pkg/events"
+)
+
+// holderLimit is how many facts with words of an old value are looked at.
+const holderLimit = 12
+
+// replaced is the old value of a candidate that moves it; ok is false for other
+// candidates.
+func replaced(c events.Candidate) (old events.Triple, ok bool) {
+	if !c.Moves || c.Intent != "" || c.Negated || c.Object == "" {
+		return events.Triple{}, false
+	}
+	at := slices.IndexFunc(c.Retracts, func(t events.Triple) bool { return t.Predicate == "" && t.Subject != "" && t.Object != "" })
+	if at < 0 {
+		return events.Triple{}, false
+	}
+	return c.Retracts[at], true
+}
+
+// move gives a new value subject and predicate of the fact that holds the old one, and
+// ends the other facts that say the same of that. Where no fact holds the old value, or
+// one with the candidate's own predicate does, it leaves the candidate to the other
+// steps; one without a predicate then changes nothing.
+func (d *decision) move() (bool, error) {
+	old, ok := replaced(d.c)
+	if !ok {
+		return false, nil
+	}
+	holding, err := d.holders(old)
+	if err != nil {
+		return true, err
+	}
+	if d.c.Predicate != "" && (len(holding) == 0 || slices.ContainsFunc(holding, func(f events.Fact) bool { return sameKey(f, d.c) })) {
+		return false, nil
+	}
+	for i := len(holding) - 1; i >= 0; i-- {
+		known := holding[i]
+		object, ok := movedObject(known, old.Object, d.c.Object)
+		if !ok {
+			continue
+		}
+		ids := idsOf(known, holding)
+		if shape, _ := shapeIn(d.c.Object); shape != nil {
+			ids = ids[:1] // other appointments of that day stay
+		}
+		d.moved = true
+		return true, d.carry(known, object, ids)
+	}
+	if d.c.Predicate != "" {
+		return false, nil
+	}
+	d.moved = true // nothing to retract
+	return true, d.noop(events.ReasonNegation, "")
+}
+
+// carry rewrites a fact with another object.
+func (d *decision) carry(known events.Fact, object string, ids []string) error {
+	if plain(object) == plain(known.Object) {
+		return d.noop(events.ReasonDuplicate, known.ID)
+	}
+	version := d.withSources(d.fact, known)
+	version.Kind, version.Category, version.Sensitivity = known.Kind, known.Category, known.Sensitivity
+	version.Subject, version.Predicate, version.Cardinality = known.Subject, known.Predicate, known.Cardinality
+	version.DecayRate, version.Object = known.DecayRate, object
+	version.Text = movedText(known, object, d.c)
+	version.Hash = memory.HashText(version.Text)
+	version, rivals, err := d.exclusive(version, []events.Fact{known})
+	if err != nil {
+		return err
+	}
+	for _, id := range rivals {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return d.update(events.ReasonContradiction, version, ids...)
+}
+
+// movedText is the text of a fact with another object.
+func movedText(known events.Fact, object string, c events.Candidate) string {
+	if known.Object != "" && strings.Contains(known.Text, known.Object) {
+		return strings.Replace(known.Text, known.Object, object, 1)
+	}
+	if shape, at := shapeIn(c.Object); shape != nil {
+		if place := shape.FindStringIndex(known.Text); place != nil {
+			return known.Text[:place[0]] + c.Object[at[0]:at[1]] + known.Text[place[1]:]
+		}
+	}
+	if old, ok := replaced(c); ok {
+		if from, to := placeOf(known.Text, old.Object); to > from {
+			return known.Text[:from] + c.Object + known.Text[to:]
+		}
+	}
+	return c.Text
+}
+
+// holders lists the facts that hold and have the object of t, whatever their
+// predicates, the newest last. Those whose object is t's hide those whose object has
+// its words, which hide those whose text has them.
+func (d *decision) holders(t events.Triple) ([]events.Fact, error) {
+	wanted := lex.Terms(t.Object)
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	hits, err := d.view.known.Lookup.Similar(d.view.ctx, t.Object, holderLimit)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.view.learn(hits); err != nil {
+		return nil, err
+	}
+	ids := maps.Clone(d.view.changed)
+	for _, f := range hits {
+		ids[f.ID] = true
+	}
+	place, _ := shapeIn(d.c.Object)
+	if shape, _ := shapeIn(t.Object); shape != nil {
+		place = nil
+	}
+	var same, within, around []events.Fact
+	for id := range ids {
+		f := d.view.newest(id)
+		if f.Subject != t.Subject || !movable(f.Predicate) || !d.open(f) {
+			continue
+		}
+		if place != nil && t.Predicate == "" && !place.MatchString(f.Object) {
+			continue // a topic's day or number ends one of its own kind
+		}
+		switch {
+		case plain(f.Object) == plain(t.Object):
+			same = append(same, f)
+		case hasAll(lex.Terms(f.Object), wanted):
+			within = append(within, f)
+		case d.c.Moves && hasAll(lex.Terms(f.Text), wanted):
+			around = append(around, f)
+		}
+	}
+	for _, group := range [...][]events.Fact{same, within, around} {
+		if len(group) > 0 {
+			return sorted(group), nil
+		}
+	}
+	return nil, nil
+}
+
+// open reports whether a fact holds, rests on other words than the candidate's and
+// was not said or brought back after it.
+func (d *decision) open(f events.Fact) bool {
+	later := d.view.newer(f, d.c) || d.view.follows(f, d.c)
+	if f.EventTime.After(f.UpdatedAt) {
+		later = d.view.follows(f, d.c) // an appointment lies ahead of its statement
+	}
+	mine := slices.ContainsFunc(d.c.SourceEpisodeIDs, func(id string) bool { return slices.Contains(f.SourceEpisodeIDs, id) })
+	return !later && !mine && d.view.current(f, d.c.EventTime)
+}
+
+func hasAll(have, wanted []string) bool {
+	return !slices.ContainsFunc(wanted, func(t string) bool { return !slices.Contains(have, t) })
+}

@@ -1,0 +1,143 @@
+package deterministic_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"palimpsest/internal/extract/rulepack"
+	"palimpsest/pkg/events"
+)
+
+// strangers is what people say whose values change, each in their own words.
+type strangers struct {
+	Items []change `yaml:"items"`
+	Noise []string `yaml:"noise"`
+}
+
+// change is a value that changes in the course of a chat.
+type change struct {
+	Topic string   `yaml:"topic"`
+	Say   []string `yaml:"say"` // the turns; " | " joins those that follow each other
+	New   string   `yaml:"new"` // part of the object of the fact that holds in the end
+	Old   []string `yaml:"old"` // parts of the objects of the facts that must be closed
+	Not   []string `yaml:"not"` // values that must not come to hold
+}
+
+// chatOfChanges writes a chat that holds each change among noise.
+func chatOfChanges(s strangers, noise []string, seed uint64) []string {
+	r := rand.New(rand.NewPCG(seed, 11))
+	turns := make([]string, chatTurns)
+	blocks := r.Perm(chatTurns / chatBlock)
+	for _, c := range s.Items {
+		at := slices.Clone(blocks[:len(c.Say)])
+		blocks = blocks[len(c.Say):]
+		slices.Sort(at)
+		for i, says := range c.Say {
+			for j, part := range strings.Split(says, " | ") {
+				turns[at[i]*chatBlock+j] = part
+			}
+		}
+	}
+	for i := range turns {
+		if turns[i] == "" {
+			turns[i] = noise[r.IntN(len(noise))]
+		}
+	}
+	return turns
+}
+
+const (
+	chatBlock      = 5 // turns
+	strangersChats = 5 // of each file
+)
+
+// TestStrangersChats holds that the newest value is the current fact, and those
+// before it are closed, in the words of people for whom no pattern was written.
+func TestStrangersChats(t *testing.T) {
+	t.Parallel()
+	var phrases chatPhrases
+	decodeFile(t, "testdata/chats.yaml", &phrases)
+	x, err := rulepack.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	noise := slices.DeleteFunc(slices.Clone(phrases.Noise), func(s string) bool { return strings.Contains(s, "{") })
+	for _, c := range []struct {
+		batch string
+		share float64
+	}{{"a", 0.6}, {"b", 0.5}, {"c", 0.4}, {"d", 0.6}} {
+		t.Run(c.batch, func(t *testing.T) {
+			t.Parallel()
+			var s strangers
+			decodeFile(t, "testdata/strangers_"+c.batch+".yaml", &s)
+			right, all, wrong := 0, 0, map[string]int{}
+			for chat := range uint64(strangersChats) {
+				known := remembered(t, x, chatOfChanges(s, slices.Concat(noise, s.Noise, s.Noise), chat))
+				for _, c := range s.Items {
+					all++
+					if w := c.check(known); w != "" {
+						wrong[c.Topic+": "+w]++
+						continue
+					}
+					right++
+				}
+			}
+			for w, n := range wrong {
+				t.Logf("%d times %s", n, w)
+			}
+			t.Logf("right: %d of %d", right, all)
+			if float64(right) < c.share*float64(all) {
+				t.Errorf("%d of %d newest values are current and the others closed, want %.0f %%", right, all, 100*c.share)
+			}
+		})
+	}
+}
+
+// pastPredicates are predicates of facts about what was, which a later value leaves true.
+var pastPredicates = []string{"did", "former", "used_to", "ended", "changed"}
+
+// check describes an error in the known facts of a topic; empty means none.
+func (c change) check(known []events.Fact) string {
+	about := func(f events.Fact, value string) bool {
+		return strings.Contains(strings.ToLower(f.Object), strings.ToLower(value))
+	}
+	slots := map[string]bool{}
+	for _, f := range known {
+		if about(f, c.New) && !slices.Contains(pastPredicates, f.Predicate) {
+			slots[f.Subject+" "+f.Predicate] = true
+		}
+	}
+	if len(slots) == 0 {
+		return fmt.Sprintf("%q is not known", c.New)
+	}
+	for _, f := range known {
+		for _, old := range c.Old {
+			if about(f, old) && !about(f, c.New) && !slices.Contains(pastPredicates, f.Predicate) {
+				return fmt.Sprintf("%q is still known by %s (%s)", old, f.RuleID, f.Text)
+			}
+		}
+		for _, not := range c.Not {
+			if about(f, not) && slots[f.Subject+" "+f.Predicate] {
+				return fmt.Sprintf("%q is known by %s (%s)", not, f.RuleID, f.Text)
+			}
+		}
+	}
+	return ""
+}
+
+func decodeFile(t *testing.T, path string, into any) {
+	t.Helper()
+	src, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(src, into); err != nil {
+		t.Fatal(err)
+	}
+}
