@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"strconv"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -16,6 +14,7 @@ import (
 	"palimpsest/internal/audit"
 	"palimpsest/internal/auth"
 	"palimpsest/internal/embed"
+	"palimpsest/internal/engine"
 	"palimpsest/internal/erasure"
 	"palimpsest/internal/extract/rulepack"
 	"palimpsest/internal/heap"
@@ -48,8 +47,8 @@ type process struct {
 	// storeGone and auditGone are closed when a file of theirs vanishes.
 	storeGone, auditGone <-chan struct{}
 	embedder             embed.Embedder
-	packs                *rulepack.Extractor            // nil before the first use
-	governors            map[llm.Endpoint]*llm.Governor // of the models in use
+	packs                func() (*rulepack.Extractor, error) // compiled once: they are large
+	models               *llm.Models
 	metrics              *telemetry.Metrics
 	tracer               trace.Tracer // nil where nothing is traced
 	timed                timed
@@ -122,17 +121,6 @@ func (h *process) openBroker(ctx context.Context) error {
 	return nil
 }
 
-func splitAddress(key, address string) (host string, port int, err error) {
-	host, text, err := net.SplitHostPort(address)
-	if err != nil {
-		return "", 0, fmt.Errorf("%s: %w", key, err)
-	}
-	if port, err = strconv.Atoi(text); err != nil || port < 0 || port > 65535 {
-		return "", 0, fmt.Errorf("%s: %q is not a port", key, text)
-	}
-	return host, port, nil
-}
-
 // run serves until ctx ends or a part fails, then drains: HTTP first, so that
 // nothing new comes in, then the services, then what they rest on.
 func (h *process) run(ctx context.Context, ready func()) error {
@@ -165,30 +153,18 @@ func (h *process) run(ctx context.Context, ready func()) error {
 }
 
 // serveOnceThere is serve for engines that were there when they were opened and
-// go away before the services run: it begins again, for awayLimit.
+// go away before the services run: it begins again.
 func (h *process) serveOnceThere(ctx context.Context, ready func()) error {
-	ticker := time.NewTicker(awayAgain)
-	defer ticker.Stop()
 	running := false
-	for gone := (time.Time{}); ; {
-		began := time.Now()
-		err := h.serve(ctx, func() { running = true; ready() })
-		if err == nil || running || !away(err) {
-			return err
-		}
-		if gone.IsZero() || time.Since(began) > awayLimit {
-			gone = time.Now()
-			h.log.Warn("waiting for an engine that went away during the start", "error", err)
-		}
-		if time.Since(gone) > awayLimit {
-			return fmt.Errorf("wait for an engine that went away during the start: %w", err)
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return nil
-		}
+	err := engine.Await(ctx, func(err error) bool { return !running && engine.Away(err) }, func(err error) {
+		h.log.Warn("waiting for an engine that went away during the start", "error", err)
+	}, func() error {
+		return h.serve(ctx, func() { running = true; ready() })
+	})
+	if err != nil && !running && engine.Away(err) {
+		return fmt.Errorf("wait for an engine that went away during the start: %w", err)
 	}
+	return err
 }
 
 // shut closes what was opened, within a limit.

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"net"
 	"strings"
 	"time"
 
@@ -19,6 +17,7 @@ import (
 	"palimpsest/internal/broker"
 	"palimpsest/internal/config"
 	"palimpsest/internal/embed"
+	"palimpsest/internal/engine"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/redis"
 	"palimpsest/internal/store/sqlite"
@@ -89,7 +88,7 @@ func openMemory(ctx context.Context, cfg Config, embedder embed.Info, now func()
 	if cfg.Memory != backendFile {
 		to := cfg.redis()
 		to.Embedder, to.Now, to.AccessedFrom, to.Logger, to.Born = embedder, now, putBack(now), log, cfg.born()
-		err := await(ctx, log, "memory", cfg.Memory, func() error {
+		err := cfg.await(ctx, log, "memory", func() error {
 			if err := redis.Reach(ctx, to); err != nil {
 				return err
 			}
@@ -141,7 +140,7 @@ func (c Config) cacheMemory(service int, usual int64) int64 {
 // when a file of it vanishes; nil where it has none.
 func openAudit(ctx context.Context, cfg Config, log *slog.Logger) (kept audit.Log, gone <-chan struct{}, err error) {
 	if cfg.Audit != backendFile {
-		err := await(ctx, log, "audit", cfg.Audit, func() error {
+		err := cfg.await(ctx, log, "audit", func() error {
 			opened, err := clickhouse.Open(ctx, cfg.clickHouse())
 			if err == nil {
 				kept = opened
@@ -180,15 +179,15 @@ func openStreams(ctx context.Context, cfg Config, name string, log *slog.Logger)
 	if cfg.NATS.URL != natsEmbedded {
 		to := cfg.connection(name)
 		to.Logger = log
-		ctx, cancel := context.WithTimeout(ctx, awayLimit)
+		ctx, cancel := context.WithTimeout(ctx, engine.AwayLimit)
 		defer cancel()
 		remote, err := broker.OpenRemote(ctx, to, topology.Declare(cfg.topology()))
 		if err != nil {
-			return nil, &engineError{"nats.url", broker.Unreached(ctx, cfg.NATS.URL, err)}
+			return nil, cfg.unusable("nats.url", broker.Unreached(ctx, cfg.NATS.URL, err))
 		}
 		return remote, nil
 	}
-	host, port, err := splitAddress("nats.listen", cfg.NATS.Listen)
+	host, port, err := cfg.NATS.address()
 	if err != nil {
 		return nil, err
 	}
@@ -197,49 +196,16 @@ func openStreams(ctx context.Context, cfg Config, name string, log *slog.Logger)
 	})
 }
 
-// awayLimit bounds how long a start waits for a server that is away, perhaps
-// because it starts too; awayAgain is the pause between attempts.
-const (
-	awayLimit = 30 * time.Second
-	awayAgain = 500 * time.Millisecond
-)
-
-// await tries again to open what is away: the server at url, which a setting
-// names.
-func await(ctx context.Context, log *slog.Logger, setting, url string, open func() error) error {
-	ticker := time.NewTicker(awayAgain)
-	defer ticker.Stop()
-	began, told := time.Now(), false
-	for {
-		err := open()
-		switch {
-		case err == nil:
-			return nil
-		case !away(err) || time.Since(began) > awayLimit:
-			return &engineError{setting, err}
-		case !told:
-			log.Warn("waiting for a server", "setting", setting, "url", config.MaskURL(url), "error", Reason(err))
-			told = true
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+// await opens the server that a setting names, which may be away for a while.
+func (c Config) await(ctx context.Context, log *slog.Logger, setting string, open func() error) error {
+	err := engine.Await(ctx, engine.Away, func(err error) {
+		log.Warn("waiting for a server", "setting", setting, "url", config.MaskURL(c.engine(setting)), "error", engine.Reason(err))
+	}, open)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return c.unusable(setting, err)
 	}
-}
-
-// away reports whether err says that a server cannot be reached, or not yet
-// used.
-func away(err error) bool {
-	for _, target := range []error{
-		store.ErrAway, io.EOF, io.ErrUnexpectedEOF,
-		broker.ErrNotConnected, nats.ErrNoResponders, nats.ErrTimeout, nats.ErrDisconnected, nats.ErrConnectionReconnecting,
-	} {
-		if errors.Is(err, target) {
-			return true
-		}
-	}
-	call := (*net.OpError)(nil)
-	return errors.As(err, &call) && call.Op != "listen"
+	return nil
 }

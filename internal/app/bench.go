@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/nats-io/nats.go"
@@ -26,7 +27,7 @@ func BenchParts(environ []string) (bench.Parts, error) {
 		return bench.Parts{}, fmt.Errorf("find this program: %w", err)
 	}
 	return bench.Parts{
-		Version: Version(), Program: program, Environ: withoutSettings(environ), Embedder: local.New(),
+		Version: Version(), Program: program, Environ: slices.DeleteFunc(slices.Clone(environ), configures), Embedder: local.New(),
 		Login: func(dir string) (nats.Option, error) {
 			return nats.NkeyOptionFromSeed(filepath.Join(dir, natsDir, broker.SeedFile))
 		},
@@ -49,16 +50,10 @@ func BenchParts(environ []string) (bench.Parts, error) {
 	}, nil
 }
 
-// withoutSettings leaves out what would change the configuration.
-func withoutSettings(environ []string) []string {
-	var kept []string
-	for _, e := range environ {
-		name, _, _ := strings.Cut(e, "=")
-		if !Reads(name) {
-			kept = append(kept, e)
-		}
-	}
-	return kept
+// configures reports whether a line of the environment changes the configuration.
+func configures(line string) bool {
+	name, _, _ := strings.Cut(line, "=")
+	return Reads(name)
 }
 
 // ServePeer runs what bench compares, or compares with, by its name, over the

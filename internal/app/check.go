@@ -3,20 +3,15 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"sync"
-	"time"
 
 	"palimpsest/internal/audit/clickhouse"
 	"palimpsest/internal/broker"
+	"palimpsest/internal/config"
+	"palimpsest/internal/doctor"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/redis"
 	"palimpsest/internal/store/sqlite"
 )
-
-// checkLimit is how long a server has to answer a check.
-const checkLimit = 5 * time.Second
 
 // Check checks the configuration, and unless offline the servers that it names. It
 // changes nothing anywhere.
@@ -25,7 +20,7 @@ func (inv *Invocation) Check(offline bool) (out Checked, err error) {
 	if err != nil {
 		return out, err
 	}
-	if err := writable(cfg.Data); err != nil {
+	if err := doctor.Writable(cfg.Data); err != nil {
 		return out, err
 	}
 	if _, err := cfg.Embedder.open(); err != nil {
@@ -35,7 +30,8 @@ func (inv *Invocation) Check(offline bool) (out Checked, err error) {
 	if offline {
 		return out, nil
 	}
-	if err := reachAll(inv.Context(), *cfg); err != nil {
+	nats, memory, audit := cfg.engines()
+	if err := doctor.ReachAll(inv.Context(), nats, memory, audit); err != nil {
 		return out, err
 	}
 	return out, plain(*cfg, out.vectors(inv.Context(), *cfg))
@@ -83,64 +79,27 @@ func (c *Checked) vectors(ctx context.Context, cfg Config) error {
 	return nil
 }
 
-// writable reports why a data directory cannot be used; one that does not exist
-// yet is created when it is needed.
-func writable(dir string) error {
-	info, err := os.Stat(dir)
-	switch {
-	case os.IsNotExist(err):
-		return nil
-	case err != nil:
-		return fmt.Errorf("data: %w", err)
-	case !info.IsDir():
-		return fmt.Errorf("data: %s is not a directory", dir)
-	}
-	f, err := os.CreateTemp(dir, ".check-*")
-	if err != nil {
-		return fmt.Errorf("data: %s is not writable: %w", dir, err)
-	}
-	_ = f.Close()
-	return os.Remove(f.Name())
-}
-
-// server is one that the configuration names.
-type server struct {
-	key   string
-	reach func(context.Context) error
-}
-
-func (c Config) servers() (all []server) {
-	if c.NATS.URL != natsEmbedded {
-		all = append(all, server{"nats.url", func(ctx context.Context) error {
-			if err := broker.DialOne(ctx, c.NATS.URL); err != nil {
-				return err
+// engines are those that the configuration names: NATS, the memory store and the audit
+// log. One of this process is a file of the data directory.
+func (c *Config) engines() (nats, memory, audit doctor.Engine) {
+	of := func(key, own, file string, reach func(context.Context) error) doctor.Engine {
+		if c.engine(key) == own {
+			return doctor.Engine{File: c.dataPath(file)}
+		}
+		return doctor.Engine{URL: config.MaskURL(c.engine(key)), Reach: func(ctx context.Context) error {
+			if err := reach(ctx); err != nil {
+				return c.unusable(key, err)
 			}
-			return broker.Reach(ctx, c.connection("palimpsest-check"))
-		}})
+			return nil
+		}}
 	}
-	if c.Memory != backendFile {
-		all = append(all, server{"memory", func(ctx context.Context) error { return redis.Reach(ctx, c.redis()) }})
-	}
-	if c.Audit != backendFile {
-		all = append(all, server{"audit", func(ctx context.Context) error { return clickhouse.Reach(ctx, c.clickHouse()) }})
-	}
-	return all
-}
-
-// reachAll names each server that cannot be used, with the origin of its setting.
-func reachAll(ctx context.Context, cfg Config) error {
-	ctx, cancel := context.WithTimeout(ctx, checkLimit)
-	defer cancel()
-	servers := cfg.servers()
-	errs := make([]error, len(servers))
-	var asked sync.WaitGroup
-	for i, s := range servers {
-		asked.Go(func() {
-			if err := s.reach(ctx); err != nil {
-				errs[i] = cfg.engineError(&engineError{s.key, err})
-			}
-		})
-	}
-	asked.Wait()
-	return errors.Join(errs...)
+	nats = of("nats.url", natsEmbedded, natsDir, func(ctx context.Context) error {
+		if err := broker.DialOne(ctx, c.NATS.URL); err != nil {
+			return err
+		}
+		return broker.Reach(ctx, c.connection("palimpsest-check"))
+	})
+	memory = of("memory", backendFile, memoryFile, func(ctx context.Context) error { return redis.Reach(ctx, c.redis()) })
+	audit = of("audit", backendFile, auditFile, func(ctx context.Context) error { return clickhouse.Reach(ctx, c.clickHouse()) })
+	return nats, memory, audit
 }

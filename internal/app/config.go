@@ -7,6 +7,7 @@ import (
 	"net"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"palimpsest/internal/audit/clickhouse"
@@ -237,7 +238,8 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("memory_limit: %d MiB is less than %d", c.MemoryLimit, leastMemory))
 	}
 	if c.NATS.URL == natsEmbedded {
-		errs = append(errs, onLoopback("nats.listen", c.NATS.Listen))
+		_, _, err := c.NATS.address()
+		errs = append(errs, err)
 	}
 	if c.NATS.Sync != "interval" && c.NATS.Sync != "always" {
 		errs = append(errs, fmt.Errorf("nats.sync: %q is neither interval nor always", c.NATS.Sync))
@@ -262,14 +264,19 @@ func (c Config) local() bool {
 	return c.NATS.URL == natsEmbedded || c.Memory == backendFile || c.Audit == backendFile
 }
 
-// onLoopback refuses an address that other machines can reach.
-func onLoopback(key, address string) error {
-	host, _, err := net.SplitHostPort(address)
+// address is the one that Listen names. Publishers there have no login, so no other
+// machine may reach it.
+func (n NATS) address() (host string, port int, err error) {
+	host, text, err := net.SplitHostPort(n.Listen)
 	if err != nil {
-		return fmt.Errorf("%s: %w", key, err)
+		return "", 0, fmt.Errorf("nats.listen: %w", err)
 	}
-	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
-		return nil
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return "", 0, fmt.Errorf("nats.listen: %q is not a loopback address, and publishers there have no login", n.Listen)
 	}
-	return fmt.Errorf("%s: %q is not a loopback address, and publishers there have no login", key, address)
+	number, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return "", 0, fmt.Errorf("nats.listen: %q is not a port", text)
+	}
+	return host, int(number), nil
 }

@@ -3,15 +3,11 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
 
 	"palimpsest/internal/memory"
-	"palimpsest/internal/recovery"
 	"palimpsest/internal/store"
-	"palimpsest/internal/store/sqlite"
 )
 
 // memoryFile is the memory store's file in the data directory, auditFile the
@@ -35,7 +31,7 @@ func (inv *Invocation) Digest(data string, content bool) (string, error) {
 
 // digestOf reads the memory store itself.
 func digestOf(ctx context.Context, cfg *Config, content bool) (sum string, err error) {
-	live, err := liveOf(ctx, *cfg, slog.New(slog.DiscardHandler))
+	live, err := liveOf(ctx, *cfg, silent)
 	if err != nil {
 		return "", err
 	}
@@ -45,23 +41,6 @@ func digestOf(ctx context.Context, cfg *Config, content bool) (sum string, err e
 		mode = memory.ExportContent
 	}
 	return store.Digest(ctx, live, mode)
-}
-
-// liveOf opens the memory store that the configuration names, with any embedder.
-func liveOf(ctx context.Context, cfg Config, log *slog.Logger) (store.Store, error) {
-	if cfg.Memory == backendFile {
-		return files{cfg: cfg, log: log}.Live(ctx)
-	}
-	return indexes{cfg: cfg, log: log}.Live(ctx)
-}
-
-// openLive opens the existing memory store, with any embedder; it creates none.
-func openLive(ctx context.Context, cfg *Config) (*sqlite.Store, error) {
-	path := cfg.dataPath(memoryFile)
-	if absent(path) {
-		return nil, fmt.Errorf("data: %s: %w", path, recovery.ErrAbsent)
-	}
-	return sqlite.Open(ctx, sqlite.Config{Path: path})
 }
 
 // absent reports whether no database is at path, or one without a first page.

@@ -6,7 +6,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/broker"
-	"palimpsest/internal/config"
 	"palimpsest/internal/doctor"
 	"palimpsest/internal/llm"
 	"palimpsest/internal/topology"
@@ -22,11 +21,9 @@ func (inv *Invocation) Examine(data string) []doctor.Finding {
 	}
 	of := doctor.Installation{
 		Version: Version(), Server: inv.Flags().Server, Listen: cfg.HTTP.Listen, Ready: inv.ready,
-		Writable: writable, Embedder: cfg.Embedder.describe, Streams: topology.Declare(cfg.topology()),
-		Memory: cfg.engineAt("memory", memoryFile), Audit: cfg.engineAt("audit", auditFile),
-		Models: models(cfg.LLM), Reason: Reason,
+		Embedder: cfg.Embedder.describe, Streams: topology.Declare(cfg.topology()), Models: models(cfg.LLM),
 		Connect: func() (jetstream.JetStream, func(), error) {
-			conn, err := inv.brokerOf(cfg)
+			conn, err := cfg.connect(inv.Context())
 			if err != nil {
 				return nil, nil, err
 			}
@@ -34,10 +31,9 @@ func (inv *Invocation) Examine(data string) []doctor.Finding {
 			return js, conn.Close, err
 		},
 	}
+	of.NATS, of.Memory, of.Audit = cfg.engines()
 	if cfg.NATS.URL == natsEmbedded {
 		of.Broker = cfg.NATS.Listen
-	} else {
-		of.NATS = cfg.engineAt("nats.url", "")
 	}
 	if cfg.local() {
 		of.Data = cfg.Data
@@ -54,38 +50,11 @@ func (inv *Invocation) ready(ctx context.Context) error {
 	return err
 }
 
-// engineAt is the engine that a setting names: a file of the data directory, or a
-// server.
-func (c *Config) engineAt(key, file string) doctor.Engine {
-	if c.engine(key) == backendFile {
-		return doctor.Engine{File: c.dataPath(file)}
-	}
-	out := doctor.Engine{URL: config.MaskURL(c.engine(key))}
-	for _, s := range c.servers() {
-		if s.key == key {
-			out.Reach = func(ctx context.Context) error {
-				if err := s.reach(ctx); err != nil {
-					return c.engineError(&engineError{s.key, err})
-				}
-				return nil
-			}
-		}
-	}
-	return out
-}
-
 // models are those of the stages, each endpoint once.
 func models(c llm.Config) (all []doctor.Model) {
-	asked := map[llm.Endpoint]bool{}
-	for _, stage := range llm.Stages {
-		endpoint := c.EndpointOf(stage)
-		if !c.On() || asked[endpoint] {
-			continue
-		}
-		asked[endpoint] = true
+	for _, e := range c.Endpoints() {
 		all = append(all, doctor.Model{
-			Name: endpoint.Provider + " " + endpoint.Model,
-			Open: func() (*llm.Ladder, error) { return openModel(c, endpoint) },
+			Name: e.Provider + " " + e.Model, Open: func() (*llm.Ladder, error) { return openModel(c, e) },
 		})
 	}
 	return all

@@ -14,10 +14,13 @@ import (
 	"palimpsest/internal/audit"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/config"
+	"palimpsest/internal/doctor"
 	"palimpsest/internal/embed"
+	"palimpsest/internal/engine"
 	"palimpsest/internal/erasure"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/sqlite"
+	"palimpsest/internal/topology"
 	"palimpsest/pkg/scope"
 )
 
@@ -28,14 +31,19 @@ var errErase = errors.New("an erasure was asked for")
 // can write to the stores, and an erasure can rewrite everything while this one rests.
 func (c Config) alone() bool { return c.NATS.URL == natsEmbedded }
 
-// openErasures opens the erasures of the data directory, and completes a change of
-// files that a death interrupted. Where the broker is of others, tombstones of a broker
-// that was embedded before stay in force, and a job has to be finished first.
+// openErasures opens the erasures of the data directory. Where the broker is of others,
+// the process may be one of several: tombstones are in force, and a job has to be finished
+// first.
 func (c *Config) openErasures() error {
 	if !c.alone() {
 		return c.openTombstones()
 	}
-	if err := writable(c.Data); err != nil {
+	return c.openBook()
+}
+
+// openBook opens the erasures of the data directory, and makes both where there are none.
+func (c *Config) openBook() error {
+	if err := doctor.Writable(c.Data); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(c.Data, 0o700); err != nil {
@@ -74,7 +82,7 @@ func (c *Config) openTombstones() error {
 		return err
 	}
 	if len(c.erasures.Pending()) > 0 {
-		return fmt.Errorf("%w; it needs the embedded broker: nats.url is %s", erasure.ErrPending, config.MaskURL(c.NATS.URL))
+		return fmt.Errorf("%w; every service must rest meanwhile: nats.url is %s", erasure.ErrPending, config.MaskURL(c.NATS.URL))
 	}
 	return nil
 }
@@ -103,9 +111,17 @@ func (c Config) room() error {
 	})
 }
 
+// erases reports whether the process can erase: no service of another one is meant to
+// run. Whether one does all the same is asked of the broker.
+func (h *process) erases() bool { return h.cfg.alone() || h.target.entire }
+
 // prepareErasures opens the erasures before anything else is opened.
 func (h *process) prepareErasures(context.Context) error {
-	if err := h.cfg.openErasures(); err != nil || h.cfg.erasures == nil || len(h.cfg.erasures.Pending()) == 0 {
+	open := h.cfg.openErasures
+	if h.erases() {
+		open = h.cfg.openBook
+	}
+	if err := open(); err != nil || h.cfg.erasures == nil || len(h.cfg.erasures.Pending()) == 0 {
 		return err
 	}
 	eraser := eraser{h.cfg, h.embedder.Info(), h.now, h.log}
@@ -128,14 +144,11 @@ func (inv *Invocation) Erase(data, user string, receipt *erasure.Receipt) ([]era
 	if err != nil {
 		return nil, err
 	}
-	if !cfg.alone() {
-		return nil, errors.New("erasing works where the broker is of this process; nothing was changed")
-	}
-	if absentDir(cfg.Data) {
+	if cfg.alone() && absentDir(cfg.Data) {
 		return nil, fmt.Errorf("data: %s does not exist", cfg.Data)
 	}
 	log := cfg.Log.New(inv.Terminal().Err)
-	if err := cfg.openErasures(); err != nil {
+	if err := cfg.openBook(); err != nil {
 		return nil, err
 	}
 	embedder, err := cfg.Embedder.open()
@@ -150,7 +163,7 @@ func (inv *Invocation) Erase(data, user string, receipt *erasure.Receipt) ([]era
 		return nil, err
 	}
 	e := eraser{*cfg, embedder.Info(), time.Now, log}
-	if err := e.finish(); err != nil { // before there is a job, which the process that runs would do at its next start
+	if err := errors.Join(e.finish(), e.still(inv.Context())); err != nil { // before there is a job, which the process that runs would do at its next start
 		return nil, inUse(*cfg, err)
 	}
 	switch {
@@ -195,6 +208,31 @@ func (e eraser) finish() error {
 	return broker.ResumeRewrite(e.broker().Dir)
 }
 
+// still returns nil where no service of another process reads the streams.
+func (e eraser) still(ctx context.Context) error {
+	if e.cfg.alone() {
+		return nil
+	}
+	remote, decl, err := e.connect(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(remote.Still(ctx, decl), remote.Shutdown(ctx))
+}
+
+// connect opens a broker of others.
+func (e eraser) connect(ctx context.Context) (*broker.Remote, topology.Declaration, error) {
+	ctx, cancel := context.WithTimeout(ctx, engine.AwayLimit)
+	defer cancel()
+	decl, to := topology.Declare(e.cfg.topology()), e.cfg.connection("erase")
+	to.Logger = e.log
+	remote, err := broker.OpenRemote(ctx, to, decl)
+	if err != nil {
+		return nil, decl, e.cfg.unusable("nats.url", broker.Unreached(ctx, e.cfg.NATS.URL, err))
+	}
+	return remote, decl, nil
+}
+
 func absentDir(dir string) bool {
 	_, err := os.Stat(dir)
 	return os.IsNotExist(err)
@@ -206,14 +244,62 @@ func (e eraser) run(ctx context.Context) ([]erasure.Receipt, error) {
 	if !absentDir(e.broker().Dir) {
 		deps.Streams = stoppedStreams(e.broker())
 	}
+	if e.cfg.alone() || len(e.cfg.erasures.Pending()) == 0 {
+		return e.cfg.erasures.Finish(ctx, deps)
+	}
+	remote, decl, err := e.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = remote.Shutdown(ctx) }() // it closes the connection
+	deps.Streams = remoteStreams{remote, decl, deps.Streams}
 	return e.cfg.erasures.Finish(ctx, deps)
+}
+
+// remoteStreams are those of a broker of others, and those of the data directory where
+// there was another broker before.
+type remoteStreams struct {
+	on     *broker.Remote
+	decl   topology.Declaration
+	before erasure.Streams // nil where there was none
+}
+
+func (s remoteStreams) Rewrite(ctx context.Context, job string, edit erasure.Edit) (out erasure.Removed, err error) {
+	if err := s.on.Still(ctx, s.decl); err != nil {
+		return out, err
+	}
+	if out.Counts, out.Beyond, err = s.on.Erase(ctx, s.decl, edit); err != nil || s.before == nil {
+		return out, err
+	}
+	old, err := s.before.Rewrite(ctx, job, edit)
+	out.Add(old.Counts, old.Beyond)
+	return out, err
+}
+
+func (s remoteStreams) Count(ctx context.Context, edit erasure.Edit) (uint64, error) {
+	left, err := s.on.Count(ctx, s.decl, edit)
+	if err != nil || s.before == nil {
+		return left, err
+	}
+	old, err := s.before.Count(ctx, edit)
+	return left + old, err
+}
+
+func (s remoteStreams) LastSequence(ctx context.Context, stream string) (uint64, error) {
+	return s.on.LastSequence(ctx, stream)
+}
+
+func (s remoteStreams) Publish(ctx context.Context, subject string, header map[string][]string, body []byte) error {
+	_, err := s.on.JetStream().PublishMsg(ctx, &nats.Msg{Subject: subject, Header: header, Data: body})
+	return err
 }
 
 // stoppedStreams are those of a broker that is not running.
 type stoppedStreams broker.EmbeddedConfig
 
-func (s stoppedStreams) Rewrite(ctx context.Context, job string, edit erasure.Edit) (map[string]uint64, error) {
-	return broker.Rewrite(ctx, broker.EmbeddedConfig(s), job, edit)
+func (s stoppedStreams) Rewrite(ctx context.Context, job string, edit erasure.Edit) (out erasure.Removed, err error) {
+	out.Counts, err = broker.Rewrite(ctx, broker.EmbeddedConfig(s), job, edit)
+	return out, err
 }
 
 func (s stoppedStreams) Count(ctx context.Context, edit erasure.Edit) (uint64, error) {
@@ -291,7 +377,7 @@ func used[E any](opened any, use func(E) error) error {
 // there is no present one.
 func (e eraser) discardDrafts() error {
 	path := e.cfg.dataPath(memoryFile)
-	errs := []error{sqlite.Discard(path + newSuffix), os.RemoveAll(e.cfg.dataPath(natsDir) + importSuffix)}
+	errs := []error{sqlite.Discard(path + sqlite.NewSuffix), os.RemoveAll(e.cfg.dataPath(natsDir) + importSuffix)}
 	if absent(path) {
 		errs = append(errs, sqlite.Discard(path+sqlite.KeptSuffix))
 	}

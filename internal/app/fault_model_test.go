@@ -71,7 +71,7 @@ func slept(t *testing.T, h *process, user string, ordinal uint64) {
 }
 
 func (h *process) governed() (states []llm.State) {
-	for _, g := range h.governors {
+	for _, g := range h.models.Governors() {
 		states = append(states, g.State())
 	}
 	return states

@@ -16,7 +16,9 @@ import (
 	"palimpsest/internal/audit"
 	"palimpsest/internal/audit/journal"
 	"palimpsest/internal/auth"
+	"palimpsest/internal/doctor"
 	"palimpsest/internal/embed"
+	"palimpsest/internal/engine"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/recovery"
 	"palimpsest/internal/store/sqlite"
@@ -40,14 +42,7 @@ import (
 // consolidator on a store that is behind can commit nothing wrong, and an effect
 // that two of them apply is applied once.
 func (h *process) serve(ctx context.Context, ready func()) error {
-	h.healing.Mend(ctx)
-	err := await(ctx, h.log, "memory", h.cfg.Memory, func() error {
-		if err := h.healing.CountDropped(ctx); err != nil {
-			return err
-		}
-		return h.healing.ApplyDropped(ctx)
-	})
-	if err != nil && ctx.Err() == nil {
+	if err := h.healing.Begin(ctx); err != nil {
 		return err
 	}
 	var beside sync.WaitGroup
@@ -100,7 +95,7 @@ func (h *process) restore(ctx context.Context) error {
 	if !h.cfg.local() {
 		return nil
 	}
-	if err := writable(h.cfg.Data); err != nil || h.cfg.Memory != backendFile {
+	if err := doctor.Writable(h.cfg.Data); err != nil || h.cfg.Memory != backendFile {
 		return err
 	}
 	path, why := h.cfg.dataPath(memoryFile), ""
@@ -153,13 +148,13 @@ func (h *process) compareStreams(ctx context.Context) error {
 	}
 	for i, p := range positions {
 		var err error
-		if positions[i].Extent, err = extent(ctx, h.streams.JetStream(), p.Stream); err != nil {
+		if positions[i].Extent, err = pipeline.NewReplay(h.streams.JetStream(), p.Stream, "").Extent(ctx); err != nil {
 			return err
 		}
 	}
 	if short := recovery.Intact(positions...); short != nil {
 		what := strings.ReplaceAll(short.Error(), "\n", "; ")
-		h.short = &userError{fmt.Sprintf("%s; stop Palimpsest and run \"palimpsest rebuild --data %s\", which keeps what the stores have", what, h.cfg.Data), short}
+		h.short = engine.Faultf(short, "%s; stop Palimpsest and run \"palimpsest rebuild --data %s\", which keeps what the stores have", what, h.cfg.Data)
 		h.log.Error("a stream was lost or cut short", "error", h.short)
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"palimpsest/internal/broker"
 	"palimpsest/internal/call"
 	"palimpsest/internal/config"
+	"palimpsest/internal/engine"
 	"palimpsest/internal/terminal"
 	"palimpsest/internal/topology"
 	"palimpsest/pkg/client"
@@ -100,7 +101,7 @@ func (inv *Invocation) publisher(url string) (*nats.Conn, error) {
 			return nil, err
 		}
 		if cfg.NATS.URL != natsEmbedded {
-			return inv.brokerOf(cfg)
+			return cfg.connect(inv.Context())
 		}
 		url = "nats://" + cfg.NATS.Listen
 	}
@@ -112,22 +113,21 @@ func (inv *Invocation) publisher(url string) (*nats.Conn, error) {
 	return conn, nil
 }
 
-// brokerOf connects with the owner's credential to the broker that the
-// configuration names.
-func (inv *Invocation) brokerOf(cfg *Config) (*nats.Conn, error) {
-	to := cfg.connection("palimpsest")
-	if cfg.NATS.URL == natsEmbedded {
+// connect connects with the owner's credential to the broker that the configuration
+// names.
+func (c *Config) connect(ctx context.Context) (*nats.Conn, error) {
+	to := c.connection("palimpsest")
+	if c.NATS.URL == natsEmbedded {
 		var err error
-		if to, err = broker.Endpoint(cfg.dataPath(natsDir)); err != nil {
-			return nil, &userError{fmt.Sprintf(
-				"data: no Palimpsest runs on %s: name its directory with --data, or a NATS of your own by nats.url (%v)", cfg.Data, Reason(err)), err}
+		if to, err = broker.Endpoint(c.dataPath(natsDir)); err != nil {
+			return nil, engine.Faultf(err, "data: no Palimpsest runs on %s: name its directory with --data, or a NATS of your own by nats.url (%v)", c.Data, engine.Reason(err))
 		}
 	}
-	ctx, cancel := context.WithTimeout(inv.Context(), connectLimit)
+	ctx, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()
 	conn, err := broker.Connect(ctx, to)
-	if err != nil && cfg.NATS.URL != natsEmbedded {
-		return nil, plain(*cfg, &engineError{"nats.url", broker.Unreached(ctx, cfg.NATS.URL, err)})
+	if err != nil && c.NATS.URL != natsEmbedded {
+		return nil, c.unusable("nats.url", broker.Unreached(ctx, c.NATS.URL, err))
 	}
 	return conn, err
 }
@@ -157,7 +157,7 @@ func (inv *Invocation) withBroker(data string, do func(jetstream.JetStream, topo
 	if err != nil {
 		return err
 	}
-	conn, err := inv.brokerOf(cfg)
+	conn, err := cfg.connect(inv.Context())
 	if err != nil {
 		return err
 	}

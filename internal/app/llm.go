@@ -1,9 +1,6 @@
 package app
 
 import (
-	"fmt"
-	"os"
-
 	"palimpsest/internal/decide/deterministic"
 	decidemodel "palimpsest/internal/decide/model"
 	"palimpsest/internal/extract"
@@ -50,43 +47,12 @@ func openModel(c llm.Config, e llm.Endpoint) (*llm.Ladder, error) {
 	return llm.New(p, llm.Mode(e.Mode))
 }
 
-// model returns the model of a stage, with its cache and its governor. Stages with
-// one endpoint share a governor: its limits are the endpoint's.
-func (h *process) model(stage string) (llm.Model, string, error) {
-	e := h.cfg.LLM.EndpointOf(stage)
-	task, err := readPrompt(h.cfg.LLM.Stage(stage).Prompt)
-	if err != nil {
-		return nil, "", fmt.Errorf("llm.%s.prompt: %w", stage, err)
-	}
-	g, known := h.governors[e]
-	if !known {
-		m, err := openModel(h.cfg.LLM, e)
-		if err != nil {
-			return nil, "", fmt.Errorf("llm, for %s: %w", stage, err)
-		}
-		g = llm.Govern(m, h.cfg.LLM.Limits, llm.NewPurse(h.store), h.now)
-		if h.governors == nil {
-			h.governors = map[llm.Endpoint]*llm.Governor{}
-		}
-		h.governors[e] = g
-	}
-	return llm.Cached(g, h.store, h.now), task, nil
-}
-
-func readPrompt(path string) (string, error) {
-	if path == "" {
-		return "", nil
-	}
-	raw, err := os.ReadFile(path)
-	return string(raw), err
-}
-
 // modelExtractor adds the extractor with a model, where one is configured.
 func (h *process) modelExtractor(to map[string]extract.Extractor, packs extract.Extractor) error {
 	if !h.cfg.LLM.On() {
 		return nil
 	}
-	m, task, err := h.model("extract")
+	m, task, err := h.models.Of("extract")
 	if err != nil {
 		return err
 	}
@@ -99,7 +65,7 @@ func (h *process) modelDecider() (*decidemodel.Decider, error) {
 	if !h.cfg.LLM.On() {
 		return nil, nil //nolint:nilnil // there is none
 	}
-	m, task, err := h.model("decide")
+	m, task, err := h.models.Of("decide")
 	if err != nil {
 		return nil, err
 	}

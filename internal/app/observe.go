@@ -2,13 +2,10 @@ package app
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/embed"
-	"palimpsest/internal/llm"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/readiness"
@@ -20,7 +17,7 @@ import (
 func (h *process) newReadiness() *readiness.Process {
 	return &readiness.Process{
 		Broker: h.streams, Runtime: h.runtime, Tracker: pipeline.NewTracker(time.Now, h.log), Store: h.store, Log: h.auditLog,
-		Models: func() []*llm.Governor { return slices.Collect(maps.Values(h.governors)) },
+		Models: h.models.Governors,
 		More:   map[string]readiness.Check{"recovered": h.caughtUp.Ready, "intact": h.intact},
 		Plain:  func(err error) error { return plain(h.cfg, err) }, Logger: h.log,
 	}

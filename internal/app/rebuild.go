@@ -6,23 +6,20 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-
-	"github.com/nats-io/nats.go/jetstream"
+	"time"
 
 	"palimpsest/internal/audit"
-	"palimpsest/internal/audit/journal"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/embed"
+	"palimpsest/internal/engine"
 	"palimpsest/internal/erasure"
 	"palimpsest/internal/recovery"
 	"palimpsest/internal/store"
+	"palimpsest/internal/store/redis"
+	"palimpsest/internal/store/sqlite"
 	"palimpsest/internal/terminal"
-	"palimpsest/internal/topology"
 	"palimpsest/pkg/client"
 )
-
-// newSuffix names the memory store's file while it is built.
-const newSuffix = ".new"
 
 // Rebuild rebuilds the memory store of a stopped Palimpsest, whose data directory is
 // data, and shows its progress.
@@ -59,8 +56,8 @@ func rebuild(ctx context.Context, cfg Config, log *slog.Logger, shown *terminal.
 			return out, erasure.ErrPending
 		}
 	}
-	in := recovery.Inputs{Erased: cfg.erased(), Born: cfg.born(), Ingest: cfg.Ingest, Consolidator: cfg.Consolidator, Part: shown.Part, Logger: log}
-	if in.Embedder, err = cfg.Embedder.open(); err != nil {
+	embedder, err := cfg.Embedder.open()
+	if err != nil {
 		return out, err
 	}
 	var from streams
@@ -77,23 +74,67 @@ func rebuild(ctx context.Context, cfg Config, log *slog.Logger, shown *terminal.
 		defer cancel()
 		err = errors.Join(err, from.Shutdown(ctx))
 	}()
-	js := from.JetStream()
-	in.Episodes, in.Effects, in.Holds, in.Journal = episodesOf(js), effectsOf(js), holdsEpisode(js), journal.New(js)
-	if in.Log, _, err = openAudit(ctx, cfg, log); err != nil {
+	kept, _, err := openAudit(ctx, cfg, log)
+	if err != nil {
 		return out, err
 	}
-	defer func() { err = errors.Join(err, in.Log.Close()) }()
-	in.Generations = files{cfg, log}
+	defer func() { err = errors.Join(err, kept.Close()) }()
+	return recovery.New(recovery.Inputs{
+		Repair: cfg.repair(from, kept, embedder, log), Born: cfg.born(), Part: shown.Part,
+		Live: func(ctx context.Context) (store.Store, error) { return liveOf(ctx, cfg, log) },
+		Begin: func(ctx context.Context, embedder embed.Info) (recovery.Draft, error) {
+			return beginDraft(ctx, cfg, embedder, log)
+		},
+	}).Run(ctx, mode)
+}
+
+// beginDraft opens an empty memory store beside the one that the configuration names.
+func beginDraft(ctx context.Context, cfg Config, embedder embed.Info, log *slog.Logger) (recovery.Draft, error) {
 	if cfg.Memory != backendFile {
-		in.Generations = indexes{cfg, log, cfg.repair(from, in.Log, in.Embedder, log)}
+		to := cfg.redis()
+		to.Building, to.Embedder, to.AccessedFrom, to.Logger, to.Born = true, embedder, putBack(time.Now), log, cfg.born()
+		return openRedis(ctx, to)
 	}
-	if in.Said, err = extent(ctx, js, topology.StreamEpisodes); err != nil {
-		return out, err
+	path := cfg.dataPath(memoryFile) + sqlite.NewSuffix
+	if err := sqlite.Discard(path); err != nil {
+		return nil, err
 	}
-	if in.Committed, err = extent(ctx, js, topology.StreamAudit); err != nil {
-		return out, err
+	made, err := sqlite.Open(ctx, sqlite.Config{
+		Path: path, Building: true, Embedder: embedder, Born: cfg.born(), AccessedFrom: putBack(time.Now), Logger: log,
+	})
+	if err != nil {
+		return nil, err
 	}
-	return recovery.New(in).Run(ctx, mode)
+	return made, nil
+}
+
+// liveOf opens the memory store that is there, with any embedder.
+func liveOf(ctx context.Context, cfg Config, log *slog.Logger) (store.Store, error) {
+	if cfg.Memory != backendFile {
+		to := cfg.redis()
+		to.Logger, to.Born = log, cfg.born()
+		return openRedis(ctx, to)
+	}
+	path := cfg.dataPath(memoryFile)
+	if absent(path) {
+		return nil, fmt.Errorf("data: %s: %w", path, recovery.ErrAbsent)
+	}
+	live, err := sqlite.Open(ctx, sqlite.Config{Path: path})
+	if err != nil {
+		return nil, err
+	}
+	return live, nil
+}
+
+func openRedis(ctx context.Context, cfg redis.Config) (recovery.Draft, error) {
+	opened, err := redis.Open(ctx, cfg)
+	switch {
+	case errors.Is(err, store.ErrLocked):
+		return nil, engine.Faultf(err, "another rebuild of the memory store is under way")
+	case err != nil:
+		return nil, err
+	}
+	return opened, nil
 }
 
 // openOwn opens streams in the data directory and listens on no address. Missing
@@ -101,7 +142,7 @@ func rebuild(ctx context.Context, cfg Config, log *slog.Logger, shown *terminal.
 func openOwn(cfg Config, log *slog.Logger) (streams, error) {
 	dir := cfg.dataPath(natsDir)
 	if _, err := os.Stat(dir); os.IsNotExist(err) && (cfg.Memory != backendFile || absent(cfg.dataPath(memoryFile))) {
-		return nil, &userError{fmt.Sprintf("data: %s holds no streams to build from", cfg.Data), err}
+		return nil, engine.Faultf(err, "data: %s holds no streams to build from", cfg.Data)
 	} else if err != nil && !os.IsNotExist(err) {
 		return nil, err
 	}
@@ -110,31 +151,6 @@ func openOwn(cfg Config, log *slog.Logger) (streams, error) {
 		return nil, err
 	}
 	return own, nil
-}
-
-// extent is what a stream holds.
-func extent(ctx context.Context, js jetstream.JetStream, name string) (recovery.Extent, error) {
-	stream, err := js.Stream(ctx, name)
-	if err != nil {
-		return recovery.Extent{}, fmt.Errorf("look up stream %s: %w", name, err)
-	}
-	state := stream.CachedInfo().State
-	return recovery.Extent{First: state.FirstSeq, Last: state.LastSeq, Messages: state.Msgs}, nil
-}
-
-// holdsEpisode asks EPISODES for messages by their sequence.
-func holdsEpisode(js jetstream.JetStream) func(ctx context.Context, sequence uint64) (bool, error) {
-	return func(ctx context.Context, sequence uint64) (bool, error) {
-		stream, err := js.Stream(ctx, topology.StreamEpisodes)
-		if err != nil {
-			return false, fmt.Errorf("look up stream %s: %w", topology.StreamEpisodes, err)
-		}
-		_, err = stream.GetMsg(ctx, sequence)
-		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			return false, nil
-		}
-		return err == nil, err
-	}
 }
 
 // Reindex gives the memory store the vectors of the configured embedder, and returns

@@ -39,14 +39,15 @@ var services = []service{
 type target struct {
 	name     string
 	services []service
+	entire   bool // it has every service
 }
 
 // whole is everything in one process.
-func whole() target { return target{"up", services} }
+func whole() target { return target{"up", services, true} }
 
 // alone is one service, by its name.
 func alone(name string) target {
-	return target{name, slices.DeleteFunc(slices.Clone(services), func(p service) bool { return p.name != name })}
+	return target{name, slices.DeleteFunc(slices.Clone(services), func(p service) bool { return p.name != name }), false}
 }
 
 func (s target) auditLog() bool {

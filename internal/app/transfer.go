@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"os"
 
 	"github.com/gofrs/flock"
 
 	"palimpsest/internal/broker"
+	"palimpsest/internal/engine"
 	"palimpsest/internal/erasure"
 	"palimpsest/internal/recovery"
 	"palimpsest/internal/store/sqlite"
@@ -28,14 +28,12 @@ func (inv *Invocation) ExportAll(data string, to io.Writer) (out transfer.Counts
 	if err != nil {
 		return out, err
 	}
-	s := &sources{inv: inv, cfg: cfg}
-	defer func() { err = errors.Join(plain(*cfg, err), s.close()) }()
-	for _, open := range []func() error{s.openStreams, s.openStore} {
-		if err := open(); err != nil {
-			return out, err
-		}
+	sources, e, err := inv.sources(cfg, (*engines).readStore)
+	if err != nil {
+		return out, err
 	}
-	from := transfer.Source{Sources: s.out, JS: s.js, Digest: func(ctx context.Context) (string, error) {
+	defer func() { err = errors.Join(plain(*cfg, err), e.close(context.WithoutCancel(inv.Context()))) }()
+	from := transfer.Source{Sources: sources, JS: e.js, Digest: func(ctx context.Context) (string, error) {
 		return digestOf(ctx, cfg, false)
 	}}
 	return from.Export(inv.Context(), to)
@@ -54,7 +52,7 @@ func (inv *Invocation) ImportAll(data string, from io.Reader) (out transfer.Coun
 	}
 	dir := cfg.dataPath(natsDir)
 	if _, err := os.Stat(dir); cfg.NATS.URL != natsEmbedded || cfg.Memory != backendFile || !os.IsNotExist(err) || !absent(cfg.dataPath(memoryFile)) {
-		return out, &userError{fmt.Sprintf("data: %s must be a new directory of a Palimpsest in one process", cfg.Data), nil}
+		return out, engine.Faultf(nil, "data: %s must be a new directory of a Palimpsest in one process", cfg.Data)
 	}
 	if !absent(cfg.dataPath(erasure.KeyFile)) {
 		if err := cfg.openErasures(); err != nil {
@@ -142,7 +140,7 @@ func (c Config) lockImport() (done func() error, err error) {
 	lock := flock.New(c.dataPath(importLock), flock.SetPermissions(0o600))
 	held, err := lock.TryLock()
 	if err == nil && !held {
-		err = &userError{fmt.Sprintf("data: an import into %s is under way: wait until it ends", c.Data), nil}
+		err = engine.Faultf(nil, "data: an import into %s is under way: wait until it ends", c.Data)
 	}
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
@@ -173,7 +171,7 @@ func (h *process) refuseImport(context.Context) error {
 }
 
 func (inv *Invocation) importStreams(cfg Config, dir string, from io.Reader) (out transfer.Counts, err error) {
-	own, err := broker.StartEmbedded(broker.EmbeddedConfig{Dir: dir, Private: true, Sync: broker.Sync(cfg.NATS.Sync), Logger: slog.New(slog.DiscardHandler)})
+	own, err := broker.StartEmbedded(broker.EmbeddedConfig{Dir: dir, Private: true, Sync: broker.Sync(cfg.NATS.Sync), Logger: silent})
 	if err != nil {
 		return out, err
 	}

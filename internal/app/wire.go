@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync"
 
 	"palimpsest/internal/audit/journal"
 	"palimpsest/internal/auth"
@@ -15,6 +16,7 @@ import (
 	"palimpsest/internal/extract"
 	"palimpsest/internal/extract/rulepack"
 	"palimpsest/internal/httpserver"
+	"palimpsest/internal/llm"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/telemetry"
@@ -43,6 +45,8 @@ func (h *process) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	h.packs = sync.OnceValues(func() (*rulepack.Extractor, error) { return rulepack.New() })
+	h.models = llm.NewModels(h.cfg.LLM, h.store, openModel, h.now)
 	h.healing = h.newHealing()
 	h.readiness = h.newReadiness()
 	h.watch()
@@ -105,34 +109,10 @@ func (h *process) wireScheduler() (_ pipeline.Service, err error) {
 // RulePacks returns the extractor that needs no model.
 func RulePacks() (extract.Extractor, error) { return rulepack.New() }
 
-// understands is what tells in which languages rule packs read; nil where a model
-// reads too.
-func (h *process) understands() (func([]string) bool, error) {
-	if h.cfg.LLM.On() {
-		return nil, nil
-	}
-	packs, err := h.rulePacks()
-	if err != nil {
-		return nil, err
-	}
-	return packs.Reads, nil
-}
-
-// rulePacks compiles the packs once: they are large, and several services read with
-// them.
-func (h *process) rulePacks() (*rulepack.Extractor, error) {
-	if h.packs != nil {
-		return h.packs, nil
-	}
-	var err error
-	h.packs, err = rulepack.New()
-	return h.packs, err
-}
-
 func (h *process) wireExtractor() (pipeline.Service, error) { return h.newExtractor() }
 
 func (h *process) newExtractor() (*extractor.Service, error) {
-	packs, err := h.rulePacks()
+	packs, err := h.packs()
 	if err != nil {
 		return nil, err
 	}
@@ -194,13 +174,17 @@ func (h *process) wireQuery() (pipeline.Service, error) {
 		return nil, err
 	}
 	var erases query.Erasures
-	if h.cfg.alone() {
+	if h.erases() && h.cfg.erasures != nil {
 		h.erasures = erasure.NewDesk(h.cfg.erasures, h.cfg.room, h.now)
 		erases = h.erasures
 	}
-	understands, err := h.understands()
+	packs, err := h.packs()
 	if err != nil {
 		return nil, err
+	}
+	understands := packs.Reads // nil where a model reads too
+	if h.cfg.LLM.On() {
+		understands = nil
 	}
 	ticks := h.cfg.Scheduler.WithDefaults()
 	// Other processes could answer where any of the engines is shared.

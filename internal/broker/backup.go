@@ -58,7 +58,7 @@ func filter(to io.Writer, from io.Reader, stream string, edit Edit) (edited uint
 			err = json.Unmarshal(body, &state)
 		case h.Sequence > 0:
 			data := body[h.HeaderSize:]
-			kept, keep := edit(stream, h.Name, data)
+			kept, keep := edit(stream, h.Name, h.Sequence, data)
 			if !keep || !bytes.Equal(kept, data) {
 				edited++
 			}

@@ -24,8 +24,9 @@ const (
 )
 
 // Edit returns what a copy has in the place of the data of a stored message, and whether it
-// has the message at all. subject is the one under which the stream stores it.
-type Edit func(stream, subject string, data []byte) (kept []byte, keep bool)
+// has the message at all. subject is the one under which the stream stores it. Without a
+// sequence and data, it tells whether any message of the subject may be left out.
+type Edit func(stream, subject string, sequence uint64, data []byte) (kept []byte, keep bool)
 
 // rewritten is how much a complete rewrite left out or changed, by stream, and the job that it was
 // done for.

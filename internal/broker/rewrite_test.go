@@ -22,7 +22,7 @@ import (
 
 const erasedUser = "mallory-7c1e"
 
-func dropErased(_, subject string, data []byte) ([]byte, bool) {
+func dropErased(_, subject string, _ uint64, data []byte) ([]byte, bool) {
 	return data, !strings.Contains(subject, erasedUser)
 }
 
@@ -181,7 +181,7 @@ func TestRewriteThatFailsChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	told(t, dir)
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := broker.Rewrite(ctx, broker.EmbeddedConfig{Dir: dir}, "job", func(_, _ string, data []byte) ([]byte, bool) {
+	if _, err := broker.Rewrite(ctx, broker.EmbeddedConfig{Dir: dir}, "job", func(_, _ string, _ uint64, data []byte) ([]byte, bool) {
 		cancel()
 		return data, true
 	}); err == nil {
@@ -202,7 +202,7 @@ func TestRewriteChangesMessages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	told(t, dir)
-	change := func(stream, _ string, data []byte) ([]byte, bool) {
+	change := func(stream, _ string, _ uint64, data []byte) ([]byte, bool) {
 		if stream == topology.StreamEpisodes && string(data) == "alice says 2" {
 			return []byte("alice says nothing"), true
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"palimpsest/internal/app"
+	"palimpsest/internal/engine"
 )
 
 // publication is one run of publish.
@@ -135,7 +135,7 @@ func (p *publication) resend(ctx context.Context, err error) error {
 		}
 		if !told {
 			told = true
-			p.tell(fmt.Sprintf("line %d is not acknowledged: %v; waiting for the server, %d acknowledged so far", line, app.Reason(err), p.acked))
+			p.tell(fmt.Sprintf("line %d is not acknowledged: %v; waiting for the server, %d acknowledged so far", line, engine.Reason(err), p.acked))
 		}
 		select {
 		case <-time.After(publishRetry):

@@ -43,10 +43,8 @@ type Installation struct {
 	Ready func(context.Context) error
 	// Broker is the address of an embedded broker; empty where NATS is a server.
 	Broker string
-	// Data is the data directory; empty where none is used. Writable returns why it
-	// cannot be used.
-	Data     string
-	Writable func(dir string) error
+	// Data is the data directory; empty where none is used.
+	Data string
 	// NATS, Memory and Audit are the engines.
 	NATS, Memory, Audit Engine
 	// Embedder describes the embedder.
@@ -56,8 +54,6 @@ type Installation struct {
 	Streams topology.Declaration
 	// Models are the language models; none where rule packs extract.
 	Models []Model
-	// Reason is the cause of a failed call, without the words of the driver.
-	Reason func(error) error
 }
 
 // Engine is a file or a server.
@@ -130,7 +126,7 @@ func (e *examination) data() (string, error) {
 		return "not used", nil
 	}
 	dir := e.Data
-	if err := e.Writable(dir); err != nil {
+	if err := Writable(dir); err != nil {
 		return "", err
 	}
 	if _, err := os.Stat(dir); os.IsNotExist(err) {

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"palimpsest/internal/engine"
 )
 
 // portPatience is how long a process has to answer on a port.
@@ -54,7 +56,7 @@ func (e *examination) greet(address string) (*peer, error) {
 	res, err := one.Do(req)
 	switch call := (*net.OpError)(nil); {
 	case errors.As(err, &call) || errors.Is(err, context.DeadlineExceeded):
-		return nil, fmt.Errorf("%s: %w", address, e.Reason(err))
+		return nil, fmt.Errorf("%s: %w", address, engine.Reason(err))
 	case err != nil:
 		return nil, fmt.Errorf("%s is taken by another program", address)
 	}
@@ -80,7 +82,7 @@ func (e *examination) unused(address string) (string, error) {
 	if conn, dialed := e.dial(address); dialed == nil {
 		return "", conn.Close()
 	}
-	return "", fmt.Errorf("%s: %w", address, e.Reason(err))
+	return "", fmt.Errorf("%s: %w", address, engine.Reason(err))
 }
 
 func (e *examination) dial(address string) (net.Conn, error) {
@@ -99,7 +101,7 @@ func (e *examination) nats() (string, error) {
 	}
 	conn, err := e.dial(address)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", address, e.Reason(err))
+		return "", fmt.Errorf("%s: %w", address, engine.Reason(err))
 	}
 	defer conn.Close() //nolint:errcheck // it was only read
 	if err := conn.SetReadDeadline(time.Now().Add(portPatience)); err != nil {

@@ -57,7 +57,7 @@ func (p *place) keeper(name string) Keeper {
 			p.users = left
 			return out, nil
 		},
-		Scan: func(_ context.Context, whom memory.Whom) (n uint64, _ error) {
+		Scan: func(_ context.Context, _ string, whom memory.Whom) (n uint64, _ error) {
 			for _, u := range p.users {
 				if whom.Owns(scope.Scope{Project: "p", User: u}) {
 					n++

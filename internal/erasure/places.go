@@ -29,14 +29,14 @@ var beyond = []string{
 }
 
 // Edit returns the data that a message of a stream keeps; keep is false where the
-// message is left out.
-type Edit = func(stream, subject string, data []byte) (kept []byte, keep bool)
+// message is left out. Without a sequence, it tells whether any message of the subject may be.
+type Edit = func(stream, subject string, sequence uint64, data []byte) (kept []byte, keep bool)
 
-// Streams are the streams of a broker that is not running.
+// Streams are the streams of a broker that nothing else reads.
 type Streams interface {
 	// Rewrite edits all messages for a job, and counts those left out or changed by
 	// stream. Repeated for the same job it edits nothing again.
-	Rewrite(ctx context.Context, job string, edit Edit) (map[string]uint64, error)
+	Rewrite(ctx context.Context, job string, edit Edit) (Removed, error)
 	// Count counts the messages that an edit would leave out or change.
 	Count(ctx context.Context, edit Edit) (uint64, error)
 	// LastSequence is that of the newest message that a stream ever held.
@@ -95,9 +95,16 @@ func (p places) until(ctx context.Context) (uint64, error) {
 }
 
 // without leaves out the messages of a user, and the user of the lists of API keys. The
-// last four tokens of every other subject are a scope, as far as it could be read.
-func without(whom memory.Whom, now time.Time) Edit {
-	return func(stream, subject string, data []byte) ([]byte, bool) {
+// last four tokens of every other subject are a scope, as far as it could be read. Episodes
+// behind until are of a new user: a broker of others takes some meanwhile.
+func without(whom memory.Whom, until uint64, now time.Time) Edit {
+	return func(stream, subject string, sequence uint64, data []byte) ([]byte, bool) {
+		if stream == topology.StreamEpisodes && sequence > until {
+			return data, true
+		}
+		if stream == topology.StreamKeys && sequence == 0 {
+			return data, true // no data, no list
+		}
 		if stream == topology.StreamKeys {
 			return auth.Forget(data, whom.Project, whom.Is, now), true
 		}
@@ -110,19 +117,26 @@ func without(whom memory.Whom, now time.Time) Edit {
 	}
 }
 
-func (p places) eraseStreams(ctx context.Context, job string, whom memory.Whom) (out Removed, err error) {
-	out.Counts = map[string]uint64{}
-	if p.Streams != nil {
-		out.Counts, err = p.Streams.Rewrite(ctx, job, without(whom, p.Now()))
+func (p places) eraseStreams(ctx context.Context, job string, whom memory.Whom) (Removed, error) {
+	if p.Streams == nil {
+		return Removed{Counts: map[string]uint64{}}, nil
 	}
-	return out, err
+	r, err := p.book.Get(job)
+	if err != nil {
+		return Removed{}, err
+	}
+	return p.Streams.Rewrite(ctx, job, without(whom, r.Until, p.Now()))
 }
 
-func (p places) scanStreams(ctx context.Context, whom memory.Whom) (uint64, error) {
+func (p places) scanStreams(ctx context.Context, job string, whom memory.Whom) (uint64, error) {
 	if p.Streams == nil {
 		return 0, nil
 	}
-	return p.Streams.Count(ctx, without(whom, p.Now()))
+	r, err := p.book.Get(job)
+	if err != nil {
+		return 0, err
+	}
+	return p.Streams.Count(ctx, without(whom, r.Until, p.Now()))
 }
 
 func (p places) eraseMemory(ctx context.Context, _ string, whom memory.Whom) (out Removed, err error) {
@@ -138,7 +152,7 @@ func (p places) eraseMemory(ctx context.Context, _ string, whom memory.Whom) (ou
 	return out, err
 }
 
-func (p places) scanMemory(ctx context.Context, whom memory.Whom) (left uint64, err error) {
+func (p places) scanMemory(ctx context.Context, _ string, whom memory.Whom) (left uint64, err error) {
 	err = p.Memory(ctx, func(from store.Eraser) error {
 		n, err := from.Scan(ctx, whom)
 		left += n
@@ -157,7 +171,7 @@ func (p places) eraseLog(ctx context.Context, _ string, whom memory.Whom) (out R
 	return out, err
 }
 
-func (p places) scanLog(ctx context.Context, whom memory.Whom) (left uint64, err error) {
+func (p places) scanLog(ctx context.Context, _ string, whom memory.Whom) (left uint64, err error) {
 	err = p.Log(ctx, func(from audit.Eraser) error {
 		n, err := from.Scan(ctx, whom)
 		left += n
@@ -186,4 +200,4 @@ func (p places) announce(ctx context.Context, job string, _ memory.Whom) (none R
 }
 
 // nothing is what a place that holds no data has of a user.
-func nothing(context.Context, memory.Whom) (uint64, error) { return 0, nil }
+func nothing(context.Context, string, memory.Whom) (uint64, error) { return 0, nil }

@@ -15,8 +15,8 @@ type Keeper struct {
 	Name string
 	// Erase deletes everything of the user, for a job of that id. It is idempotent.
 	Erase func(ctx context.Context, job string, whom memory.Whom) (Removed, error)
-	// Scan counts what is left.
-	Scan func(ctx context.Context, whom memory.Whom) (uint64, error)
+	// Scan counts what is left of it.
+	Scan func(ctx context.Context, job string, whom memory.Whom) (uint64, error)
 }
 
 // Removed is what a place removed.
@@ -61,10 +61,12 @@ func (b *Book) Run(ctx context.Context, work Work) (done []Receipt, err error) {
 func (b *Book) run(ctx context.Context, r Receipt, work Work) (_ Receipt, err error) {
 	failpoint.Reach(failpoint.Erasure, failpoint.Asked)
 	whom := b.whom(r)
-	if r.Until == 0 {
-		if r.Until, err = work.Until(ctx); err != nil {
+	if len(r.Places) == 0 {
+		last, err := work.Until(ctx)
+		if err != nil {
 			return r, err
 		}
+		r.Until = max(r.Until, last)
 		if err := b.put(r); err != nil {
 			return r, err
 		}
@@ -84,7 +86,7 @@ func (b *Book) run(ctx context.Context, r Receipt, work Work) (_ Receipt, err er
 		failpoint.Reach(failpoint.Erasure, k.Name)
 	}
 	for _, k := range work.Keepers {
-		left, err := k.Scan(ctx, whom)
+		left, err := k.Scan(ctx, r.ID, whom)
 		if err != nil {
 			return r, fmt.Errorf("scan %s: %w", k.Name, err)
 		}

@@ -27,7 +27,7 @@ const (
 const (
 	Asked     = "asked"     // the job is on disk
 	Copied    = "copied"    // the streams are copied, the old ones in place
-	Removed   = "removed"   // the old ones are gone, the copies not in place
+	Removed   = "removed"   // the old ones are gone, the copies not in place; of a broker of others: one message is
 	Streams   = "streams"   // the streams hold nothing
 	Memory    = "memory"    // nor does the memory store
 	Log       = "log"       // nor does the audit log

@@ -94,6 +94,16 @@ func (c Config) EndpointOf(stage string) Endpoint {
 	}
 }
 
+// Endpoints are those of all stages, each once; none where no model works.
+func (c Config) Endpoints() (all []Endpoint) {
+	for _, stage := range Stages {
+		if e := c.EndpointOf(stage); c.On() && !slices.Contains(all, e) {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
 // Validate names every setting that cannot be used.
 func (c Config) Validate() error {
 	if !c.On() {

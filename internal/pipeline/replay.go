@@ -31,14 +31,41 @@ func NewReplay(js jetstream.JetStream, stream, service string) *Replay {
 // replayBatch bounds the messages that are handed over together.
 const replayBatch = 256
 
-// Begin is the lowest sequence that the stream may hold. Messages below it were
-// dropped because of their age or the stream's size. It is 1 or less if none was.
-func (p *Replay) Begin(ctx context.Context) (uint64, error) {
+// Extent is what a stream holds: the sequences of its oldest and newest message
+// (the last one that it ever held, where it is empty), and how many there are.
+// Messages below First were dropped because of their age or the stream's size. First
+// is 1 or less if none was.
+type Extent struct{ First, Last, Messages uint64 }
+
+// Extent is what the stream holds now.
+func (p *Replay) Extent(ctx context.Context) (Extent, error) {
+	stream, err := p.lookUp(ctx)
+	if err != nil {
+		return Extent{}, err
+	}
+	state := stream.CachedInfo().State
+	return Extent{First: state.FirstSeq, Last: state.LastSeq, Messages: state.Msgs}, nil
+}
+
+func (p *Replay) lookUp(ctx context.Context) (jetstream.Stream, error) {
 	stream, err := p.js.Stream(ctx, p.stream)
 	if err != nil {
-		return 0, fmt.Errorf("pipeline: look up stream %s: %w", p.stream, err)
+		return nil, fmt.Errorf("pipeline: look up stream %s: %w", p.stream, err)
 	}
-	return stream.CachedInfo().State.FirstSeq, nil
+	return stream, nil
+}
+
+// Holds reports whether the stream holds a message at a sequence.
+func (p *Replay) Holds(ctx context.Context, sequence uint64) (bool, error) {
+	stream, err := p.lookUp(ctx)
+	if err != nil {
+		return false, err
+	}
+	_, err = stream.GetMsg(ctx, sequence)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // Read calls yield with the messages behind sequence after, in stream order, up to
@@ -47,9 +74,9 @@ func (p *Replay) Begin(ctx context.Context) (uint64, error) {
 // might accept them: each message must keep its ordinal. It returns the cursor of a
 // reader that has handled all of them.
 func (p *Replay) Read(ctx context.Context, after uint64, yield func([]*Entry) error) (cursor.Cursor, error) {
-	stream, err := p.js.Stream(ctx, p.stream)
+	stream, err := p.lookUp(ctx)
 	if err != nil {
-		return cursor.Cursor{}, fmt.Errorf("pipeline: look up stream %s: %w", p.stream, err)
+		return cursor.Cursor{}, err
 	}
 	buried, err := p.buried(ctx)
 	if err != nil {
@@ -149,9 +176,9 @@ func hashOf(body []byte) string {
 
 // End is the cursor of a reader that has handled all that the stream holds now.
 func (p *Replay) End(ctx context.Context) (cursor.Cursor, error) {
-	stream, err := p.js.Stream(ctx, p.stream)
+	stream, err := p.lookUp(ctx)
 	if err != nil {
-		return cursor.Cursor{}, fmt.Errorf("pipeline: look up stream %s: %w", p.stream, err)
+		return cursor.Cursor{}, err
 	}
 	return cursor.Cursor{Stream: identity(stream), Sequence: stream.CachedInfo().State.LastSeq}, nil
 }
@@ -162,9 +189,9 @@ func (p *Replay) Unread(ctx context.Context, part Partition, after, end uint64) 
 	if after >= end {
 		return false, nil
 	}
-	stream, err := p.js.Stream(ctx, p.stream)
+	stream, err := p.lookUp(ctx)
 	if err != nil {
-		return false, fmt.Errorf("pipeline: look up stream %s: %w", p.stream, err)
+		return false, err
 	}
 	first, err := firstBehind(ctx, stream, after, part.Filter)
 	if err != nil {

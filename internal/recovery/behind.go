@@ -88,6 +88,16 @@ func (h *Healing) Storing(ctx context.Context, fact scope.Scope) (bool, error) {
 	return h.behind(ctx, h.Repair.Episodes, []pipeline.Partition{partition}, end)
 }
 
+// Begin returns once the store is complete, as far as the streams hold it or held it:
+// what they have dropped is counted and applied from the audit log.
+func (h *Healing) Begin(ctx context.Context) error {
+	h.Mend(ctx)
+	if err := h.CountDropped(ctx); err != nil {
+		return err
+	}
+	return h.ApplyDropped(ctx)
+}
+
 // CountDropped sets where each scope goes on counting, if EPISODES has dropped
 // messages that the store has not read: it was restored from a copy that is older
 // than all that is left.
@@ -95,18 +105,18 @@ func (h *Healing) CountDropped(ctx context.Context) error {
 	if h.Ingest == nil {
 		return nil
 	}
-	begin, err := h.Repair.Episodes.Begin(ctx)
-	if err != nil || begin <= 1 {
+	all, err := h.Repair.Episodes.Extent(ctx)
+	if err != nil || all.First <= 1 {
 		return err
 	}
 	cursors, err := h.Store.ReadCursors(ctx, pipeline.Readers(ingest.Partitions())...)
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(cursors, func(c cursor.Cursor) bool { return c.Sequence+1 >= begin }) {
+	if slices.ContainsFunc(cursors, func(c cursor.Cursor) bool { return c.Sequence+1 >= all.First }) {
 		return nil
 	}
-	h.Logger.Warn("EPISODES has dropped messages that the memory store has not read", "begins_at", begin)
+	h.Logger.Warn("EPISODES has dropped messages that the memory store has not read", "begins_at", all.First)
 	if err := h.Repair.Count(ctx, h.Ingest, h.Store); err != nil {
 		return fmt.Errorf("count dropped episodes: %w", err)
 	}
@@ -120,16 +130,16 @@ func (h *Healing) ApplyDropped(ctx context.Context) error {
 	if h.Consolidator == nil {
 		return nil
 	}
-	begin, err := h.Repair.Effects.Begin(ctx)
-	if err != nil || begin <= 1 {
+	all, err := h.Repair.Effects.Extent(ctx)
+	if err != nil || all.First <= 1 {
 		return err
 	}
 	read, err := lowest(ctx, h.Store, consolidator.Partitions())
-	if err != nil || read+1 >= begin {
+	if err != nil || read+1 >= all.First {
 		return err
 	}
-	h.Logger.Warn("AUDIT has dropped effects that the memory store has not read", "begins_at", begin, "read_up_to", read)
-	applied, err := h.Consolidator.ApplyDropped(ctx, begin)
+	h.Logger.Warn("AUDIT has dropped effects that the memory store has not read", "begins_at", all.First, "read_up_to", read)
+	applied, err := h.Consolidator.ApplyDropped(ctx, all.First)
 	h.Logger.Warn("effects were applied from the audit log", "effects", applied, "error", err)
 	if errors.As(err, new(*consolidator.GapError)) {
 		return nil // the scope is named where its next effect is buried

@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"palimpsest/internal/audit"
-	"palimpsest/internal/cursor"
 	"palimpsest/internal/embed"
 	"palimpsest/internal/memory"
+	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
 	"palimpsest/services/consolidator"
@@ -27,20 +26,15 @@ type Draft interface {
 	// ResumeAt sets the revision of a fact scope: the next effect is the one
 	// behind it.
 	ResumeAt(ctx context.Context, fact scope.Scope, revision uint64) error
-}
-
-// Episodes is EPISODES from end to end.
-type Episodes interface {
-	ingest.Replay
-	// Begin is the lowest sequence that EPISODES may hold.
-	Begin(ctx context.Context) (uint64, error)
-}
-
-// Effects is AUDIT from end to end.
-type Effects interface {
-	consolidator.Replay
-	// End is the cursor of a reader that has read all that AUDIT holds.
-	End(ctx context.Context) (cursor.Cursor, error)
+	// Inherit copies from the live store, of the same backend, the rows that no stream
+	// holds.
+	Inherit(ctx context.Context, live store.Store) error
+	// TakeOver puts the store in the place of live, if there is one, and closes both.
+	// Rows that came to live meanwhile are recovered with remedy. It returns where live
+	// is kept, if it is.
+	TakeOver(ctx context.Context, live store.Store, remedy store.Remedy) (kept string, err error)
+	// Discard closes the store and removes it.
+	Discard(ctx context.Context) error
 }
 
 // Journal is AUDIT.
@@ -51,33 +45,18 @@ type Journal interface {
 	ResumeAt(ctx context.Context, sequence uint64) error
 }
 
-// Extent is what a stream holds: the sequences of its oldest and newest message
-// (the last one that it ever held, where it is empty), and how many there are.
-type Extent struct{ First, Last, Messages uint64 }
-
 // Inputs are what a rebuild reads from and how it makes a store.
 type Inputs struct {
-	Generations Generations
+	Repair // its Log is set
 
-	Episodes Episodes
-	Effects  Effects
-	// Holds reports whether EPISODES holds a message at a sequence.
-	Holds     func(ctx context.Context, sequence uint64) (bool, error)
-	Journal   Journal
-	Log       audit.Log
-	Said      Extent // of EPISODES
-	Committed Extent // of AUDIT
-
-	// Erased is as in [ingest.Deps].
-	Erased func(project, user string, sequence uint64, arrived time.Time) bool
+	// Live opens the present store, with any embedder. The error of none wraps
+	// [ErrAbsent], that of one that cannot be read [store.ErrDamaged].
+	Live func(ctx context.Context) (store.Store, error)
+	// Begin opens an empty store beside it and removes the leftovers of a killed run.
+	Begin func(ctx context.Context, embedder embed.Info) (Draft, error)
 	// Born is as in [consolidator.Deps].
 	Born func(project, user string) uint64
-
-	Ingest       ingest.Config
-	Consolidator consolidator.Config
-	Embedder     embed.Embedder
-	Part         Part
-	Logger       *slog.Logger
+	Part Part
 }
 
 // Result is what came of a rebuild.
@@ -121,9 +100,11 @@ type Rebuild struct {
 	out       Result
 	// had are the counts of the live store, nil where it cannot count. whole says
 	// that all of its scopes were compared, lacks how many episodes the new one lacks.
-	had   *store.Stats
-	whole bool
-	lacks uint64
+	had *store.Stats
+	// said and committed are what EPISODES and AUDIT held at the beginning.
+	said, committed pipeline.Extent
+	whole           bool
+	lacks           uint64
 
 	ingest  *ingest.Service
 	commits *consolidator.Service
@@ -141,18 +122,14 @@ func (r *Rebuild) run(ctx context.Context, keep bool) error {
 	if err := r.digestLive(ctx); err != nil {
 		return err
 	}
-	begin, err := r.in.Episodes.Begin(ctx)
-	if err != nil {
-		return err
-	}
-	adopting := begin > 1
+	adopting := r.said.First > 1
 	if err := r.copy(ctx, adopting, keep); err != nil {
 		return err
 	}
 	if r.out.OnlyLive > 0 && !adopting && keep {
 		r.log.WarnContext(ctx, "EPISODES lacks episodes that the memory store has; they are copied from there", "episodes", r.out.OnlyLive)
 		only := r.out.OnlyLive
-		if err := r.in.Generations.Discard(ctx, r.release()); err != nil {
+		if err := r.release().Discard(ctx); err != nil {
 			return err
 		}
 		if err := r.copy(ctx, true, keep); err != nil {
@@ -193,17 +170,17 @@ func (r *Rebuild) tolerate(err error) error {
 // copy stores what was said, applies what came of it, and compares.
 func (r *Rebuild) copy(ctx context.Context, adopting, keep bool) (err error) {
 	r.out.Episodes, r.out.Effects, r.out.Scopes, r.out.Unreadable = 0, 0, 0, 0
-	if r.made, err = r.in.Generations.Begin(ctx, r.in.Embedder.Info()); err != nil {
+	if r.made, err = r.in.Begin(ctx, r.in.Embedder.Info()); err != nil {
 		return err
 	}
-	r.ingest, err = ingest.New(r.in.Ingest, ingest.Deps{
+	r.ingest, err = ingest.New(r.in.IngestConfig, ingest.Deps{
 		Episodes: r.made, Cursors: r.made, Shares: r.made, Vectors: r.made, Embedders: embed.Only(r.in.Embedder),
 		Erased: r.in.Erased,
 	})
 	if err != nil {
 		return err
 	}
-	r.commits, err = consolidator.New(r.in.Consolidator, consolidator.Deps{
+	r.commits, err = consolidator.New(r.in.ConsolidatorConfig, consolidator.Deps{
 		Applier: r.made, Facts: r.made, Outcomes: r.made, Journal: r.in.Journal, Log: r.in.Log, Kept: r.in.Log,
 		Cursors: r.made, LogCursors: r.in.Log, Shares: r.made, Born: r.in.Born, Logger: r.log,
 	})
@@ -226,7 +203,7 @@ func (r *Rebuild) copy(ctx context.Context, adopting, keep bool) (err error) {
 // copySaid reads EPISODES, and before it the episodes of the live store, where
 // EPISODES does not have them all.
 func (r *Rebuild) copySaid(ctx context.Context, adopting bool) error {
-	step, end := r.in.Part("episodes", r.in.Said.Messages)
+	step, end := r.in.Part("episodes", r.said.Messages)
 	defer end()
 	if adopting {
 		if err := r.adopt(ctx); err != nil {
@@ -240,9 +217,9 @@ func (r *Rebuild) copySaid(ctx context.Context, adopting bool) error {
 
 func (r *Rebuild) adopt(ctx context.Context) error {
 	if r.live == nil {
-		r.log.WarnContext(ctx, "episodes that EPISODES dropped are lost", "before", r.in.Said.First)
+		r.log.WarnContext(ctx, "episodes that EPISODES dropped are lost", "before", r.said.First)
 	} else {
-		copied, err := adopt(ctx, r.live, r.made, r.in.Said.Last, func() {})
+		copied, err := adopt(ctx, r.live, r.made, r.said.Last, func() {})
 		r.out.Episodes += copied.Episodes
 		if err := r.tolerate(err); err != nil {
 			return err
@@ -258,7 +235,7 @@ func (r *Rebuild) copyEffects(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	step, end := r.in.Part("effects", r.in.Committed.Messages)
+	step, end := r.in.Part("effects", r.committed.Messages)
 	applied, err := r.commits.Rebuild(ctx, r.in.Journal, func() { step(1) }, func(fact scope.Scope, err error) error {
 		r.gaps[fact] = err
 		return nil
@@ -336,7 +313,7 @@ func (r *Rebuild) compare(ctx context.Context) (err error) {
 	if r.out.Rebuilt, err = store.Digest(ctx, r.made, memory.ExportFull); err != nil || r.live == nil {
 		return err
 	}
-	found, err := compare(ctx, r.live, r.made, r.in.Holds)
+	found, err := compare(ctx, r.live, r.made, r.in.Episodes.Holds)
 	r.out.Moved, r.out.OnlyLive, r.out.Unreadable = found.Moved, found.Lacking, found.Unreadable
 	r.lacks, r.whole = uint64(found.Lacking+found.Lost), err == nil
 	return r.tolerate(err)

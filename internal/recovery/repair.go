@@ -19,10 +19,7 @@ import (
 // Repair recovers the lost rows of a memory store from the streams.
 type Repair struct {
 	Episodes, Effects *pipeline.Replay // EPISODES and AUDIT
-	Journal           interface {
-		audit.Journal
-		audit.TailReader
-	} // AUDIT
+	Journal           Journal          // AUDIT
 	// Log is the audit log of this process; nil where no service of it has one. OpenLog
 	// opens it then; nil where it is the file of another process.
 	Log     audit.Log
@@ -88,12 +85,12 @@ func (r Repair) ApplyAgain(ctx context.Context, through store.Store) error {
 	if err != nil {
 		return err
 	}
-	begin, err := r.Effects.Begin(ctx)
+	audit, err := r.Effects.Extent(ctx)
 	if err != nil {
 		return err
 	}
-	if begin > from+1 {
-		if _, err := commits.ApplyDropped(ctx, begin); err != nil && !errors.As(err, new(*consolidator.GapError)) {
+	if audit.First > from+1 {
+		if _, err := commits.ApplyDropped(ctx, audit.First); err != nil && !errors.As(err, new(*consolidator.GapError)) {
 			return fmt.Errorf("apply effects of the audit log: %w", err)
 		}
 	}
@@ -109,11 +106,10 @@ func (r Repair) ApplyAgain(ctx context.Context, through store.Store) error {
 // of this process has the audit log open, Count opens it meanwhile, unless it is the
 // file of another process.
 func (r Repair) Count(ctx context.Context, said *ingest.Service, behind store.Store) error {
-	past := r.Episodes
-	if begin, err := past.Begin(ctx); err != nil || begin <= 1 {
+	if all, err := r.Episodes.Extent(ctx); err != nil || all.First <= 1 {
 		return err
 	}
-	counting := Counting{Ingest: said, Episodes: past, Journal: r.Journal, Live: behind, Into: behind}
+	counting := Counting{Ingest: said, Episodes: r.Episodes, Journal: r.Journal, Live: behind, Into: behind}
 	switch {
 	case r.Log != nil:
 		counting.Log = r.Log

@@ -3,12 +3,14 @@ package recovery
 import (
 	"errors"
 	"fmt"
+
+	"palimpsest/internal/pipeline"
 )
 
 // Position is how far a store, or a log, was filled from a stream.
 type Position struct {
 	Stream string
-	Extent Extent
+	Extent pipeline.Extent
 	Holder string // the store or log: the memory store, the audit log
 	Held   uint64 // sequence of the newest message that it has, 0 for none
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"palimpsest/internal/embed"
 	"palimpsest/internal/store"
 )
 
@@ -14,23 +13,6 @@ var ErrAbsent = errors.New("there is no memory store")
 
 // closeLimit bounds the removal of a store that was not taken.
 const closeLimit = 15 * time.Second
-
-// Generations is how a backend of the memory store has a new one built beside the one
-// that is there, and puts it in its place.
-type Generations interface {
-	// Live opens the present generation, with any embedder. The error of none wraps
-	// [ErrAbsent], that of one that cannot be read [store.ErrDamaged].
-	Live(ctx context.Context) (store.Store, error)
-	// Begin opens an empty one and removes the leftovers of a killed run.
-	Begin(ctx context.Context, embedder embed.Info) (Draft, error)
-	// Inherit copies the rows that no stream holds.
-	Inherit(ctx context.Context, made Draft, live store.Store) error
-	// Promote puts made in the place of live, if there is one, and closes both. It
-	// returns where live is kept, if it is.
-	Promote(ctx context.Context, made Draft, live store.Store) (kept string, err error)
-	// Discard closes made and removes it.
-	Discard(ctx context.Context, made Draft) error
-}
 
 // Mode is what a rebuild may do.
 type Mode struct {
@@ -54,6 +36,12 @@ func (r *Rebuild) Run(ctx context.Context, mode Mode) (out Rebuilt, err error) {
 	if err := r.openLive(ctx); err != nil {
 		return out, err
 	}
+	if r.said, err = r.in.Episodes.Extent(ctx); err != nil {
+		return out, err
+	}
+	if r.committed, err = r.in.Effects.Extent(ctx); err != nil {
+		return out, err
+	}
 	if mode.Check {
 		err = r.run(ctx, false)
 		if out.Result = r.out; err != nil {
@@ -61,7 +49,7 @@ func (r *Rebuild) Run(ctx context.Context, mode Mode) (out Rebuilt, err error) {
 		}
 		// Removing what was made takes as long as there is much of it, and is no part
 		// of closing.
-		return out, r.in.Generations.Discard(ctx, r.release())
+		return out, r.release().Discard(ctx)
 	}
 	err = r.run(ctx, true)
 	if out.Result = r.out; err != nil {
@@ -78,7 +66,7 @@ func (r *Rebuild) Run(ctx context.Context, mode Mode) (out Rebuilt, err error) {
 	}
 	made, live := r.release(), r.live
 	r.live = nil
-	out.Kept, err = r.in.Generations.Promote(ctx, made, live)
+	out.Kept, err = made.TakeOver(ctx, live, store.Remedy{Episodes: r.in.StoreAgain, Effects: r.in.ApplyAgain})
 	out.Switched = err == nil
 	return out, err
 }
@@ -86,7 +74,7 @@ func (r *Rebuild) Run(ctx context.Context, mode Mode) (out Rebuilt, err error) {
 // openLive opens the store that is there. That it cannot be read is why there is a
 // rebuild.
 func (r *Rebuild) openLive(ctx context.Context) error {
-	live, err := r.in.Generations.Live(ctx)
+	live, err := r.in.Live(ctx)
 	switch {
 	case err == nil:
 		r.live = live
@@ -105,13 +93,13 @@ func (r *Rebuild) openLive(ctx context.Context) error {
 // newest effect. What AUDIT still holds is in the audit log then.
 func (r *Rebuild) resumeAudit(ctx context.Context) error {
 	end := r.out.AuditEnd
-	if end <= r.in.Committed.Last {
+	if end <= r.committed.Last {
 		return nil
 	}
 	if _, err := r.commits.FillLog(ctx, r.in.Effects); err != nil {
 		return err
 	}
-	r.log.Warn("AUDIT lacks its end and goes on behind it; the audit log has what it held", "last", r.in.Committed.Last, "resumed_at", end+1)
+	r.log.Warn("AUDIT lacks its end and goes on behind it; the audit log has what it held", "last", r.committed.Last, "resumed_at", end+1)
 	return r.in.Journal.ResumeAt(ctx, end+1)
 }
 
@@ -128,7 +116,7 @@ func (r *Rebuild) close(ctx context.Context) error {
 	defer cancel()
 	var errs []error
 	if r.made != nil {
-		errs = append(errs, r.in.Generations.Discard(ctx, r.release()))
+		errs = append(errs, r.release().Discard(ctx))
 	}
 	if r.live != nil {
 		errs = append(errs, r.live.Close())
@@ -151,7 +139,7 @@ func (r *Rebuild) countDropped(ctx context.Context) error {
 // embedder that is down stops nothing.
 func (r *Rebuild) complete(ctx context.Context) error {
 	if r.live != nil {
-		if err := r.tolerate(r.in.Generations.Inherit(ctx, r.made, r.live)); err != nil {
+		if err := r.tolerate(r.made.Inherit(ctx, r.live)); err != nil {
 			return err
 		}
 	}

@@ -8,8 +8,10 @@ import (
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/memory"
+	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
+	"palimpsest/services/ingest"
 )
 
 // Sources are what a verification compares. Palimpsest may run meanwhile.
@@ -17,11 +19,11 @@ type Sources struct {
 	Store   Earlier
 	Journal Journal
 	Log     audit.Log
-	// Said calls yield with every episode of EPISODES that the store should have,
-	// in stream order, until yield returns an error.
-	Said func(ctx context.Context, yield func(memory.Episode) error) error
-	// Extents of EPISODES and AUDIT, asked for when they are needed.
-	Episodes, Audit func(ctx context.Context) (Extent, error)
+	// Episodes and Effects are EPISODES and AUDIT.
+	Episodes, Effects *pipeline.Replay
+	Ingest            ingest.Config
+	// Erased is as in [ingest.Deps].
+	Erased func(project, user string, sequence uint64, arrived time.Time) bool
 	// Checks are those of the files that store and log are, by name.
 	Checks map[string]func(ctx context.Context, step func(done, all int)) error
 	// RowsExpire: the audit log drops rows of deltas that grew old, and keeps the
@@ -35,6 +37,12 @@ type Sources struct {
 	Patience time.Duration
 	// Part is as in [Inputs].
 	Part func(name string, total uint64) (step func(n int), end func())
+}
+
+// Said calls yield with every episode of EPISODES that the store should have, in
+// stream order, until yield returns an error.
+func (s Sources) Said(ctx context.Context, yield func(memory.Episode) error) error {
+	return ingest.Reader(s.Ingest, s.Erased).Episodes(ctx, s.Episodes, yield)
 }
 
 // Difference is one way in which store, streams and audit log differ.

@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 
 	"palimpsest/internal/audit"
+	"palimpsest/internal/pipeline"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -35,7 +36,7 @@ func effectMark(e events.EffectCommitted) (mark, error) {
 // effects compares AUDIT with the revisions of the store's scopes, which were read
 // before, and with the audit log.
 func (v *verification) effects(ctx context.Context) error {
-	extent, err := v.Audit(ctx)
+	extent, err := v.Sources.Effects.Extent(ctx)
 	if err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ func (v *verification) effects(ctx context.Context) error {
 	return nil
 }
 
-func (v *verification) readAudit(ctx context.Context, extent Extent) (map[scope.Scope]history, error) {
+func (v *verification) readAudit(ctx context.Context, extent pipeline.Extent) (map[scope.Scope]history, error) {
 	step, end := v.Part("effects", extent.Messages)
 	defer end()
 	histories := map[scope.Scope]history{}
@@ -81,7 +82,7 @@ func (v *verification) readAudit(ctx context.Context, extent Extent) (map[scope.
 
 // compareScopes compares where each scope stands in the store with the newest
 // effect that AUDIT has of it.
-func (v *verification) compareScopes(ctx context.Context, histories map[scope.Scope]history, extent Extent) error {
+func (v *verification) compareScopes(ctx context.Context, histories map[scope.Scope]history, extent pipeline.Extent) error {
 	behind := map[scope.Scope]uint64{}
 	for fact, of := range histories {
 		newest := uint64(0)
@@ -120,7 +121,7 @@ func (v *verification) compareScopes(ctx context.Context, histories map[scope.Sc
 }
 
 // compareLog compares each effect and its rows.
-func (v *verification) compareLog(ctx context.Context, histories map[scope.Scope]history, extent Extent) error {
+func (v *verification) compareLog(ctx context.Context, histories map[scope.Scope]history, extent pipeline.Extent) error {
 	newest := uint64(0)
 	for _, of := range histories {
 		for _, c := range of {
@@ -158,7 +159,7 @@ func (v *verification) compareLog(ctx context.Context, histories map[scope.Scope
 	return nil
 }
 
-func (v *verification) compareLogged(ctx context.Context, histories map[scope.Scope]history, extent Extent) error {
+func (v *verification) compareLogged(ctx context.Context, histories map[scope.Scope]history, extent pipeline.Extent) error {
 	step, end := v.Part("audit log", uint64(len(v.scopes)))
 	defer end()
 	var facts []scope.Scope
@@ -199,11 +200,11 @@ func (v *verification) compareLogged(ctx context.Context, histories map[scope.Sc
 }
 
 // lostBehind reports whether a sequence behind the end of AUDIT is still behind it.
-func (v *verification) lostBehind(ctx context.Context, sequence uint64, extent Extent) bool {
+func (v *verification) lostBehind(ctx context.Context, sequence uint64, extent pipeline.Extent) bool {
 	if sequence <= extent.Last {
 		return false
 	}
-	now, err := v.Audit(ctx)
+	now, err := v.Sources.Effects.Extent(ctx)
 	return err == nil && sequence > now.Last
 }
 

@@ -63,7 +63,7 @@ func (v *verification) store(ctx context.Context) error {
 // episodes compares EPISODES with the store. The store was read before: it has
 // nothing that EPISODES had not then.
 func (v *verification) episodes(ctx context.Context) error {
-	extent, err := v.Episodes(ctx)
+	extent, err := v.Sources.Episodes.Extent(ctx)
 	if err != nil {
 		return err
 	}

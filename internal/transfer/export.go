@@ -90,7 +90,7 @@ func (s *Source) Export(ctx context.Context, to io.Writer) (out Counts, err erro
 // exportEpisodes writes the episodes as they were stored, with their ids and times,
 // which some messages of the stream take from the stream itself.
 func (s *Source) exportEpisodes(ctx context.Context, enc *json.Encoder) (count uint64, err error) {
-	at, err := s.Episodes(ctx)
+	at, err := s.Episodes.Extent(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -122,7 +122,7 @@ func recordedOf(e memory.Episode) events.EpisodeRecorded {
 
 // exportAudit writes the records of AUDIT as they are.
 func (s *Source) exportAudit(ctx context.Context, enc *json.Encoder) (count uint64, err error) {
-	at, err := s.Audit(ctx)
+	at, err := s.Effects.Extent(ctx)
 	if err != nil || at.Messages == 0 {
 		return 0, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"palimpsest/internal/cursor"
 	"palimpsest/internal/memory"
@@ -48,6 +49,11 @@ func (s *Service) Rebuild(ctx context.Context, from Replay, after uint64, read f
 		return count, fmt.Errorf("store episodes again: %w", err)
 	}
 	return count, nil
+}
+
+// Reader returns a service that has nothing but [Service.Episodes]. erased is as in [Deps].
+func Reader(cfg Config, erased func(project, user string, sequence uint64, arrived time.Time) bool) *Service {
+	return &Service{cfg: cfg.WithDefaults(), deps: Deps{Erased: erased}}
 }
 
 // Episodes calls yield with each episode that [Service.Rebuild] stores, in the

@@ -34,7 +34,7 @@ func (s *Service) erase(ctx context.Context, sel scope.Selector, key string) (*w
 	switch {
 	case s.deps.Erasures == nil:
 		return nil, api.NewProblem(http.StatusNotImplemented, api.CodeNotImplemented, "erase",
-			"erasing works where the broker is of this process; nothing was changed")
+			"erasing works where one process runs every service; stop the services and run \"palimpsest erase --data\"; nothing was changed")
 	case deref(sel.User) == "":
 		return nil, invalid("user", "name the user to erase")
 	case sel.Agent != nil || sel.Session != nil:

@@ -26,7 +26,7 @@ func (s *Service) reset(ctx context.Context, in *resetInput) (*written, error) {
 		return nil, api.NewProblem(http.StatusForbidden, api.CodeForbidden, "", "a reset is not allowed here: set query.allow_reset")
 	case s.deps.Erasures == nil:
 		return nil, api.NewProblem(http.StatusNotImplemented, api.CodeNotImplemented, "",
-			"erasing works where the broker is of this process; nothing was changed")
+			"erasing works where one process runs every service; stop the services and run \"palimpsest erase --data\"; nothing was changed")
 	}
 	out, err := s.once(ctx, project, "POST /v1/reset", in.Key, nil, func(a attempt) (*written, error) {
 		return s.resetAll(ctx, a, project, in.Key)

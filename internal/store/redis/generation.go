@@ -76,6 +76,24 @@ func (s *Store) Promote(ctx context.Context) error {
 	return err
 }
 
+// TakeOver promotes the generation, and recovers what came while it was built or waits
+// until other processes have. Then it retires the generation before, and closes live and
+// the store.
+func (s *Store) TakeOver(ctx context.Context, live store.Store, remedy store.Remedy) (string, error) {
+	err := s.Promote(ctx)
+	if err == nil {
+		err = s.Mend(ctx, remedy)
+	}
+	if err == nil {
+		err = s.Retire(ctx)
+	}
+	err = errors.Join(err, s.Close())
+	if live != nil {
+		err = errors.Join(err, live.Close())
+	}
+	return "", err
+}
+
 // followLimit is how long others may read of a generation that was replaced, in
 // pulses.
 const followLimit = 3
@@ -97,12 +115,12 @@ func (s *Store) Retire(ctx context.Context) error {
 	return s.remove(ctx, layout{s.cfg.Namespace, w.generation - 1})
 }
 
-// Discard removes a generation under construction, which no process will use.
+// Discard closes and removes a generation under construction, which no process will use.
 func (s *Store) Discard(ctx context.Context) error {
 	if !s.building.Load() {
 		return errors.New("redis: discard: the generation is in use")
 	}
-	return s.remove(ctx, s.layout())
+	return errors.Join(s.remove(ctx, s.layout()), s.Close())
 }
 
 // remove drops rows and index. Rows go in batches, so that the server answers

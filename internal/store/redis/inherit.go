@@ -7,6 +7,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
 )
 
@@ -14,7 +15,11 @@ import (
 // replaces: how often facts were read, answers to POSTs, cached replies, ticks in
 // progress and when cron last fired. None of it is part of the export. The
 // statistics of a fact with another revision are not copied.
-func (s *Store) Inherit(ctx context.Context, from *Store) error {
+func (s *Store) Inherit(ctx context.Context, live store.Store) error {
+	from, ok := live.(*Store)
+	if !ok {
+		return fmt.Errorf("redis: inherit from %T", live)
+	}
 	projects, err := from.Projects(ctx)
 	if err != nil {
 		return fmt.Errorf("inherit: %w", err)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
 )
 
@@ -53,7 +54,11 @@ var heirlooms = []heirloom{
 // replaces: how often facts were read, answers to POSTs, cached replies, ticks in
 // progress and when cron last fired. None of it is part of the export. The
 // statistics of a fact with another revision are not copied.
-func (s *Store) Inherit(ctx context.Context, from *Store) error {
+func (s *Store) Inherit(ctx context.Context, live store.Store) error {
+	from, ok := live.(*Store)
+	if !ok {
+		return fmt.Errorf("sqlite: inherit from %T", live)
+	}
 	for _, h := range heirlooms {
 		if err := s.inherit(ctx, from, h); err != nil {
 			return fmt.Errorf("inherit %s: %w", h.name, err)

@@ -1,11 +1,13 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/gofrs/flock"
 
@@ -22,6 +24,26 @@ const (
 
 // KeptSuffix ends the name of the file that [Replace] keeps.
 const KeptSuffix = ".old"
+
+// NewSuffix ends the name of a file under construction that takes over the one whose name
+// comes before it.
+const NewSuffix = ".new"
+
+// TakeOver closes the store and live, and puts its file in the place of that of live, as
+// [Replace] does.
+func (s *Store) TakeOver(_ context.Context, live store.Store, _ store.Remedy) (kept string, err error) {
+	err = s.Close()
+	if live != nil {
+		err = errors.Join(err, live.Close())
+	}
+	if err != nil {
+		return "", err
+	}
+	return Replace(strings.TrimSuffix(s.cfg.Path, NewSuffix), s.cfg.Path)
+}
+
+// Discard closes the store, which is under construction, and removes its file.
+func (s *Store) Discard(context.Context) error { return errors.Join(s.Close(), Discard(s.cfg.Path)) }
 
 // Discard removes a file that was under construction, if there is one. It must
 // not be open.

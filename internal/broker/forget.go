@@ -1,0 +1,215 @@
+package broker
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"palimpsest/internal/failpoint"
+	"palimpsest/internal/topology"
+)
+
+// ErrRead refuses to erase from streams that are read meanwhile: a service could write
+// again what it has in its memory.
+var ErrRead = errors.New("services read the streams: stop them first")
+
+const (
+	// stillWait is how long [Remote.Still] waits for the readers of a process that
+	// ended. The server drops their requests once it notices the lost connection.
+	stillWait  = 5 * time.Second
+	stillAgain = 200 * time.Millisecond
+)
+
+// Still returns nil once no service waits for messages of the streams, and [ErrRead]
+// with the names of the consumers where one still does. Who reads AUDIT by a consumer
+// of their own does not count.
+func (r *Remote) Still(ctx context.Context, decl topology.Declaration) error {
+	limit, cancel := context.WithTimeout(ctx, stillWait)
+	defer cancel()
+	for {
+		readers, err := r.readers(ctx, decl)
+		if err != nil {
+			return fmt.Errorf("look for readers: %w", err)
+		}
+		if len(readers) == 0 {
+			return nil
+		}
+		select {
+		case <-time.After(stillAgain):
+		case <-limit.Done():
+			return fmt.Errorf("%w (%s)", ErrRead, strings.Join(readers, ", "))
+		}
+	}
+}
+
+// readers are the consumers for whose messages somebody waits. Ingest reads EPISODES by
+// consumers that are not declared.
+func (r *Remote) readers(ctx context.Context, decl topology.Declaration) (names []string, err error) {
+	for _, d := range decl.Streams {
+		s, err := r.js.Stream(ctx, d.Config.Name)
+		if err != nil {
+			return nil, err
+		}
+		list := s.ListConsumers(ctx)
+		for c := range list.Info() {
+			declared := slices.ContainsFunc(d.Consumers, func(known jetstream.ConsumerConfig) bool { return known.Durable == c.Name })
+			if c.NumWaiting > 0 && (declared || d.Config.Name == topology.StreamEpisodes) {
+				names = append(names, d.Config.Name+"/"+c.Name)
+			}
+		}
+		if err := list.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+// Erase removes the messages of the declared streams that edit leaves out, so that their
+// bytes leave the files of the server: a secure delete fills the record with random
+// bytes and replaces the file of its block. It returns how many messages of each stream
+// it removed or changed, and what it could not reach. It is idempotent. The price of each
+// message is that of writing its block, at most 8 MiB.
+//
+// A secure delete takes messages that the stream still has. The file of a queue also
+// holds those that were acknowledged, until its block is dropped. So a stream that is
+// empty is purged, which replaces all of its files.
+func (r *Remote) Erase(ctx context.Context, decl topology.Declaration, edit Edit) (counts map[string]uint64, beyond []string, err error) {
+	counts = map[string]uint64{}
+	for _, d := range decl.Streams {
+		name := d.Config.Name
+		s, err := r.js.Stream(ctx, name)
+		if err != nil {
+			return counts, beyond, fmt.Errorf("erase from %s: %w", name, err)
+		}
+		n, err := r.edit(ctx, s, edit, true)
+		if err != nil {
+			return counts, beyond, fmt.Errorf("erase from %s: %w", name, err)
+		}
+		if n > 0 {
+			counts[name] = n
+		}
+		left, err := sweep(ctx, s, n)
+		if err != nil {
+			return counts, beyond, fmt.Errorf("erase from %s: %w", name, err)
+		}
+		beyond = append(beyond, left...)
+	}
+	beyond = append(beyond, "NATS server: mirrors and backups of the streams; where it encrypts its files (a cipher is configured), the encrypted records themselves")
+	return counts, beyond, nil
+}
+
+// Count returns how many messages of the declared streams edit would leave out or change.
+func (r *Remote) Count(ctx context.Context, decl topology.Declaration, edit Edit) (left uint64, err error) {
+	for _, d := range decl.Streams {
+		s, err := r.js.Stream(ctx, d.Config.Name)
+		if err != nil {
+			return left, fmt.Errorf("count messages of %s: %w", d.Config.Name, err)
+		}
+		n, err := r.edit(ctx, s, edit, false)
+		if err != nil {
+			return left, fmt.Errorf("count messages of %s: %w", d.Config.Name, err)
+		}
+		left += n
+	}
+	return left, nil
+}
+
+// LastSequence is that of the newest message that a stream has had.
+func (r *Remote) LastSequence(ctx context.Context, stream string) (uint64, error) {
+	s, err := r.js.Stream(ctx, stream)
+	if err != nil {
+		return 0, fmt.Errorf("read the end of %s: %w", stream, err)
+	}
+	return s.CachedInfo().State.LastSeq, nil
+}
+
+// edit applies an edit to the messages of a stream, or only counts where it would. The
+// subject tells whether a message is left out, so only those of such subjects are read,
+// and the API keys, whose data change.
+func (r *Remote) edit(ctx context.Context, s jetstream.Stream, edit Edit, apply bool) (edited uint64, err error) {
+	info, err := s.Info(ctx, jetstream.WithSubjectFilter(">"))
+	if err != nil {
+		return 0, err
+	}
+	name := info.Config.Name
+	for subject := range info.State.Subjects {
+		if _, keep := edit(name, subject, 0, nil); keep && name != topology.StreamKeys {
+			continue
+		}
+		for next := uint64(1); next <= info.State.LastSeq; {
+			m, err := s.GetMsg(ctx, next, jetstream.WithGetMsgSubject(subject))
+			if errors.Is(err, jetstream.ErrMsgNotFound) {
+				break
+			}
+			if err != nil {
+				return edited, err
+			}
+			next = m.Sequence + 1
+			kept, keep := edit(name, subject, m.Sequence, m.Data)
+			switch {
+			case keep && bytes.Equal(kept, m.Data):
+				continue
+			case apply && keep:
+				err = r.replace(ctx, m, kept)
+			case apply:
+				err = s.SecureDeleteMsg(ctx, m.Sequence)
+			}
+			if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+				return edited, err
+			}
+			if edited++; apply {
+				failpoint.Reach(failpoint.Erasure, failpoint.Removed)
+			}
+		}
+	}
+	return edited, nil
+}
+
+// replace publishes the newest message of a subject with other data.
+func (r *Remote) replace(ctx context.Context, m *jetstream.RawStreamMsg, data []byte) error {
+	_, err := r.js.PublishMsg(ctx, &nats.Msg{Subject: m.Subject, Data: data}, jetstream.WithExpectLastSequencePerSubject(m.Sequence))
+	return err
+}
+
+// sweep has the server write the files of a stream anew as far as a request makes it, and
+// returns what stays. Purging up to a message that is the first one removes none: the
+// server drops the stream's index, which names subjects, and makes it again.
+func sweep(ctx context.Context, s jetstream.Stream, edited uint64) (beyond []string, err error) {
+	info, err := s.Info(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cfg, state := info.Config, info.State
+	switch {
+	case state.Msgs == 0 && state.LastSeq > 0:
+		// Those that are published meanwhile are behind this sequence, and stay.
+		err = s.Purge(ctx, jetstream.WithPurgeSequence(state.LastSeq+1))
+	case state.FirstSeq > 1: // purging up to 1 does nothing
+		err = s.Purge(ctx, jetstream.WithPurgeSequence(state.FirstSeq))
+	}
+	say := func(format string, args ...any) {
+		beyond = append(beyond, cfg.Name+" on the NATS server: "+fmt.Sprintf(format, args...))
+	}
+	switch {
+	case state.Msgs == 0:
+	case cfg.Name == topology.StreamKeys && edited > 0:
+		say("earlier entries of the API keys that named the user, until the server drops their block")
+	case cfg.Retention == jetstream.WorkQueuePolicy && state.LastSeq > state.Msgs:
+		say("messages that were acknowledged before, until the queue, where %d messages wait, is empty and its block is dropped", state.Msgs)
+	case state.FirstSeq == 1 && state.NumDeleted > 0:
+		say("the index of the stream, which names subjects, until the server writes it again, within 3 minutes")
+	case (cfg.MaxAge > 0 || cfg.MaxBytes > 0) && state.FirstSeq > 1:
+		say("messages that expired before, until the server drops their block")
+	}
+	if cfg.Replicas > 1 {
+		say("the log of its raft group, until the server compacts it")
+	}
+	return beyond, err
+}

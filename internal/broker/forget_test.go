@@ -1,0 +1,176 @@
+package broker_test
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"palimpsest/internal/broker"
+	"palimpsest/internal/topology"
+)
+
+// unpacked returns the files that hold the erased user's name in clear, also those of
+// compressed blocks, and how many blocks are compressed.
+func unpacked(t *testing.T, dir string) (holding []string, compressed int) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		var meta server.CompressionInfo
+		if n, bad := meta.UnmarshalMetadata(raw); strings.HasSuffix(path, ".blk") && bad == nil && n > 0 {
+			compressed++
+			if raw, err = meta.Algorithm.Decompress(raw[n:]); err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+		}
+		if bytes.Contains(raw, []byte(erasedUser)) {
+			holding = append(holding, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return holding, compressed
+}
+
+// TestP10EraseReachesEveryBlock: a server of others writes the blocks anew that hold
+// messages of the user, full and compressed ones too, and the index of each stream. Messages
+// of others stay as they are.
+func TestP10EraseReachesEveryBlock(t *testing.T) {
+	t.Parallel()
+	srv := others(t)
+	r, dir := remote(t, srv), srv.StoreDir()
+	ctx := bounded(t)
+	filler := make([]byte, 300<<10) // of 60, two blocks are full
+	if _, err := rand.Read(filler); err != nil {
+		t.Fatal(err)
+	}
+	var kept []uint64
+	for n := range 60 {
+		user := []string{erasedUser, "alice"}[n%2]
+		body := slices.Concat(fmt.Appendf(nil, "%s says %d ", user, n), filler)
+		ack, err := r.JetStream().Publish(ctx, "palimpsest.episodes.default."+user+"._._", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if user == "alice" {
+			kept = append(kept, ack.Sequence)
+		}
+		publish(t, r.JetStream(), "palimpsest.stored.default."+user+"._._", user)
+	}
+	queue, err := r.JetStream().Consumer(ctx, topology.StreamStored, "scheduler-stored")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 60 {
+		m, err := queue.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.DoubleAck(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if before, packed := unpacked(t, dir); packed == 0 || len(before) < 3 {
+		t.Fatalf("%d blocks are compressed, and %v hold the name", packed, before)
+	}
+	if n, err := r.Count(ctx, declared, dropErased); n != 30 || err != nil {
+		t.Errorf("%d messages are counted, want 30: %v", n, err)
+	}
+	counts, beyond, err := r.Erase(ctx, declared, dropErased)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]uint64{topology.StreamEpisodes: 30}, counts); diff != "" {
+		t.Error(diff)
+	}
+	if len(beyond) != 1 { // that of every server
+		t.Errorf("not reached: %v", beyond)
+	}
+	if n, err := r.Count(ctx, declared, dropErased); n != 0 || err != nil {
+		t.Errorf("%d messages are left: %v", n, err)
+	}
+	stream, err := r.JetStream().Stream(ctx, topology.StreamEpisodes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sequence := range kept {
+		if m, err := stream.GetMsg(ctx, sequence); err != nil || !bytes.HasSuffix(m.Data, filler) || !bytes.HasPrefix(m.Data, []byte("alice says ")) {
+			t.Errorf("message %d of the other user: %v", sequence, err)
+		}
+	}
+	srv.Shutdown()
+	srv.WaitForShutdown()
+	if left, packed := unpacked(t, dir); len(left) > 0 || packed == 0 {
+		t.Errorf("the name is in %v; %d blocks are compressed", left, packed)
+	}
+}
+
+// TestEraseSaysWhatStays: a queue in which messages wait keeps the bytes of those that
+// were acknowledged.
+func TestEraseSaysWhatStays(t *testing.T) {
+	t.Parallel()
+	r := remote(t, others(t))
+	ctx := bounded(t)
+	for n := range 4 {
+		publish(t, r.JetStream(), "palimpsest.commands.default.bob._._", fmt.Sprint(n))
+	}
+	consumer, err := r.JetStream().Consumer(ctx, topology.StreamCommands, "decider-commands")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := consumer.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := m.DoubleAck(ctx); err != nil {
+		t.Fatal(err)
+	}
+	_, beyond, err := r.Erase(ctx, declared, dropErased)
+	if err != nil || len(beyond) != 2 || !strings.Contains(beyond[0], "COMMANDS") || !strings.Contains(beyond[0], "3 messages wait") {
+		t.Errorf("not reached: %v, %v", beyond, err)
+	}
+}
+
+// TestErasesOnlyWhereNothingReads: a consumer that waits for messages is named.
+func TestErasesOnlyWhereNothingReads(t *testing.T) {
+	t.Parallel()
+	srv := others(t)
+	r := remote(t, srv)
+	if err := r.Still(bounded(t), declared); err != nil {
+		t.Errorf("without readers: %v", err)
+	}
+	reader := remote(t, srv)
+	consumer, err := reader.JetStream().Consumer(bounded(t), topology.StreamCommands, "decider-commands")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reading, err := consumer.Consume(func(jetstream.Msg) {})
+	if err == nil {
+		defer reading.Stop()
+		err = reader.Conn().FlushWithContext(bounded(t)) // the server has the request
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Still(bounded(t), declared); !errors.Is(err, broker.ErrRead) || !strings.Contains(err.Error(), "COMMANDS/decider-commands") {
+		t.Errorf("with a reader: %v", err)
+	}
+}
