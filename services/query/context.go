@@ -80,7 +80,16 @@ func (s *Service) assemble(ctx context.Context, project string, body api.Context
 	if err != nil {
 		return nil, err
 	}
-	g := gathered{Service: s, q: q, hits: results.Hits, firstTurn: body.FirstTurn, narrowed: len(body.Filters) > 0 || body.Entity != "" || len(body.Kinds) > 0}
+	ageless := narrow
+	ageless.window = ""
+	whole, err := s.matching(ctx, q.Scope, ageless, q.Now)
+	if err != nil {
+		return nil, err
+	}
+	if whole == nil {
+		whole = &store.Filter{Expr: filter.And{}, Now: q.Now}
+	}
+	g := gathered{Service: s, q: q, whole: whole, hits: results.Hits, firstTurn: body.FirstTurn, narrowed: len(body.Filters) > 0 || body.Entity != "" || len(body.Kinds) > 0}
 	sections, err := g.sections(ctx)
 	if err != nil {
 		return nil, err
@@ -101,6 +110,7 @@ func (s *Service) assemble(ctx context.Context, project string, body api.Context
 type gathered struct {
 	*Service
 	q         retrieval.Query
+	whole     *store.Filter // that of q without the window
 	hits      []retrieval.Hit
 	firstTurn bool
 	narrowed  bool // filters, an entity or kinds narrow the facts
@@ -183,7 +193,7 @@ func (g *gathered) profile(ctx context.Context) (out []assembly.Line, err error)
 	return out, err
 }
 
-// summary is the newest of a session, at the beginning of another.
+// summary is the newest of a session, at the beginning of another, whatever its age.
 func (g *gathered) summary(ctx context.Context) ([]assembly.Line, error) {
 	if !g.firstTurn {
 		if g.q.Scope.Session == nil || *g.q.Scope.Session == "" {
@@ -194,7 +204,7 @@ func (g *gathered) summary(ctx context.Context) ([]assembly.Line, error) {
 			return nil, err
 		}
 	}
-	list, err := g.facts(ctx, store.FactQuery{Kinds: []events.FactKind{events.FactSummary}, Limit: 1})
+	list, err := g.facts(ctx, store.FactQuery{Kinds: []events.FactKind{events.FactSummary}, Limit: 1, Filter: g.whole})
 	return lines(list, func(f store.Fact) assembly.Line {
 		return assembly.Line{ID: f.ID, Text: day(f.EventTime) + ": " + f.Text}
 	}), err

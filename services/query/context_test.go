@@ -140,3 +140,29 @@ func TestContextLeavesSensitiveCandidatesOut(t *testing.T) {
 		t.Errorf("\n%s", out.Context)
 	}
 }
+
+// TestGuardrailOldSummaries: a question finds no summary of a session that is older than
+// 30 days. The first turn of a session has the newest one, whatever its age.
+func TestGuardrailOldSummaries(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"What did Nora plan?", "the trip", "tell me about our plans"} {
+		for days, want := range map[int]bool{29: true, 31: false, 400: false} {
+			r := contextual(t)
+			arc := fact1("arc", 1, "Nora planned a trip to Rome.")
+			arc.Kind, arc.Scope, arc.EventTime = events.FactSummary, scope.Scope{Project: "default", User: "nora"}, noon.AddDate(0, 0, -days)
+			r.store.facts = []store.Fact{arc}
+			r.store.text = []store.Hit{{Score: 4, Fact: &arc}}
+			first := into[api.Context](t, r.do(http.MethodPost, "/v1/context", `{"user":"nora","first_turn":true,"text":"`+text+`"}`), 200)
+			if !strings.Contains(first.Context, "Rome") {
+				t.Errorf("%s, %d days: the first turn has no summary:\n%s", text, days, first.Context)
+			}
+			found := into[api.Found](t, r.do(http.MethodPost, "/v1/search", `{"user":"nora","episode_window":"30d","text":"`+text+`"}`), 200)
+			if (len(found.Results) > 0 && found.Results[0].ID == "arc") != want {
+				t.Errorf("%s, %d days: %+v", text, days, found.Results)
+			}
+			if later := r.do(http.MethodPost, "/v1/context", `{"user":"nora","session":"s1","text":"`+text+`"}`); !want && strings.Contains(later.body, "Rome") {
+				t.Errorf("%s, %d days: a later turn says %s", text, days, later.body)
+			}
+		}
+	}
+}

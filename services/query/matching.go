@@ -11,6 +11,7 @@ import (
 	"palimpsest/internal/filter"
 	"palimpsest/internal/lex"
 	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
 
@@ -60,7 +61,8 @@ func readFilters(raw json.RawMessage, schema filter.Schema) (filter.Expr, error)
 	return e, err
 }
 
-// within keeps the episodes of a window before now, and all facts.
+// within keeps the episodes and the summaries of sessions of a window before now, and
+// all other facts.
 func within(window string, now time.Time) (filter.Expr, error) {
 	length, err := readWindow(window)
 	if err != nil {
@@ -71,7 +73,8 @@ func within(window string, now time.Time) (filter.Expr, error) {
 		return nil, err
 	}
 	since := filter.Cond{Field: at, Op: filter.Gt, Values: []filter.Value{filter.TimeValue(now.Add(-length))}}
-	return filter.Or{filter.OneOf(filter.Memory, "type", "fact"), since}, nil
+	summary := filter.OneOf(filter.Memory, "kind", string(events.FactSummary))
+	return filter.Or{filter.And{filter.OneOf(filter.Memory, "type", "fact"), filter.Not{Expr: summary}}, since}, nil
 }
 
 // maxWindowDays is some hundred years.
