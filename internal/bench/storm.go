@@ -12,10 +12,13 @@ import (
 
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/client"
+	"palimpsest/pkg/scope"
 )
 
 const (
 	stormUsers = 80
+	// stormBystander is a project whose only user has no backlog of its own.
+	stormBystander = "bystander"
 	// stormPace is how long a user waits between two messages.
 	stormPace = 200 * time.Millisecond
 	// stormLife is the least time that a process lives before it is killed. The kills
@@ -28,7 +31,8 @@ const (
 // measureStorm kills a process (-9) again and again, 1 to 3 s after it is ready, while
 // users add messages over HTTP. It measures from the moment when the last process is
 // ready until all is consolidated. No message kills a process, so none may be handled
-// by itself as a suspect, and none may be buried.
+// by itself as a suspect, and none may be buried. One more user, of another project,
+// must never be answered with 429.
 func measureStorm(ctx context.Context, b *bench) ([]Figure, error) {
 	dir, err := b.fresh(PeerWhole)
 	if err != nil {
@@ -53,8 +57,13 @@ func measureStorm(ctx context.Context, b *bench) ([]Figure, error) {
 	if err != nil {
 		return nil, err
 	}
+	if n := s.bystander.refused.Load(); n > 0 {
+		return nil, fmt.Errorf("a project without a backlog got 429 %d times", n)
+	}
 	began := time.Now()
-	err = p.account(ctx, func(a api.Account) bool { return a.Accepted >= uint64(s.added.Load()) && a.Consolidated == a.Accepted })
+	err = p.account(ctx, func(a api.Account) bool {
+		return a.Accepted >= uint64(s.users.added.Load()) && a.Consolidated == a.Accepted
+	})
 	took := float64(time.Since(began).Microseconds()) / 1000
 	if err != nil {
 		return nil, fmt.Errorf("await consolidation: %w", err)
@@ -64,17 +73,20 @@ func measureStorm(ctx context.Context, b *bench) ([]Figure, error) {
 	}
 	return []Figure{
 		{Name: "storm.drained", Spread: spread(unitMillis, []float64{took}), Better: Lower, Target: stormTarget},
-		{Name: "storm.added", Spread: spread(unitMessages, []float64{float64(s.added.Load()) / s.lived.Seconds()}), Better: Higher},
-		{Name: "storm.refused", Spread: spread(unitMessages, []float64{float64(s.refused.Load()) / s.lived.Seconds()}), Better: Lower},
+		{Name: "storm.added", Spread: spread(unitMessages, []float64{float64(s.users.added.Load()) / s.lived.Seconds()}), Better: Higher},
+		{Name: "storm.refused", Spread: spread(unitMessages, []float64{float64(s.users.refused.Load()) / s.lived.Seconds()}), Better: Lower},
 	}, nil
 }
 
+// answers counts messages that were acknowledged, and answered with 429.
+type answers struct{ added, refused atomic.Int64 }
+
 // storm counts over all processes.
 type storm struct {
-	added, refused atomic.Int64 // messages that were acknowledged, and answered with 429
-	said           atomic.Int64
-	trials         int
-	lived          time.Duration
+	users, bystander answers
+	said             atomic.Int64 // messages, of all
+	trials           int
+	lived            time.Duration
 }
 
 // blow has users add messages for a while, and kills the process.
@@ -85,17 +97,19 @@ func (s *storm) blow(ctx context.Context, p *peer, life time.Duration) {
 	defer cancel()
 	var users sync.WaitGroup
 	for user := range stormUsers {
-		users.Go(func() { s.user(ctx, p, transport, user) })
+		users.Go(func() { s.user(ctx, p, transport, scope.DefaultProject, user, &s.users) })
 	}
+	users.Go(func() { s.user(ctx, p, transport, stormBystander, stormUsers, &s.bystander) })
 	<-ctx.Done()
 	p.kill()
 	users.Wait()
 	s.lived += life
 }
 
-// user adds messages until the process is dead.
-func (s *storm) user(ctx context.Context, p *peer, transport http.RoundTripper, user int) {
-	c, err := client.New(p.HTTP, client.HTTP(&http.Client{Transport: transport}))
+// user adds messages to a project until the process is dead. It counts the
+// answers.
+func (s *storm) user(ctx context.Context, p *peer, transport http.RoundTripper, project string, user int, count *answers) {
+	c, err := client.New(p.HTTP, client.HTTP(&http.Client{Transport: transport}), client.Project(project))
 	if err != nil {
 		return
 	}
@@ -107,9 +121,9 @@ func (s *storm) user(ctx context.Context, p *peer, transport http.RoundTripper, 
 		var problem *api.Problem
 		switch {
 		case err == nil:
-			s.added.Add(1)
+			count.added.Add(1)
 		case errors.As(err, &problem) && problem.Status == http.StatusTooManyRequests:
-			s.refused.Add(1)
+			count.refused.Add(1)
 		}
 		select {
 		case <-tick.C:
