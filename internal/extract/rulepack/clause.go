@@ -151,7 +151,7 @@ func (lx *lexicon) boundary(ts []token, from, i int) (at int, ok bool) {
 	switch {
 	case t.low == "(" || t.low == ")" || (t.low == "—" || t.low == "–") && !lx.is(t, isBe) || t.low == ":" && i+1 < len(ts) && !lx.namesOnly(ts[i+1:]) && !numeric(ts[i+1]):
 		return i, true
-	case !lx.is(prev, isSpeaker) && lx.opensQuestion(ts, i) && (joint || !lx.is(ts[i+1], isOwn|isSpeaker)):
+	case !lx.is(prev, isSpeaker) && lx.opensQuestion(ts, i) && !(lx.is(t, isBe) && lx.dated(ts[i+1:min(len(ts), i+3)])) && (joint || !lx.is(ts[i+1], isOwn|isSpeaker)):
 		asks := lx.is(ts[from], isAsking) && i-from <= 3 // "how old are you"
 		return i, !asks && !lx.is(prev, isBinder) || joint
 	case lx.is(t, isUnreal):

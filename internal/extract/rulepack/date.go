@@ -28,6 +28,7 @@ type Calendar struct {
 	On       []string          `yaml:"on"`     // before a weekday or day of a month
 	Parts    []string          `yaml:"parts"`  // of a day: "Friday night"
 	Vague    []string          `yaml:"vague"`  // before a month: "late March"
+	End      []string          `yaml:"end"`    // of these, the ones that name its last day
 	Feasts   map[string]string `yaml:"feasts"` // name: 12-25, month and day
 	Every    []string          `yaml:"every"`  // before a weekday that recurs
 	From     []string          `yaml:"from"`   // "two weeks from Friday"
@@ -105,6 +106,11 @@ func (lx *lexicon) dateAt(ts []token, now time.Time, tense string) (n int, at ti
 	case slices.Contains(cal.This, word(0)):
 		return cal.relative(word(1), word(2), today, 0)
 	}
+	if count, ok := cal.number(word(0)); ok && slices.Contains(cal.Ago, word(2)) {
+		if day, named := cal.Weekdays[strings.TrimSuffix(word(1), "s")]; named { // "two Sundays ago"
+			return 3, nextWeekday(today, time.Weekday(day), -1).AddDate(0, 0, 7-7*count), true
+		}
+	}
 	if count, ok := cal.number(word(0)); ok && cal.Units[word(1)] != "" {
 		if slices.Contains(cal.Ago, word(2)) {
 			return shift(3, today, strconv.Itoa(-count)+cal.Units[word(1)])
@@ -160,16 +166,23 @@ func (cal *Calendar) absolute(word func(int) string, today time.Time, dir int) (
 		return 0, time.Time{}, false
 	}
 	if slices.Contains(cal.Vague, word(0)) {
+		last := slices.Contains(cal.End, word(0))
 		skip := 1
 		for word(skip) == "of" || word(skip) == "the" {
 			skip++
 		}
 		if n, at, ok := cal.monthly(func(i int) string { return word(i + skip) }, today, dir, false); ok {
+			if last && at.Day() == 1 {
+				at = at.AddDate(0, 1, -1)
+			}
 			return n + skip, at, true
 		}
 	}
-	if md, ok := cal.Feasts[word(0)]; ok && dir != 0 {
-		return cal.feast(md, word, today, dir)
+	for n, name := 1, word(0); n <= 3 && dir != 0; n++ {
+		if md, ok := cal.Feasts[name]; ok {
+			return cal.feast(md, n, word, today, dir)
+		}
+		name += " " + word(n)
 	}
 	if _, ok := cal.Seasons[word(0)]; ok {
 		if _, named := year(word(1)); named || word(1) == "of" {

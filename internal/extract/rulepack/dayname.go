@@ -89,18 +89,19 @@ func (cal *Calendar) season(word func(int) string, today time.Time, dir int) (n 
 	return 1, onSide(at, today, dir), n == 1
 }
 
-// feast reads the name of a day that has a date of its own: "Christmas 2023".
-func (cal *Calendar) feast(md string, word func(int) string, today time.Time, dir int) (n int, at time.Time, ok bool) {
+// feast reads the name of a day that has a date of its own: "Christmas 2023". The name
+// has n words.
+func (cal *Calendar) feast(md string, n int, word func(int) string, today time.Time, dir int) (end int, at time.Time, ok bool) {
 	day, err := time.Parse("01-02", md)
 	if err != nil {
 		return 0, time.Time{}, false
 	}
-	n = 1
-	if word(1) == "day" || word(1) == "eve" {
-		n = 2
-	}
-	if word(1) == "eve" {
+	switch word(n) {
+	case "eve":
 		day = day.AddDate(0, 0, -1)
+		n++
+	case "day":
+		n++
 	}
 	y, named := year(word(n))
 	if named {

@@ -84,6 +84,9 @@ type Lexicon struct {
 	Be []string `yaml:"be"`
 	// Third maps verb forms of the third person to those of the first.
 	Third map[string]string `yaml:"third"`
+	// Inflections are the endings of other verbs of the third person, and what the first
+	// has in their place.
+	Inflections []Inflection `yaml:"inflections"`
 	// Verbs may stand without a subject after a conjunction.
 	Verbs []string `yaml:"verbs"`
 	// Elided are beginnings of sentences without a subject ("moved to Bergen", "been
@@ -156,8 +159,9 @@ type Lexicon struct {
 	Naming []string `yaml:"naming"`
 	Yes    []string `yaml:"yes"`
 	No     []string `yaml:"no"`
-	// And joins the items of a list.
-	And []string `yaml:"and"`
+	// And joins the items of a list; Pairs are one item all the same: "drum and bass".
+	And   []string `yaml:"and"`
+	Pairs []string `yaml:"pairs"`
 	// NameEndings give the type of a name by its last word; NameFollowers give it by
 	// the word behind the name.
 	NameEndings   map[events.EntityType][]string `yaml:"name_endings"`
@@ -193,6 +197,12 @@ func (l Lexicon) overlay(over Lexicon) Lexicon {
 	}
 	maps.Copy(out.Contractions, over.Contractions)
 	return out
+}
+
+// Inflection replaces the ending From of a verb by To: "carries", "carry".
+type Inflection struct {
+	From string `yaml:"from"`
+	To   string `yaml:"to"`
 }
 
 // Elision is what is left out before some words. A leading "*" in Words matches
@@ -289,6 +299,8 @@ type lexicon struct {
 	elided       []elision
 	fillers      phrases
 	negators     phrases
+	pairs        phrases
+	endings3     []Inflection
 
 	planned     phrases
 	changedText string
@@ -350,7 +362,8 @@ func (l Lexicon) compile() *lexicon {
 	lx.planned, lx.changedText = newPhrases(l.Planned), l.Changed
 	lx.nowadays = newPhrases(l.Nowadays)
 	lx.corrects, lx.notThis, lx.sensitive = newPhrases(l.Corrects), newPhrases(l.NotThis), newPhrases(l.Sensitive)
-	lx.money = l.Money.compile()
+	lx.endings3 = l.Inflections
+	lx.money, lx.pairs = l.Money.compile(), newPhrases(l.Pairs)
 	lx.fillers, lx.negators = newPhrases(l.Fillers), newPhrases(l.Negators)
 	return lx
 }

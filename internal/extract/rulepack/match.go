@@ -191,7 +191,7 @@ func (m *machine) stops(at int, typ captureType) bool {
 	switch {
 	case lx.tails.at(m.ts, at) > 0 || m.hedgedEnd(at) || lx.ended.at(m.ts, at) > 0 || lx.is(t, isStop), typ != capRest && m.date() == at:
 		return true
-	case m.list && at+1 < len(m.ts) && (t.low == "," || lx.is(t, isAnd)):
+	case m.list && at+1 < len(m.ts) && (t.low == "," || lx.is(t, isAnd)) && (lx.is(m.ts[at+1], isAnd) || !lx.is(m.ts[at+1], isStop|isSpeaker|isOther|isJoint)):
 		return false
 	case !t.word:
 		return t.low != "'" && t.low != "%"

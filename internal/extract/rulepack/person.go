@@ -1,6 +1,7 @@
 package rulepack
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -145,6 +146,41 @@ func (lx *lexicon) calledLow(ts []token, at int) bool {
 	return verb && lx.words[t.low] == 0 && lx.third[t.low] == "" && !strings.HasSuffix(t.low, "ing") && !strings.HasSuffix(t.low, "ly") && !strings.HasSuffix(t.low, "s")
 }
 
+// coupled reads a clause with two relatives for its subject ("my mum and stepdad live in
+// Norwich") once for each.
+func (r *reading) coupled(c *clause, ts []token, before *clause) bool {
+	lx := r.l.lx
+	if !lx.is(ts[0], isOwn) {
+		return false
+	}
+	one, n := r.l.mentioned(ts, 0)
+	if one == nil || one.also != nil || n+2 >= len(ts) || !lx.is(ts[n], isAnd) {
+		return false
+	}
+	other := slices.Concat(ts[:1], ts[n+1:])
+	if lx.is(ts[n+1], isOwn) {
+		other = ts[n+1:]
+	}
+	two, k := r.l.mentioned(other, 0)
+	if two == nil || k >= len(other) || lx.third[other[k].low] == "" {
+		return false
+	}
+	first, second := *c, *c
+	first.tokens, second.tokens = slices.Concat(ts[:n], other[k:]), other
+	r.clause(&first, before)
+	r.clause(&second, before)
+	return true
+}
+
+func (r *reading) seenPerson(who *person) bool {
+	for _, d := range r.drafts {
+		if d.Subject == subjectUser && d.Predicate == who.relation.Predicate && (who.name == "" || strings.Contains(d.Object, who.name)) {
+			return true
+		}
+	}
+	return false
+}
+
 // joined is the name behind a comma or "and" at i.
 func (l *language) joined(ts []token, i int) string {
 	if i+1 >= len(ts) || ts[i].low != "," && !l.lx.is(ts[i], isAnd) || !ts[i+1].capital() || l.lx.is(ts[i+1], isStop|isSpeaker|isOwn|isNotName) {
@@ -211,6 +247,8 @@ func (lx *lexicon) isCopula(ts []token, i int) bool {
 	switch {
 	case lx.is(next, isArticle|isPreposition|isNegator):
 		return true
+	case i+2 == len(ts) && i > 0:
+		return true // "my mom's American"
 	case strings.HasSuffix(next.low, "ing") && !next.capital():
 		finite := i+2 < len(ts) && (lx.is(ts[i+2], isBe) || lx.third[ts[i+2].low] != "" && strings.HasSuffix(ts[i+2].low, "s"))
 		return !finite
@@ -233,7 +271,11 @@ func (p *people) sameRelation(who *person) *person {
 func (l *language) firstPerson(ts []token) []token {
 	out := append([]token(nil), ts...)
 	for i := 0; i < len(out) && i < 3; i++ {
-		if base, ok := l.lx.third[out[i].low]; ok {
+		base, ok := l.lx.third[out[i].low]
+		if !ok {
+			base, ok = l.uninflected(out[i])
+		}
+		if ok {
 			out[i].rename(base)
 			return out
 		}
@@ -244,6 +286,20 @@ func (l *language) firstPerson(ts []token) []token {
 		}
 	}
 	return out
+}
+
+// uninflected is the verb of the first person for one of the third that the lexicon does
+// not list: "gets", "carries". A pattern must know it.
+func (l *language) uninflected(t token) (string, bool) {
+	if len(l.lx.endings3) == 0 || l.lx.words[t.low] != 0 || t.capital() || t.quoted {
+		return "", false
+	}
+	for _, e := range l.lx.endings3 {
+		if stem, ok := strings.CutSuffix(t.low, e.From); ok && len(stem) > 1 && l.markers[stem+e.To] {
+			return stem + e.To, true
+		}
+	}
+	return "", false
 }
 
 // source is the text from the first to the last of the tokens, as typed.

@@ -82,7 +82,7 @@ func (r *reading) clause(c, before *clause) {
 			f |= g // "hey, it's…"
 		}
 	}
-	if len(ts) == 0 || c.question || c.reported || r.corrects(ts, full) || !c.unreal && r.succeeded(ts, full) {
+	if len(ts) == 0 || c.question || c.reported || r.coupled(c, ts, before) || r.corrects(ts, full) || !c.unreal && r.succeeded(ts, full) {
 		return
 	}
 	ts = lx.uninverted(r.mine(ts))
@@ -254,7 +254,9 @@ func elided(ts []token) bool { return len(ts) > 1 && ts[0].virtual() && ts[1].vi
 // "i am Katarzyna, 34, from Gdynia".
 func (r *reading) more(c *clause, full []token, last *Rule, m *match, at int) {
 	lx := r.l.lx
-	if at+1 >= len(m.ts) || !lx.is(m.ts[at], isSpeaker) || !lx.is(m.ts[at+1], isShared) || m.flags&flagNegated != 0 {
+	shared := at+1 < len(m.ts) && lx.is(m.ts[at], isSpeaker) && lx.is(m.ts[at+1], isShared)
+	named := !shared && last.Predicate == "name" && lx.shared != "" && c.about == nil // "Ana here, 34, a nurse"
+	if !shared && !named || m.flags&flagNegated != 0 {
 		return
 	}
 	const far = 6
@@ -276,7 +278,11 @@ func (r *reading) more(c *clause, full []token, last *Rule, m *match, at int) {
 	accept := func(rule *Rule) bool {
 		return rule.Predicate != "name" && rule.Confidence > looseConfidence && (!c.unreal || rule.Unreal) && (c.about == nil || !rule.Self)
 	}
-	said := append(virtual(m.ts[at].low, m.ts[at+1].low), m.ts[from:]...)
+	verb := lx.shared
+	if shared {
+		verb = m.ts[at+1].low
+	}
+	said := append(virtual(r.l.speakerWord, verb), m.ts[from:]...)
 	rule, next := r.l.find(said, newMemo(said), 0, 0, accept)
 	if next == nil && lx.isNumber(m.ts[from].low) && lx.possess != "" {
 		said[1].rename(lx.possess) // "i am 52, divorced, two kids"
@@ -336,15 +342,6 @@ func (r *reading) relation(full []token, who *person) {
 		Sensitivity: events.SensitivityNone, Cardinality: rel.Cardinality, EventTime: r.said, Entities: mentions,
 		RuleID: "relation." + rel.Predicate,
 	})
-}
-
-func (r *reading) seenPerson(who *person) bool {
-	for _, d := range r.drafts {
-		if d.Subject == subjectUser && d.Predicate == who.relation.Predicate && (who.name == "" || strings.Contains(d.Object, who.name)) {
-			return true
-		}
-	}
-	return false
 }
 
 // others drafts whom a clause mentions beside its subject: "with my wife Ida".

@@ -188,7 +188,7 @@ func (l *language) items(ts []token) [][]token {
 	var out [][]token
 	from := 0
 	for i := 0; i <= len(ts); i++ {
-		if i < len(ts) && ts[i].low != "," && !l.lx.is(ts[i], isAnd) {
+		if i < len(ts) && (ts[i].low != "," && !l.lx.is(ts[i], isAnd) || i > 0 && l.lx.pairs.at(ts, i-1) > 0) {
 			continue
 		}
 		item := ts[from:i]
@@ -196,7 +196,7 @@ func (l *language) items(ts []token) [][]token {
 		if len(out) > 0 && len(item) > 1 && (l.lx.is(item[0], isNegator) || l.lx.only[item[0].low]) {
 			break // "coffee, only tea"
 		}
-		if bare := l.trim(item); len(bare) == 0 || len(bare) == 1 && l.lx.is(bare[0], isEmpty|isLead) {
+		if bare := l.trim(item); len(bare) == 0 || len(bare) == 1 && l.lx.is(bare[0], isEmpty|isLead|isFiller|isTail) {
 			continue
 		}
 		out = append(out, item)
