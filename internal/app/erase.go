@@ -128,15 +128,6 @@ func (h *process) prepareErasures(context.Context) error {
 	return eraser.finish()
 }
 
-// eraseAsked finishes the erasures that were asked for. Nothing else runs yet.
-func (h *process) eraseAsked(ctx context.Context) error {
-	if h.cfg.erasures == nil {
-		return nil
-	}
-	_, err := eraser{h.cfg, h.embedder.Info(), h.now, h.log}.run(ctx)
-	return err
-}
-
 // Erase erases a user, or the user of a receipt, from the files of a Palimpsest that
 // is not running, and finishes the jobs of before. It returns the receipts.
 func (inv *Invocation) Erase(data, user string, receipt *erasure.Receipt) ([]erasure.Receipt, error) {

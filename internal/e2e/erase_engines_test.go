@@ -2,7 +2,10 @@ package e2e
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"palimpsest/internal/clickhousetest"
@@ -88,5 +91,65 @@ func TestP10KilledWhileRedisAndClickHouseForget(t *testing.T) {
 		if left := append(redis.Holding(marker), house.Holding(t, marker)...); len(left) > 0 {
 			t.Errorf("%s: the marker is in %v", p, left)
 		}
+	}
+}
+
+// TestP10ErasureWaitsForAMutation: ClickHouse cannot apply a mutation, so that an erasure
+// waits. Readiness says why, and the erasure goes on once the mutation is killed.
+func TestP10ErasureWaitsForAMutation(t *testing.T) {
+	t.Parallel()
+	house := clickhousetest.Own(t)
+	config := filepath.Join(t.TempDir(), "palimpsest.yaml")
+	write(t, config, fmt.Appendf(nil, "audit: %s\n", house.DSN("native", "palimpsest")))
+	i := prepare(t, t.TempDir(), "--config", config)
+	i.begin()
+	who := marked("")
+	i.say(who, turn("I live in "+marker+"town."))
+	i.settled(scope.Under(scope.Scope{Project: who.Project, User: who.User}), 1)
+	conn, err := clickhousetest.Connect(house.DSN("native", "palimpsest"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	eventually(t, "the effect in ClickHouse", func() error {
+		var rows uint64
+		if err := conn.QueryRow(t.Context(), "SELECT count() FROM effects").Scan(&rows); err != nil || rows == 0 {
+			return fmt.Errorf("%d rows: %w", rows, err)
+		}
+		return nil
+	})
+	if err := conn.Exec(t.Context(), "ALTER TABLE effects DELETE WHERE throwIf(length(project) > 0, 'no such luck') SETTINGS mutations_sync = 0"); err != nil {
+		t.Fatal(err)
+	}
+	id, err := i.api.Erase(t.Context(), who.User)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the reason in readiness", func() error {
+		res, err := http.Get(i.HTTP + "/readyz")
+		if err != nil {
+			return err
+		}
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		if err != nil || res.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(body), "no such luck") {
+			return fmt.Errorf("%s: %s, %w", res.Status, body, err)
+		}
+		return nil
+	})
+	if err := conn.Exec(t.Context(), "KILL MUTATION WHERE database = 'palimpsest' AND position(command, 'no such luck') > 0 SYNC"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the receipt", func() error {
+		e, err := i.api.Erasure(t.Context(), id)
+		if err == nil && e.Receipt == nil {
+			err = fmt.Errorf("it is %s", e.Status)
+		}
+		return err
+	})
+	i.kill()
+	wantNoTrace(t, i.data)
+	if left := house.Holding(t, marker); len(left) > 0 {
+		t.Errorf("the marker is in %v", left)
 	}
 }

@@ -2,6 +2,7 @@ package clickhouse
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -168,12 +169,32 @@ func (e *erasing) deleteRows(ctx context.Context) error {
 	return nil
 }
 
-// mutate deletes rows of a table, and waits until no part has one.
+// mutate deletes rows of a table, and waits until no part has one. A mutation that is
+// killed meanwhile leaves rows, which the scan finds: they are deleted at the next attempt.
 func (e *erasing) mutate(ctx context.Context, table, where string, args ...any) error {
+	if err := e.await(ctx, "mutations", "NOT is_done"); err != nil { // those of an attempt before must not pile up
+		return err
+	}
 	if err := e.exec(ctx, "ALTER TABLE "+table+"{everywhere} DELETE WHERE"+where, args...); err != nil {
 		return err
 	}
 	return e.await(ctx, "mutations", "NOT is_done")
+}
+
+// ErrMutation: the server does not finish a mutation, by which an erasure deletes rows.
+var ErrMutation = errors.New("a mutation fails: remove the cause, or end it with KILL MUTATION, and the erasure goes on")
+
+// mutationPatience is how long a mutation may fail before an erasure gives up: the server
+// tries again without end.
+const mutationPatience = 15 * time.Second
+
+// failing returns the reason for which the server cannot finish a mutation of our tables;
+// empty where it can.
+func (e *erasing) failing(ctx context.Context, from, database string) (reason string, err error) {
+	err = e.long.QueryRow(ctx, "SELECT anyIf(concat(table, ', ', mutation_id, ': ', latest_fail_reason), latest_fail_reason != '') FROM "+from+
+		" WHERE database = {database:String} AND has({tables:Array(String)}, table) AND NOT is_done",
+		clickhouse.Named("database", database), clickhouse.Named("tables", erased)).Scan(&reason)
+	return reason, err
 }
 
 // hasty are the settings by which a table removes old parts at once.
@@ -216,6 +237,7 @@ func (e *erasing) await(ctx context.Context, system, condition string) error {
 	}
 	ticker := time.NewTicker(partsPoll)
 	defer ticker.Stop()
+	var failed time.Time // since when a mutation fails
 	for {
 		var left uint64
 		err := e.long.QueryRow(ctx, "SELECT count() FROM "+from+
@@ -223,6 +245,19 @@ func (e *erasing) await(ctx context.Context, system, condition string) error {
 			clickhouse.Named("database", database), clickhouse.Named("tables", erased)).Scan(&left)
 		if err != nil || left == 0 {
 			return err
+		}
+		if system == "mutations" {
+			reason, err := e.failing(ctx, from, database)
+			switch {
+			case err != nil:
+				return err
+			case reason == "":
+				failed = time.Time{}
+			case failed.IsZero():
+				failed = time.Now()
+			case time.Since(failed) > mutationPatience:
+				return fmt.Errorf("%w (%s)", ErrMutation, reason)
+			}
 		}
 		select {
 		case <-ticker.C:

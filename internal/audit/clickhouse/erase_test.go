@@ -1,11 +1,13 @@
 package clickhouse_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/audit/audittest"
+	"palimpsest/internal/audit/clickhouse"
 	"palimpsest/internal/clickhousetest"
 	"palimpsest/internal/memory"
 	"palimpsest/pkg/events"
@@ -22,6 +24,39 @@ func TestErasure(t *testing.T) {
 			return log
 		})
 	})
+}
+
+// TestErasureTellsOfAMutationThatFails: an erasure behind a mutation that can never be
+// applied ends with the server's reason, and goes on once that one is killed.
+func TestErasureTellsOfAMutationThatFails(t *testing.T) {
+	t.Parallel()
+	server := clickhousetest.Own(t)
+	log := open(t, server.DSN("native", "palimpsest"))
+	defer log.Close()
+	if err := log.Write(t.Context(), audittest.LogStory(scope.Scope{Project: "p", User: audittest.Erased}, 4, 1)); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := clickhousetest.Connect(server.DSN("native", "palimpsest"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.Exec(t.Context(), "ALTER TABLE effects DELETE WHERE throwIf(length(project) > 0, 'no such luck') SETTINGS mutations_sync = 0"); err != nil {
+		t.Fatal(err)
+	}
+	whom := memory.Whom{Project: "p", Is: func(user string) bool { return user == audittest.Erased }}
+	if _, err := log.Erase(t.Context(), whom); !errors.Is(err, clickhouse.ErrMutation) || !strings.Contains(err.Error(), "no such luck") {
+		t.Fatalf("behind the failing mutation: %v", err)
+	}
+	if err := conn.Exec(t.Context(), "KILL MUTATION WHERE database = 'palimpsest' AND position(command, 'no such luck') > 0 SYNC"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := log.Erase(t.Context(), whom); err != nil {
+		t.Fatalf("once it is killed: %v", err)
+	}
+	if left, err := log.Scan(t.Context(), whom); left > 0 || err != nil {
+		t.Errorf("%d scopes are left: %v", left, err)
+	}
 }
 
 // TestP10NoByteIsLeftInTheServer: the name of an erased user is in no file of the
