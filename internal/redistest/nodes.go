@@ -81,6 +81,25 @@ func (n intersection) score(ix *index, d *document) (sum float64) {
 	return sum
 }
 
+// optional always holds, and counts where its condition does.
+type optional struct{ node }
+
+func (optional) matches(*document) bool                     { return true }
+func (optional) bound(ix *index) int                        { return len(ix.all) }
+func (optional) each(ix *index, yield func(*document) bool) { everything{}.each(ix, yield) }
+
+func (n optional) score(ix *index, d *document) float64 {
+	if !n.node.matches(d) {
+		return 0
+	}
+	return n.node.score(ix, d)
+}
+
+// unweighted is a condition that adds nothing to a score.
+type unweighted struct{ node }
+
+func (unweighted) score(*index, *document) float64 { return 0 }
+
 // union holds where any condition does.
 type union []node
 

@@ -74,7 +74,7 @@ func (p *parser) want(kind rune) error {
 // error there, and with that of the double if only the double does not know it.
 func (p *parser) unexpected() error {
 	t := p.peek()
-	if strings.ContainsRune("~%;", t.kind) {
+	if strings.ContainsRune("%;", t.kind) {
 		return errUnknown("query syntax", []string{t.text})
 	}
 	return syntaxError(t)
@@ -133,13 +133,20 @@ func (p *parser) clause(in *field) (node, error) {
 		p.at++
 		n, err := p.clause(in)
 		return negation{n}, err
+	case '~':
+		p.at++
+		n, err := p.clause(in)
+		return optional{n}, err
 	case '(':
 		p.at++
 		n, err := p.union(in)
 		if err == nil {
 			err = p.want(')')
 		}
-		return n, err
+		if err != nil {
+			return nil, err
+		}
+		return p.weighed(n)
 	case nameToken:
 		p.at++
 		return p.fieldClause(t)
@@ -148,6 +155,22 @@ func (p *parser) clause(in *field) (node, error) {
 	default:
 		return nil, p.unexpected()
 	}
+}
+
+// weighed reads the attributes of a condition, if it has any: =>{$weight:0}. The double
+// knows no others.
+func (p *parser) weighed(n node) (node, error) {
+	if p.peek().kind != arrowToken || p.tokens[p.at+1].kind != '{' {
+		return n, nil
+	}
+	for _, want := range []token{{kind: arrowToken}, {kind: '{'}, {kind: paramToken, text: "weight"}, {kind: ':'}, {kind: wordToken, text: "0"}, {kind: '}'}} {
+		t := p.peek()
+		if t.kind != want.kind || want.text != "" && t.text != want.text {
+			return nil, errUnknown("query attributes", []string{t.text})
+		}
+		p.at++
+	}
+	return unweighted{n}, nil
 }
 
 // term reads one word of a text. That of a parameter is looked for as it is.
@@ -202,7 +225,10 @@ func (p *parser) fieldClause(name token) (node, error) {
 	case '{':
 		p.at++
 		n, err := p.tagClause(f)
-		return n, errors.Join(err, expect(tagField))
+		if err = errors.Join(err, expect(tagField)); err != nil {
+			return nil, err
+		}
+		return p.weighed(n)
 	case '[':
 		p.at++
 		n, err := p.rangeClause(f)

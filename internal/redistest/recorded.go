@@ -87,6 +87,8 @@ var shapes = sync.OnceValue(func() (list []func(string) string) {
 	for _, r := range [][2]string{
 		{`@\w+`, `@f`}, {`\$\w+`, `$`}, {`'[^']*'`, `''`}, {`-?\b\d+\b`, `0`}, {`(\$\|)+\$`, `$`}, {`@f:\{(0|\w)\}`, `@f:{$}`},
 		{`(@f:\{\$\} )+@f:\{\$\}`, `@f:{$}`}, {`(@f:\[0 0\] )+@f:\[0 0\]`, `@f:[0 0]`},
+		{`(@f:\{\$\}=>\{\$:0\} )+@f:\{\$\}=>\{\$:0\}`, `@f:{$}=>{$:0}`},
+		{`(~@f:\(\$\) )+~@f:\(\$\)`, `~@f:($)`},
 	} {
 		list = append(list, func(s string) string { return regexp.MustCompile(r[0]).ReplaceAllString(s, r[1]) })
 	}

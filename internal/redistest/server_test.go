@@ -71,7 +71,7 @@ func TestWhatIsNotKnownIsRefused(t *testing.T) {
 		"FT.SEARCH i @k:{e}",
 		"FT.SEARCH i @t:word DIALECT 2",
 		"FT.SEARCH i @t:wor* VERBATIM DIALECT 2",
-		`FT.SEARCH i "~@k:{e}" DIALECT 2`,
+		`FT.SEARCH i "(@k:{e})=>{$weight:2}" DIALECT 2`,
 		"FT.SEARCH i @k:{e} SLOP 1 DIALECT 2",
 		"FT.SEARCH i @k:{e} SCORER TFIDF DIALECT 2",
 		`FT.AGGREGATE i @k:{e} FILTER "exists(@n)" DIALECT 2`,

@@ -13,12 +13,13 @@ import (
 
 	"palimpsest/internal/embed"
 	"palimpsest/internal/memory"
+	"palimpsest/internal/redistest"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(redistest.Tests{M: m}) }
 
 var errDown = errors.New("down")
 

@@ -45,7 +45,7 @@ func TestWordsAreCountedAsTheIndexCounts(t *testing.T) {
 		for _, kind := range []string{kindFact, kindEpisode} {
 			c := corpus{kind: kind, sel: sel, terms: asked("blue sky moon stone nowhere")}
 			candidates := func(...place) []any {
-				return s.searchArgs(of(kind).within(s.layout(), sel).anyTerm(c.terms), 9, append([]any{"VERBATIM", "SCORER", "BM25STD"}, returning("t")...)...)
+				return s.searchArgs(of(kind).within(s.layout(), sel).rankedBy(c.terms), 9, append([]any{"VERBATIM", "SCORER", "BM25STD"}, returning("t")...)...)
 			}
 			got, _, err := s.weigh(t.Context(), c, candidates)
 			if err != nil {

@@ -37,7 +37,7 @@ func (s *Store) SearchText(ctx context.Context, sel scope.Selector, text string,
 		rank, a, err := s.weigh(ctx, c, func(in ...place) []any {
 			known = ownersOf(in...)
 			options := append([]any{"VERBATIM", "SCORER", "BM25STD"}, returning(append([]any{"t"}, hitReturn(q.Target, known)...)...)...)
-			return s.searchArgs(s.finder(sel, q, in...).anyTerm(terms), fetch, options...)
+			return s.searchArgs(s.finder(sel, q, in...).rankedBy(terms), fetch, options...)
 		})
 		if err != nil {
 			return nil, 0, err
@@ -85,12 +85,39 @@ func compareHits(a, b store.Hit) int {
 }
 
 // anyTerm keeps rows that hold any of the terms.
-func (q *query) anyTerm(terms []string) *query {
+func (q *query) anyTerm(terms []string) *query { return q.clause("@t:(" + q.anyOf(terms) + ")") }
+
+func (q *query) anyOf(terms []string) string {
 	names := make([]string, len(terms))
 	for i, t := range terms {
 		names[i] = q.param(t)
 	}
-	return q.clause("@t:(" + strings.Join(names, "|") + ")")
+	return strings.Join(names, "|")
+}
+
+// weightless is for what a row must fulfil and is not ranked by.
+const weightless = "=>{$weight:0}"
+
+// rankedBy keeps rows that hold any of the terms and ranks them by those that they
+// hold. The server scores tags too, by counts that include rows from before their last
+// change, which can make a tag count more than all words. And within an intersection it
+// scores a disjunction by some of the terms that a row holds, so that each is a clause of
+// its own.
+func (q *query) rankedBy(terms []string) *query {
+	for i, clause := range q.clauses {
+		if strings.HasSuffix(clause, "}") { // of tags
+			q.clauses[i] += weightless
+		}
+	}
+	if len(terms) == 1 {
+		return q.anyTerm(terms)
+	}
+	names := q.anyOf(terms)
+	q.clause("(@t:(" + names + "))" + weightless)
+	for name := range strings.SplitSeq(names, "|") {
+		q.clause("~@t:(" + name + ")")
+	}
+	return q
 }
 
 // distinct keeps the first of equal terms, in a list of its own.

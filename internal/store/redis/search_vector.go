@@ -32,10 +32,12 @@ func (s *Store) SearchVector(ctx context.Context, sel scope.Selector, vector []f
 		return nil, nil // the zero vector is like nothing
 	}
 	// Without this the server may walk the graph while it filters, which is not
-	// exact; so it may only where the selector spans scopes.
-	policy := " HYBRID_POLICY ADHOC_BF"
-	if s.cfg.Vectors == HNSW && sel.User == nil && sel.Session == nil {
-		policy = ""
+	// exact; so it may only where the selector spans scopes. A flat index is exact
+	// either way, and the server knows when one scan of it costs less than a look at
+	// each row that passes.
+	policy := ""
+	if s.cfg.Vectors == HNSW && (sel.User != nil || sel.Session != nil) {
+		policy = " HYBRID_POLICY ADHOC_BF"
 	}
 	known := owners{}
 	if fact, ok := sel.Fact(); ok {
