@@ -256,11 +256,11 @@ func (r *refusing) State(ctx context.Context, fact scope.Scope) (memory.State, e
 // again when it is overdue, and nothing is lost.
 func TestP8FaultStandInIsBuriedToo(t *testing.T) {
 	t.Parallel()
+	state := &refusing{}
 	h, stop := openAltered(t, loopback(t.TempDir()), func(h *process) {
 		h.cfg.Scheduler.Overdue, h.cfg.Scheduler.Sweep = 300*time.Millisecond, 50*time.Millisecond
 	}, func(h *process) {
-		state := &refusing{StateReader: h.store}
-		state.left.Store(2)
+		state.StateReader = h.store
 		s, err := decider.New(h.cfg.Decider, decider.Deps{
 			State: state, Whole: h.store, Facts: h.store, Search: h.store, Deciders: map[string]decide.Decider{"rules": deterministic.New()},
 		})
@@ -270,8 +270,11 @@ func TestP8FaultStandInIsBuriedToo(t *testing.T) {
 		h.replace(s)
 	})
 	defer stop()
-	tell(t, h, "nora", 1, "I live in Oslo.")
-	if total := consolidated(t, h, "nora", 1); total.Skipped != 0 {
+	tell(t, h, "nora", 1, "I like jazz.") // nothing is read of a new scope
+	consolidated(t, h, "nora", 1)
+	state.left.Store(2)
+	tell(t, h, "nora", 2, "I live in Oslo.")
+	if total := consolidated(t, h, "nora", 2); total.Skipped != 0 {
 		t.Errorf("ledger %+v", total)
 	}
 	if got := lives(t, h, "nora"); !slices.Equal(got, []string{"Oslo"}) {
@@ -283,8 +286,8 @@ func TestP8FaultStandInIsBuriedToo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tell(t, h, "nora", 2, "I like tea.")
-	if total := consolidated(t, h, "nora", 2); total.Candidates != 2 {
+	tell(t, h, "nora", 3, "I like tea.")
+	if total := consolidated(t, h, "nora", 3); total.Candidates != 3 {
 		t.Errorf("ledger %+v: something was counted twice", total)
 	}
 }
