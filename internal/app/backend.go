@@ -87,7 +87,7 @@ func openMemory(ctx context.Context, cfg Config, embedder embed.Info, now func()
 ) {
 	if cfg.Memory != backendFile {
 		to := cfg.redis()
-		to.Embedder, to.Now, to.AccessedFrom, to.Logger, to.Born = embedder, now, putBack(now), log, cfg.born()
+		to.Embedder, to.Now, to.AccessedFrom, to.Logger, to.Born = embedder, now, putBack(now), log, cfg.erasures.Born
 		err := cfg.await(ctx, log, "memory", func() error {
 			if err := redis.Reach(ctx, to); err != nil {
 				return err
@@ -106,7 +106,7 @@ func openMemory(ctx context.Context, cfg Config, embedder embed.Info, now func()
 	}
 	file, err := sqlite.Open(ctx, sqlite.Config{
 		Path: cfg.dataPath(memoryFile), Synchronous: synchronous, Embedder: embedder, Now: now, Logger: log,
-		Born: cfg.born(), AccessedFrom: putBack(now), CheckAfter: checkAfter,
+		Born: cfg.erasures.Born, AccessedFrom: putBack(now), CheckAfter: checkAfter,
 		VectorMemory: cfg.cacheMemory(4, sqlite.DefaultVectorMemory), TextMemory: cfg.cacheMemory(16, sqlite.DefaultTextMemory),
 	})
 	if err != nil {
@@ -177,13 +177,9 @@ type streams interface {
 // by a name.
 func openStreams(ctx context.Context, cfg Config, name string, log *slog.Logger) (streams, error) {
 	if cfg.NATS.URL != natsEmbedded {
-		to := cfg.connection(name)
-		to.Logger = log
-		ctx, cancel := context.WithTimeout(ctx, engine.AwayLimit)
-		defer cancel()
-		remote, err := broker.OpenRemote(ctx, to, topology.Declare(cfg.topology()))
+		remote, err := openRemote(ctx, cfg, name, log)
 		if err != nil {
-			return nil, cfg.unusable("nats.url", broker.Unreached(ctx, cfg.NATS.URL, err))
+			return nil, err
 		}
 		return remote, nil
 	}
@@ -194,6 +190,19 @@ func openStreams(ctx context.Context, cfg Config, name string, log *slog.Logger)
 	return broker.StartEmbedded(broker.EmbeddedConfig{
 		Dir: cfg.dataPath(natsDir), Host: host, Port: port, Sync: broker.Sync(cfg.NATS.Sync), Logger: log,
 	})
+}
+
+// openRemote connects by a name to the broker of others, which may be away for a while.
+func openRemote(ctx context.Context, cfg Config, name string, log *slog.Logger) (*broker.Remote, error) {
+	to := cfg.connection(name)
+	to.Logger = log
+	ctx, cancel := context.WithTimeout(ctx, engine.AwayLimit)
+	defer cancel()
+	remote, err := broker.OpenRemote(ctx, to, topology.Declare(cfg.topology()))
+	if err != nil {
+		return nil, cfg.unusable("nats.url", broker.Unreached(ctx, cfg.NATS.URL, err))
+	}
+	return remote, nil
 }
 
 // await opens the server that a setting names, which may be away for a while.

@@ -154,7 +154,7 @@ func (inv *Invocation) sources(cfg *Config, steps ...func(*engines, context.Cont
 	e.later("progress", func(context.Context) error { shown.Wait(); return nil })
 	from = recovery.Sources{
 		Store: e.store, Journal: journal.New(e.js), Log: e.log, Episodes: episodesOf(e.js), Effects: effectsOf(e.js), Ingest: cfg.Ingest,
-		Erased: cfg.erased(), Born: cfg.born(),
+		Erased: cfg.erasures.Erased, Born: cfg.erasures.Born,
 		Checks: e.checks, RowsExpire: cfg.Audit != backendFile && cfg.ClickHouse.Retention > 0, Part: shown.Part,
 	}
 	if e.running {

@@ -32,7 +32,7 @@ func TestTombstonesStayInForceElsewhere(t *testing.T) {
 	if _, err := book.Run(t.Context(), erasure.Work{Until: none, Now: time.Now}); err != nil {
 		t.Fatal(err)
 	}
-	if err := elsewhere.openErasures(); err != nil || elsewhere.born()(scope.DefaultProject, "nora") != 1 {
+	if err := elsewhere.openErasures(); err != nil || elsewhere.erasures.Born(scope.DefaultProject, "nora") != 1 {
 		t.Errorf("with a tombstone: %v", err)
 	}
 }

@@ -49,7 +49,7 @@ func (e *erasing) handler(c httpserver.Config) http.Handler {
 // answers on the address of the API meanwhile. Where ClickHouse cannot apply a mutation, the
 // erasure waits until the cause is gone, and readiness says what it is.
 func (h *process) eraseAsked(ctx context.Context) error {
-	if h.cfg.erasures == nil || len(h.cfg.erasures.Pending()) == 0 {
+	if len(h.cfg.erasures.Pending()) == 0 {
 		return nil
 	}
 	var told erasing
@@ -69,7 +69,7 @@ func (h *process) eraseAll(ctx context.Context, told *erasing) error {
 	ticker := time.NewTicker(eraseAgain)
 	defer ticker.Stop()
 	for {
-		_, err := eraser{h.cfg, h.embedder.Info(), h.now, h.log}.run(ctx)
+		_, err := h.eraser().run(ctx)
 		if !errors.Is(err, clickhouse.ErrMutation) {
 			return err
 		}

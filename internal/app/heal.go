@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -68,7 +67,7 @@ func (h *process) newHealing() *recovery.Healing {
 func (c Config) repair(from streams, kept audit.Log, embedder embed.Embedder, log *slog.Logger) recovery.Repair {
 	out := recovery.Repair{
 		Episodes: episodesOf(from.JetStream()), Effects: effectsOf(from.JetStream()), Journal: journal.New(from.JetStream()), Log: kept,
-		IngestConfig: c.Ingest, ConsolidatorConfig: c.Consolidator, Embedder: embedder, Erased: c.erased(), Logger: log,
+		IngestConfig: c.Ingest, ConsolidatorConfig: c.Consolidator, Embedder: embedder, Erased: c.erasures.Erased, Logger: log,
 	}
 	if c.Audit != backendFile {
 		out.OpenLog = func(ctx context.Context) (audit.Log, error) {
@@ -127,37 +126,14 @@ func (h *process) restore(ctx context.Context) error {
 // compareStreams looks whether EPISODES or AUDIT lacks the end that the stores
 // have. Then the process runs, and is not ready.
 func (h *process) compareStreams(ctx context.Context) error {
-	var positions []recovery.Position
-	if held, ok := h.store.(interface {
-		Newest(ctx context.Context) (episode, effect uint64, err error)
-	}); ok {
-		episode, effect, err := held.Newest(ctx)
-		if err != nil {
-			return fmt.Errorf("compare the memory store with the streams: %w", err)
-		}
-		positions = append(positions,
-			recovery.Position{Stream: topology.StreamEpisodes, Holder: "memory store", Held: episode},
-			recovery.Position{Stream: topology.StreamAudit, Holder: "memory store", Held: effect})
-	}
-	if h.auditLog != nil {
-		last, err := h.auditLog.LastSequence(ctx)
-		if err != nil {
-			h.log.Warn("look for the end of the audit log", "error", err) // it may be away for a while
-		}
-		positions = append(positions, recovery.Position{Stream: topology.StreamAudit, Holder: "audit log", Held: last})
-	}
-	for i, p := range positions {
-		var err error
-		if positions[i].Extent, err = pipeline.NewReplay(h.streams.JetStream(), p.Stream, "").Extent(ctx); err != nil {
-			return err
-		}
-	}
-	if short := recovery.Intact(positions...); short != nil {
+	js := h.streams.JetStream()
+	short, err := recovery.Short(ctx, h.store, h.auditLog, episodesOf(js), effectsOf(js), h.log)
+	if short != nil {
 		what := strings.ReplaceAll(short.Error(), "\n", "; ")
 		h.short = engine.Faultf(short, "%s; stop Palimpsest and run \"palimpsest rebuild --data %s\", which keeps what the stores have", what, h.cfg.Data)
 		h.log.Error("a stream was lost or cut short", "error", h.short)
 	}
-	return nil
+	return err
 }
 
 // intact is an error while a stream lacks what the stores have, or the bucket of

@@ -52,7 +52,7 @@ func rebuild(ctx context.Context, cfg Config, log *slog.Logger, shown *terminal.
 		if err := cfg.openErasures(); err != nil {
 			return out, err
 		}
-		if cfg.erasures != nil && len(cfg.erasures.Pending()) > 0 {
+		if len(cfg.erasures.Pending()) > 0 {
 			return out, erasure.ErrPending
 		}
 	}
@@ -80,7 +80,7 @@ func rebuild(ctx context.Context, cfg Config, log *slog.Logger, shown *terminal.
 	}
 	defer func() { err = errors.Join(err, kept.Close()) }()
 	return recovery.New(recovery.Inputs{
-		Repair: cfg.repair(from, kept, embedder, log), Born: cfg.born(), Part: shown.Part,
+		Repair: cfg.repair(from, kept, embedder, log), Born: cfg.erasures.Born, Part: shown.Part,
 		Live: func(ctx context.Context) (store.Store, error) { return liveOf(ctx, cfg, log) },
 		Begin: func(ctx context.Context, embedder embed.Info) (recovery.Draft, error) {
 			return beginDraft(ctx, cfg, embedder, log)
@@ -92,7 +92,7 @@ func rebuild(ctx context.Context, cfg Config, log *slog.Logger, shown *terminal.
 func beginDraft(ctx context.Context, cfg Config, embedder embed.Info, log *slog.Logger) (recovery.Draft, error) {
 	if cfg.Memory != backendFile {
 		to := cfg.redis()
-		to.Building, to.Embedder, to.AccessedFrom, to.Logger, to.Born = true, embedder, putBack(time.Now), log, cfg.born()
+		to.Building, to.Embedder, to.AccessedFrom, to.Logger, to.Born = true, embedder, putBack(time.Now), log, cfg.erasures.Born
 		return openRedis(ctx, to)
 	}
 	path := cfg.dataPath(memoryFile) + sqlite.NewSuffix
@@ -100,7 +100,7 @@ func beginDraft(ctx context.Context, cfg Config, embedder embed.Info, log *slog.
 		return nil, err
 	}
 	made, err := sqlite.Open(ctx, sqlite.Config{
-		Path: path, Building: true, Embedder: embedder, Born: cfg.born(), AccessedFrom: putBack(time.Now), Logger: log,
+		Path: path, Building: true, Embedder: embedder, Born: cfg.erasures.Born, AccessedFrom: putBack(time.Now), Logger: log,
 	})
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func beginDraft(ctx context.Context, cfg Config, embedder embed.Info, log *slog.
 func liveOf(ctx context.Context, cfg Config, log *slog.Logger) (store.Store, error) {
 	if cfg.Memory != backendFile {
 		to := cfg.redis()
-		to.Logger, to.Born = log, cfg.born()
+		to.Logger, to.Born = log, cfg.erasures.Born
 		return openRedis(ctx, to)
 	}
 	path := cfg.dataPath(memoryFile)

@@ -92,7 +92,7 @@ func (h *process) openGate(ctx context.Context) error {
 func (h *process) wireIngest() (_ pipeline.Service, err error) {
 	h.ingest, err = ingest.New(h.cfg.Ingest, ingest.Deps{
 		Episodes: h.timed.store, Cursors: h.store, Shares: h.store, Vectors: h.timed.store, Embedders: h.timed.embedders, Now: h.now,
-		Erased: h.cfg.erased(), Adopt: h.healing.AdoptEpisodes, Logger: h.log,
+		Erased: h.cfg.erasures.Erased, Adopt: h.healing.AdoptEpisodes, Logger: h.log,
 	})
 	h.healing.Ingest = h.ingest
 	return h.ingest, err
@@ -141,7 +141,7 @@ func (h *process) wireConsolidator() (_ pipeline.Service, err error) {
 	h.consolidator, err = consolidator.New(h.cfg.Consolidator, consolidator.Deps{
 		Applier: h.timed.store, Facts: h.timed.store, Outcomes: h.timed.store, Journal: h.metrics.Journal(journal.New(h.streams.JetStream())),
 		Log: h.timed.log, Kept: h.auditLog, Cursors: h.store, LogCursors: h.auditLog, Shares: h.store, Behind: h.healing.Storing, Adopt: h.healing.AdoptEffects,
-		Born: h.cfg.born(), Logger: h.log, Observe: h.metrics.Committed,
+		Born: h.cfg.erasures.Born, Logger: h.log, Observe: h.metrics.Committed,
 	})
 	h.healing.Consolidator = h.consolidator
 	return h.consolidator, err

@@ -30,11 +30,11 @@ const (
 // Still returns nil once no service waits for messages of the streams, and [ErrRead]
 // with the names of the consumers where one still does. Who reads AUDIT by a consumer
 // of their own does not count.
-func (r *Remote) Still(ctx context.Context, decl topology.Declaration) error {
+func (r *Remote) Still(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, stillWait)
 	defer cancel()
 	for {
-		readers, err := r.readers(ctx, decl)
+		readers, err := r.readers(ctx)
 		if err != nil {
 			return fmt.Errorf("look for readers: %w", err)
 		}
@@ -51,8 +51,8 @@ func (r *Remote) Still(ctx context.Context, decl topology.Declaration) error {
 
 // readers are the consumers for whose messages somebody waits. Ingest reads EPISODES by
 // consumers that are not declared.
-func (r *Remote) readers(ctx context.Context, decl topology.Declaration) (names []string, err error) {
-	for _, d := range decl.Streams {
+func (r *Remote) readers(ctx context.Context) (names []string, err error) {
+	for _, d := range r.decl.Streams {
 		s, err := r.js.Stream(ctx, d.Config.Name)
 		if err != nil {
 			return nil, err
@@ -71,18 +71,22 @@ func (r *Remote) readers(ctx context.Context, decl topology.Declaration) (names 
 	return names, nil
 }
 
-// Erase removes the messages of the declared streams that edit leaves out, so that their
+// Rewrite removes the messages of the declared streams that edit leaves out, so that their
 // bytes leave the files of the server: a secure delete fills the record with random
 // bytes and replaces the file of its block. It returns how many messages of each stream
-// it removed or changed, and what it could not reach. It is idempotent. The price of each
+// it removed or changed, and what it could not reach. It is idempotent. While a
+// service reads the streams it returns [ErrRead]. The price of each
 // message is that of writing its block, at most 8 MiB.
 //
 // A secure delete takes messages that the stream still has. The file of a queue also
 // holds those that were acknowledged, until its block is dropped. So a stream that is
 // empty is purged, which replaces all of its files.
-func (r *Remote) Erase(ctx context.Context, decl topology.Declaration, edit Edit) (counts map[string]uint64, beyond []string, err error) {
+func (r *Remote) Rewrite(ctx context.Context, _ string, edit Edit) (counts map[string]uint64, beyond []string, err error) {
+	if err := r.Still(ctx); err != nil {
+		return nil, nil, err
+	}
 	counts = map[string]uint64{}
-	for _, d := range decl.Streams {
+	for _, d := range r.decl.Streams {
 		name := d.Config.Name
 		s, err := r.js.Stream(ctx, name)
 		if err != nil {
@@ -106,8 +110,8 @@ func (r *Remote) Erase(ctx context.Context, decl topology.Declaration, edit Edit
 }
 
 // Count returns how many messages of the declared streams edit would leave out or change.
-func (r *Remote) Count(ctx context.Context, decl topology.Declaration, edit Edit) (left uint64, err error) {
-	for _, d := range decl.Streams {
+func (r *Remote) Count(ctx context.Context, edit Edit) (left uint64, err error) {
+	for _, d := range r.decl.Streams {
 		s, err := r.js.Stream(ctx, d.Config.Name)
 		if err != nil {
 			return left, fmt.Errorf("count messages of %s: %w", d.Config.Name, err)
@@ -123,11 +127,12 @@ func (r *Remote) Count(ctx context.Context, decl topology.Declaration, edit Edit
 
 // LastSequence is that of the newest message that a stream has had.
 func (r *Remote) LastSequence(ctx context.Context, stream string) (uint64, error) {
-	s, err := r.js.Stream(ctx, stream)
-	if err != nil {
-		return 0, fmt.Errorf("read the end of %s: %w", stream, err)
-	}
-	return s.CachedInfo().State.LastSeq, nil
+	return lastSequence(ctx, r.js, stream)
+}
+
+// Publish publishes a message.
+func (r *Remote) Publish(ctx context.Context, subject string, header map[string][]string, body []byte) error {
+	return publish(ctx, r.js, subject, header, body)
 }
 
 // edit applies an edit to the messages of a stream, or only counts where it would. The

@@ -91,10 +91,10 @@ func TestP10EraseReachesEveryBlock(t *testing.T) {
 	if before, packed := unpacked(t, dir); packed == 0 || len(before) < 3 {
 		t.Fatalf("%d blocks are compressed, and %v hold the name", packed, before)
 	}
-	if n, err := r.Count(ctx, declared, dropErased); n != 30 || err != nil {
+	if n, err := r.Count(ctx, dropErased); n != 30 || err != nil {
 		t.Errorf("%d messages are counted, want 30: %v", n, err)
 	}
-	counts, beyond, err := r.Erase(ctx, declared, dropErased)
+	counts, beyond, err := r.Rewrite(ctx, "job", dropErased)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestP10EraseReachesEveryBlock(t *testing.T) {
 	if len(beyond) != 1 { // that of every server
 		t.Errorf("not reached: %v", beyond)
 	}
-	if n, err := r.Count(ctx, declared, dropErased); n != 0 || err != nil {
+	if n, err := r.Count(ctx, dropErased); n != 0 || err != nil {
 		t.Errorf("%d messages are left: %v", n, err)
 	}
 	stream, err := r.JetStream().Stream(ctx, topology.StreamEpisodes)
@@ -143,7 +143,7 @@ func TestEraseSaysWhatStays(t *testing.T) {
 	if err := m.DoubleAck(ctx); err != nil {
 		t.Fatal(err)
 	}
-	_, beyond, err := r.Erase(ctx, declared, dropErased)
+	_, beyond, err := r.Rewrite(ctx, "job", dropErased)
 	if err != nil || len(beyond) != 2 || !strings.Contains(beyond[0], "COMMANDS") || !strings.Contains(beyond[0], "3 messages wait") {
 		t.Errorf("not reached: %v, %v", beyond, err)
 	}
@@ -154,7 +154,7 @@ func TestErasesOnlyWhereNothingReads(t *testing.T) {
 	t.Parallel()
 	srv := others(t)
 	r := remote(t, srv)
-	if err := r.Still(bounded(t), declared); err != nil {
+	if err := r.Still(bounded(t)); err != nil {
 		t.Errorf("without readers: %v", err)
 	}
 	reader := remote(t, srv)
@@ -170,7 +170,7 @@ func TestErasesOnlyWhereNothingReads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Still(bounded(t), declared); !errors.Is(err, broker.ErrRead) || !strings.Contains(err.Error(), "COMMANDS/decider-commands") {
+	if err := r.Still(bounded(t)); !errors.Is(err, broker.ErrRead) || !strings.Contains(err.Error(), "COMMANDS/decider-commands") {
 		t.Errorf("with a reader: %v", err)
 	}
 }

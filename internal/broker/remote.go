@@ -35,6 +35,7 @@ const (
 type Remote struct {
 	conn *nats.Conn
 	js   jetstream.JetStream
+	decl topology.Declaration
 	away atomic.Pointer[[]string]
 }
 
@@ -47,7 +48,7 @@ func OpenRemote(ctx context.Context, cfg ConnectConfig, decl topology.Declaratio
 	if err != nil {
 		return nil, err
 	}
-	r := &Remote{conn: conn}
+	r := &Remote{conn: conn, decl: decl}
 	if r.js, err = NewJetStream(conn); err == nil {
 		err = r.prepare(ctx, decl)
 	}

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/failpoint"
 )
@@ -26,7 +28,7 @@ const (
 // Edit returns what a copy has in the place of the data of a stored message, and whether it
 // has the message at all. subject is the one under which the stream stores it. Without a
 // sequence and data, it tells whether any message of the subject may be left out.
-type Edit func(stream, subject string, sequence uint64, data []byte) (kept []byte, keep bool)
+type Edit = func(stream, subject string, sequence uint64, data []byte) (kept []byte, keep bool)
 
 // rewritten is how much a complete rewrite left out or changed, by stream, and the job that it was
 // done for.
@@ -35,7 +37,10 @@ type rewritten struct {
 	Dropped map[string]uint64 `json:"dropped"`
 }
 
-// Rewrite copies the streams of a broker that is not running into new files with the
+// Stopped is a broker that is not running, on the directory of its configuration.
+type Stopped struct{ EmbeddedConfig }
+
+// Rewrite copies the streams into new files with the
 // messages edited, puts the copies in the place of the old files, and returns the number
 // of messages of each stream that were left out or changed. Messages keep
 // their sequences, times and headers, and consumers go on behind the last message
@@ -48,26 +53,25 @@ type rewritten struct {
 // Killed at any moment it leaves the old files or the new ones, whole, and
 // [ResumeRewrite] completes the change. Repeated for the same job it copies nothing
 // again. It needs as much free space as the streams occupy.
-func Rewrite(ctx context.Context, cfg EmbeddedConfig, job string, edit Edit) (map[string]uint64, error) {
-	if err := ResumeRewrite(cfg.Dir); err != nil {
-		return nil, err
+func (s Stopped) Rewrite(ctx context.Context, job string, edit Edit) (counts map[string]uint64, beyond []string, err error) {
+	if err := ResumeRewrite(s.Dir); err != nil {
+		return nil, nil, err
 	}
-	finished := filepath.Join(cfg.Dir, finishedDir)
+	finished := filepath.Join(s.Dir, finishedDir)
 	before, err := readRewritten(finished)
 	if err != nil || before.Job == job {
-		return before.Dropped, err
+		return before.Dropped, nil, err
 	}
 	if err := os.RemoveAll(finished); err != nil {
-		return nil, fmt.Errorf("rewrite streams: %w", err)
+		return nil, nil, fmt.Errorf("rewrite streams: %w", err)
 	}
-	if _, err := os.Stat(filepath.Join(cfg.Dir, jetstreamDir)); errors.Is(err, fs.ErrNotExist) {
-		return map[string]uint64{}, nil
+	if _, err := os.Stat(filepath.Join(s.Dir, jetstreamDir)); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
 	}
-	dropped, err := copyStreams(ctx, cfg, job, edit)
-	if err != nil {
-		return nil, fmt.Errorf("rewrite streams: %w", err)
+	if counts, err = copyStreams(ctx, s.EmbeddedConfig, job, edit); err != nil {
+		return nil, nil, fmt.Errorf("rewrite streams: %w", err)
 	}
-	return dropped, ResumeRewrite(cfg.Dir)
+	return counts, nil, ResumeRewrite(s.Dir)
 }
 
 // ResumeRewrite completes a rewrite whose copies are complete, and removes copies
@@ -115,10 +119,10 @@ func readRewritten(dir string) (out rewritten, err error) {
 	return out, nil
 }
 
-// Count returns how many messages of a broker that is not running edit would change. Where
-// there are any, a rewrite of the same job begins anew.
-func Count(ctx context.Context, cfg EmbeddedConfig, edit Edit) (left uint64, err error) {
-	err = inPrivate(ctx, cfg, func(e *Embedded) error {
+// Count returns how many messages edit would change. Where there are any, a rewrite of the
+// same job begins anew.
+func (s Stopped) Count(ctx context.Context, edit Edit) (left uint64, err error) {
+	err = inPrivate(ctx, s.EmbeddedConfig, func(e *Embedded) error {
 		return e.eachStream(ctx, func(name string) error {
 			_, backup, err := e.backup(ctx, name)
 			if err != nil {
@@ -131,7 +135,7 @@ func Count(ctx context.Context, cfg EmbeddedConfig, edit Edit) (left uint64, err
 		})
 	})
 	if err == nil && left > 0 {
-		err = os.RemoveAll(filepath.Join(cfg.Dir, finishedDir))
+		err = os.RemoveAll(filepath.Join(s.Dir, finishedDir))
 	}
 	if err != nil {
 		return left, fmt.Errorf("count messages: %w", err)
@@ -139,21 +143,31 @@ func Count(ctx context.Context, cfg EmbeddedConfig, edit Edit) (left uint64, err
 	return left, nil
 }
 
-// LastSequence is that of the newest message that a stream of a broker that is not
-// running has had.
-func LastSequence(ctx context.Context, cfg EmbeddedConfig, stream string) (last uint64, err error) {
-	err = inPrivate(ctx, cfg, func(e *Embedded) error {
-		s, err := e.js.Stream(ctx, stream)
-		if err != nil {
-			return err
-		}
-		last = s.CachedInfo().State.LastSeq
-		return nil
+// LastSequence is that of the newest message that a stream has had.
+func (s Stopped) LastSequence(ctx context.Context, stream string) (last uint64, err error) {
+	err = inPrivate(ctx, s.EmbeddedConfig, func(e *Embedded) (err error) {
+		last, err = lastSequence(ctx, e.js, stream)
+		return err
 	})
+	return last, err
+}
+
+func lastSequence(ctx context.Context, js jetstream.JetStream, stream string) (uint64, error) {
+	s, err := js.Stream(ctx, stream)
 	if err != nil {
 		return 0, fmt.Errorf("read the end of %s: %w", stream, err)
 	}
-	return last, nil
+	return s.CachedInfo().State.LastSeq, nil
+}
+
+// Publish publishes a message.
+func (s Stopped) Publish(ctx context.Context, subject string, header map[string][]string, body []byte) error {
+	return inPrivate(ctx, s.EmbeddedConfig, func(e *Embedded) error { return publish(ctx, e.js, subject, header, body) })
+}
+
+func publish(ctx context.Context, js jetstream.JetStream, subject string, header map[string][]string, body []byte) error {
+	_, err := js.PublishMsg(ctx, &nats.Msg{Subject: subject, Header: header, Data: body})
+	return err
 }
 
 // inPrivate runs a broker that serves use alone.

@@ -104,14 +104,14 @@ func TestP10RewriteLeavesNothingBehind(t *testing.T) {
 	}
 	var created time.Time
 	inStopped(t, dir, func(b *broker.Embedded) { created = createdAt(t, b.JetStream()) })
-	dropped, err := broker.Rewrite(bounded(t), broker.EmbeddedConfig{Dir: dir}, "job", dropErased)
+	dropped, _, err := stopped(dir).Rewrite(bounded(t), "job", dropErased)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]uint64{topology.StreamEpisodes: 20, topology.StreamCommands: 15}, dropped); diff != "" {
 		t.Error(diff)
 	}
-	if n, err := broker.Count(bounded(t), broker.EmbeddedConfig{Dir: dir}, dropErased); n > 0 || err != nil {
+	if n, err := stopped(dir).Count(bounded(t), dropErased); n > 0 || err != nil {
 		t.Errorf("%d messages are left: %v", n, err)
 	}
 	if left := holding(t, dir); left != nil {
@@ -181,7 +181,7 @@ func TestRewriteThatFailsChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	told(t, dir)
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := broker.Rewrite(ctx, broker.EmbeddedConfig{Dir: dir}, "job", func(_, _ string, _ uint64, data []byte) ([]byte, bool) {
+	if _, _, err := stopped(dir).Rewrite(ctx, "job", func(_, _ string, _ uint64, data []byte) ([]byte, bool) {
 		cancel()
 		return data, true
 	}); err == nil {
@@ -214,7 +214,7 @@ func TestRewriteChangesMessages(t *testing.T) {
 			want = append(want, strings.Replace(line, "alice says 2 ", "alice says nothing ", 1))
 		}
 	})
-	edited, err := broker.Rewrite(bounded(t), broker.EmbeddedConfig{Dir: dir}, "job", change)
+	edited, _, err := stopped(dir).Rewrite(bounded(t), "job", change)
 	if err != nil || edited[topology.StreamEpisodes] != 1 || len(edited) != 1 {
 		t.Fatalf("edited %v: %v", edited, err)
 	}
@@ -223,4 +223,8 @@ func TestRewriteChangesMessages(t *testing.T) {
 			t.Error(diff)
 		}
 	})
+}
+
+func stopped(dir string) broker.Stopped {
+	return broker.Stopped{EmbeddedConfig: broker.EmbeddedConfig{Dir: dir}}
 }

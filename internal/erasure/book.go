@@ -166,13 +166,16 @@ func (b *Book) Get(id string) (Receipt, error) {
 
 // Pending returns the jobs that are not finished, oldest first.
 func (b *Book) Pending() []Receipt {
+	if b == nil {
+		return nil
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(b.records), Receipt.Done)
 }
 
 // Born returns the incarnation of a scope that has no row: how often its user was
-// erased.
+// erased. A nil book has erased nobody.
 func (b *Book) Born(project, user string) (incarnation uint64) {
 	for _, r := range b.tombstones(project, user) {
 		incarnation = max(incarnation, r.Incarnation)
@@ -182,7 +185,8 @@ func (b *Book) Born(project, user string) (incarnation uint64) {
 
 // Erased reports whether an episode of a user, which EPISODES took at a time and
 // numbered, is one that was erased. The number alone does not tell: streams that are
-// new, or were restored from a backup, count on from a lower one.
+// new, or were restored from a backup, count on from a lower one. A nil book has erased
+// nobody.
 func (b *Book) Erased(project, user string, sequence uint64, arrived time.Time) bool {
 	return sequence > 0 && slices.ContainsFunc(b.tombstones(project, user), func(r Receipt) bool {
 		return sequence <= r.Until && (r.FinishedAt == nil || !arrived.After(*r.FinishedAt))
@@ -191,6 +195,9 @@ func (b *Book) Erased(project, user string, sequence uint64, arrived time.Time) 
 
 // tombstones are the erasures of a user.
 func (b *Book) tombstones(project, user string) (of []Receipt) {
+	if b == nil {
+		return nil
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.records) == 0 || user == "" {

@@ -34,9 +34,9 @@ type Edit = func(stream, subject string, sequence uint64, data []byte) (kept []b
 
 // Streams are the streams of a broker that nothing else reads.
 type Streams interface {
-	// Rewrite edits all messages for a job, and counts those left out or changed by
-	// stream. Repeated for the same job it edits nothing again.
-	Rewrite(ctx context.Context, job string, edit Edit) (Removed, error)
+	// Rewrite edits all messages for a job, counts those left out or changed by stream,
+	// and says what it could not reach. Repeated for the same job it edits nothing again.
+	Rewrite(ctx context.Context, job string, edit Edit) (counts map[string]uint64, beyond []string, err error)
 	// Count counts the messages that an edit would leave out or change.
 	Count(ctx context.Context, edit Edit) (uint64, error)
 	// LastSequence is that of the newest message that a stream ever held.
@@ -46,7 +46,9 @@ type Streams interface {
 
 // Deps are the places of an installation that is not in use.
 type Deps struct {
-	Streams Streams // nil where there are none yet
+	// Streams are those of each broker that there is. The first is the one in use; it has
+	// EPISODES and AUDIT.
+	Streams []Streams
 	// Memory and Log call use with each memory store and each audit log that there is.
 	Memory func(ctx context.Context, use func(store.Eraser) error) error
 	Log    func(ctx context.Context, use func(audit.Eraser) error) error
@@ -88,10 +90,10 @@ type places struct {
 }
 
 func (p places) until(ctx context.Context) (uint64, error) {
-	if p.Streams == nil {
+	if len(p.Streams) == 0 {
 		return 0, nil
 	}
-	return p.Streams.LastSequence(ctx, topology.StreamEpisodes)
+	return p.Streams[0].LastSequence(ctx, topology.StreamEpisodes)
 }
 
 // without leaves out the messages of a user, and the user of the lists of API keys. The
@@ -118,25 +120,31 @@ func without(whom memory.Whom, until uint64, now time.Time) Edit {
 }
 
 func (p places) eraseStreams(ctx context.Context, job string, whom memory.Whom) (Removed, error) {
-	if p.Streams == nil {
-		return Removed{Counts: map[string]uint64{}}, nil
-	}
+	out := Removed{Counts: map[string]uint64{}}
 	r, err := p.book.Get(job)
-	if err != nil {
-		return Removed{}, err
+	for _, s := range p.Streams {
+		if err != nil {
+			break
+		}
+		var counts map[string]uint64
+		var beyond []string
+		counts, beyond, err = s.Rewrite(ctx, job, without(whom, r.Until, p.Now()))
+		out.Add(counts, beyond)
 	}
-	return p.Streams.Rewrite(ctx, job, without(whom, r.Until, p.Now()))
+	return out, err
 }
 
-func (p places) scanStreams(ctx context.Context, job string, whom memory.Whom) (uint64, error) {
-	if p.Streams == nil {
-		return 0, nil
-	}
+func (p places) scanStreams(ctx context.Context, job string, whom memory.Whom) (left uint64, err error) {
 	r, err := p.book.Get(job)
-	if err != nil {
-		return 0, err
+	for _, s := range p.Streams {
+		if err != nil {
+			break
+		}
+		var n uint64
+		n, err = s.Count(ctx, without(whom, r.Until, p.Now()))
+		left += n
 	}
-	return p.Streams.Count(ctx, without(whom, r.Until, p.Now()))
+	return left, err
 }
 
 func (p places) eraseMemory(ctx context.Context, _ string, whom memory.Whom) (out Removed, err error) {
@@ -182,7 +190,7 @@ func (p places) scanLog(ctx context.Context, _ string, whom memory.Whom) (left u
 
 // announce writes the record of an erasure to AUDIT, for those who read it.
 func (p places) announce(ctx context.Context, job string, _ memory.Whom) (none Removed, err error) {
-	if p.Streams == nil {
+	if len(p.Streams) == 0 {
 		return none, nil
 	}
 	r, err := p.book.Get(job)
@@ -196,7 +204,7 @@ func (p places) announce(ctx context.Context, job string, _ memory.Whom) (none R
 	if err != nil {
 		return none, err
 	}
-	return none, p.Streams.Publish(ctx, subject, header, body)
+	return none, p.Streams[0].Publish(ctx, subject, header, body)
 }
 
 // nothing is what a place that holds no data has of a user.

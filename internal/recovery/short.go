@@ -1,10 +1,14 @@
 package recovery
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
+	"palimpsest/internal/audit"
 	"palimpsest/internal/pipeline"
+	"palimpsest/internal/store"
 )
 
 // Position is how far a store, or a log, was filled from a stream.
@@ -26,10 +30,41 @@ func (e *ShortError) Error() string {
 	return fmt.Sprintf("%s, but the %s has what stood there up to %d", what, e.Holder, e.Held)
 }
 
-// Intact returns a [*ShortError] for each stream that was lost or cut short: a
-// store has messages from behind its end. Messages that a stream dropped because of
-// their age, or its size, are not missing.
-func Intact(positions ...Position) error {
+// Short compares the ends of EPISODES and AUDIT with what a memory store and the audit
+// log, which may be nil, have. It returns a [*ShortError] for each stream that was lost or
+// cut short: a store has messages from behind its end. Messages that a stream dropped
+// because of their age, or its size, are not missing. An audit log that is away is left
+// out, and logged.
+func Short(ctx context.Context, in store.Store, kept audit.Log, episodes, effects *pipeline.Replay, log *slog.Logger) (short, err error) {
+	said, err := episodes.Extent(ctx)
+	if err != nil {
+		return nil, err
+	}
+	committed, err := effects.Extent(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var positions []Position
+	if held, ok := in.(interface {
+		Newest(ctx context.Context) (episode, effect uint64, err error)
+	}); ok {
+		episode, effect, err := held.Newest(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("compare the memory store with the streams: %w", err)
+		}
+		positions = append(positions, Position{"EPISODES", said, "memory store", episode}, Position{"AUDIT", committed, "memory store", effect})
+	}
+	if kept != nil {
+		last, err := kept.LastSequence(ctx)
+		if err != nil {
+			log.Warn("look for the end of the audit log", "error", err)
+		}
+		positions = append(positions, Position{"AUDIT", committed, "audit log", last})
+	}
+	return intact(positions), nil
+}
+
+func intact(positions []Position) error {
 	var errs []error
 	for _, p := range positions {
 		if p.Held > p.Extent.Last {

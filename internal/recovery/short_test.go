@@ -24,7 +24,7 @@ func TestIntact(t *testing.T) {
 		"in step":               {at(9, pipeline.Extent{First: 1, Last: 9, Messages: 9}), ""},
 	} {
 		got := ""
-		if err := Intact(at(0, pipeline.Extent{}), c.position); err != nil {
+		if err := intact([]Position{at(0, pipeline.Extent{}), c.position}); err != nil {
 			got = err.Error()
 		}
 		if got != c.want {

@@ -28,7 +28,7 @@ type Erasures interface {
 
 // Import publishes the lines of an export in their order, to streams that are empty,
 // and calls step for each message. It leaves out the messages of users who were erased
-// since; gone is nil where there are none. It returns an error if the export is not whole
+// since. It returns an error if the export is not whole
 // or was changed.
 func Import(ctx context.Context, js jetstream.JetStream, from io.Reader, gone Erasures, step func(n int)) (out Counts, err error) {
 	lines := bufio.NewScanner(from)
@@ -92,9 +92,6 @@ func Import(ctx context.Context, js jetstream.JetStream, from io.Reader, gone Er
 
 // erased reports whether a line is of a user who was erased after it.
 func (l line) erased(gone Erasures) (bool, error) {
-	if gone == nil {
-		return false, nil
-	}
 	meta, data, err := events.Decode(events.Raw{Subject: l.Subject, Header: l.Header, Body: l.Data, Stream: l.Stream})
 	if err != nil {
 		return false, err
