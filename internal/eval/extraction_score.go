@@ -65,8 +65,9 @@ var categories = map[string]string{
 	"works_on": "project", "deadline": "project", "wants_to": "plan", "plans_to": "plan", "upcoming": "event",
 	"did": "event", "visited": "event", "owns": "possession", "drives": "possession", "instruction": "instruction", "thinks": "opinion",
 	"earns": "finance", "owes": "finance", "pays": "finance", "saves": "finance", "budget": "finance",
-	"banks_with": "finance", "invests_in": "finance",
-	"is": "trait", "has_trait": "trait", "fears": "trait",
+	"bank": "finance", "insurer": "finance", "invests_in": "finance", "reading": "hobby", "watching": "hobby", "playing": "hobby",
+	"subscribes_to": "possession", "goes_to": "habit", "recurring": "habit", "weighs": "trait",
+	"is": "trait", "has_trait": "trait", "fears": "trait", "raised_by": "family",
 }
 
 // categoryOf is the category of a predicate; one that is not listed is its own.

@@ -165,7 +165,7 @@ func (lx *lexicon) boundary(ts []token, from, i int) (at int, ok bool) {
 		for j < len(ts)-1 && (lx.is(ts[j], isFiller|isHedge|isLead|isNegator) || lx.is(ts[j], isJoint)) {
 			j++
 		}
-		starts := lx.is(ts[j], isSpeaker|isOther|isTheirs) || lx.is(ts[j], isBe) && lx.is(prev, isAnd) || lx.is(ts[j], isVerb) && !ts[j].capital() || lx.is(ts[j], isOwn) && !lx.listed(ts, i, j) ||
+		starts := lx.is(ts[j], isSpeaker|isOther|isTheirs) || lx.is(ts[j], isBe) && lx.is(prev, isAnd) || lx.is(ts[j], isVerb) && !ts[j].capital() && (prev.word || !lx.is(ts[j], isSimile)) || lx.is(ts[j], isOwn) && !lx.listed(ts, i, j) ||
 			lx.third[ts[j].low] != "" || j > i && lx.fillers.at(ts, i) > 0 && strings.HasSuffix(ts[j].low, "ing") || ts[j].capital() && j+1 < len(ts) && lx.is(ts[j+1], isBe)
 		if lx.is(ts[j], isVerb|isSpeaker) && !prev.word && lx.leading(ts[from:i-1]) && lx.is(ts[from], isPreposition|isBinder) {
 			return 0, false // "from now on, use…", "when I'm sad, I…"

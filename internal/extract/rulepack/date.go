@@ -178,11 +178,14 @@ func (cal *Calendar) absolute(word func(int) string, today time.Time, dir int) (
 			return n + skip, at, true
 		}
 	}
-	for n, name := 1, word(0); n <= 3 && dir != 0; n++ {
+	for n := 3; n > 0 && dir != 0; n-- {
+		name := word(0)
+		for i := 1; i < n; i++ {
+			name += " " + word(i)
+		}
 		if md, ok := cal.Feasts[name]; ok {
 			return cal.feast(md, n, word, today, dir)
 		}
-		name += " " + word(n)
 	}
 	if _, ok := cal.Seasons[word(0)]; ok {
 		if _, named := year(word(1)); named || word(1) == "of" {

@@ -129,6 +129,8 @@ type Lexicon struct {
 	Prepositions []string `yaml:"prepositions"`
 	// Locative prepositions join the parts of a place: "in a village near Bath".
 	Locative []string `yaml:"locative"`
+	// Similes compare where a mark stands before them: "Wren, like the bird".
+	Similes []string `yaml:"similes"`
 	// Given are frequent first names, which are names in lower case as well: "my
 	// brother tom".
 	Given []string `yaml:"given"`
@@ -199,25 +201,6 @@ func (l Lexicon) overlay(over Lexicon) Lexicon {
 	return out
 }
 
-// Inflection replaces the ending From of a verb by To: "carries", "carry".
-type Inflection struct {
-	From string `yaml:"from"`
-	To   string `yaml:"to"`
-}
-
-// Elision is what is left out before some words. A leading "*" in Words matches
-// any beginning of a word, with the rest of the clause free of finite verbs.
-type Elision struct {
-	Lead  string   `yaml:"lead"`
-	Words []string `yaml:"words"`
-}
-
-// elision is a compiled [Elision].
-type elision struct {
-	lead  []string
-	words phrases
-}
-
 // class is a set of the closed classes a word may be in.
 type class uint64
 
@@ -260,6 +243,7 @@ const (
 	isFigure
 	isLocative
 	isGiven
+	isSimile
 )
 
 // lexicon is a compiled [Lexicon].
@@ -344,7 +328,7 @@ func (l Lexicon) compile() *lexicon {
 		{isAbbreviation, l.Abbreviations}, {isAnd, l.And}, {isTheirs, l.Theirs},
 		{isShared, l.Shared}, {isModal, l.Modals}, {isOften, l.Often}, {isIt, l.It}, {isHearer, slices.Collect(maps.Keys(l.Hearer))},
 		{isDocument, l.Documents}, {isRelative, l.Relative}, {isKinName, l.KinNames}, {isFigure, l.Figures},
-		{isLocative, l.Locative}, {isGiven, l.Given},
+		{isLocative, l.Locative}, {isGiven, l.Given}, {isSimile, l.Similes},
 	} {
 		for _, w := range c.words {
 			lx.words[w] |= c.bit
@@ -380,30 +364,4 @@ func first(list []string) string {
 		return ""
 	}
 	return list[0]
-}
-
-// leadOf is what was left out before a sentence, nil for nothing.
-func (lx *lexicon) leadOf(ts []token) []string {
-	for _, e := range lx.elided {
-		if e.words.at(ts, 0) > 0 {
-			return e.lead
-		}
-	}
-	if lx.is(ts[0], isEmpty|isPreposition|isStop|isSpeaker|isOther) || ts[0].quoted {
-		return nil
-	}
-	for _, e := range lx.elided {
-		if endsIn(e.words, ts[0].low) && !slices.ContainsFunc(ts[1:], func(t token) bool { return lx.is(t, isBe|isAuxiliary) || lx.third[t.low] != "" }) {
-			return e.lead
-		}
-	}
-	return nil
-}
-
-// endedAt is the length of what ends something at i, 0 for none.
-func (lx *lexicon) endedAt(ts []token, i int) int {
-	if lx.compared.at(ts, i) > 0 {
-		return 0
-	}
-	return lx.ended.at(ts, i)
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"palimpsest/pkg/events"
 )
 
 // person is another person, or an animal, that clauses are about.
@@ -179,6 +181,14 @@ func (r *reading) seenPerson(who *person) bool {
 		}
 	}
 	return false
+}
+
+// mourned reports whether a draft says that the speaker has whom another says to be gone:
+// "we lost our old lab, Hank".
+func (r *reading) mourned(d events.Candidate) bool {
+	return strings.HasPrefix(d.RuleID, "relation.") && !d.Negated && slices.ContainsFunc(r.drafts, func(n events.Candidate) bool {
+		return n.Negated && n.Predicate == d.Predicate && n.Object != "" && strings.HasSuffix(d.Object, n.Object)
+	})
 }
 
 // joined is the name behind a comma or "and" at i.

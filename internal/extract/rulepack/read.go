@@ -391,7 +391,7 @@ func (r *reading) fold() {
 		}
 	}
 	for i, d := range r.drafts {
-		if !gone[i] {
+		if !gone[i] && !r.mourned(d) {
 			out = append(out, d)
 		}
 	}

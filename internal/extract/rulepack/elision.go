@@ -1,0 +1,48 @@
+package rulepack
+
+import "slices"
+
+// Inflection replaces the ending From of a verb by To: "carries", "carry".
+type Inflection struct {
+	From string `yaml:"from"`
+	To   string `yaml:"to"`
+}
+
+// Elision is what is left out before some words. A leading "*" in Words matches
+// any beginning of a word, with the rest of the clause free of finite verbs.
+type Elision struct {
+	Lead  string   `yaml:"lead"`
+	Words []string `yaml:"words"`
+}
+
+// elision is a compiled [Elision].
+type elision struct {
+	lead  []string
+	words phrases
+}
+
+// leadOf is what was left out before a sentence, nil for nothing.
+func (lx *lexicon) leadOf(ts []token) []string {
+	for _, e := range lx.elided {
+		if e.words.at(ts, 0) > 0 {
+			return e.lead
+		}
+	}
+	if lx.is(ts[0], isEmpty|isPreposition|isStop|isSpeaker|isOther) || ts[0].quoted {
+		return nil
+	}
+	for _, e := range lx.elided {
+		if endsIn(e.words, ts[0].low) && !slices.ContainsFunc(ts[1:], func(t token) bool { return lx.is(t, isBe|isAuxiliary) || lx.third[t.low] != "" }) {
+			return e.lead
+		}
+	}
+	return nil
+}
+
+// endedAt is the length of what ends something at i, 0 for none.
+func (lx *lexicon) endedAt(ts []token, i int) int {
+	if lx.compared.at(ts, i) > 0 {
+		return 0
+	}
+	return lx.ended.at(ts, i)
+}
