@@ -36,12 +36,13 @@ func SaysLittle(term string) bool { return everyday().little[term] }
 type thesaurus struct {
 	synonyms map[string][]Synonym
 	little   map[string]bool
+	idioms   map[string][]idiom // by their first word
 }
 
 var everyday = sync.OnceValue(func() thesaurus { return readThesaurus(synonymsFile) })
 
 func readThesaurus(table string) thesaurus {
-	all, little := map[string][]Synonym{}, map[string]bool{}
+	all, little, idioms := map[string][]Synonym{}, map[string]bool{}, map[string][]idiom{}
 	for line := range strings.Lines(table) {
 		line, _, _ = strings.Cut(line, "#")
 		if kinds, of, found := strings.Cut(line, ">"); found {
@@ -50,6 +51,10 @@ func readThesaurus(table string) thesaurus {
 			for _, term := range Terms(words) {
 				little[term] = true
 			}
+		} else if said, found := strings.CutPrefix(line, "!"); found {
+			words, plain, _ := strings.Cut(strings.TrimSpace(said), " ")
+			one := idiom{strings.Split(words, "_"), plain}
+			idioms[one.words[0]] = append(idioms[one.words[0]], one)
 		} else if forms, found := strings.CutPrefix(line, "="); found {
 			pair(all, strings.Fields(forms), strings.Fields(forms), formWeight)
 		} else {
@@ -65,7 +70,7 @@ func readThesaurus(table string) thesaurus {
 			}
 		}
 	}
-	return thesaurus{all, little}
+	return thesaurus{all, little, idioms}
 }
 
 // pair lets each word of from find each of to. The first line that pairs two words

@@ -145,7 +145,7 @@ func stem(w string, s script) string {
 }
 
 // isStopWord is the stemmer's list without the words that are names as well,
-// and with the contractions it lacks.
+// and with the contractions it lacks, also as people type them without an apostrophe.
 func isStopWord(w string) bool {
 	switch w {
 	case "will", "don":
@@ -153,6 +153,8 @@ func isStopWord(w string) bool {
 	case "i'm", "i've", "i'd", "i'll", "it's", "that's", "there's", "what's", "who's",
 		"he's", "she's", "we're", "we've", "you're", "you've", "they're", "they've", "let's",
 		"don't", "doesn't", "didn't", "isn't", "aren't", "wasn't", "weren't", "won't", "can't",
+		"im", "ive", "thats", "theres", "whats", "whos", "hes", "shes", "weve", "youre", "youve", "theyre", "theyve",
+		"dont", "doesnt", "didnt", "isnt", "arent", "wasnt", "werent", "wont", "cant", "couldnt", "wouldnt", "shouldnt", "havent", "hasnt", "hadnt",
 		"couldn't", "wouldn't", "shouldn't", "haven't", "hasn't", "hadn't", "would", "could", "ain't":
 		return true
 	}
