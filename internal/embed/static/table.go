@@ -15,6 +15,7 @@ type table struct {
 	rows       []byte    // two's complement, a row after the other
 	of         []int     // token → row; nil where they are the same
 	scales     []float32 // by token
+	sketches   sketches  // by token
 }
 
 // readTable reads the tensors of a model2vec file: embeddings [rows,
@@ -44,8 +45,11 @@ func readTable(data []byte) (*table, error) {
 			return nil, err
 		}
 	}
-	t.scales, err = weigh(scales, t.of, tensors)
-	return t, err
+	if t.scales, err = weigh(scales, t.of, tensors); err != nil {
+		return nil, err
+	}
+	t.sketches = make(sketches, len(t.scales))
+	return t, nil
 }
 
 func readMapping(mapping safetensors.Tensor, rows int) ([]int, error) {

@@ -115,6 +115,12 @@ func (t *Tokenizer) Largest() (id int32) {
 // Unknown is the id that stands for a word without pieces.
 func (t *Tokenizer) Unknown() int32 { return t.unknown }
 
+// Word returns the id of a normalised word that is one token.
+func (t *Tokenizer) Word(word string) (id int32, ok bool) {
+	id, ok = t.first[word]
+	return id, ok
+}
+
 // Special returns the id of a special token, as [CLS].
 func (t *Tokenizer) Special(token string) (id int32, ok bool) {
 	id, ok = t.special[token]
