@@ -12,7 +12,7 @@ import (
 // The words by which a question is about the asker, and a text about who says it.
 var (
 	ownWords = []string{
-		"i", "my", "me", "mine", "myself", "i'm", "i've", "i'd", "i'll", "we", "our", "us", "we're", "we've",
+		"i", "im", "ive", "my", "me", "mine", "myself", "i'm", "i've", "i'd", "i'll", "we", "our", "us", "we're", "we've",
 		"я", "мой", "моя", "мое", "мои", "моего", "моей", "моих", "мою", "моем", "моим", "меня", "мне", "мной", "мы", "наш", "наша", "наше", "наши", "нас", "нам", "у",
 		"我",
 	}

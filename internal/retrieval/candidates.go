@@ -3,6 +3,8 @@ package retrieval
 import (
 	"context"
 	"slices"
+
+	"palimpsest/internal/lex"
 )
 
 // Candidate is a possible answer before it is ranked.
@@ -22,6 +24,7 @@ func FeatureWeights() []float64 { return weights[:] }
 // Candidates returns all that a search would rank, with its features: what weights
 // are fitted to. The time that a question names takes no part.
 func (e *Engine) Candidates(ctx context.Context, q Query) ([]Candidate, error) {
+	q.Text = lex.Plain(q.Text)
 	legs := e.ask(ctx, q)
 	for _, l := range legs {
 		if l.err != nil {

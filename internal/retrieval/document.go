@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"palimpsest/internal/embed"
 	"palimpsest/internal/lex"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
@@ -31,12 +32,14 @@ type document struct {
 	session   string
 	at        time.Time
 	terms     []termID // in order
+	words     []int32  // distinct, by their numbers
 	speaker   string   // name of who speaks; empty where the episode has only a role
 	assistant bool     // an assistant without a name speaks
 	asks      bool     // it ends in a question
 	number    bool     // it holds a digit or a word of time
 	relation  bool     // it begins with a relative or friend of the user
 	own       bool     // the user mentions himself or herself
+	names     bool     // it holds a name, or a relative or friend
 }
 
 // The metadata that name who speaks.
@@ -45,15 +48,16 @@ const (
 	metaName    = "name"
 )
 
-func analyse(e *memory.Episode) *document {
+func analyse(e *memory.Episode, table embed.Words) *document {
 	d := &document{
-		id: e.ID, session: e.Scope.Session, at: e.Timestamp, terms: termsOf(e.Content), speaker: speakerOf(e),
+		id: e.ID, session: e.Scope.Session, at: e.Timestamp, terms: termsOf(e.Content), words: wordsOf(table, e.Content), speaker: speakerOf(e),
 		asks: asks(e.Content), number: strings.ContainsAny(e.Content, "0123456789"),
 	}
 	d.number = d.number || slices.ContainsFunc(d.terms, func(id termID) bool { return timeWords()[id] })
 	if d.speaker == "" && e.Role == events.RoleUser {
 		d.relation, d.own = aboutRelation(e.Content), aboutSpeaker(e.Content)
 	}
+	d.names = holdsName(e.Content) || slices.ContainsFunc(d.terms, func(id termID) bool { return relations()[id] })
 	d.assistant = d.speaker == "" && e.Role == events.RoleAssistant
 	return d
 }
@@ -144,14 +148,15 @@ func (r *remembered[K, V]) add(key K, v V, terms int) {
 
 // documents are the episodes that were analysed.
 type documents struct {
-	kept *remembered[place, *document]
+	kept  *remembered[place, *document]
+	table embed.Words
 }
 
-func newDocuments() *documents { return &documents{newRemembered[place, *document]()} }
+func newDocuments() *documents { return &documents{kept: newRemembered[place, *document]()} }
 
 // get returns a document, nil where it is not remembered.
 func (c *documents) get(p place) *document {
-	d, _ := c.kept.get(p, func(d *document) int { return len(d.terms) })
+	d, _ := c.kept.get(p, func(d *document) int { return len(d.terms) + len(d.words) })
 	return d
 }
 
@@ -161,8 +166,8 @@ func (c *documents) of(e *memory.Episode) *document {
 	if d := c.get(p); d != nil && d.id == e.ID && d.session == e.Scope.Session && d.at.Equal(e.Timestamp) {
 		return d
 	}
-	d := analyse(e)
-	c.kept.put(p, d, len(d.terms))
+	d := analyse(e, c.table)
+	c.kept.put(p, d, len(d.terms)+len(d.words))
 	return d
 }
 
@@ -174,20 +179,26 @@ type version struct {
 	hash     string // of the text: a scope that is erased may have the same ids again
 }
 
-// statements are the terms of facts.
-type statements struct {
-	kept *remembered[version, []termID]
+// statement is what scoring needs to know of a fact's text.
+type statement struct {
+	terms []termID
+	words []int32
 }
 
-func newStatements() *statements { return &statements{newRemembered[version, []termID]()} }
+// statements are those of facts.
+type statements struct {
+	kept  *remembered[version, statement]
+	table embed.Words
+}
 
-// of returns the terms of a fact's text.
-func (s *statements) of(f *store.Fact) []termID {
+func newStatements() *statements { return &statements{kept: newRemembered[version, statement]()} }
+
+func (s *statements) of(f *store.Fact) statement {
 	v := version{f.Scope, f.ID, f.Revision, f.Hash}
-	terms, known := s.kept.get(v, func(t []termID) int { return len(t) })
+	own, known := s.kept.get(v, func(s statement) int { return len(s.terms) + len(s.words) })
 	if !known {
-		terms = termsOf(f.Text)
-		s.kept.put(v, terms, len(terms))
+		own = statement{termsOf(f.Text), wordsOf(s.table, f.Text)}
+		s.kept.put(v, own, len(own.terms)+len(own.words))
 	}
-	return terms
+	return own
 }

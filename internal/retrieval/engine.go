@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"palimpsest/internal/embed"
+	"palimpsest/internal/lex"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
@@ -190,7 +191,12 @@ func New(config Config, searcher Store, embedders embed.Set) (*Engine, error) {
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("retrieval: %w", err)
 	}
-	return &Engine{config: config, store: searcher, embedders: embedders, documents: newDocuments(), facts: newStatements()}, nil
+	e := &Engine{config: config, store: searcher, embedders: embedders, documents: newDocuments(), facts: newStatements()}
+	if own := embedders(searcher.Spaces().Served.Embedder); own != nil {
+		e.documents.table = embed.WordsOf(own)
+		e.facts.table = e.documents.table
+	}
+	return e, nil
 }
 
 // Search answers q. It returns [ErrUnavailable] (joined with the causes) only if
@@ -200,6 +206,7 @@ func (e *Engine) Search(ctx context.Context, q Query) (Results, error) {
 	if done || err != nil {
 		return out, err
 	}
+	q.Text = lex.Plain(q.Text)
 	complexity := ComplexityOf(q.Text)
 	if q.Limit <= 0 {
 		q.Limit = complexity.Limit()

@@ -36,6 +36,11 @@ const (
 	factCoverage                  // share of the question's weight that it holds beyond its turn and the neighbours of that
 	attribute                     // its predicate is what the question asks for
 	graphed                       // it names an entity to which the question's relations lead
+	ownLikeness                   // share of the question's weight that it holds in words of like meaning
+	nearLikeness                  // the same of it and its neighbours
+	factLikeness                  // the same of a fact, beyond its turn and the neighbours of that
+	aged                          // how late it is said where the question asks for what is now, how early where for what was before
+	names                         // it holds a name, or a relative or friend, and the question asks who, where or for a name
 	features
 )
 
@@ -43,18 +48,19 @@ const (
 var featureNames = [features]string{
 	"text", "previous", "next", "second_before", "second_after", "session", "coverage", "rarity", "adjacent", "answering",
 	"vector", "previous_vector", "session_vector", "speaker", "other_speaker", "assistant", "question", "length", "date", "number", "subject", "own_coverage", "known",
-	"memory", "fact", "fact_vector", "fact_coverage", "attribute", "graph",
+	"memory", "fact", "fact_vector", "fact_coverage", "attribute", "graph", "likeness", "near_likeness", "fact_likeness", "aged", "names",
 }
 
 // weights were fitted to labelled conversations (palimpsest eval fit). They are
 // those of the kinds of evidence above alone; no word has a weight.
 var weights = [features]float64{
-	ownText: 1.41, previousText: 0.20, nextText: 0.59, secondBefore: 0.96, secondAfter: -0.07, sessionText: 0.91,
-	coverage: 2.59, ownCoverage: 1.05, rarity: 0.73, adjacent: 0.31, answering: 1.96,
-	ownVector: 1.69, previousVector: 0.06, sessionVector: 1.01,
-	speaks: 0.61, othersSpeak: -0.45, isAssistant: -2.38, isQuestion: -0.67, length: -1.08,
-	dated: 4.14, numbered: 2.16, subject: 0.98, knownWords: 2.12, memorySize: -1.91,
-	factText: 0.60, factVector: 0.80, factCoverage: 2.56, attribute: 0.80, graphed: 1.50,
+	ownText: 1.32, previousText: 0.11, nextText: 0.38, secondBefore: 0.72, secondAfter: -0.17, sessionText: 0.47,
+	coverage: 1.52, ownCoverage: 0.57, rarity: 0.12, adjacent: 0.26, answering: 1.90,
+	ownVector: 1.73, previousVector: 0.12, sessionVector: 0.87,
+	ownLikeness: 0.97, nearLikeness: 1.73,
+	speaks: -0.24, othersSpeak: -1.20, isAssistant: -2.25, isQuestion: -0.65, length: -1.50,
+	dated: 3.87, numbered: 1.86, names: 1.05, aged: 1.76, subject: 0.73, knownWords: -0.57, memorySize: -1.21,
+	factText: 1.34, factVector: 0.07, factCoverage: 1.48, factLikeness: 1.24, attribute: 1.15, graphed: 1.76,
 }
 
 // values are the features of one hit.
@@ -74,7 +80,8 @@ func (v *values) score(c Config) float64 {
 func (v *values) share(f feature, c Config) float64 {
 	share := v[f] * weights[f]
 	switch f {
-	case ownText, previousText, nextText, secondBefore, secondAfter, sessionText, coverage, ownCoverage, rarity, adjacent, answering, factText, factCoverage:
+	case ownText, previousText, nextText, secondBefore, secondAfter, sessionText, coverage, ownCoverage, rarity, adjacent, answering, factText, factCoverage,
+		ownLikeness, nearLikeness, factLikeness:
 		return share * c.Text
 	case ownVector, previousVector, sessionVector, factVector:
 		return share * c.Vector
@@ -88,8 +95,8 @@ func (v *values) share(f feature, c Config) float64 {
 // that sum. It and the weight of known were fitted to the first 25 answers to
 // labelled questions (palimpsest eval fit).
 const (
-	middle = 11.05
-	spread = 1.33
+	middle = 7.60
+	spread = 1.26
 )
 
 func logistic(sum float64) float64 { return 1 / (1 + math.Exp(-(sum-middle)/spread)) }

@@ -18,6 +18,7 @@ type candidate struct {
 	at     place
 	doc    *document // nil for a fact
 	match  match
+	likes  []float32
 	text   float64 // of the best of the pool
 	vector float64
 	// related is how far the graph relates it to the question.
@@ -41,6 +42,8 @@ type pool struct {
 
 	facts, episodes store.TextCounts
 	best            float64 // BM25 of an episode
+	span            span
+	likesNear       []float32 // room for the likenesses of a turn and its neighbours
 	bestFact        float64
 }
 
@@ -70,6 +73,7 @@ func (e *Engine) pool(q Query, legs []leg) *pool {
 		}
 	}
 	p.asked = ask(q.Text, together(p.episodes, p.facts), speakers, p.askerNames())
+	p.asked.compareBy(e.documents.table, questionWords(q.Text))
 	p.nameRelations()
 	p.reach()
 	p.matchFrom(0)
@@ -118,9 +122,11 @@ func (p *pool) matchFrom(first int) {
 	for _, c := range p.all[first:] {
 		if c.doc != nil {
 			c.match, c.related = p.asked.match(c.doc.terms, average(p.episodes)), p.related(c, c.doc.terms)
+			c.likes = p.asked.meanings.compare(c.doc.words)
 		} else {
-			terms := p.engine.facts.of(c.hit.Fact)
-			c.match, c.related = p.asked.match(terms, average(p.facts)), p.related(c, terms)
+			own := p.engine.facts.of(c.hit.Fact)
+			c.match, c.related = p.asked.match(own.terms, average(p.facts)), p.related(c, own.terms)
+			c.likes = p.asked.meanings.compare(own.words)
 		}
 	}
 	for _, c := range p.all {

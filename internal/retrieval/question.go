@@ -24,11 +24,14 @@ type question struct {
 	when    bool       // it asks for a time or a number
 	month   time.Month // 0 where none is named
 	own     bool       // it is about the asker
+	tense   tense
+	naming  bool // it asks who, where or for a name
 	// attributes are the predicates that it asks for, of those that have one of
 	// subjects as a name.
 	attributes map[string][]string
 	subjects   map[string]bool // words
 	known      float64         // total of the sum of weights
+	meanings   meanings
 }
 
 // ask reads a question that is asked of what counts describes, of the speakers, and
@@ -58,7 +61,7 @@ func ask(text string, counts store.TextCounts, speakers, askers map[string]bool)
 			}
 		}
 	}
-	q.when = asksNumber(words)
+	q.when, q.naming, q.tense = asksNumber(words), asksName(words), tenseOf(words)
 	for _, term := range lex.Terms(text) {
 		if !names[term] && !slices.Contains(q.terms, term) && len(q.terms) < maxQuestionTerms {
 			q.add(term, counts)

@@ -102,11 +102,11 @@ func (p *pool) complete(ctx context.Context, ranked []*candidate) error {
 }
 
 // stated are the features that a fact gives to the turns that it comes from.
-var stated = []feature{factText, factVector, factCoverage, attribute, subject}
+var stated = []feature{factText, factVector, factCoverage, factLikeness, attribute, subject}
 
 // outdone are those that count by what a fact has beyond its turn: what both have is
 // in the features of the turn.
-var outdone = []struct{ fact, turn feature }{{factText, ownText}, {factVector, ownVector}, {factCoverage, coverage}}
+var outdone = []struct{ fact, turn feature }{{factText, ownText}, {factVector, ownVector}, {factCoverage, coverage}, {factLikeness, nearLikeness}}
 
 // beyond leaves of a fact's features what the turn does not have.
 func (v *values) beyond(turn *values) {
@@ -129,9 +129,10 @@ func (p *pool) lend() {
 		v := &f.values
 		v[factText], v[factVector] = f.text, f.vector
 		v[factCoverage] = p.asked.covered(f.match.mask, f.match.akin)
+		v[factLikeness] = p.asked.like(f.match, f.likes)
 		v[attribute] = p.asked.answers(f.hit.Fact)
 		if p.asked.own && f.hit.Fact.Subject != "" {
-			v[subject] = p.asked.aboutAsker(f.hit.Fact, p.engine.facts.of(f.hit.Fact))
+			v[subject] = p.asked.aboutAsker(f.hit.Fact, p.engine.facts.of(f.hit.Fact).terms)
 		}
 		for _, id := range f.hit.Fact.SourceEpisodeIDs {
 			e := p.byID[sourceID{f.hit.Fact.Scope, id}]
@@ -145,6 +146,7 @@ func (p *pool) lend() {
 // measure sets the features of all candidates: of the episodes first, because a
 // fact shares those of its source.
 func (p *pool) measure() {
+	p.span = p.spanOf()
 	texts := p.sessions(func(c *candidate) float64 { return c.text })
 	vectors := p.sessions(func(c *candidate) float64 { return c.vector })
 	for _, c := range p.all {
@@ -169,11 +171,14 @@ func (p *pool) measureEpisode(c *candidate, text, vector float64) {
 	v, d := &c.values, c.doc
 	p.measureText(c)
 	mask, akin := c.match.mask, c.match.akin
+	p.likesNear = append(p.likesNear[:0], c.likes...)
+	near := p.likesNear
 	for _, side := range sides {
 		if n := p.around(c, side.distance); n != nil {
 			v[side.feature] = n.text
 			mask |= n.match.mask
 			akin |= n.match.akin
+			raise(near, n.likes)
 		}
 	}
 	if before := p.around(c, -1); before != nil {
@@ -183,12 +188,15 @@ func (p *pool) measureEpisode(c *candidate, text, vector float64) {
 		}
 	}
 	v[coverage], v[sessionText], v[sessionVector] = p.asked.covered(mask, akin), text, vector
+	v[nearLikeness] = p.asked.like(match{mask: mask, akin: akin}, near)
 	v[speaks] = one(p.asked.named[d.speaker])
 	v[othersSpeak] = one(len(p.asked.named) > 0 && !p.asked.named[d.speaker])
 	v[isAssistant], v[isQuestion] = one(d.assistant), one(d.asks)
 	// A month without a year may be one of any year.
 	v[dated] = one(p.query.named.fits(d.session, d.at) || p.asked.month != 0 && d.at.Month() == p.asked.month)
 	v[numbered] = one(p.asked.when && d.number)
+	v[names] = one(p.asked.naming && d.names)
+	p.measureAge(c)
 	if p.asked.own {
 		v[subject] = one(d.own && !d.relation) - one(d.relation)
 	}
@@ -207,6 +215,7 @@ func (p *pool) measureText(c *candidate) {
 	v := &c.values
 	v[ownText], v[ownVector], v[graphed] = c.text, c.vector, c.related
 	v[rarity] = c.match.rarest / 8
+	v[ownLikeness] = p.asked.like(c.match, c.likes)
 	v[ownCoverage] = p.asked.covered(c.match.mask, c.match.akin)
 	v[knownWords] = p.asked.known
 	v[memorySize] = p.size()
@@ -231,6 +240,7 @@ func (p *pool) measureFact(c *candidate) {
 		for _, f := range outdone {
 			own[f.fact] *= aloneShare
 		}
+		p.measureAge(c)
 	}
 	for _, of := range stated {
 		c.values[of] = own[of]
@@ -240,6 +250,7 @@ func (p *pool) measureFact(c *candidate) {
 	}
 	p.measureText(c)
 	c.values[coverage] = max(c.values[coverage], c.values[ownCoverage])
+	c.values[nearLikeness] = max(c.values[nearLikeness], c.values[ownLikeness])
 }
 
 // The numbers of texts between which the share of right answers among hits of a sum was

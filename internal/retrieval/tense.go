@@ -1,0 +1,116 @@
+package retrieval
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"palimpsest/internal/lex"
+)
+
+// tense is whether a question asks for what is now or for what was before that.
+type tense int
+
+const (
+	anyTense tense = iota
+	asksNow
+	asksBefore
+)
+
+// The words that tell a tense. What is old may be so by age: it counts beside my and
+// our alone.
+var (
+	nowWords = []string{
+		"now", "nowadays", "currently", "current", "presently", "latest", "newest",
+		"сейчас", "теперь", "текущий", "текущая", "нынешний", "нынешняя", "现在", "目前",
+	}
+	beforeWords = []string{
+		"before", "previous", "previously", "former", "formerly", "earlier", "ex",
+		"раньше", "прежде", "прежний", "прежняя", "бывший", "бывшая", "以前", "之前",
+	}
+	ownersWords = []string{"my", "our", "мой", "моя", "наш", "наша"}
+	oldWords    = []string{"old", "first", "старый", "старая", "первый", "первая"}
+)
+
+func tenseOf(words []string) tense {
+	for i, w := range words {
+		switch {
+		case slices.Contains(nowWords, w):
+			return asksNow
+		case slices.Contains(beforeWords, w), w == "used" && i+1 < len(words) && words[i+1] == "to",
+			slices.Contains(oldWords, w) && i > 0 && slices.Contains(ownersWords, words[i-1]):
+			return asksBefore
+		}
+	}
+	return anyTense
+}
+
+// asksName reports whether a question asks for a person, a place or a name.
+func asksName(words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool {
+		switch w {
+		case "who", "whom", "whos", "who's", "where", "name", "names", "called", "кто", "кого", "где", "куда", "зовут", "имя":
+			return true
+		}
+		return false
+	})
+}
+
+// holdsName reports whether a text holds a word with a capital letter that begins no
+// sentence.
+func holdsName(text string) bool {
+	begins := true
+	for field := range strings.FieldsSeq(text) {
+		first, last := []rune(field)[0], field[len(field)-1]
+		if !begins && unicode.IsUpper(first) && !slices.Contains(ownWords, lex.Fold(strings.TrimRight(field, ".,!?"))) {
+			return true
+		}
+		begins = last == '.' || last == '!' || last == '?' || last == ':'
+	}
+	return false
+}
+
+// span is the time of what was found.
+type span struct{ first, last time.Time }
+
+// spanOf is the time between the first and the last of the episodes and facts found.
+func (p *pool) spanOf() (s span) {
+	for _, c := range p.all {
+		at := c.said()
+		if s.first.IsZero() || at.Before(s.first) {
+			s.first = at
+		}
+		if at.After(s.last) {
+			s.last = at
+		}
+	}
+	return s
+}
+
+// lateness is -1 at the beginning of the span and 1 at its end.
+func (s span) lateness(at time.Time) float64 {
+	all := s.last.Sub(s.first)
+	if all <= 0 {
+		return 0
+	}
+	return 2*float64(at.Sub(s.first))/float64(all) - 1
+}
+
+func (c *candidate) said() time.Time {
+	if c.doc != nil {
+		return c.doc.at
+	}
+	return c.hit.Fact.EventTime
+}
+
+// measureAge sets what a candidate's time says.
+func (p *pool) measureAge(c *candidate) {
+	late := p.span.lateness(c.said())
+	switch p.asked.tense {
+	case asksNow:
+		c.values[aged] = late
+	case asksBefore:
+		c.values[aged] = -late
+	}
+}
