@@ -57,6 +57,7 @@ func (h *process) modelExtractor(to map[string]extract.Extractor, packs extract.
 		return err
 	}
 	to[modelName] = extractmodel.New(m, packs, extractmodel.Config{Task: task, MaxTokens: h.cfg.LLM.Extract.MaxTokens})
+	to[rules.Causes] = extractmodel.NewCauses(m, extractmodel.Config{MaxTokens: h.cfg.LLM.Extract.MaxTokens})
 	return nil
 }
 

@@ -42,7 +42,7 @@ func withModel(t *testing.T, provider string, wire llmtest.Wire, script func(llm
 	t.Helper()
 	s := llmtest.Serve(t, wire, script)
 	i := start(t, t.TempDir(), "--config", settings(t, fmt.Sprintf(
-		"llm:\n  provider: %s\n  base_url: %s\n  model: m-1\n  keys:\n    openai: k\n    anthropic: k\n    gemini: k\n"+
+		"rules:\n  - {id: causes, every: 1000, extractor: causes}\nllm:\n  provider: %s\n  base_url: %s\n  model: m-1\n  keys:\n    openai: k\n    anthropic: k\n    gemini: k\n"+
 			"  limits:\n    backoff: 20ms\n    backoff_most: 200ms\n", provider, s.URL)))
 	return i, &caller{T: t, at: i.HTTP, project: "default"}
 }
@@ -273,23 +273,17 @@ func TestModelsSummarise(t *testing.T) {
 		calls.Add(1)
 		return llmtest.Answer{Text: `{"entities":[{"number":1,"summary":"Ida and Ben work at Fenwick Labs with the user.","type":"organization"}]}`, Input: 200, Output: 20}
 	})
-	status, answer := i.ask(http.MethodPost, "/v1/episodes",
-		`{"user":"bob","session":"s","messages":[{"content":"I work at Fenwick Labs."},{"content":"My sister Ida works at Fenwick Labs."},{"content":"My friend Ben works at Fenwick Labs."}]}`)
-	if status >= 300 {
-		t.Fatalf("%d %v", status, answer)
-	}
-	eventually(t, "three facts", func() error {
-		if got := c.all(bob); len(got) < 3 {
-			return fmt.Errorf("%v", memories(got))
-		}
-		return nil
-	})
+	on := i.in(t)
+	who := on.person("bob")
+	on.say(who, "I work at Fenwick Labs.", "My sister Ida works at Fenwick Labs.", "My friend Ben works at Fenwick Labs.")
+	on.settled(of(who), 3)
+	body := fmt.Sprintf(`{"user":%q,"agent":%q,"wait":true}`, who.User, who.Agent)
 	for range 2 {
-		if status, answer := i.ask(http.MethodPost, "/v1/rules/maintenance/run", `{"user":"bob","wait":true}`); status != http.StatusOK {
+		if status, answer := i.ask(http.MethodPost, "/v1/rules/maintenance/run", body); status != http.StatusOK {
 			t.Fatalf("%d %v", status, answer)
 		}
 	}
-	status, answer = i.ask(http.MethodGet, "/v1/entities/Fenwick%20Labs?user=bob", "")
+	status, answer := i.ask(http.MethodGet, "/v1/entities/Fenwick%20Labs?user="+who.User, "")
 	entity, _ := answer.(object)
 	if summary, _ := entity["summary"].(string); status != http.StatusOK || summary != "Ida and Ben work at Fenwick Labs with the user." {
 		t.Errorf("%d %v", status, answer)
@@ -298,4 +292,33 @@ func TestModelsSummarise(t *testing.T) {
 		t.Errorf("%d calls", n)
 	}
 	c.spent(i, "rule,model,facts,calls,input_tokens,output_tokens,dollars", "maintenance,m-1,0,1,200,20,")
+}
+
+// TestModelsFindCauses: a rule relates messages to their causes by edges, which a second
+// run and an export keep.
+func TestModelsFindCauses(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int32
+	i, _ := withModel(t, "openai", llmtest.OpenAI, func(asked llmtest.Asked) llmtest.Answer {
+		if asked.Name != "causes" {
+			return understand(asked)
+		}
+		calls.Add(1)
+		return llmtest.Answer{Text: `{"causes":[{"effect":2,"confidence":0.9},{"effect":3,"confidence":0.4}]}`, Input: 100, Output: 10}
+	})
+	on := i.in(t)
+	who := on.person("bob")
+	on.say(who, "I lost my job at the mill.", "I moved back to my parents.", "It is warm today.")
+	on.settled(of(who), 3)
+	body := fmt.Sprintf(`{"user":%q,"agent":%q,"wait":true}`, who.User, who.Agent)
+	for range 2 {
+		if status, answer := i.ask(http.MethodPost, "/v1/rules/causes/run", body); status != http.StatusOK {
+			t.Fatalf("%d %v", status, answer)
+		}
+	}
+	status, answer := i.ask(http.MethodGet, "/v1/stats?user="+who.User, "")
+	stats, _ := answer.(object)
+	if edges, _ := stats["edge_types"].(object); status != http.StatusOK || edges["causal"] != 1.0 || calls.Load() != 1 {
+		t.Errorf("%d calls, %d %v", calls.Load(), status, answer)
+	}
 }

@@ -20,6 +20,10 @@ type Extractor interface {
 	Extract(ctx context.Context, episodes []memory.Episode, in Context) ([]events.Candidate, error)
 }
 
+// CategoryCausal is the category of a candidate of the kind relation whose subject and
+// object are the ids of two episodes, the first of which is the cause of the second.
+const CategoryCausal = "causal"
+
 // ContextTurns is how many turns before an episode an extractor may look at.
 const ContextTurns = 4
 

@@ -19,6 +19,7 @@ import (
 // The extractors and deciders that rules may name.
 const (
 	RulePack = "rulepack" // extractor
+	Causes   = "causes"   // extractor, with a model
 	Steps    = "rules"    // decider
 	Model    = "model"    // either
 )
@@ -113,7 +114,7 @@ func (s *stated) set(key string, n ast.Node) error {
 	case "then":
 		return s.setThen(into)
 	case "extractor":
-		return errors.Join(into(&r.Extractor), oneOf(&r.Extractor, RulePack, Model))
+		return errors.Join(into(&r.Extractor), oneOf(&r.Extractor, RulePack, Model, Causes))
 	case "decider":
 		return errors.Join(into(&r.Decider), oneOf(&r.Decider, Steps, Model))
 	case "prompt":
@@ -225,9 +226,10 @@ func (s *stated) complete(model string) error {
 	} else if r.Enabled && !due && !c.Request {
 		return s.fail("", errors.New("is never due: give it every, cron or session_end"))
 	}
-	if model == "" && (r.Extractor == Model || r.Decider == Model) {
+	asks := r.Extractor == Model || r.Extractor == Causes
+	if model == "" && (asks || r.Decider == Model) {
 		key := "extractor"
-		if r.Extractor != Model {
+		if !asks {
 			key = "decider"
 		}
 		return s.fail(key, errors.New("no language model is configured: set llm.provider"))
@@ -238,10 +240,10 @@ func (s *stated) complete(model string) error {
 	if r.Decider == "" && r.Extractor == Model {
 		r.Decider = model
 	}
-	if r.Extractor == Model || r.Decider == Model {
+	if r.Extractor == Model || r.Extractor == Causes || r.Decider == Model {
 		r.Class = events.ClassModel
 	}
-	if r.Enabled && c.Every == 1 && r.Extractor == Model && !r.Streaming {
+	if r.Enabled && c.Every == 1 && (r.Extractor == Model || r.Extractor == Causes) && !r.Streaming {
 		return s.fail("every", errors.New("1 with a language model reads message by message, which loses facts and costs a call each: "+
 			"use a larger number or session_end, or set streaming: true"))
 	}

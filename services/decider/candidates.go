@@ -112,7 +112,11 @@ func (s *Service) decideOn(
 	if err := j.settle(rule, held); err != nil {
 		return out, nil, err
 	}
-	noops, passed := j.deltas, j.passed
+	edges, passed, err := causes(in, j.passed)
+	if err != nil {
+		return out, nil, err
+	}
+	noops := slices.Concat(j.deltas, edges)
 	out.Candidates = j.taken
 	look := newTrail(s.lookup(b.Scope, latest(in), state))
 	known := decide.Known{

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -285,6 +286,46 @@ func TestDescribe(t *testing.T) {
 	var unusable *extract.UnusableError
 	if _, err := model.New(says("none"), rules(t), model.Config{}).Describe(t.Context(), scope.Scope{}, of); !errors.As(err, &unusable) {
 		t.Errorf("garbage: %v", err)
+	}
+}
+
+// TestCauses: pairs of one session make edges from the confidence of 0.7 on, at most 50
+// in one call, with a golden prompt.
+func TestCauses(t *testing.T) {
+	t.Parallel()
+	talk := func(session string, from int, texts ...string) (out []memory.Episode) {
+		for i, e := range extracttest.Talk(texts...) {
+			e.Scope.Session, e.ID, e.Ordinal = session, session+strconv.Itoa(i), uint64(from+i)
+			out = append(out, e)
+		}
+		return out
+	}
+	m := says(`{"causes":[{"effect":2,"confidence":0.9},{"effect":3,"confidence":0.6},{"effect":4,"confidence":0.99},{"effect":1,"confidence":1},` +
+		`{"effect":9,"confidence":1},{"effect":2,"confidence":0.8},{"effect":5,"confidence":0.7}]}`)
+	first := talk("a", 1, "I lost my job.", "assistant: I'm sorry.", "I'm moving back to <my parents>.", "It is warm today.")
+	second := talk("b", 5, "My bike was stolen.", "I walk to work now.")
+	got, err := model.NewCauses(m, model.Config{}).Extract(t.Context(), slices.Concat(first[1:], second, talk("c", 9, "One turn alone.")), extract.Context{Rule: "causes", Before: first[:1]})
+	var lines []string
+	for _, c := range got {
+		lines = append(lines, fmt.Sprintf("%s %s %s %v %s", c.Subject, c.Predicate, c.Object, c.Confidence, c.EvidenceQuote))
+	}
+	want := []string{"a0 causes a2 0.9 I'm moving back to <my parents>.", "b0 causes b1 0.7 I walk to work now."}
+	if diff := cmp.Diff(want, lines); err != nil || diff != "" || len(m.asked) != 1 {
+		t.Errorf("%d calls, %v (-want +got):\n%s", len(m.asked), err, diff)
+	}
+	golden(t, "causes.txt", m.asked[0].System+"\n\n---\n\n"+m.asked[0].User+"\n")
+	var many []string
+	for i := range 120 {
+		many = append(many, fmt.Sprintf("Statement %d.", i))
+	}
+	if _, err := model.NewCauses(m, model.Config{}).Extract(t.Context(), talk("a", 1, many...), extract.Context{}); err != nil {
+		t.Fatal(err)
+	}
+	if u := m.asked[1].User; strings.Count(u, "Statement") != 51 || !strings.Contains(u, "Statement 119.") {
+		t.Errorf("%d statements", strings.Count(u, "Statement"))
+	}
+	if got, err := model.NewCauses(m, model.Config{}).Extract(t.Context(), talk("c", 1, "One turn."), extract.Context{}); err != nil || len(got) != 0 || len(m.asked) != 2 {
+		t.Errorf("a turn alone: %v, %v, %d calls", got, err, len(m.asked))
 	}
 }
 
