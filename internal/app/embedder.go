@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
-	"sync"
 
 	"github.com/dustin/go-humanize"
 
@@ -39,57 +38,39 @@ const (
 
 // Validate names a model that there is none of.
 func (c Embedder) Validate() error {
-	if c.Model == modelHashed || c.Model == modelStatic {
-		return nil
-	}
-	if strings.HasPrefix(c.Model, modelRemote) {
-		_, err := c.remote()
-		return err
-	}
-	_, err := c.directory()
+	_, err := c.opener()
 	return err
 }
 
-// remote returns the embedder of an endpoint. It calls nothing.
-func (c Embedder) remote() (embed.Embedder, error) {
-	e, err := openai.New(openai.Config{
-		BaseURL: c.BaseURL, Model: strings.TrimPrefix(c.Model, modelRemote), Key: c.Key, Dimensions: c.Dimensions,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("embedder: %w", err)
-	}
-	return e, nil
-}
-
-// directory is the one that Model names.
-func (c Embedder) directory() (string, error) {
-	u, err := url.Parse(c.Model)
-	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" || u.Path == "" {
-		return "", fmt.Errorf("embedder.model: %q is none of %s, %s, file:///…, %sMODEL", c.Model, modelHashed, modelStatic, modelRemote)
-	}
-	return u.Path, nil
-}
-
-// open returns the embedder that Model names.
+// open returns the embedder that Model names. It calls no endpoint.
 func (c Embedder) open() (embed.Embedder, error) {
-	switch c.Model {
-	case modelHashed:
-		return local.New(), nil
-	case modelStatic:
-		return ownTable()
-	}
-	if strings.HasPrefix(c.Model, modelRemote) {
-		return c.remote()
-	}
-	dir, err := c.directory()
+	open, err := c.opener()
 	if err != nil {
 		return nil, err
 	}
-	e, err := openDirectory(dir)
-	if err != nil {
-		return nil, fmt.Errorf("embedder.model: %w", err)
+	return open()
+}
+
+// opener returns what opens the embedder that Model names.
+func (c Embedder) opener() (func() (embed.Embedder, error), error) {
+	if model, ok := strings.CutPrefix(c.Model, modelRemote); ok {
+		e, err := openai.New(openai.Config{BaseURL: c.BaseURL, Model: model, Key: c.Key, Dimensions: c.Dimensions})
+		if err != nil {
+			return nil, fmt.Errorf("embedder: %w", err)
+		}
+		return func() (embed.Embedder, error) { return e, nil }, nil
 	}
-	return e, nil
+	switch c.Model {
+	case modelHashed:
+		return func() (embed.Embedder, error) { return local.New(), nil }, nil
+	case modelStatic:
+		return ownTable, nil
+	}
+	u, err := url.Parse(c.Model)
+	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" || u.Path == "" {
+		return nil, fmt.Errorf("embedder.model: %q is none of %s, %s, file:///…, %sMODEL", c.Model, modelHashed, modelStatic, modelRemote)
+	}
+	return func() (embed.Embedder, error) { return openDirectory(u.Path) }, nil
 }
 
 // ownTable is the table in the binary, with hashed features for the texts that it does
@@ -106,13 +87,18 @@ func ownTable() (embed.Embedder, error) {
 // of model2vec may have none.
 func openDirectory(dir string) (embed.Embedder, error) {
 	kind, err := transformer.Type(dir)
+	var e embed.Embedder
+	switch {
+	case err != nil:
+	case kind == "" || kind == "model2vec":
+		e, err = static.Open(dir)
+	default:
+		e, err = transformer.Open(dir)
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("embedder.model: %w", err)
 	}
-	if kind == "" || kind == "model2vec" {
-		return static.Open(dir)
-	}
-	return transformer.Open(dir)
+	return e, nil
 }
 
 // describe returns the space of the embedder, and its memory.
@@ -133,22 +119,12 @@ func (c Embedder) describe() (string, error) {
 // and those of this program, in whose space an earlier configuration may have left
 // vectors. Each comes through wrap.
 func embedders(configured embed.Embedder, wrap func(embed.Embedder) embed.Embedder) embed.Set {
-	var mu sync.Mutex
-	made := []embed.Embedder{wrap(configured)}
-	return func(space embed.Info) embed.Embedder {
-		mu.Lock()
-		defer mu.Unlock()
-		for _, e := range made {
-			if e.Info().Same(space) {
-				return e
-			}
-		}
+	return embed.Making(wrap(configured), func(space embed.Info) embed.Embedder {
 		if e := ownEmbedder(space); e != nil {
-			made = append(made, wrap(e))
-			return made[len(made)-1]
+			return wrap(e)
 		}
 		return nil
-	}
+	})
 }
 
 // ownEmbedder makes one of this program's embedders, nil if none has the space.

@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"palimpsest/internal/audit"
+	"palimpsest/internal/audit/clickhouse"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/config"
 	"palimpsest/internal/doctor"
 	"palimpsest/internal/embed"
 	"palimpsest/internal/erasure"
+	"palimpsest/internal/httpserver"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/sqlite"
 	"palimpsest/internal/transfer"
@@ -103,6 +105,30 @@ func (h *process) prepareErasures(context.Context) error {
 		return err
 	}
 	return h.eraser().finish()
+}
+
+// eraseAsked finishes the erasures that were asked for. Nothing else runs yet, so that it
+// answers on the address of the API meanwhile. Where ClickHouse cannot apply a mutation, the
+// erasure waits until the cause is gone, and readiness says what it is.
+func (h *process) eraseAsked(ctx context.Context) error {
+	if len(h.cfg.erasures.Pending()) == 0 {
+		return nil
+	}
+	var waiting erasure.Waiting
+	server, err := httpserver.Listen(h.cfg.HTTP, waiting.Handler(h.cfg.HTTP, Version()), h.log)
+	if err != nil {
+		return err
+	}
+	serving, stop := context.WithCancel(ctx)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(serving) }()
+	stuck := func(err error) bool { return errors.Is(err, clickhouse.ErrMutation) }
+	err = waiting.Until(ctx, h.log, stuck, func(ctx context.Context) error {
+		_, err := h.eraser().run(ctx)
+		return err
+	})
+	stop()
+	return errors.Join(err, <-served)
 }
 
 func (h *process) eraser() eraser { return eraser{h.cfg, h.embedder.Info(), h.now, h.log} }

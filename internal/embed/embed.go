@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"sync"
 )
 
 // ErrRefused marks an error that the same texts will always meet, such as one that is
@@ -49,6 +50,27 @@ func Only(e Embedder) Set {
 			return e
 		}
 		return nil
+	}
+}
+
+// Making is the set of first and of those that make returns, nil where it makes none. Each
+// is made once.
+func Making(first Embedder, make func(space Info) Embedder) Set {
+	var mu sync.Mutex
+	made := []Embedder{first}
+	return func(space Info) Embedder {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, e := range made {
+			if e.Info().Same(space) {
+				return e
+			}
+		}
+		e := make(space)
+		if e != nil {
+			made = append(made, e)
+		}
+		return e
 	}
 }
 

@@ -1,0 +1,65 @@
+package erasure
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"palimpsest/internal/httpserver"
+	"palimpsest/pkg/api"
+)
+
+// eraseAgain is the pause before an erasure that waits for a server is tried again.
+const eraseAgain = 5 * time.Second
+
+// Waiting answers callers while users are erased.
+type Waiting struct{ cause atomic.Pointer[error] }
+
+// ready says why nothing else is answered.
+func (w *Waiting) ready(context.Context) api.Readiness {
+	text := "users are erased; the services start behind it"
+	if err := w.cause.Load(); err != nil {
+		text = "an erasure waits: " + (*err).Error()
+	}
+	return api.Readiness{Checks: map[string]api.Check{"erasure": {Error: text}}}
+}
+
+// Handler answers readiness, and refuses the rest as what passes.
+func (w *Waiting) Handler(c httpserver.Config, version string) http.Handler {
+	mux := http.NewServeMux()
+	status := c.Status(version, w.ready, http.NotFoundHandler())
+	mux.Handle("GET /healthz", status)
+	mux.Handle("GET /readyz", status)
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		p := api.NewProblem(http.StatusServiceUnavailable, api.CodeStoreUnavailable, "", "users are erased, and nothing is served meanwhile; GET /readyz tells more")
+		w.Header().Set("Content-Type", p.ContentType(""))
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(p.Status)
+		_ = json.NewEncoder(w).Encode(p) // a client that went away needs no answer
+	})
+	return mux
+}
+
+// Until calls erase until it returns no error that passes, or ctx has ended.
+func (w *Waiting) Until(ctx context.Context, log *slog.Logger, passes func(error) bool, erase func(context.Context) error) error {
+	ticker := time.NewTicker(eraseAgain)
+	defer ticker.Stop()
+	for {
+		err := erase(ctx)
+		if !passes(err) {
+			return err
+		}
+		if w.cause.Swap(&err) == nil {
+			log.Warn("an erasure waits", "error", err)
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return errors.Join(ErrPending, err)
+		}
+	}
+}
