@@ -58,10 +58,10 @@ func TestP10ErasedFromANATSOfOthers(t *testing.T) {
 	t.Parallel()
 	i, n := onNATS(t)
 	i.begin()
-	i.lives()
+	said := i.crowded()
 	others := i.remains()
 	who := marked("")
-	episodes := i.mark(who, 40)
+	episodes := i.mark(who, said)
 	i.drained()
 	if len(traces(t, i.data)) == 0 || len(traces(t, n.dir)) == 0 {
 		t.Fatal("the marker is not there to begin with")

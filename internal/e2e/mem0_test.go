@@ -57,7 +57,8 @@ func mem0ClientsWith(t *testing.T, i *instance, key string) {
 	}
 }
 
-// mem0CommandLine: the published command line works unmodified.
+// mem0CommandLine: the published command line works unmodified. Each of its commands ends
+// 5 s after its answer, when a timer of its own does.
 func mem0CommandLine(t *testing.T, i *instance) {
 	program, err := filepath.Abs(filepath.Join(root, ".cache", "mem0", "node_modules", ".bin", "mem0"))
 	if err != nil {
@@ -80,17 +81,41 @@ func mem0CommandLine(t *testing.T, i *instance) {
 	mem0("add", "I live in Oslo", "--user-id", who.User)
 	i = i.in(t)
 	i.settled(of(scope.Scope{Project: scope.DefaultProject, User: who.User}), 1)
+	shown := ""
 	for _, args := range [][]string{{"list"}, {"search", "where do I live?"}} {
 		// A search shows similar memories only: it waits for the vector.
 		eventually(t, "the memory is shown", func() error {
-			if out := mem0(append(args, "--user-id", who.User)...); !strings.Contains(out, "Oslo") {
-				return fmt.Errorf("%q: %s", args, out)
+			if shown = mem0(append(args, "--user-id", who.User)...); !strings.Contains(shown, "Oslo") {
+				return fmt.Errorf("%q: %s", args, shown)
 			}
 			return nil
 		})
 	}
+	var listed struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	if json.Unmarshal([]byte(shown), &listed) != nil || len(listed.Data) != 1 {
+		t.Fatalf("search: %s", shown)
+	}
+	id := listed.Data[0].ID
+	mem0("update", id, "The user lives in Bergen.")
+	if out := mem0("get", id); !strings.Contains(out, "lives in Bergen") {
+		t.Errorf("get behind an update: %s", out)
+	}
+	file := filepath.Join(home, "memories.json")
+	write(t, file, []byte(`[{"memory": "I like jazz."}]`))
+	mem0("import", file, "--user-id", who.User)
+	mem0("delete", id, "--force")
+	eventually(t, "the imported memory, and not the deleted one", func() error {
+		if out := mem0("list", "--user-id", who.User); !strings.Contains(out, "jazz") || strings.Contains(out, "Bergen") {
+			return fmt.Errorf("list: %s", out)
+		}
+		return nil
+	})
 	mem0("delete", "--all", "--user-id", who.User, "--force")
-	if out := mem0("list", "--user-id", who.User); strings.Contains(out, "Oslo") {
+	if out := mem0("list", "--user-id", who.User); strings.Contains(out, "jazz") {
 		t.Errorf("after delete: %s", out)
 	}
 }

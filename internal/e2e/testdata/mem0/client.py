@@ -50,6 +50,9 @@ for filters, n in [
     got = c.get_all(filters=filters)["count"]
     assert got == n, (filters, got)
 
+pages = [c.get_all(filters=own, page=n, page_size=1) for n in (1, 2)]
+assert len({p["results"][0]["id"] for p in pages}) == 2 and pages[0]["next"] and not pages[1]["next"], pages
+
 found = c.search("Where do I live?", filters=own, top_k=1)["results"]
 assert [m["id"] for m in found] == [oslo["id"]] and found[0]["score"] > 0, found
 changed = c.update(oslo["id"], text="Ada lives in Bergen.", expiration_date="2020-01-01")
@@ -63,6 +66,9 @@ assert c.get(oslo["id"])["memory"] == "Ada lives in Rome."
 c.batch_delete([{"memory_id": oslo["id"]}])
 assert rejects(lambda: c.get(oslo["id"])) == "MemoryNotFoundError"
 assert rejects(lambda: c.search("x", filters={"user_id": {"between": [1, 2]}})) == "ValidationError"
+name = c.get_all(filters=own, show_expired=True)["results"][0]
+c.delete(name["id"])
+assert rejects(lambda: c.get(name["id"])) == "MemoryNotFoundError"
 c.delete_all(user_id=user)
 assert c.get_all(filters=own)["count"] == 0
 c.delete_users(user_id=user)
