@@ -198,7 +198,7 @@ func conversation(r *rapid.T) []events.Candidate {
 
 func utterance(r *rapid.T, i int) events.Candidate {
 	episode := fmt.Sprintf("e%d", i)
-	switch rapid.IntRange(0, 4).Draw(r, "kind") {
+	switch rapid.IntRange(0, 5).Draw(r, "kind") {
 	case 0:
 		place := rapid.SampledFrom([]string{"Oslo", "Bergen", "Oslo, Norway", "York"}).Draw(r, "place")
 		return said(i, episode, "user", "lives_in", place, "The user lives in "+place+".", one)
@@ -211,6 +211,11 @@ func utterance(r *rapid.T, i int) events.Candidate {
 	case 3:
 		work := rapid.SampledFrom([]string{"as a cook", "at Fenwick", "as a baker at Tarn", "in tech"}).Draw(r, "work")
 		return said(i, episode, "user", "work", work, "The user works "+work+".", one)
+	}
+	if rapid.Bool().Draw(r, "moves") {
+		places := []string{"Oslo", "Bergen", "York"}
+		k := rapid.IntRange(0, 2).Draw(r, "old")
+		return moved(i, episode, places[k], places[(k+1)%3])
 	}
 	diets := []string{"vegan", "vegetarian", "eats meat"}
 	k := rapid.IntRange(0, 2).Draw(r, "diet")

@@ -47,6 +47,13 @@ func retracts(triples ...events.Triple) func(*events.Candidate) {
 	return func(c *events.Candidate) { c.Retracts = triples }
 }
 
+// moved is a candidate that puts a value in the place of another, and names no
+// attribute.
+func moved(n int, episode, old, value string) events.Candidate {
+	return said(n, episode, "user", "", value, "The user changed from "+old+" to "+value+".",
+		retracts(events.Triple{Subject: "user", Object: old}), func(c *events.Candidate) { c.Moves = true })
+}
+
 func intent(what string, replaces ...string) func(*events.Candidate) {
 	return func(c *events.Candidate) { c.Intent, c.Replaces = what, replaces }
 }

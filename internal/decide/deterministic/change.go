@@ -1,6 +1,7 @@
 package deterministic
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -44,12 +45,12 @@ func (d *decision) move() (bool, error) {
 	}
 	for i := len(holding) - 1; i >= 0; i-- {
 		known := holding[i]
-		object, ok := movedObject(known, old.Object, d.c.Object)
+		object, ok := movedObject(known, old.Object, valueOf(d.c))
 		if !ok {
 			continue
 		}
 		ids := idsOf(known, holding)
-		if shape, _ := shapeIn(d.c.Object); shape != nil {
+		if shape, _ := mostly(d.c.Object); shape != nil {
 			ids = ids[:1] // other appointments of that day stay
 		}
 		d.moved = true
@@ -60,6 +61,16 @@ func (d *decision) move() (bool, error) {
 	}
 	d.moved = true // nothing to retract
 	return true, d.noop(events.ReasonNegation, "")
+}
+
+// valueOf is the new value of a candidate that moves it: of a job, the part that is
+// told.
+func valueOf(c events.Candidate) string {
+	if c.Predicate != memory.PredicateWork {
+		return c.Object
+	}
+	job := memory.ParseWork(c.Object)
+	return cmp.Or(job.Employer, job.Role, job.Field)
 }
 
 // carry rewrites a fact with another object.
@@ -90,7 +101,7 @@ func movedText(known events.Fact, object string, c events.Candidate) string {
 	if known.Object != "" && strings.Contains(known.Text, known.Object) {
 		return strings.Replace(known.Text, known.Object, object, 1)
 	}
-	if shape, at := shapeIn(c.Object); shape != nil {
+	if shape, at := mostly(c.Object); shape != nil {
 		if place := shape.FindStringIndex(known.Text); place != nil {
 			return known.Text[:place[0]] + c.Object[at[0]:at[1]] + known.Text[place[1]:]
 		}
@@ -111,7 +122,7 @@ func (d *decision) holders(t events.Triple) ([]events.Fact, error) {
 	if len(wanted) == 0 {
 		return nil, nil
 	}
-	hits, err := d.view.known.Lookup.Similar(d.view.ctx, t.Object, holderLimit)
+	hits, err := d.view.known.Lookup.Similar(d.view.ctx, t.Object+" "+strings.Join(wanted, " "), holderLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -122,17 +133,17 @@ func (d *decision) holders(t events.Triple) ([]events.Fact, error) {
 	for _, f := range hits {
 		ids[f.ID] = true
 	}
-	place, _ := shapeIn(d.c.Object)
+	place, _ := mostly(d.c.Object)
 	if shape, _ := shapeIn(t.Object); shape != nil {
 		place = nil
 	}
 	var same, within, around []events.Fact
 	for id := range ids {
 		f := d.view.newest(id)
-		if f.Subject != t.Subject || !movable(f.Predicate) || !d.open(f) {
+		if f.Subject != t.Subject || !movable(f.Predicate) && f.Predicate != d.c.Predicate || !d.open(f) {
 			continue
 		}
-		if place != nil && t.Predicate == "" && !place.MatchString(f.Object) {
+		if place != nil && t.Predicate == "" && f.Predicate != "upcoming" && !place.MatchString(f.Object) {
 			continue // a topic's day or number ends one of its own kind
 		}
 		switch {
@@ -152,7 +163,7 @@ func (d *decision) holders(t events.Triple) ([]events.Fact, error) {
 	return nil, nil
 }
 
-// open reports whether a fact holds, rests on other words than the candidate's and
+// open reports whether a fact holds now as well, as a search finds it, rests on other words than the candidate's and
 // was not said or brought back after it.
 func (d *decision) open(f events.Fact) bool {
 	later := d.view.newer(f, d.c) || d.view.follows(f, d.c)
@@ -160,7 +171,8 @@ func (d *decision) open(f events.Fact) bool {
 		later = d.view.follows(f, d.c) // an appointment lies ahead of its statement
 	}
 	mine := slices.ContainsFunc(d.c.SourceEpisodeIDs, func(id string) bool { return slices.Contains(f.SourceEpisodeIDs, id) })
-	return !later && !mine && d.view.current(f, d.c.EventTime)
+	ended := f.ValidUntil != nil && !f.ValidUntil.After(d.view.known.At)
+	return !later && !mine && !ended && d.view.current(f, d.c.EventTime)
 }
 
 func hasAll(have, wanted []string) bool {

@@ -46,6 +46,16 @@ var shapes = []*regexp.Regexp{
 	regexp.MustCompile(`\b\d[\d.,:]*(?:k|kg|am|pm)?\b`),
 }
 
+// mostly is the shape of a value that is little more than that: "June 14", but not
+// "iPhone 15".
+func mostly(value string) (shape *regexp.Regexp, at []int) {
+	shape, at = shapeIn(value)
+	if shape == nil || (at[1]-at[0])*2 <= len(value) {
+		return nil, nil
+	}
+	return shape, at
+}
+
 // shapeIn is the first shape that a value has, and where. It is nil for a value
 // without one.
 func shapeIn(value string) (shape *regexp.Regexp, at []int) {
@@ -64,9 +74,12 @@ func movedObject(f events.Fact, old, value string) (string, bool) {
 	if f.Predicate == memory.PredicateWork {
 		return movedWork(f.Object, old, value)
 	}
-	if shape, at := shapeIn(value); shape != nil && (at[1]-at[0])*2 > len(value) {
+	if shape, at := mostly(value); shape != nil {
 		place := shape.FindStringIndex(f.Object)
 		if place == nil {
+			if f.Predicate == "upcoming" && slices.Contains(shapes[1:3], shape) {
+				return f.Object + " on " + value[at[0]:at[1]], true
+			}
 			return value, names(f, old) && !slices.Contains(shapes[1:4], shape)
 		}
 		if place[0] == 0 && !slices.Contains(phrasedPredicates, f.Predicate) && !slices.Contains(shapes[1:4], shape) {

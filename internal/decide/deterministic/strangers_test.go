@@ -58,7 +58,7 @@ const (
 )
 
 // TestStrangersChats holds that the newest value is the current fact, and those
-// before it are closed, in the words of people for whom no pattern was written.
+// before it are closed, in the words of people who had not read the patterns.
 func TestStrangersChats(t *testing.T) {
 	t.Parallel()
 	var phrases chatPhrases
@@ -67,11 +67,13 @@ func TestStrangersChats(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	noise := slices.DeleteFunc(slices.Clone(phrases.Noise), func(s string) bool { return strings.Contains(s, "{") })
+	noise := slices.DeleteFunc(slices.Clone(phrases.Noise), func(s string) bool {
+		return strings.Contains(s, "{") || strings.Contains(s, "favourite colour") // a topic of these chats
+	})
 	for _, c := range []struct {
 		batch string
 		share float64
-	}{{"a", 0.6}, {"b", 0.5}, {"c", 0.4}, {"d", 0.6}} {
+	}{{"a", 0.8}, {"b", 0.75}, {"c", 0.75}, {"d", 0.7}} {
 		t.Run(c.batch, func(t *testing.T) {
 			t.Parallel()
 			var s strangers
@@ -100,7 +102,7 @@ func TestStrangersChats(t *testing.T) {
 }
 
 // pastPredicates are predicates of facts about what was, which a later value leaves true.
-var pastPredicates = []string{"did", "former", "used_to", "ended", "changed"}
+var pastPredicates = []string{"did", "quit", "worked", "lived_in", "studied", "owned"}
 
 // check describes an error in the known facts of a topic; empty means none.
 func (c change) check(known []events.Fact) string {

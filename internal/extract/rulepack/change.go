@@ -1,192 +1,11 @@
 package rulepack
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"palimpsest/pkg/events"
 )
-
-// Change is the form of a statement that one value took the place of another, of
-// whatever attribute: "we swapped the Corsa for a Skoda". The decider finds the fact
-// that holds the old value.
-//
-// A pattern begins where a clause does. Its parts are words ("a|b_c": either, a space
-// written "_"), @set, a capture {old}, {new} or {topic}, "~" for up to five words,
-// and ";" for what joins two clauses or sentences. A part that ends in "?" may be
-// absent. A change without {old} replaces the value that the turn before names; one
-// with {topic} replaces the day, date or number of the fact about the topic.
-type Change struct {
-	ID       string   `yaml:"id"`
-	Patterns []string `yaml:"patterns"`
-	// Reply says that the turn before names the old value.
-	Reply bool `yaml:"reply"`
-	// Loose takes a new value that is written without a capital for an old one with
-	// a capital.
-	Loose bool `yaml:"loose"`
-}
-
-// Bounds of captures and gaps, in words.
-const (
-	longestValue = 6
-	longestGap   = 5
-)
-
-type framePart struct {
-	set      phrases
-	capture  string // old, new, topic
-	gap      bool
-	link     bool
-	optional bool
-}
-
-// frame is a compiled pattern of a [Change].
-type frame struct {
-	change *Change
-	parts  []framePart
-}
-
-// compileFrame reads one pattern.
-func compileFrame(c *Change, src string, sets map[string]phrases) (frame, error) {
-	f := frame{change: c}
-	var captures []string
-	for field := range strings.FieldsSeq(src) {
-		var p framePart
-		if rest, ok := strings.CutSuffix(field, "?"); ok {
-			p.optional, field = true, rest
-		}
-		switch {
-		case field == "~":
-			p.gap = true
-		case field == ";":
-			p.link = true
-		case strings.HasPrefix(field, "{"):
-			p.capture = strings.Trim(field, "{}")
-			if !slices.Contains([]string{"old", "new", "topic"}, p.capture) {
-				return frame{}, fmt.Errorf("%s: %s is none of {old}, {new}, {topic}", src, field)
-			}
-			captures = append(captures, p.capture)
-		default:
-			var list []string
-			for alternative := range strings.SplitSeq(field, "|") {
-				name, isSet := strings.CutPrefix(alternative, "@")
-				if isSet && sets[name] == nil {
-					return frame{}, fmt.Errorf("%s: unknown set %s", src, alternative)
-				}
-				if !isSet {
-					list = append(list, strings.ReplaceAll(alternative, "_", " "))
-				}
-				for _, phrases := range sets[name] {
-					for _, words := range phrases {
-						list = append(list, strings.Join(words, " "))
-					}
-				}
-			}
-			p.set = newPhrases(list)
-		}
-		f.parts = append(f.parts, p)
-	}
-	old := slices.Contains(captures, "old") || slices.Contains(captures, "topic")
-	if !slices.Contains(captures, "new") || old == c.Reply {
-		return frame{}, fmt.Errorf("%s: needs {new}, and {old} or {topic} unless it is a reply", src)
-	}
-	return f, nil
-}
-
-func (l *language) addChanges(p Pack, sets map[string]phrases) error {
-	for i := range p.Changes {
-		c := &p.Changes[i]
-		for _, src := range c.Patterns {
-			f, err := compileFrame(c, src, sets)
-			if err != nil {
-				return &PackError{Pack: p.ID, Pattern: "changes." + c.ID, Field: "patterns", Reason: err.Error()}
-			}
-			l.frames = append(l.frames, f)
-		}
-	}
-	return nil
-}
-
-// framed is where the captures of a frame stand.
-type framed struct{ old, new, topic span }
-
-// at matches the parts from one on at a token.
-func (f *frame) at(lx *lexicon, ts []token, part, i int, got *framed) bool {
-	if part == len(f.parts) {
-		return i == len(ts) || !ts[i].word || !lx.naming(ts[i]) && (f.parts[part-1].capture == "" || lx.is(ts[i], isStop|isPreposition|isJoint) || lx.stopsValue(ts, i))
-	}
-	p := &f.parts[part]
-	return f.step(lx, ts, part, i, got) || p.optional && f.at(lx, ts, part+1, i, got)
-}
-
-// step matches one part at a token, and those behind it.
-func (f *frame) step(lx *lexicon, ts []token, part, i int, got *framed) bool {
-	p := &f.parts[part]
-	switch {
-	case p.gap:
-		for n := 1; n <= longestGap && i+n <= len(ts) && ts[i+n-1].word; n++ {
-			if f.at(lx, ts, part+1, i+n, got) {
-				return true
-			}
-		}
-		return false
-	case p.link:
-		n := lx.linked(ts, i)
-		return n > 0 && f.at(lx, ts, part+1, i+n, got)
-	case p.capture != "":
-		return f.take(lx, ts, part, i, got)
-	}
-	for ; i < len(ts); i++ {
-		if n := p.set.at(ts, i); n > 0 && f.at(lx, ts, part+1, i+n, got) {
-			return true
-		}
-		if part == 0 || lx.fillers.at(ts, i) != 1 {
-			return false
-		}
-	}
-	return false
-}
-
-// take captures the fewest words that let the rest match; the last part takes what
-// reaches the end of the value.
-func (f *frame) take(lx *lexicon, ts []token, part, i int, got *framed) bool {
-	for n := 1; n <= longestValue && i+n <= len(ts); n++ {
-		t := ts[i+n-1]
-		if !t.word || t.quoted || lx.is(t, isSpeaker|isAsking|isNegator) || lx.is(t, isAnd) {
-			return false
-		}
-		old := *got
-		s := span{i, i + n}
-		switch f.parts[part].capture {
-		case "old":
-			got.old = s
-		case "new":
-			got.new = s
-		default:
-			got.topic = s
-		}
-		if f.at(lx, ts, part+1, i+n, got) {
-			return true
-		}
-		*got = old
-	}
-	return false
-}
-
-// stopsValue reports whether a word or phrase at i is not part of the value before it: "now".
-func (lx *lexicon) stopsValue(ts []token, i int) bool {
-	return lx.nowadays.at(ts, i) > 0 || lx.tails.at(ts, i) > 0 || lx.fillers.at(ts, i) > 0 || lx.dated(ts[i:min(len(ts), i+2)])
-}
-
-// linked is the length of what joins two clauses or sentences at i.
-func (lx *lexicon) linked(ts []token, i int) int {
-	from := i
-	for i < len(ts) && (!ts[i].word && !ts[i].quoted || lx.is(ts[i], isJoint|isFiller|isLead)) && ts[i].low != "'s" {
-		i++
-	}
-	return i - from
-}
 
 // changes reads the statements of change.
 func (r *reading) changes(sentences []sentence) {
@@ -205,8 +24,10 @@ func (r *reading) changeIn(sentences []sentence, i int) {
 	if sentences[i].asks {
 		return
 	}
-	ts, _ := r.l.enter(sentences[i].tokens)
+	ts := sentences[i].tokens
 	own := len(ts)
+	entered, _ := r.l.enter(ts)
+	behind := own - len(entered) // of what opens the sentence
 	if own == 0 || own > longestChange || lx.uncertain(ts) {
 		return
 	}
@@ -215,7 +36,7 @@ func (r *reading) changeIn(sentences []sentence, i int) {
 		ts = append(append(ts, token{low: ".", text: "."}), sentences[i+1].tokens...)
 	}
 	for at := range own {
-		if at > 0 && ts[at-1].word && !lx.is(ts[at-1], isJoint) {
+		if at > 0 && at != behind && ts[at-1].word && !lx.is(ts[at], isSpeaker) && !lx.is(ts[at-1], isJoint) {
 			continue // no clause begins here
 		}
 		for k := range r.l.frames {
@@ -234,6 +55,9 @@ const longestChange = 40
 // uncertain reports whether a sentence supposes, hedges or plans.
 func (lx *lexicon) uncertain(ts []token) bool {
 	for i, t := range ts {
+		if lx.calendar.Months[t.low] > 0 && (i+1 < len(ts) && digit(ts[i+1].low) || i > 0 && lx.is(ts[i-1], isPreposition)) {
+			continue // "May 6", "in May"
+		}
 		if t.quoted || lx.is(t, isUnreal|isModal) || lx.hedges.at(ts, i) > 0 || lx.planned.at(ts, i) > 0 {
 			return true
 		}
@@ -245,7 +69,7 @@ func (lx *lexicon) uncertain(ts []token) bool {
 func (r *reading) change(c *Change, ts []token, got *framed) bool {
 	lx := r.l.lx
 	value := r.value(ts[got.new.from:got.new.to])
-	old := r.value(ts[got.old.from:got.old.to])
+	old := r.value(lx.named(ts[got.old.from:got.old.to]))
 	topic := got.topic.to > got.topic.from
 	if topic {
 		old = r.value(ts[got.topic.from:got.topic.to])
@@ -265,13 +89,23 @@ func (r *reading) change(c *Change, ts []token, got *framed) bool {
 	}
 	ends := events.Triple{Subject: subjectUser, Object: source(old)}
 	object := source(value)
+	r.drafts = slices.DeleteFunc(r.drafts, func(d events.Candidate) bool {
+		return c.Reply && lx.shaped(value) && d.Category == "identity" && strings.EqualFold(d.Object, object) // "it's bo@example.com" is no name
+	})
+	r.drafts = slices.DeleteFunc(r.drafts, func(d events.Candidate) bool {
+		return strings.HasPrefix(d.RuleID, "relation.") && r.l.says(d, old) && !r.l.says(d, value) // "Biscuit is gone" has no Biscuit
+	})
+	weak := got.new.from > 0 && lx.is(ts[got.new.from-1], isPreposition) // "i am with Declan now" may be of work, or not
 	for i := range r.drafts {
 		d := &r.drafts[i]
-		if d.Negated || d.Subject != subjectUser || d.Category == "event" || !strings.Contains(strings.ToLower(d.Object), strings.ToLower(object)) {
+		if d.Negated || d.Subject != subjectUser || d.Category == "event" || !r.l.says(*d, value) {
 			continue
 		}
+		if c.Reply && d.Cardinality == events.One {
+			return true // it replaces what is known
+		}
 		d.Retracts = append(d.Retracts, ends)
-		d.Moves = d.Moves || c.Loose && strings.EqualFold(d.Object, object)
+		d.Moves = d.Moves || c.Loose && strings.EqualFold(d.Object, object) || weak
 		return true
 	}
 	// The move comes first: what else the sentence ends is then no longer known by the
@@ -283,6 +117,14 @@ func (r *reading) change(c *Change, ts []token, got *framed) bool {
 		Retracts: []events.Triple{ends}, Moves: true, EventTime: r.said, RuleID: "change." + c.ID,
 	})
 	return true
+}
+
+// says reports whether the object of a draft has all words of a value.
+func (l *language) says(d events.Candidate, value []token) bool {
+	have := l.lx.tokenize(d.Object)
+	return !slices.ContainsFunc(value, func(t token) bool {
+		return t.word && !l.lx.naming(t) && !slices.ContainsFunc(have, func(h token) bool { return h.low == t.low })
+	})
 }
 
 // changed is the sentence that one value took the place of another.
@@ -299,6 +141,22 @@ func (r *reading) value(ts []token) []token {
 	return r.l.trim(ts)
 }
 
+// named cuts what stands around an old value: "my accounts from Barclays", "Sublime in
+// months".
+func (lx *lexicon) named(ts []token) []token {
+	for i := len(ts) - 1; i > 0; i-- {
+		if ts[i-1].low == lx.origin {
+			return ts[i:]
+		}
+	}
+	for i := 1; i < len(ts); i++ {
+		if lx.is(ts[i], isPreposition) && ts[i-1].capital() {
+			return ts[:i]
+		}
+	}
+	return ts
+}
+
 // shaped reports whether a value is a day, a date, a number or an address.
 func (lx *lexicon) shaped(ts []token) bool {
 	return slices.ContainsFunc(ts, func(t token) bool { return lx.shape(t) != "" })
@@ -308,6 +166,9 @@ func (lx *lexicon) shaped(ts []token) bool {
 // any other.
 func (lx *lexicon) shape(t token) string {
 	stem := strings.TrimSuffix(t.low, "s")
+	if lx.calendar.Months[t.low] > 0 && t.capital() {
+		return "date"
+	}
 	switch {
 	case strings.Contains(t.low, "@"):
 		return "address"
@@ -320,7 +181,7 @@ func (lx *lexicon) shape(t token) string {
 	if _, ok := lx.calendar.Weekdays[stem]; ok {
 		return "day"
 	}
-	if _, ok := lx.calendar.Numbers[t.low]; ok {
+	if _, ok := lx.calendar.Numbers[t.low]; ok && !t.capital() {
 		return "number"
 	}
 	return ""

@@ -65,7 +65,9 @@ func compileLanguage(p Pack) (*language, error) {
 		r := &p.Relations[i]
 		for _, w := range r.Words {
 			relations = append(relations, w)
-			l.relationOf[w] = r
+			if l.relationOf[w] == nil { // those of an overlay come first
+				l.relationOf[w] = r
+			}
 		}
 	}
 	l.relations = newPhrases(relations)

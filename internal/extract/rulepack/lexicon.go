@@ -155,6 +155,7 @@ type Lexicon struct {
 	// Changed is the text of a change whose attribute is not named: "{S} changed from
 	// {old} to {new}.". Planned words make a change a plan.
 	Changed string   `yaml:"changed"`
+	Origin  string   `yaml:"origin"` // stands before what a change leaves: "from"
 	Planned []string `yaml:"planned"`
 	// Naming words stand between a relation and a name; Yes affirms a question,
 	// No denies it.
@@ -191,7 +192,7 @@ func (l Lexicon) overlay(over Lexicon) Lexicon {
 	} {
 		*f.to = append(slices.Clone(*f.to), *f.from...)
 	}
-	out.Changed = or(over.Changed, l.Changed)
+	out.Changed, out.Origin = or(over.Changed, l.Changed), or(over.Origin, l.Origin)
 	out.Elided = append(slices.Clone(l.Elided), over.Elided...)
 	out.Contractions = maps.Clone(l.Contractions)
 	if out.Contractions == nil {
@@ -286,8 +287,8 @@ type lexicon struct {
 	pairs        phrases
 	endings3     []Inflection
 
-	planned     phrases
-	changedText string
+	planned             phrases
+	changedText, origin string
 
 	subject, possessive, otherOwn, noLonger, possess, shared string
 	calendar                                                 Calendar
@@ -343,7 +344,7 @@ func (l Lexicon) compile() *lexicon {
 	lx.rephrased, lx.tasks = newPhrases(slices.Collect(maps.Keys(l.Rephrase))), newPhrases(l.Tasks)
 	lx.technical = newPhrases(l.Technical)
 	lx.only = toSet(l.Only)
-	lx.planned, lx.changedText = newPhrases(l.Planned), l.Changed
+	lx.planned, lx.changedText, lx.origin = newPhrases(l.Planned), l.Changed, l.Origin
 	lx.nowadays = newPhrases(l.Nowadays)
 	lx.corrects, lx.notThis, lx.sensitive = newPhrases(l.Corrects), newPhrases(l.NotThis), newPhrases(l.Sensitive)
 	lx.endings3 = l.Inflections

@@ -1,0 +1,204 @@
+package rulepack
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Change is the form of a statement that one value took the place of another, of
+// whatever attribute: "we swapped the Corsa for a Skoda". The decider finds the fact
+// that holds the old value.
+//
+// A pattern begins where a clause does. Its parts are words ("a|b_c": either, a space
+// written "_"), @set, a capture {old}, {new} or {topic}, "~" for up to five words,
+// and ";" for what joins two clauses or sentences. A part that ends in "?" may be
+// absent. A change without {old} replaces the value that the turn before names; one
+// with {topic} replaces the day, date or number of the fact about the topic.
+type Change struct {
+	ID       string   `yaml:"id"`
+	Patterns []string `yaml:"patterns"`
+	// Reply says that the turn before names the old value.
+	Reply bool `yaml:"reply"`
+	// Loose takes a new value that is written without a capital for an old one with
+	// a capital.
+	Loose bool `yaml:"loose"`
+}
+
+// Bounds of captures and gaps, in words.
+const (
+	longestValue = 6
+	longestGap   = 5
+)
+
+type framePart struct {
+	set      phrases
+	capture  string // old, new, topic
+	gap      bool
+	link     bool
+	optional bool
+}
+
+// frame is a compiled pattern of a [Change].
+type frame struct {
+	change *Change
+	parts  []framePart
+}
+
+// compileFrame reads one pattern.
+func compileFrame(c *Change, src string, sets map[string]phrases) (frame, error) {
+	f := frame{change: c}
+	var captures []string
+	for field := range strings.FieldsSeq(src) {
+		var p framePart
+		if rest, ok := strings.CutSuffix(field, "?"); ok {
+			p.optional, field = true, rest
+		}
+		switch {
+		case field == "~":
+			p.gap = true
+		case field == ";":
+			p.link = true
+		case strings.HasPrefix(field, "{"):
+			p.capture = strings.Trim(field, "{}")
+			if !slices.Contains([]string{"old", "new", "topic"}, p.capture) {
+				return frame{}, fmt.Errorf("%s: %s is none of {old}, {new}, {topic}", src, field)
+			}
+			captures = append(captures, p.capture)
+		default:
+			var list []string
+			for alternative := range strings.SplitSeq(field, "|") {
+				name, isSet := strings.CutPrefix(alternative, "@")
+				if isSet && sets[name] == nil {
+					return frame{}, fmt.Errorf("%s: unknown set %s", src, alternative)
+				}
+				if !isSet {
+					list = append(list, strings.ReplaceAll(alternative, "_", " "))
+					continue
+				}
+				for _, phrases := range sets[name] {
+					for _, words := range phrases {
+						list = append(list, strings.Join(words, " "))
+					}
+				}
+			}
+			p.set = newPhrases(list)
+		}
+		f.parts = append(f.parts, p)
+	}
+	old := slices.Contains(captures, "old") || slices.Contains(captures, "topic")
+	if !slices.Contains(captures, "new") || old == c.Reply {
+		return frame{}, fmt.Errorf("%s: needs {new}, and {old} or {topic} unless it is a reply", src)
+	}
+	return f, nil
+}
+
+func (l *language) addChanges(p Pack, sets map[string]phrases) error {
+	for i := range p.Changes {
+		c := &p.Changes[i]
+		for _, src := range c.Patterns {
+			f, err := compileFrame(c, src, sets)
+			if err != nil {
+				return &PackError{Pack: p.ID, Pattern: "changes." + c.ID, Field: "patterns", Reason: err.Error()}
+			}
+			l.frames = append(l.frames, f)
+		}
+	}
+	return nil
+}
+
+// framed is where the captures of a frame stand.
+type framed struct{ old, new, topic span }
+
+// at matches the parts from one on at a token.
+func (f *frame) at(lx *lexicon, ts []token, part, i int, got *framed) bool {
+	if part == len(f.parts) {
+		return f.parts[part-1].capture == "" || lx.bounds(ts, i)
+	}
+	p := &f.parts[part]
+	return f.step(lx, ts, part, i, got) || p.optional && f.at(lx, ts, part+1, i, got)
+}
+
+// step matches one part at a token, and those behind it.
+func (f *frame) step(lx *lexicon, ts []token, part, i int, got *framed) bool {
+	p := &f.parts[part]
+	switch {
+	case p.gap:
+		for n := 1; n <= longestGap && i+n <= len(ts) && ts[i+n-1].word; n++ {
+			if f.at(lx, ts, part+1, i+n, got) {
+				return true
+			}
+		}
+		return false
+	case p.link:
+		n := lx.linked(ts, i)
+		return n > 0 && f.at(lx, ts, part+1, i+n, got)
+	case p.capture != "":
+		return f.take(lx, ts, part, i, got)
+	}
+	for ; i < len(ts); i++ {
+		for _, words := range p.set[ts[i].low] {
+			if hasWords(ts[i:], words) && f.at(lx, ts, part+1, i+len(words), got) {
+				return true
+			}
+		}
+		if part == 0 || lx.fillers.at(ts, i) != 1 {
+			return false
+		}
+	}
+	return false
+}
+
+// take captures the fewest words that let the rest match; the last part takes what
+// reaches the end of the value.
+func (f *frame) take(lx *lexicon, ts []token, part, i int, got *framed) bool {
+	for n := 1; n <= longestValue && i+n <= len(ts); n++ {
+		t := ts[i+n-1]
+		if !t.word && (t.low != "%" || n == 1) || t.quoted || lx.is(t, isSpeaker|isAsking|isNegator) || lx.is(t, isAnd) {
+			return false
+		}
+		if next := part + 1; f.parts[part].capture == "new" && next < len(f.parts) && (f.parts[next].gap || f.parts[next].optional) && !lx.bounds(ts, i+n) {
+			continue
+		}
+		old := *got
+		s := span{i, i + n}
+		switch f.parts[part].capture {
+		case "old":
+			got.old = s
+		case "new":
+			got.new = s
+		default:
+			got.topic = s
+		}
+		if f.at(lx, ts, part+1, i+n, got) {
+			return true
+		}
+		*got = old
+	}
+	return false
+}
+
+// bounds reports whether a value may end before i.
+func (lx *lexicon) bounds(ts []token, i int) bool {
+	switch {
+	case i == len(ts):
+		return true
+	case !ts[i].word:
+		return ts[i].low != "%"
+	}
+	return !lx.naming(ts[i]) && (lx.is(ts[i], isStop|isPreposition|isJoint) || lx.stopsValue(ts, i))
+}
+
+// stopsValue reports whether a word or phrase at i is not part of the value before it: "now".
+func (lx *lexicon) stopsValue(ts []token, i int) bool {
+	return lx.nowadays.at(ts, i) > 0 || lx.tails.at(ts, i) > 0 || lx.fillers.at(ts, i) > 0 || lx.dated(ts[i:min(len(ts), i+2)])
+}
+
+// linked is the length of what joins two clauses or sentences at i.
+func (lx *lexicon) linked(ts []token, i int) int {
+	from := i
+	for i < len(ts) && (!ts[i].word && !ts[i].quoted || lx.is(ts[i], isJoint|isFiller|isLead)) && ts[i].low != "'s" {
+		i++
+	}
+	return i - from
+}
