@@ -26,6 +26,9 @@ const (
 	// worthwhile is how much a trim must return for another one to follow: pools
 	// keep what they hold through one collection.
 	worthwhile = 4 << 20
+	// idleGrowth is how much an idle process allocates between two trims. At
+	// serveGrowth its heap would grow to three times what lives.
+	idleGrowth = 8 << 20
 )
 
 // setGrowth sets the pace of the garbage collector. GOGC takes precedence.
@@ -53,12 +56,14 @@ func Limit(limit int) {
 type trimmer struct {
 	free      func()
 	allocated uint64 // by the process, at the last look
+	trimmed   uint64 // the same, at the last trim
 	due       bool   // it was busy, or the last trim was worthwhile
+	unmap     func() // after a burst
 }
 
 // Trim returns memory to the system after each burst of work, until ctx ends.
 func Trim(ctx context.Context) {
-	t := &trimmer{free: debug.FreeOSMemory, due: true} // a start leaves garbage behind
+	t := &trimmer{free: debug.FreeOSMemory, unmap: unmapCode, due: true} // a start leaves garbage behind
 	tick := time.NewTicker(trimEvery)
 	defer tick.Stop()
 	for {
@@ -71,8 +76,8 @@ func Trim(ctx context.Context) {
 	}
 }
 
-// look trims where the process is at rest and has not been trimmed since it was
-// busy.
+// look trims where the process is at rest, and has not been trimmed since it was busy
+// or since it allocated idleGrowth.
 func (t *trimmer) look(measure func() (allocated, held uint64)) {
 	allocated, before := measure()
 	quiet := allocated-t.allocated < quietBytes
@@ -81,10 +86,14 @@ func (t *trimmer) look(measure func() (allocated, held uint64)) {
 		t.due = true
 		return
 	}
-	if !t.due {
+	if !t.due && allocated-t.trimmed < idleGrowth {
 		return
 	}
+	if t.due {
+		t.unmap()
+	}
 	t.free()
+	t.trimmed = allocated
 	_, after := measure()
 	t.due = after+worthwhile < before
 }

@@ -6,7 +6,8 @@ func TestHeapIsTrimmedOnceAfterABurst(t *testing.T) {
 	t.Parallel()
 	var allocated, held uint64
 	trims := 0
-	trim := &trimmer{free: func() {
+	unmapped := 0
+	trim := &trimmer{unmap: func() { unmapped++ }, free: func() {
 		trims++
 		held = max(held/2, 10<<20)
 	}}
@@ -20,7 +21,7 @@ func TestHeapIsTrimmedOnceAfterABurst(t *testing.T) {
 		}
 	}
 	held = 40 << 20
-	look(quietBytes-1, 0, "nothing was busy yet")
+	look(idleGrowth-1, 0, "nothing was busy yet")
 	look(quietBytes, 0, "busy")
 	look(0, 1, "the first look at rest")
 	look(0, 2, "the first trim returned much")
@@ -30,10 +31,25 @@ func TestHeapIsTrimmedOnceAfterABurst(t *testing.T) {
 	held = 12 << 20
 	look(1, 4, "at rest again")
 	look(1, 4, "the trim returned little")
+	look(idleGrowth-3, 4, "it has allocated little since")
+	was := unmapped
+	look(2, 5, "idle, it has allocated enough")
+	if unmapped != was {
+		t.Error("the code was unmapped without a burst")
+	}
 }
 
 func TestHeapMetricsAreThere(t *testing.T) {
 	t.Parallel()
+	if allocated, held := measured(); allocated == 0 || held == 0 {
+		t.Errorf("allocated %d, held %d", allocated, held)
+	}
+}
+
+// TestCodeIsUnmapped: what was unmapped runs on.
+func TestCodeIsUnmapped(t *testing.T) {
+	t.Parallel()
+	unmapCode()
 	if allocated, held := measured(); allocated == 0 || held == 0 {
 		t.Errorf("allocated %d, held %d", allocated, held)
 	}
