@@ -87,6 +87,8 @@ type State struct {
 	AuditSeq uint64
 	// Watermarks holds, per rule, the last ordinal consolidated.
 	Watermarks map[string]uint64
+	// NoHolds says that no candidate was ever held in the scope. False says nothing.
+	NoHolds bool
 }
 
 // Address is how a version of a fact is named: {id}@{revision}.

@@ -227,6 +227,9 @@ func (s *Service) load(ctx context.Context, in events.Event[events.DeltasDecided
 		}
 		plan.Entities = append(plan.Entities, entities...)
 	}
+	if state.NoHolds {
+		return plan, nil
+	}
 	holds, err := s.deps.Facts.Holds(ctx, b.Scope)
 	if err != nil {
 		return plan, fmt.Errorf("read holds: %w", err)

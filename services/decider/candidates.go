@@ -99,7 +99,7 @@ func (s *Service) decideOn(
 	rule := s.rule(b.By())
 	decider := s.decider(rule)
 	var held []events.Hold
-	if state.Revision > 0 {
+	if state.Revision > 0 && !state.NoHolds {
 		var err error
 		if held, err = s.deps.Facts.Holds(ctx, b.Scope); err != nil {
 			return out, nil, err

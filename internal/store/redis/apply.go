@@ -24,12 +24,8 @@ func (s *Store) Apply(ctx context.Context, effect events.EffectCommitted, auditS
 	if err != nil {
 		return err
 	}
-	asks := rows.asks
-	if rows.first = effect.Revision == 1 && len(rows.ends) == 0; rows.first {
-		asks = nil
-	}
 	var queued []queuedText
-	err = s.write(ctx, effect.Scope, asks, func(f fields, replies []any, b *batch) error {
+	err = s.write(ctx, effect.Scope, rows.asks, func(f fields, replies []any, b *batch) error {
 		queued = nil
 		switch revision := f.uint("rev"); {
 		case effect.Incarnation < s.incarnation(effect.Scope, f):
@@ -40,16 +36,13 @@ func (s *Store) Apply(ctx context.Context, effect events.EffectCommitted, auditS
 		case effect.Revision > revision+1:
 			return store.ErrBehind
 		}
-		known, err := s.readKnown(ctx, b.place, rows, replies)
-		if err != nil {
-			return err
-		}
+		known := rows.known(replies)
 		s.putFacts(b, f, rows.facts, known)
-		rows.put(b, known)
+		rows.put(b)
 		s.putEnds(b, f, effect, known)
 		s.putOutcomes(b, effect, rows.outcomes)
 		putLedger(b, f, effect)
-		b.set(f, "rev", strconv.FormatUint(effect.Revision, 10))
+		putRevision(b, f, effect)
 		b.set(f, "aseq", strconv.FormatUint(max(f.uint("aseq"), auditSeq), 10))
 		b.set(f, "inc", strconv.FormatUint(effect.Incarnation, 10))
 		b.listHolds(effect)
@@ -61,6 +54,16 @@ func (s *Store) Apply(ctx context.Context, effect events.EffectCommitted, auditS
 		s.tenure().fresh.note(queued)
 	}
 	return err
+}
+
+// putRevision raises the revision, and keeps what is known of holds up to it.
+func putRevision(b *batch, f fields, effect events.EffectCommitted) {
+	revision, held := strconv.FormatUint(effect.Revision, 10), "1:"
+	if neverHeld(f) && len(effect.Holds) == 0 {
+		held = "0:"
+	}
+	b.set(f, "rev", revision)
+	b.set(f, fieldHeld, held+revision)
 }
 
 // Advance implements [store.Applier].
@@ -91,8 +94,6 @@ type body struct {
 
 // rows are an effect's, with all that can be worked out before its turn.
 type rows struct {
-	// first says that they are of a scope's first effect, which meets no row.
-	first    bool
 	facts    []newFact
 	versions []body
 	others   []body // entities, holds, edges: each replaces what was there
@@ -178,11 +179,8 @@ func prepareRows(effect events.EffectCommitted) (r rows, err error) {
 }
 
 // put writes all but the facts.
-func (r rows) put(b *batch, known known) {
-	for i, v := range r.versions {
-		if known.versions[i] {
-			continue // a version stays as it was
-		}
+func (r rows) put(b *batch) {
+	for _, v := range r.versions {
 		b.row(b.place.base+v.member, v.kind, append(v.fields, "b", v.text)...)
 		b.list(append(v.entries, entry(byKind, "", v.member))...)
 	}

@@ -18,13 +18,7 @@ func (s *Store) Holds(ctx context.Context, fact scope.Scope) ([]events.Hold, err
 	if err := fact.Validate(); err != nil {
 		return nil, err
 	}
-	p, holds := s.place(fact), startingWith(entry(byKind, "", kindHold+":"))
-	// Most scopes have none, which one command tells instead of a script and one.
-	first, err := s.call(ctx, "ZRANGE", p.lookup(), holds.min, holds.max, "BYLEX", "LIMIT", 0, 1)
-	if err != nil || len(texts(first)) == 0 {
-		return nil, err
-	}
-	list, err := bodiesBy[events.Hold](ctx, s, fact, holds)
+	list, err := bodiesBy[events.Hold](ctx, s, fact, startingWith(entry(byKind, "", kindHold+":")))
 	slices.SortFunc(list, func(a, b events.Hold) int { return cmp.Or(a.HeldAt.Compare(b.HeldAt), cmp.Compare(a.ID, b.ID)) })
 	return list, err
 }

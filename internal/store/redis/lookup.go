@@ -47,42 +47,91 @@ func foundBy(by, value string) entries { return startingWith(by + value + " ") }
 // everyHit is more rows than any part of a lookup lists.
 const everyHit = -1
 
-// rowsBy reads fields of the rows that parts of a scope's lookup name, in one view:
-// each row once, in the order of the lookup. Rows without the first field are left out.
-func (s *Store) rowsBy(ctx context.Context, p place, fields []string, parts ...entries) ([]listedRow, error) {
-	args := []any{p.base, len(fields)}
-	for _, f := range fields {
-		args = append(args, f)
-	}
-	if len(parts) > 1 {
-		parts = append([]entries{around(parts)}, parts...)
-	}
-	for _, part := range parts {
-		args = append(args, part.min, part.max)
-	}
-	reply, err := s.run(ctx, findScript, []string{p.lookup()}, args...)
+// mostListed bounds the entries that are read to save a read of each part.
+const mostListed = 512
+
+// rowsBy reads fields of the rows that parts of a scope's lookup name, the parts of one
+// value each where there are several: each row once, in the order of the lookup. Rows
+// without the first field are left out. Of an effect that is applied meanwhile it may
+// see some rows only; a decision on them is stale by then.
+func (s *Store) rowsBy(ctx context.Context, p place, names []string, parts ...entries) ([]listedRow, error) {
+	members, err := s.membersBy(ctx, p, parts)
 	if err != nil {
 		return nil, err
 	}
-	list, _ := reply.([]any)
-	rows := make([]listedRow, 0, len(list)/2)
-	seen := make(map[string]bool, len(list)/2)
-	for i := 0; i+1 < len(list); i += 2 {
-		if key := text(list[i]); !seen[key] {
-			seen[key] = true
-			rows = append(rows, listedRow{key, pick(fields, list[i+1])})
+	commands := make([][]any, len(members))
+	for i, m := range members {
+		if strings.HasPrefix(m, kindEdge+":") {
+			commands[i] = []any{"GET", p.base + m}
+			continue
+		}
+		commands[i] = []any{"HMGET", p.base + m}
+		for _, name := range names {
+			commands[i] = append(commands[i], name)
+		}
+	}
+	replies, err := s.pipe(ctx, commands)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]listedRow, 0, len(members))
+	for i, reply := range replies {
+		row := listedRow{members[i], fields{names[0]: text(reply)}} // of an edge
+		if _, hash := reply.([]any); hash {
+			row.fields = pick(names, reply)
+		}
+		if row.fields[names[0]] != "" {
+			rows = append(rows, row)
 		}
 	}
 	return rows, nil
 }
 
-// around is the least part that has all entries of parts.
-func around(parts []entries) entries {
-	all := parts[0]
+// membersBy are the keys of the rows that parts of a lookup name, each once. Several parts
+// are cut out of one range where that is short.
+func (s *Store) membersBy(ctx context.Context, p place, parts []entries) ([]string, error) {
+	all := entries{parts[0].min, parts[0].max}
+	limit := everyHit
+	if len(parts) > 1 {
+		limit = mostListed
+	}
 	for _, part := range parts[1:] {
 		all.min, all.max = min(all.min, part.min), max(all.max, part.max)
 	}
-	return all
+	reply, err := s.call(ctx, "ZRANGE", p.lookup(), all.min, all.max, "BYLEX", "LIMIT", 0, limit)
+	if err != nil {
+		return nil, err
+	}
+	listed := texts(reply)
+	switch {
+	case len(parts) == 1:
+	case len(listed) < mostListed:
+		listed = slices.DeleteFunc(listed, func(e string) bool {
+			return !slices.ContainsFunc(parts, func(part entries) bool { return strings.HasPrefix(e, part.min[1:]) })
+		})
+	default:
+		commands := make([][]any, len(parts))
+		for i, part := range parts {
+			commands[i] = []any{"ZRANGE", p.lookup(), part.min, part.max, "BYLEX"}
+		}
+		replies, err := s.pipe(ctx, commands)
+		if err != nil {
+			return nil, err
+		}
+		listed = nil
+		for _, reply := range replies {
+			listed = append(listed, texts(reply)...)
+		}
+	}
+	var members []string
+	seen := map[string]bool{}
+	for _, e := range listed {
+		if m := e[strings.LastIndexByte(e, ' ')+1:]; !seen[m] {
+			seen[m] = true
+			members = append(members, m)
+		}
+	}
+	return members, nil
 }
 
 // listedRow is a row by its key within the scope.

@@ -44,22 +44,36 @@ func (s *Store) episodesBy(ctx context.Context, p place, reverse bool, limit int
 	if err != nil {
 		return nil, err
 	}
+	var rows []fields
+	var unread []int // indexes of rows
 	var reads [][]any
 	for _, reply := range replies {
 		for _, e := range texts(reply) {
-			reads = append(reads, []any{"HMGET", p.base + e[strings.LastIndexByte(e, ' ')+1:], "b", "c", "ord"})
+			key := p.base + e[strings.LastIndexByte(e, ' ')+1:]
+			row := p.tenure.said.of(key)
+			if row == nil {
+				unread = append(unread, len(rows))
+				reads = append(reads, []any{"HMGET", key, "b", "c", "ord"})
+			}
+			rows = append(rows, row)
 		}
 	}
 	if replies, err = s.pipe(ctx, reads); err != nil {
 		return nil, err
 	}
-	list := make([]memory.Episode, 0, len(replies))
-	for _, reply := range replies {
-		f := pick(episodeFields, reply)
-		if f["b"] == "" {
+	for i, reply := range replies {
+		row := pick(episodeFields, reply)
+		rows[unread[i]] = row
+		if row["b"] != "" {
+			p.tenure.said.note(reads[i][1].(string), row) //nolint:forcetypeassert // the key
+		}
+	}
+	list := make([]memory.Episode, 0, len(rows))
+	for _, row := range rows {
+		if row["b"] == "" {
 			continue
 		}
-		e, err := parseEpisode(f)
+		e, err := parseEpisode(row)
 		if err != nil {
 			return nil, err
 		}

@@ -19,8 +19,6 @@ var (
 	putVectorLua string
 	//go:embed scripts/take_vectors.lua
 	takeVectorsLua string
-	//go:embed scripts/find.lua
-	findLua string
 	//go:embed scripts/later.lua
 	laterLua string
 	//go:embed scripts/words.lua
@@ -53,7 +51,6 @@ var (
 	commitScript      = goredis.NewScript(argsLua + guardLua + wordsLua + commitLua)
 	putEpisodeScript  = goredis.NewScript(argsLua + guardLua + wordsLua + putEpisodeLua)
 	snapshotScript    = goredis.NewScript(snapshotLua)
-	findScript        = goredis.NewScript(findLua)
 	putVectorScript   = goredis.NewScript(putVectorLua)
 	takeVectorsScript = goredis.NewScript(takeVectorsLua)
 	laterScript       = goredis.NewScript(laterLua)

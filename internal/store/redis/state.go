@@ -33,6 +33,10 @@ const (
 	// ordinal up to which that is known. Where the latter is not the scope's last
 	// ordinal, a version that knows no such field stored an episode since.
 	fieldLastRequest = "rq"
+	// fieldHeld is whether an effect ever held a candidate and, behind a colon, the
+	// revision up to which that is known. Where the latter is not the scope's revision, a
+	// version that knows no such field applied an effect since.
+	fieldHeld = "hd"
 )
 
 // incarnation is that of a scope, whose row has none before its first effect.
@@ -47,7 +51,7 @@ func (s *Store) incarnation(fact scope.Scope, f fields) uint64 {
 func (s *Store) parseState(fact scope.Scope, f fields) memory.State {
 	st := memory.State{
 		Scope: fact, Incarnation: s.incarnation(fact, f), LastOrdinal: f.uint("last"), Revision: f.uint("rev"), AuditSeq: f.uint("aseq"),
-		Watermarks: map[string]uint64{},
+		Watermarks: map[string]uint64{}, NoHolds: neverHeld(f),
 	}
 	for name := range f {
 		if rule, ok := strings.CutPrefix(name, markField); ok {
@@ -123,6 +127,9 @@ func lastRequest(f fields) *uint64 {
 	}
 	return &last
 }
+
+// neverHeld reports whether it is known that no effect of a scope held a candidate.
+func neverHeld(f fields) bool { return f.uint("rev") == 0 || f[fieldHeld] == "0:"+f["rev"] }
 
 // maxRead bounds how many states are remembered.
 const maxRead = 1024

@@ -23,6 +23,7 @@ type tenure struct {
 	read     readStates
 	turns    allTurns
 	fresh    freshTexts
+	said     saidRows
 }
 
 func (s *Store) tenure() *tenure { return s.held.Load() }

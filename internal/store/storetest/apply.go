@@ -106,6 +106,9 @@ func testApply(t *testing.T, s suite) {
 			e.Released = []string{"h0", "nope"}
 			e.Entities = []events.Entity{renamed}
 		}))
+		if must(st.State(ctx, ana))(t).NoHolds {
+			t.Error("the state says that nothing was ever held")
+		}
 		equal(t, "released", []events.Hold{whole.Holds[0], whole.Holds[1]}, must(st.Holds(ctx, ana))(t))
 		equal(t, "old alias", 0, len(must(st.Entities(ctx, ana, []string{"anita"}))(t)))
 		equal(t, "new alias", []events.Entity{renamed}, must(st.Entities(ctx, ana, []string{"annie"}))(t))
