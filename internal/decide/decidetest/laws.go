@@ -72,6 +72,22 @@ func runLaws(t *testing.T, open func() decide.Decider) {
 			}
 		})
 	})
+	t.Run("the order of independent candidates changes nothing", func(t *testing.T) {
+		t.Parallel()
+		rapid.Check(t, func(r *rapid.T) {
+			first, second := independent(r, 0), independent(r, 100)
+			shuffled := rapid.Permutation(second).Draw(r, "order")
+			there, back := newScene(t, open()), newScene(t, open())
+			for _, s := range []*scene{there, back} {
+				hear(r, s, first)
+			}
+			hear(r, there, second)
+			hear(r, back, shuffled)
+			if diff := cmp.Diff(there.History(), back.History()); diff != "" {
+				r.Fatalf("two orders differ (-as said +shuffled):\n%s", diff)
+			}
+		})
+	})
 	t.Run("one value at any instant", func(t *testing.T) {
 		t.Parallel()
 		rapid.Check(t, func(r *rapid.T) {
@@ -191,6 +207,25 @@ func conversation(r *rapid.T) []events.Candidate {
 			from := c.EventTime.AddDate(0, 0, -rapid.IntRange(0, 3).Draw(r, "days ago"))
 			c.ValidFrom = &from
 		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// independent draws what is said of several people, one statement each.
+func independent(r *rapid.T, from int) []events.Candidate {
+	var out []events.Candidate
+	for i, name := range []string{"Anna", "Boris", "Chidi", "Dolores", "Emeka"} {
+		if !rapid.Bool().Draw(r, "of "+name) {
+			continue
+		}
+		n := from + i
+		place := rapid.SampledFrom([]string{"Oslo", "Bergen", "York"}).Draw(r, "place")
+		c := said(n, fmt.Sprintf("e%d", n), name, "lives_in", place, name+" lives in "+place+".", one)
+		if rapid.Bool().Draw(r, "a taste") {
+			c = said(n, fmt.Sprintf("e%d", n), name, "likes", place, name+" likes "+place+".")
+		}
+		c.ID, c.EventTime, c.Ordinal, c.SessionIDs = fmt.Sprintf("c%d", n), day(from+rapid.IntRange(0, 6).Draw(r, "said on")), uint64(n+1), []string{"s1"}
 		out = append(out, c)
 	}
 	return out
