@@ -101,7 +101,12 @@ func (h *process) prepareErasures(context.Context) error {
 	if h.erases() {
 		open = h.cfg.openBook
 	}
-	if err := open(); err != nil || len(h.cfg.erasures.Pending()) == 0 {
+	err := open()
+	if err != nil && !h.cfg.alone() { // where all engines are of others, a process needs no directory otherwise
+		h.log.Warn("no user can be erased: the data directory cannot be used", "error", err)
+		err = h.cfg.openTombstones()
+	}
+	if err != nil || len(h.cfg.erasures.Pending()) == 0 {
 		return err
 	}
 	return h.eraser().finish()

@@ -3,6 +3,9 @@ package app
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -34,5 +37,24 @@ func TestTombstonesStayInForceElsewhere(t *testing.T) {
 	}
 	if err := elsewhere.openErasures(); err != nil || elsewhere.erasures.Born(scope.DefaultProject, "nora") != 1 {
 		t.Errorf("with a tombstone: %v", err)
+	}
+}
+
+// TestStartsWithoutADirectory: a process whose engines are all of others starts where it
+// cannot write a data directory, and cannot erase then.
+func TestStartsWithoutADirectory(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, at := range map[string]struct {
+		data string
+		book bool
+	}{"below a file": {filepath.Join(file, "data"), false}, "new": {filepath.Join(t.TempDir(), "data"), true}} {
+		h := &process{target: whole(), cfg: Config{Data: at.data, NATS: NATS{URL: "nats://127.0.0.1:1"}}, log: slog.New(slog.DiscardHandler)}
+		if err := h.prepareErasures(t.Context()); err != nil || (h.cfg.erasures != nil) != at.book {
+			t.Errorf("%s: %v, %v", name, h.cfg.erasures, err)
+		}
 	}
 }
