@@ -34,12 +34,28 @@ func (s *Store) EntitiesByID(ctx context.Context, fact scope.Scope, ids []string
 	if err := fact.Validate(); err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	parts := make([]entries, len(ids))
+	ids = distinct(ids)
+	p, commands := s.place(fact), make([][]any, len(ids))
 	for i, id := range ids {
-		one := "[" + entry(byKind, "", member(kindEntity, id))
-		parts[i] = entries{one, one}
+		commands[i] = []any{"HGET", p.row(kindEntity, id), "b"}
 	}
-	return bodiesBy[events.Entity](ctx, s, fact, parts...)
+	replies, err := s.pipe(ctx, commands)
+	if err != nil {
+		return nil, err
+	}
+	var list []events.Entity
+	for _, reply := range replies {
+		body := text(reply)
+		if body == "" {
+			continue
+		}
+		e, err := decodeBody[events.Entity]([]byte(body))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, e)
+	}
+	return list, nil
 }
 
 // Edges implements [store.FactReader].
