@@ -14,6 +14,7 @@ import (
 
 	"palimpsest/internal/embed"
 	"palimpsest/internal/embed/local"
+	"palimpsest/internal/filter"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/retrieval"
 	"palimpsest/internal/store"
@@ -26,8 +27,12 @@ import (
 // The server that BenchmarkScale measures, if any, as for the tests of the Redis store.
 const redisVariable = "TEST_REDIS_URL"
 
+// topics is how many values of metadata the rows have by turns.
+const topics = 1_000
+
 // BenchmarkScale measures a question about one scope among that many, which have so
-// many facts or episodes in all, in sessions of 40: the engine, and each channel alone.
+// many facts or episodes in all, in sessions of 40: the engine, each channel alone, and
+// the engine with a filter that one of 1,000 rows matches.
 // The scopes are asked by turns. Select sizes by name: the largest takes minutes to fill.
 func BenchmarkScale(b *testing.B) {
 	backends := []string{"sqlite"}
@@ -81,8 +86,15 @@ func measureScale(b *testing.B, s store.Store, target store.Target, scopes int) 
 		})
 		ask("text", leg("text"))
 		ask("vector", leg("vector"))
+		ask("filter", func(ctx context.Context, q retrieval.Query) error {
+			q.Filter = &store.Filter{Expr: filter.Cond{
+				Field: filter.Field{Name: "metadata", Path: "topic"}, Op: filter.Eq, Values: []filter.Value{filter.NumberValue(float64(len(took["filter"]) % topics))},
+			}}
+			_, err := engine.Search(ctx, q)
+			return err
+		})
 	}
-	for _, what := range []string{"whole", "text", "vector", "load"} {
+	for _, what := range []string{"whole", "text", "vector", "filter", "load"} {
 		list := took[what]
 		slices.Sort(list)
 		for _, p := range []int{50, 95, 99} {
@@ -135,6 +147,7 @@ func talk(b *testing.B, backend string, target store.Target, n, scopes int) stor
 				e.Facts = append(e.Facts, events.Fact{
 					ID: fmt.Sprintf("f%07d", i), Revision: 1, Kind: events.FactSemantic, Text: text, Hash: memory.HashText(text),
 					CreatedAt: at, EventTime: at, ValidFrom: at, UpdatedAt: at, Confidence: 0.9,
+					Metadata: map[string]any{"topic": i % topics},
 				})
 				effects[own] = e
 				continue
@@ -143,6 +156,7 @@ func talk(b *testing.B, backend string, target store.Target, n, scopes int) stor
 			episodes = append(episodes, memory.Episode{
 				ID: fmt.Sprint(i), Source: "bench", Scope: own, Role: events.RoleUser,
 				Content: text, Timestamp: at, ArrivedAt: at, Mode: events.ModePersistent,
+				Metadata: map[string]any{"topic": i % topics},
 			})
 		}
 		if len(episodes) > 0 {
@@ -160,24 +174,28 @@ func talk(b *testing.B, backend string, target store.Target, n, scopes int) stor
 	return s
 }
 
+// embedPending embeds n texts.
 func embedPending(b *testing.B, s store.Store, n int) {
 	b.Helper()
-	pending, err := s.PendingVectors(b.Context(), 0, n)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if len(pending) != n {
-		b.Fatalf("%d texts to embed, want %d", len(pending), n)
-	}
-	vectors := make([]store.Vector, len(pending))
-	for i, p := range pending {
-		values, err := local.New().Embed(b.Context(), []string{p.Text})
+	for n > 0 {
+		pending, err := s.PendingVectors(b.Context(), 0, n)
 		if err != nil {
 			b.Fatal(err)
 		}
-		vectors[i] = store.Vector{Ref: p.Ref, Values: values[0]}
-	}
-	if err := s.PutVectors(b.Context(), vectors); err != nil {
-		b.Fatal(err)
+		if len(pending) == 0 {
+			b.Fatalf("%d texts are not pending", n)
+		}
+		n -= len(pending)
+		vectors := make([]store.Vector, len(pending))
+		for i, p := range pending {
+			values, err := local.New().Embed(b.Context(), []string{p.Text})
+			if err != nil {
+				b.Fatal(err)
+			}
+			vectors[i] = store.Vector{Ref: p.Ref, Values: values[0]}
+		}
+		if err := s.PutVectors(b.Context(), vectors); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -2,13 +2,15 @@ package redis
 
 import (
 	"slices"
+	"strings"
 
 	"palimpsest/internal/filter"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
 )
 
-// indexed are how the fields of one kind of row stand in the index.
+// indexed are how the fields of one kind of row stand in the index. Metadata stands in
+// the field of tags named metadataTags.
 type indexed struct {
 	constant func(filter.Cond) (match, ok bool)
 	tags     map[string]tagField
@@ -101,6 +103,9 @@ const maxTags = 512
 
 // clause expresses a condition; add is nil where the index cannot.
 func (i indexed) clause(c filter.Cond) clause {
+	if c.Field.Name == "metadata" && (c.Op == filter.Eq || c.Op == filter.In) && len(c.Values) <= maxTags {
+		return clause{true, func(q *query) { q.hasMetadata(c) }}
+	}
 	if t, ok := i.tags[c.Field.Name]; ok && (c.Op == filter.Eq || c.Op == filter.In) && len(c.Values) <= maxTags {
 		names := []string{noTag} // a list of none matches none
 		for _, v := range c.Values {
@@ -136,3 +141,41 @@ func (i indexed) clause(c filter.Cond) clause {
 
 // noTag is a tag that no row has.
 const noTag = "_none"
+
+// The field of metadata is that of the names of entities, which is tags as well and of
+// which rows of facts and episodes have no other use. It holds a tag for each leaf, and one that tells
+// such rows from those of earlier versions, which have none. A row of very many leaves
+// has a tag that stands for all of them.
+const (
+	metadataTags = "name"
+	taggedTag    = "_"
+	anyLeafTag   = "_any"
+	maxLeaves    = 64
+)
+
+// leafTag is the tag of a value in metadata.
+func leafTag(path string, v filter.Value) string { return token("metadata", path, v.Key()) }
+
+// tagsOf are those of a row's metadata.
+func tagsOf(metadata map[string]any) string {
+	tags := []string{taggedTag}
+	filter.Leaves(metadata, func(path string, v filter.Value) bool {
+		tags = append(tags, leafTag(path, v))
+		return len(tags) <= maxLeaves
+	})
+	if len(tags) > maxLeaves {
+		return taggedTag + "," + anyLeafTag
+	}
+	slices.Sort(tags) // a map has no order, and equal rows are written alike
+	return strings.Join(slices.Compact(tags), ",")
+}
+
+// hasMetadata keeps rows whose tags say that their metadata matches c, and rows without
+// tags.
+func (q *query) hasMetadata(c filter.Cond) *query {
+	names := []string{q.param(anyLeafTag)}
+	for _, v := range c.Values {
+		names = append(names, q.param(leafTag(c.Field.Path, v)))
+	}
+	return q.clause("(@" + metadataTags + ":{" + strings.Join(names, "|") + "}|-@" + metadataTags + ":{" + q.param(taggedTag) + "})")
+}

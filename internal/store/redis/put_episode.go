@@ -140,7 +140,7 @@ func (t *tenure) putting(e memory.Episode, body []byte, now int64, served space)
 		len(terms), e.Seq, flag(e.Request), strings.TrimPrefix(keys[1], p.base), token(e.Scope.Session), token(e.ID), member(kindSession, e.Scope.Session),
 	}
 	row := append(p.scopeFields(kindEpisode, e.Scope), "b", body, "c", e.Content, "id", token(e.ID), "oid", ordered(e.ID),
-		"src", token(e.Source), "ts", micros(e.Timestamp), "t", strings.Join(terms, " "))
+		"src", token(e.Source), "ts", micros(e.Timestamp), "t", strings.Join(terms, " "), metadataTags, tagsOf(e.Metadata))
 	for _, list := range [][]any{row, p.scopeFields(kindState, p.fact), p.scopeFields(kindSession, e.Scope)} {
 		args = append(append(args, len(list)), list...)
 	}

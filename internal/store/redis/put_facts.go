@@ -63,7 +63,7 @@ func (f newFact) fields() []any {
 	}
 	return append(f.identity(), "b", f.body, "oid", ordered(f.ID), "kind", scope.Encode(string(f.Kind)), "ses", strings.Join(sessions, ","),
 		"ct", micros(f.CreatedAt), "et", micros(f.EventTime), "vf", micros(f.ValidFrom), "vu", until, "arch", archived,
-		"t", strings.Join(f.terms, " "))
+		"t", strings.Join(f.terms, " "), metadataTags, tagsOf(f.Metadata))
 }
 
 // oldFields are what an after-image needs to know of the row that it replaces.

@@ -105,7 +105,7 @@ const weightless = "=>{$weight:0}"
 // its own.
 func (q *query) rankedBy(terms []string) *query {
 	for i, clause := range q.clauses {
-		if strings.HasSuffix(clause, "}") { // of tags
+		if !strings.HasSuffix(clause, "]") { // a range has none
 			q.clauses[i] += weightless
 		}
 	}
