@@ -114,7 +114,7 @@ func (l *language) named(ts []token, i, j, w int) (*person, int) {
 	if at < len(ts) {
 		m := machine{lx: l.lx, ts: ts}
 		k := m.nameLen(at, marked)
-		if k == 0 && at == end && l.lx.calledLow(ts, at) {
+		if k == 0 && at == end && (l.lx.calledLow(ts, at) && who.relation.Pronoun != "" || l.lx.is(ts[at], isGiven)) {
 			k = 1
 		}
 		if k > 0 && (marked || !l.lx.is(ts[at], isVerb|isBe|isStop)) {
