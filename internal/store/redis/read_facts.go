@@ -3,7 +3,6 @@ package redis
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -56,14 +55,7 @@ func (s *Store) Fact(ctx context.Context, sel scope.Selector, id string) (store.
 		return store.Fact{}, err
 	}
 	if fact, ok := sel.Fact(); ok {
-		list, err := s.FactsByID(ctx, fact, []string{id})
-		if err == nil && len(list) == 0 {
-			err = store.ErrNotFound
-		}
-		if err != nil {
-			return store.Fact{}, err
-		}
-		return list[0], nil
+		return store.Only(s.FactsByID(ctx, fact, []string{id}))
 	}
 	return s.firstFact(ctx, of(kindFact).within(s.layout(), sel).tag("id", token(id)))
 }
@@ -73,28 +65,16 @@ func (s *Store) firstFact(ctx context.Context, q *query) (store.Fact, error) {
 	if err != nil {
 		return store.Fact{}, err
 	}
-	list, err := parseFacts(rows, owners{})
-	if err != nil {
-		return store.Fact{}, err
-	}
-	if len(list) == 0 {
-		return store.Fact{}, store.ErrNotFound
-	}
-	return list[0], nil
+	return store.Only(parseFacts(rows, owners{}))
 }
 
 // Version implements [store.FactReader].
 func (s *Store) Version(ctx context.Context, sel scope.Selector, at memory.Address) (store.Fact, error) {
-	current, err := s.Fact(ctx, sel, at.ID)
-	if err == nil && current.Revision == at.Revision {
-		return current, nil
-	}
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return store.Fact{}, err
-	}
-	revision := number(clampOrdinal(at.Revision))
-	f, err := s.firstFact(ctx, of(kindVersion).within(s.layout(), sel).tag("id", token(at.ID)).between("rev", revision, revision))
-	return history(f), err
+	return store.VersionOf(ctx, s, sel, at, func() (store.Fact, error) {
+		revision := number(clampOrdinal(at.Revision))
+		f, err := s.firstFact(ctx, of(kindVersion).within(s.layout(), sel).tag("id", token(at.ID)).between("rev", revision, revision))
+		return history(f), err
+	})
 }
 
 // history is a version that has no vector, and whose accesses, if it had any,

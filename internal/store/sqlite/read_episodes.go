@@ -60,15 +60,8 @@ func (s *Store) Episode(ctx context.Context, full scope.Scope, source, id string
 	if err != nil {
 		return memory.Episode{}, err
 	}
-	list, err := s.episodes(ctx, ` WHERE e.scope_id = ?1 AND e.id = ?2 AND (?3 = '' OR e.source = ?3) AND p.session = ?4
-	  ORDER BY +e.ordinal LIMIT 1`, scopeID, id, source, full.Session)
-	if err != nil {
-		return memory.Episode{}, err
-	}
-	if len(list) == 0 {
-		return memory.Episode{}, store.ErrNotFound
-	}
-	return list[0], nil
+	return store.Only(s.episodes(ctx, ` WHERE e.scope_id = ?1 AND e.id = ?2 AND (?3 = '' OR e.source = ?3) AND p.session = ?4
+	  ORDER BY +e.ordinal LIMIT 1`, scopeID, id, source, full.Session))
 }
 
 // EpisodesByID implements [store.EpisodeReader].

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -81,35 +80,16 @@ func (s *Store) Fact(ctx context.Context, sel scope.Selector, id string) (store.
 		return store.Fact{}, err
 	}
 	where, args := matchScopes(sel, true)
-	list, err := s.facts(ctx, ` WHERE f.id = ? AND `+where+` ORDER BY s.key LIMIT 1`, append([]any{id}, args...)...)
-	if err != nil {
-		return store.Fact{}, err
-	}
-	if len(list) == 0 {
-		return store.Fact{}, store.ErrNotFound
-	}
-	return list[0], nil
+	return store.Only(s.facts(ctx, ` WHERE f.id = ? AND `+where+` ORDER BY s.key LIMIT 1`, append([]any{id}, args...)...))
 }
 
 // Version implements [store.FactReader].
 func (s *Store) Version(ctx context.Context, sel scope.Selector, at memory.Address) (store.Fact, error) {
-	current, err := s.Fact(ctx, sel, at.ID)
-	if err == nil && current.Revision == at.Revision {
-		return current, nil
-	}
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return store.Fact{}, err
-	}
-	where, args := matchScopes(sel, true)
-	list, err := s.versions(ctx, ` WHERE v.id = ? AND v.revision = ? AND `+where+` ORDER BY s.key LIMIT 1`,
-		append([]any{at.ID, clampOrdinal(at.Revision)}, args...)...)
-	if err != nil {
-		return store.Fact{}, err
-	}
-	if len(list) == 0 {
-		return store.Fact{}, store.ErrNotFound
-	}
-	return list[0], nil
+	return store.VersionOf(ctx, s, sel, at, func() (store.Fact, error) {
+		where, args := matchScopes(sel, true)
+		return store.Only(s.versions(ctx, ` WHERE v.id = ? AND v.revision = ? AND `+where+` ORDER BY s.key LIMIT 1`,
+			append([]any{at.ID, clampOrdinal(at.Revision)}, args...)...))
+	})
 }
 
 // Versions implements [store.FactReader].
