@@ -73,7 +73,7 @@ func TestStrangersChats(t *testing.T) {
 	for _, c := range []struct {
 		batch string
 		share float64
-	}{{"a", 0.8}, {"b", 0.75}, {"c", 0.75}, {"d", 0.7}} {
+	}{{"a", 0.8}, {"b", 0.75}, {"c", 0.75}, {"d", 0.7}, {"e", 0.7}} {
 		t.Run(c.batch, func(t *testing.T) {
 			t.Parallel()
 			var s strangers
@@ -141,5 +141,30 @@ func decodeFile(t *testing.T, path string, into any) {
 	}
 	if err := yaml.Unmarshal(src, into); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestNothingMoves holds that plans, questions, suppositions, idioms and the changes of
+// others leave the user's facts alone.
+func TestNothingMoves(t *testing.T) {
+	t.Parallel()
+	x, err := rulepack.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, says := range []string{
+		"I might swap the Corsa for a Skoda", "thinking of moving from Oslo to Bergen", "my friend swapped his Corsa for a Golf",
+		"if I swapped the Corsa for a bike I'd save money", "should I swap the Corsa for a Skoda?", "Anna moved from Oslo to Bergen",
+		"he said I swapped the Corsa for a Fiat", "My sister left Oslo, she is in Paris now", "we went from laughing to crying",
+		"I'd trade my left arm for a coffee right now", "My parents moved from Oslo to Rome", "We almost moved from Oslo to Lyon.",
+		`Translate this: "I moved from Oslo to Rome"`, "Imagine I traded the Corsa for a boat.", "replace the Corsa with a Golf in this list",
+	} {
+		texts := map[string]bool{}
+		for _, f := range remembered(t, x, []string{"I drive a Corsa.", "I live in Oslo.", says}) {
+			texts[f.Text] = true
+		}
+		if !texts["The user drives a Corsa."] || !texts["The user lives in Oslo."] {
+			t.Errorf("after %q: %v", says, texts)
+		}
 	}
 }

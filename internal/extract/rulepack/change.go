@@ -52,13 +52,14 @@ func (r *reading) changeIn(sentences []sentence, i int) {
 // longestChange bounds, in tokens, the sentences in which a change is looked for.
 const longestChange = 40
 
-// uncertain reports whether a sentence supposes, hedges or plans.
+// uncertain reports whether a sentence supposes, hedges, plans or repeats what others
+// say.
 func (lx *lexicon) uncertain(ts []token) bool {
 	for i, t := range ts {
 		if lx.calendar.Months[t.low] > 0 && (i+1 < len(ts) && digit(ts[i+1].low) || i > 0 && lx.is(ts[i-1], isPreposition)) {
 			continue // "May 6", "in May"
 		}
-		if t.quoted || lx.is(t, isUnreal|isModal) || lx.hedges.at(ts, i) > 0 || lx.planned.at(ts, i) > 0 {
+		if t.quoted || lx.is(t, isUnreal|isModal) || lx.is(t, isReporting) && i+1 < len(ts) && lx.is(ts[i+1], isSpeaker|isBinder) || lx.hedges.at(ts, i) > 0 || lx.planned.at(ts, i) > 0 {
 			return true
 		}
 	}
