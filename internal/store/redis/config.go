@@ -19,7 +19,7 @@ const (
 	DefaultPulse          = 8 * time.Second
 	DefaultM              = 16
 	DefaultEFConstruction = 200
-	DefaultEFRuntime      = 128
+	DefaultEFRuntime      = 512
 	outcomeLife           = 7 * 24 * time.Hour
 )
 
