@@ -66,7 +66,7 @@ var categories = map[string]string{
 	"did": "event", "visited": "event", "owns": "possession", "drives": "possession", "instruction": "instruction", "thinks": "opinion",
 	"earns": "finance", "owes": "finance", "pays": "finance", "saves": "finance", "budget": "finance",
 	"bank": "finance", "insurer": "finance", "invests_in": "finance", "reading": "hobby", "watching": "hobby", "playing": "hobby",
-	"subscribes_to": "possession", "goes_to": "habit", "recurring": "habit", "weighs": "trait",
+	"subscribes_to": "possession", "goes_to": "habit", "recurring": "habit", "weighs": "trait", "takes_class": "education",
 	"is": "trait", "has_trait": "trait", "fears": "trait", "raised_by": "family",
 }
 

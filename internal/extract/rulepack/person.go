@@ -79,7 +79,7 @@ func (l *language) mentioned(ts []token, i int) (who *person, n int) {
 			return &person{rel: ts[0].low, relation: rel}, 1 // "Dad passed away"
 		}
 	}
-	if !lx.is(ts[i], isOwn) {
+	if !lx.is(ts[i], isOwn) || ts[i].quoted {
 		return nil, 0
 	}
 	for j := i + 1; j < len(ts) && j <= i+3; j++ {
