@@ -22,6 +22,7 @@ import (
 	"palimpsest/internal/store/redis"
 	"palimpsest/internal/store/sqlite"
 	"palimpsest/internal/topology"
+	"palimpsest/pkg/events"
 )
 
 // validateBackends names the backends that cannot be used.
@@ -41,6 +42,9 @@ func (c Config) validateBackends() error {
 			errs = append(errs, fmt.Errorf("audit: %w", err))
 		}
 	}
+	if err := c.Retention.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("retention: %w", err))
+	}
 	if c.NATS.URL != natsEmbedded {
 		if err := c.connection("").Validate(); err != nil {
 			errs = append(errs, fmt.Errorf("nats: %w", err))
@@ -54,8 +58,13 @@ func (c Config) validateBackends() error {
 
 func (c Config) clickHouse() clickhouse.Config {
 	out := c.ClickHouse
-	out.DSN = c.Audit
+	out.DSN, out.Told = c.Audit, c.Retention
 	return out
+}
+
+// expires reports whether the audit log keeps the record of a delta for a time only.
+func (c Config) expires(d events.Delta) bool {
+	return c.Audit != backendFile && c.ClickHouse.Retention > 0 || c.Retention.Expires(d)
 }
 
 func (c Config) redis() redis.Config {
@@ -150,7 +159,7 @@ func openAudit(ctx context.Context, cfg Config, log *slog.Logger) (kept audit.Lo
 		return kept, nil, err
 	}
 	file, err := auditsqlite.Open(ctx, auditsqlite.Config{
-		Path: cfg.dataPath(auditFile), Full: cfg.NATS.Sync == string(broker.SyncAlways),
+		Path: cfg.dataPath(auditFile), Full: cfg.NATS.Sync == string(broker.SyncAlways), Retention: cfg.Retention,
 	})
 	if err != nil {
 		return nil, nil, err

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"palimpsest/internal/audit"
 	"palimpsest/internal/audit/clickhouse"
 	"palimpsest/internal/call"
 	"palimpsest/internal/config"
@@ -52,8 +53,11 @@ type Config struct {
 	Redis redis.Config
 	// ClickHouse shapes the audit log where Audit names one.
 	ClickHouse clickhouse.Config `yaml:"clickhouse"`
-	Embedder   Embedder
-	LLM        llm.Config
+	// Retention is how long the audit log keeps what reports of safety and feedback
+	// count.
+	Retention audit.Retention
+	Embedder  Embedder
+	LLM       llm.Config
 	// Rules are the consolidation rules beside the shipped ones.
 	Rules rules.Config
 	HTTP  httpserver.Config
@@ -136,9 +140,12 @@ func defaults() Config {
 		Memory: "redis://127.0.0.1:6379",
 		Audit:  "clickhouse://127.0.0.1:9000",
 		Redis:  redis.DefaultConfig(),
-		HTTP:   httpserver.DefaultConfig(),
-		Log:    telemetry.DefaultLog(),
-		Query:  query.DefaultConfig(),
+
+		Retention: audit.DefaultRetention(),
+
+		HTTP:  httpserver.DefaultConfig(),
+		Log:   telemetry.DefaultLog(),
+		Query: query.DefaultConfig(),
 
 		Telemetry: telemetry.DefaultConfig(),
 		LLM:       llm.DefaultConfig(),

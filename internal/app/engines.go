@@ -155,7 +155,7 @@ func (inv *Invocation) sources(cfg *Config, steps ...func(*engines, context.Cont
 	from = recovery.Sources{
 		Store: e.store, Journal: journal.New(e.js), Log: e.log, Episodes: episodesOf(e.js), Effects: effectsOf(e.js), Ingest: cfg.Ingest,
 		Erased: cfg.erasures.Erased, Born: cfg.erasures.Born,
-		Checks: e.checks, RowsExpire: cfg.Audit != backendFile && cfg.ClickHouse.Retention > 0, Part: shown.Part,
+		Checks: e.checks, Expires: cfg.expires, Part: shown.Part,
 	}
 	if e.running {
 		from.Patience = verifyPatience

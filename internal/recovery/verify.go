@@ -10,6 +10,7 @@ import (
 	"palimpsest/internal/memory"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/store"
+	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 	"palimpsest/services/ingest"
 )
@@ -26,9 +27,9 @@ type Sources struct {
 	Erased func(project, user string, sequence uint64, arrived time.Time) bool
 	// Checks are those of the files that store and log are, by name.
 	Checks map[string]func(ctx context.Context, step func(done, all int)) error
-	// RowsExpire: the audit log drops rows of deltas that grew old, and keeps the
-	// effects.
-	RowsExpire bool
+	// Expires reports whether the audit log drops the row of a delta once it is old. It
+	// keeps the effects.
+	Expires func(events.Delta) bool
 	// Born is as in [Inputs]; nil where no user was erased. Effects of an older incarnation
 	// were erased: an AUDIT that was restored has them, and nothing else does.
 	Born func(project, user string) uint64

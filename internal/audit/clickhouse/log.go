@@ -32,6 +32,9 @@ type Config struct {
 	// Retention is how long records are kept after they were applied, in whole
 	// seconds; 0 keeps them for ever. Effects, which a rebuild needs, are kept.
 	Retention time.Duration
+	// Told is how long records are kept that reports count by their reason, where that
+	// is shorter.
+	Told audit.Retention `yaml:"-"`
 }
 
 // databaseName is what may stand in a statement as it is, clusterName between
@@ -54,6 +57,8 @@ func (c Config) options() (*clickhouse.Options, error) {
 		return nil, errors.New("audit clickhouse: dsn is required")
 	case c.Retention < 0 || c.Retention%time.Second != 0:
 		return nil, fmt.Errorf("audit clickhouse: retention %s is not a whole number of seconds", c.Retention)
+	case c.Told.Validate() != nil:
+		return nil, fmt.Errorf("audit clickhouse: retention: %w", c.Told.Validate())
 	case !clusterName.MatchString(c.Cluster):
 		return nil, fmt.Errorf("audit clickhouse: cluster %q holds more than letters, digits, _, . and -", c.Cluster)
 	}
@@ -123,7 +128,7 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("audit clickhouse: migrate %s: %w", opt.Auth.Database, plain(err)), conn.Close())
 	}
-	if err := retain(ctx, conn, to, cfg.Retention); err != nil {
+	if err := retain(ctx, conn, to, cfg); err != nil {
 		return nil, errors.Join(fmt.Errorf("audit clickhouse: set retention: %w", plain(err)), conn.Close())
 	}
 	return &Log{conn: brief{conn}, long: conn, place: to}, nil

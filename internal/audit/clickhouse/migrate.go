@@ -140,23 +140,41 @@ func unlock(ctx context.Context, conn driver.Conn, to place) error {
 	return to.exec(ctx, conn, "DROP TABLE IF EXISTS migrating{everywhere} SYNC")
 }
 
-// retain gives the records the wanted time to live, where they have another.
-func retain(ctx context.Context, conn driver.Conn, to place, keep time.Duration) error {
+// retain gives the records the wanted times to live, where they have others.
+func retain(ctx context.Context, conn driver.Conn, to place, cfg Config) error {
 	var engine string
 	err := conn.QueryRow(ctx, "SELECT engine_full FROM system.tables WHERE database = currentDatabase() AND name = 'audit'").Scan(&engine)
 	if err != nil {
 		return err
 	}
-	if keep == 0 {
-		if !strings.Contains(engine, " TTL ") {
-			return nil
-		}
-		return to.exec(ctx, conn, "ALTER TABLE audit{everywhere} REMOVE TTL")
-	}
-	// The server normalises the expression: 10 seconds become toIntervalSecond(10).
-	ttl := fmt.Sprintf("toDateTime(applied_at) + toIntervalSecond(%d)", int64(keep/time.Second))
-	if strings.Contains(engine, " TTL "+ttl+" ") || strings.HasSuffix(engine, " TTL "+ttl) {
+	_, rest, _ := strings.Cut(engine, " TTL ")
+	has, _, _ := strings.Cut(rest, " SETTINGS ")
+	switch want := ttl(cfg); {
+	case has == want:
 		return nil
+	case want == "":
+		return to.exec(ctx, conn, "ALTER TABLE audit{everywhere} REMOVE TTL")
+	default:
+		return to.exec(ctx, conn, "ALTER TABLE audit{everywhere} MODIFY TTL "+want)
 	}
-	return to.exec(ctx, conn, "ALTER TABLE audit{everywhere} MODIFY TTL "+ttl)
+}
+
+// ttl is the times to live of records as the server writes them, so that they can be
+// compared: it makes toIntervalSecond(10) of 10 seconds.
+func ttl(cfg Config) string {
+	after := func(d time.Duration) string {
+		return fmt.Sprintf("toDateTime(applied_at) + toIntervalSecond(%d)", int64(d/time.Second))
+	}
+	var rules []string
+	if cfg.Retention > 0 {
+		rules = append(rules, after(cfg.Retention))
+	}
+	for _, term := range cfg.Told.Terms() {
+		reasons := make([]string, len(term.Reasons))
+		for i, r := range term.Reasons {
+			reasons[i] = fmt.Sprintf("(reason = '%s')", r)
+		}
+		rules = append(rules, fmt.Sprintf("%s WHERE (kind = 'noop') AND (%s)", after(term.Keep), strings.Join(reasons, " OR ")))
+	}
+	return strings.Join(rules, ", ")
 }

@@ -2,6 +2,7 @@ package clickhouse
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -182,5 +183,50 @@ func TestRetention(t *testing.T) {
 	begin(t, Config{DSN: dsn})
 	if on := one[uint8](t, conn, ttl); on != 0 {
 		t.Error("records have a time to live still")
+	}
+}
+
+func TestRetentionByReason(t *testing.T) {
+	t.Parallel()
+	dsns := map[audit.Log]string{}
+	var mu sync.Mutex
+	audittest.RunRetention(t, time.Now(), func(t *testing.T, keep audit.Retention) audit.Log {
+		t.Helper()
+		dsn := clickhousetest.DSN(t)
+		log := begin(t, Config{DSN: dsn, Told: keep})
+		mu.Lock()
+		defer mu.Unlock()
+		dsns[log] = dsn
+		return log
+	}, func(t *testing.T, log audit.Log) {
+		t.Helper()
+		mu.Lock()
+		dsn := dsns[log]
+		mu.Unlock()
+		exec(t, connect(t, dsn), "OPTIMIZE TABLE audit FINAL")
+	})
+}
+
+// Times to live that are set already rewrite no stored part.
+func TestRetentionIsSetOnce(t *testing.T) {
+	t.Parallel()
+	dsn := clickhousetest.DSN(t)
+	conn := connect(t, dsn)
+	write(t, begin(t, Config{DSN: dsn}), audittest.LogStory(scope.Scope{Project: "p", User: "u"}, 2, 1)...)
+	const mutations = "SELECT count() FROM system.mutations WHERE database = currentDatabase()"
+	for _, cfg := range []Config{
+		{Told: audit.DefaultRetention()}, {Retention: time.Hour, Told: audit.DefaultRetention()}, {Told: audit.Retention{Feedback: time.Hour}},
+	} {
+		cfg.DSN = dsn
+		before := one[uint64](t, conn, mutations)
+		begin(t, cfg)
+		set := one[uint64](t, conn, mutations)
+		if set == before {
+			t.Errorf("%+v changed nothing", cfg)
+		}
+		begin(t, cfg)
+		if n := one[uint64](t, conn, mutations); n != set {
+			t.Errorf("%+v was set again; it is %s", cfg, one[string](t, conn, "SELECT engine_full FROM system.tables WHERE database = currentDatabase() AND name = 'audit'"))
+		}
 	}
 }

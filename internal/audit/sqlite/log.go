@@ -27,12 +27,19 @@ type Config struct {
 	// write survives the death of any process, but not of the machine. What the
 	// log loses so is in the stream still.
 	Full bool
+	// Retention is that of records which reports count by their reason.
+	Retention audit.Retention
+	// Now is the clock of the retention; nil means the system's.
+	Now func() time.Time
 }
 
-// Validate refuses a Config without a path.
+// Validate refuses a Config without a path, and a retention that cannot be.
 func (c Config) Validate() error {
 	if c.Path == "" {
 		return errors.New("audit sqlite: path is required")
+	}
+	if err := c.Retention.Validate(); err != nil {
+		return fmt.Errorf("audit sqlite: retention: %w", err)
 	}
 	return nil
 }
@@ -44,6 +51,10 @@ type Log struct {
 	writes *sql.DB
 	reads  *sql.DB
 	watch  *watch.Files
+
+	retention audit.Retention
+	now       func() time.Time
+	expiring  *time.Timer // fires when expired records are looked for
 
 	resting   *time.Timer // fires once nothing was written for a while
 	measuring sync.Mutex
@@ -69,7 +80,10 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("audit sqlite: create directory: %w", err)
 	}
-	l := &Log{path: path}
+	l := &Log{path: path, retention: cfg.Retention, now: cfg.Now}
+	if l.now == nil {
+		l.now = time.Now
+	}
 	if err := l.open(ctx, cfg); err != nil {
 		return nil, errors.Join(err, l.release())
 	}
@@ -102,9 +116,10 @@ func (l *Log) open(ctx context.Context, cfg Config) error {
 	if l.watch, err = watch.Start(l.path, l.path+"-wal"); err != nil {
 		return fmt.Errorf("audit sqlite: %w", err)
 	}
-	l.mu.Lock() // rest reads it
+	l.mu.Lock() // rest and expire read them
 	defer l.mu.Unlock()
 	l.resting = time.AfterFunc(restAfter, l.rest)
+	l.expiring = time.AfterFunc(0, l.expire)
 	return nil
 }
 
@@ -230,6 +245,9 @@ func (l *Log) release() error {
 	var errs []error
 	if l.resting != nil {
 		l.resting.Stop()
+	}
+	if l.expiring != nil {
+		l.expiring.Stop()
 	}
 	if l.watch != nil {
 		l.watch.Stop()
