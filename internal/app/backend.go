@@ -37,7 +37,7 @@ func (c Config) validateBackends() error {
 	}
 	if c.Audit != backendFile {
 		if !strings.Contains(c.Audit, "://") {
-			errs = append(errs, fmt.Errorf("audit: %q is neither sqlite nor the URL of a ClickHouse", c.Audit))
+			errs = append(errs, fmt.Errorf("audit: %q is neither sqlite nor the URL of a ClickHouse", config.MaskURL(c.Audit)))
 		} else if err := c.clickHouse().Validate(); err != nil {
 			errs = append(errs, fmt.Errorf("audit: %w", err))
 		}

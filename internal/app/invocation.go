@@ -108,7 +108,7 @@ func (inv *Invocation) publisher(url string) (*nats.Conn, error) {
 	conn, err := nats.Connect(url, nats.Name("palimpsest publish"), nats.Timeout(5*time.Second),
 		nats.MaxReconnects(-1), nats.ReconnectWait(publishRetry), nats.ReconnectBufSize(-1))
 	if err != nil {
-		return nil, fmt.Errorf("reach NATS at %s (is Palimpsest running?): %w", config.MaskURL(url), broker.Unreached(inv.Context(), url, err))
+		return nil, fmt.Errorf("reach NATS at %s (is Palimpsest running?): %w", config.MaskURL(url), engine.Reason(broker.Unreached(inv.Context(), url, err)))
 	}
 	return conn, nil
 }

@@ -13,7 +13,11 @@ import (
 // client would try again until the check ends, and not say why.
 func DialOne(ctx context.Context, urls string) (err error) {
 	for address := range strings.SplitSeq(urls, ",") {
-		u, parsed := url.Parse(strings.TrimSpace(address))
+		address = strings.TrimSpace(address)
+		if !strings.Contains(address, "://") { // as the client reads it
+			address = "nats://" + address
+		}
+		u, parsed := url.Parse(address)
 		if parsed != nil {
 			continue // the client is to say what it thinks of it
 		}

@@ -134,6 +134,10 @@ func TestMaskURL(t *testing.T) {
 		"http://h:8123/d?password=hunter2&a=b":        "http://h:8123/d?a=b&password=xxxxx",
 		"redis://:hunter2@h:port":                     "redis://xxxxx",
 		"./data, or: a:b@c":                           "./data, or: a:b@c",
+		"u:hunter2@a:4222,b:4222":                     "xxxxx@a:4222,b:4222",
+		"hunter2@a:4222":                              "xxxxx@a:4222",
+		"redis//u:hunter2@h":                          "xxxxx@h",
+		"model@2":                                     "model@2",
 		"":                                            "",
 	} {
 		if got := config.MaskURL(text); got != want {

@@ -250,14 +250,16 @@ var secretParameters = []string{"password", "token", "secret"}
 
 // MaskURL hides the secrets in the URLs that text is, if it is any, with commas
 // between them: passwords, user names without one, which are tokens, and
-// parameters of such names.
+// parameters of such names. NATS takes addresses without a scheme too, and a scheme may
+// be mistyped: of these it hides all before the host.
 func MaskURL(text string) string {
 	parts := strings.Split(text, ",")
 	for i, part := range parts {
-		if !strings.Contains(part, "://") {
-			continue
+		if strings.Contains(part, "://") {
+			parts[i] = maskOne(part)
+		} else if at := strings.LastIndexByte(part, '@'); at > 0 && strings.Contains(part, ":") && !strings.ContainsAny(part, " \t\n") {
+			parts[i] = "xxxxx" + part[at:]
 		}
-		parts[i] = maskOne(part)
 	}
 	return strings.Join(parts, ",")
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"syscall"
 	"time"
 
@@ -78,6 +79,9 @@ func Reason(err error) error {
 	if call := (*net.OpError)(nil); errors.As(err, &call) && call.Err != nil {
 		return call.Err
 	}
+	if text := (*url.Error)(nil); errors.As(err, &text) && text.Op == "parse" { // it holds the password
+		return errors.New("it is no URL; a password may need escapes, as %25 for %")
+	}
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("the server closed the connection")
@@ -106,14 +110,14 @@ func Faultf(err error, format string, args ...any) error {
 
 // Unusable says what is wrong with the server that a setting names: the origin of the
 // setting, empty for a default, the setting, the URL without its password, and the cause.
-func Unusable(origin, setting, url string, err error) error {
+func Unusable(origin, setting, address string, err error) error {
 	if origin != "" {
 		setting = origin + ": " + setting
 	}
 	if Away(err) || errors.Is(err, context.DeadlineExceeded) {
-		url += " cannot be reached"
+		address += " cannot be reached"
 	}
-	return Faultf(err, "%s: %s: %v", setting, url, Reason(err))
+	return Faultf(err, "%s: %s: %v", setting, address, Reason(err))
 }
 
 // Correctable reports whether err names a setting that the user can correct.
