@@ -110,6 +110,11 @@ const loadRows = 20_000
 func (s *Store) loadSlab(from *serving, t table, docs int64) func(context.Context, *slab) error {
 	return func(ctx context.Context, sl *slab) error {
 		dimensions := from.Embedder.Dimensions
+		done, err := from.vectorCache.turn(ctx, docs*int64(dimensions)*4)
+		if err != nil {
+			return err
+		}
+		defer done()
 		sl.room(docs, dimensions, from.vectorCache.budget)
 		vector := make([]float32, 0, dimensions)
 		for last, read := int64(math.MinInt64), loadRows; read == loadRows; {

@@ -234,6 +234,75 @@ func TestLoadOutlivesAnImpatientCaller(t *testing.T) {
 	}
 }
 
+// TestChangesDuringALoad: a slab has what was committed while it was loaded, whether the
+// load read it or not.
+func TestChangesDuringALoad(t *testing.T) {
+	t.Parallel()
+	for name, budget := range map[string]int64{"vectors": math.MaxInt64, "sketches": 1} {
+		d := newVectorCache(math.MaxInt64, testLoads(t))
+		key := slabKey{store.Facts, 1}
+		sl, err := d.open(t.Context(), key, func(_ context.Context, sl *slab) error {
+			sl.room(3, 1, budget)
+			sl.add(1, []float32{1})
+			d.apply(key, change{1, []float32{-1}}) // read, then changed
+			d.apply(key, change{row: 2})           // dropped, then not read
+			sl.add(3, []float32{1})
+			d.apply(key, change{row: 3}) // read, then dropped
+			d.apply(key, change{4, []float32{-1}})
+			sl.add(4, []float32{-1}) // stored, then read
+			d.apply(key, change{5, []float32{-1}})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.apply(key, change{row: 5})
+		var rows []int64
+		if sl.sketcher != nil {
+			rows, _, _ = sl.near(newProbe([]float32{-1}), 0, 9, nil)
+		} else {
+			var found scan
+			sl.scan(&found, []float32{-1})
+			if rows = found.rows; !slices.Equal(found.scores, []float32{1, 1}) {
+				t.Errorf("%s: scores %v", name, found.scores)
+			}
+		}
+		if slices.Sort(rows); !slices.Equal(rows, []int64{1, 4}) {
+			t.Errorf("%s: rows %v", name, rows)
+		}
+	}
+}
+
+// TestLargeLoadsTakeTurns: loads take a bounded part of memory, however many were begun
+// by searches that have ended, and small scopes do not wait for large ones.
+func TestLargeLoadsTakeTurns(t *testing.T) {
+	t.Parallel()
+	const budget = 1 << 20
+	d := newVectorCache(budget, testLoads(t))
+	var ends []func()
+	for range largeLoads {
+		done, err := d.turn(t.Context(), budget)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, done)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := d.turn(ended, budget); !errors.Is(err, context.Canceled) {
+		t.Errorf("one more large load: %v", err)
+	}
+	if _, err := d.turn(ended, budget/largePart); err != nil {
+		t.Errorf("a small load: %v", err)
+	}
+	ends[0]()
+	if done, err := d.turn(t.Context(), budget); err != nil {
+		t.Errorf("after one has ended: %v", err)
+	} else {
+		done()
+	}
+}
+
 func withID(id string) *store.Filter {
 	return &store.Filter{Expr: filter.OneOf(filter.Memory, "id", id)}
 }

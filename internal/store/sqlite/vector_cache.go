@@ -34,11 +34,32 @@ type loads struct {
 	mu    sync.Mutex
 	ended bool
 	group sync.WaitGroup
+	large chan struct{} // holds a value for each load of a large scope
 }
+
+// Of large scopes, which take more than this part of the budget, two are loaded at a
+// time. Loads whose searches have ended would else add up.
+const (
+	largePart  = 16
+	largeLoads = 2
+)
 
 func newLoads() *loads {
 	ctx, stop := context.WithCancel(context.Background())
-	return &loads{ctx: ctx, stop: stop}
+	return &loads{ctx: ctx, stop: stop, large: make(chan struct{}, largeLoads)}
+}
+
+// turn waits until a load of so many bytes may begin. The load calls done at its end.
+func (d *vectorCache) turn(ctx context.Context, bytes int64) (done func(), err error) {
+	if bytes <= d.budget/largePart {
+		return func() {}, nil
+	}
+	select {
+	case d.loads.large <- struct{}{}:
+		return func() { <-d.loads.large }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // begin runs load in the background. After end it returns false.
