@@ -34,6 +34,7 @@ func (s *Store) Erase(ctx context.Context, whom memory.Whom) (out store.Erased, 
 	e, err := s.survey(ctx, whom)
 	if err == nil {
 		err = e.deleteRows(ctx)
+		s.tenure().said.forget()
 	}
 	if err == nil {
 		e.erased.Beyond, err = s.rewriteFiles(ctx)

@@ -85,7 +85,7 @@ func (s *Store) PutEpisodes(ctx context.Context, es []memory.Episode) ([]store.P
 		}
 		p := t.place(e.Scope.Fact())
 		if !puts[i].Known && !puts[i].Conflict {
-			t.said.note(p.episode(e.Scope.Session, e.Source, e.ID), fields{"b": string(bodies[i]), "c": e.Content, "ord": strconv.FormatUint(puts[i].Episode.Ordinal, 10)})
+			t.said.note(p.episode(e.Scope.Session, e.Source, e.ID), fields{"b": string(bodies[i]), "c": e.Content, "ord": strconv.FormatUint(puts[i].Episode.Ordinal, 10)}, s.cfg.Now())
 		}
 		if listed = append(listed, p.pending()); beginsSession(e, replies[i]) {
 			listed = append(listed, p.idle(e.Scope.Session, micros(e.ArrivedAt)))

@@ -31,7 +31,7 @@ func parseEpisodes(rows []found) ([]memory.Episode, error) {
 }
 
 // episodesBy reads the episodes that parts of a scope's lookup name, at most limit of
-// each part. Their rows never change, so it takes no script to read them in one view.
+// each part. Their rows do not change, so it takes no script to read them in one view.
 func (s *Store) episodesBy(ctx context.Context, p place, reverse bool, limit int, parts ...entries) ([]memory.Episode, error) {
 	asks := make([][]any, len(parts))
 	for i, part := range parts {
@@ -47,10 +47,11 @@ func (s *Store) episodesBy(ctx context.Context, p place, reverse bool, limit int
 	var rows []fields
 	var unread []int // indexes of rows
 	var reads [][]any
+	now := s.cfg.Now()
 	for _, reply := range replies {
 		for _, e := range texts(reply) {
 			key := p.base + e[strings.LastIndexByte(e, ' ')+1:]
-			row := p.tenure.said.of(key)
+			row := p.tenure.said.of(key, now)
 			if row == nil {
 				unread = append(unread, len(rows))
 				reads = append(reads, []any{"HMGET", key, "b", "c", "ord"})
@@ -65,7 +66,7 @@ func (s *Store) episodesBy(ctx context.Context, p place, reverse bool, limit int
 		row := pick(episodeFields, reply)
 		rows[unread[i]] = row
 		if row["b"] != "" {
-			p.tenure.said.note(reads[i][1].(string), row) //nolint:forcetypeassert // the key
+			p.tenure.said.note(reads[i][1].(string), row, now) //nolint:forcetypeassert // the key
 		}
 	}
 	list := make([]memory.Episode, 0, len(rows))
