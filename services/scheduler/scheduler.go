@@ -96,7 +96,7 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		waiting:    waitQueue{most: maxQueue},
 		tending:    make(tending),
 		swept:      make(map[queue]scope.Scope),
-		slots:      slots{most: cfg.Slots, rules: idsOf(rules), read: deps.Schedule.State},
+		slots:      slots{most: cfg.Slots, rules: idsOf(rules), look: deps.Schedule.Look},
 		sweepAgain: make(chan struct{}, 1),
 		pruned:     make(chan struct{}, 1),
 		queueReady: make(chan struct{}, 1),

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"palimpsest/internal/memory"
+	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
 )
 
@@ -24,7 +24,7 @@ const slotsFor = 250 * time.Millisecond
 type slots struct {
 	most  int
 	rules []string // those that may ask
-	read  func(ctx context.Context, fact scope.Scope) (memory.State, error)
+	look  func(ctx context.Context, fact scope.Scope) (store.Standing, error)
 
 	mu       sync.Mutex
 	projects map[string]*slot
@@ -137,11 +137,15 @@ func (s *slots) freeOf(ctx context.Context, p *slot, rule string, now time.Time)
 	}
 	p.asked = now
 	for c := range maps.Clone(p.open) {
-		state, err := s.read(ctx, c.fact)
+		look, err := s.look(ctx, c.fact)
 		if err != nil {
 			return 0, fmt.Errorf("count claims: %w", err)
 		}
-		p.release(c, state.Watermarks[c.rule])
+		settled := look.Watermarks[c.rule]
+		if look.Claims[c.rule].Range.To <= settled {
+			settled = p.open[c] // its user was erased, or a server lost it
+		}
+		p.release(c, settled)
 	}
 	return s.left(p, rule), nil
 }

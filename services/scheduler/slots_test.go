@@ -58,6 +58,23 @@ func TestRemovedRuleTakesNoSlots(t *testing.T) {
 	}
 }
 
+// TestErasedScopesGiveBackTheirSlots: the tick of an erased user is never committed.
+func TestErasedScopesGiveBackTheirSlots(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	s := w.service(t, Config{Rules: []memory.Rule{turn}, Slots: 1})
+	out, err := s.wake(t.Context(), w.say(alice, 1))
+	if n := len(ticksOf(t, out, err)); n != 1 {
+		t.Fatalf("%d ticks", n)
+	}
+	delete(w.states, alice)
+	delete(w.claims, claimKey{alice, turn.ID})
+	out, err = s.wake(t.Context(), w.say(user("p", "bob"), 1))
+	if n := len(ticksOf(t, out, err)); n != 1 {
+		t.Errorf("%d ticks after the user of the only one was erased", n)
+	}
+}
+
 // TestP7UnpublishedTickOfAnotherComesAgain: the commit of one scope gives its
 // slot to another, whose tick cannot be published. The commit comes again, and
 // with it the tick, under the same id; no third scope is served for it.
