@@ -26,6 +26,9 @@ type EffectCommitted struct {
 	Spent []Spent `json:"spent,omitempty"`
 	// Watermark is the new watermark of (Rule, Scope); nil where none moves.
 	Watermark *uint64 `json:"watermark,omitempty"`
+	// More says that the scope had episodes above Watermark just before this effect: the
+	// rule may be due again.
+	More bool `json:"more,omitempty"`
 	// Skipped is why the range, or the command, carried nothing, where it was buried.
 	Skipped     string    `json:"skipped,omitempty"`
 	CommittedAt time.Time `json:"committed_at"`

@@ -140,6 +140,7 @@ func (s *Service) write(ctx context.Context, in events.Event[events.DeltasDecide
 	var outcomes []events.Payload
 	after := state.AuditSeq
 	for _, effect := range effects {
+		effect.More = effect.Watermark != nil && state.LastOrdinal > *effect.Watermark
 		if after, err = s.deps.Journal.Append(ctx, metaOf(in, effect), effect, after); err != nil {
 			return nil, fmt.Errorf("append effect %d: %w", effect.Revision, err)
 		}

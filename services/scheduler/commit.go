@@ -11,6 +11,7 @@ type commit struct {
 	Revision  uint64  `json:"revision"`
 	Rule      string  `json:"rule"`
 	Watermark *uint64 `json:"watermark,omitempty"`
+	More      bool    `json:"more,omitempty"`
 }
 
 // Kind implements [events.Payload].

@@ -151,7 +151,7 @@ func (w *world) apply(tick events.TickIssued, lag bool) (events.Event[commit], b
 		return events.Event[commit]{}, false
 	}
 	to := tick.Range.To
-	c := commit{Header: tick.Header, Revision: state.Revision + 1, Rule: tick.Rule, Watermark: &to}
+	c := commit{Header: tick.Header, Revision: state.Revision + 1, Rule: tick.Rule, Watermark: &to, More: state.LastOrdinal > to}
 	if !lag {
 		state.Revision++
 		state.Watermarks = maps.Clone(state.Watermarks)

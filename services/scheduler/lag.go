@@ -51,12 +51,12 @@ func (l *lagging) add(fact scope.Scope, revision uint64, now time.Time) {
 	l.scopes[fact] = e
 }
 
-// has reports whether a scope is to be looked at.
+// has reports whether a scope is to be looked at, or may have been refused.
 func (l *lagging) has(fact scope.Scope) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, known := l.scopes[fact]
-	return known
+	return known || len(l.scopes) >= maxLagging
 }
 
 // due lists the scopes to look at now, those that have waited longest first.

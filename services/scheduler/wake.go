@@ -105,9 +105,10 @@ func (s *Service) committed(ctx context.Context, in events.Event[commit]) ([]eve
 	}
 	v := visitOf(in.Meta)
 	var out []events.Payload
-	if !mine || s.lagging.has(c.Scope) {
-		// Where neither holds, this process issued the tick, which covered all that there
-		// was. Whoever met the claim since looks again.
+	if !mine || c.More || s.lagging.has(c.Scope) {
+		// Where none holds, this process issued the tick, which covered all that there was
+		// up to the commit. Whoever met the claim during the commit looks again. Who met
+		// it before that may have died since, so c tells of more.
 		var err error
 		if out, err = s.follow(ctx, c, v); err != nil {
 			return out, err

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -130,8 +131,8 @@ func TestWakeUpBetweenCommitAndStore(t *testing.T) {
 }
 
 // TestCommitCostsNoLook: where a tick covered all that there was, its commit is no
-// reason to read the scope. What is said meanwhile is found by whichever process met
-// the claim, whoever hears of the commit.
+// reason to read the scope. What is said during the commit is found by whichever
+// process met the claim, whoever hears of the commit.
 func TestCommitCostsNoLook(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -146,11 +147,12 @@ func TestCommitCostsNoLook(t *testing.T) {
 
 	out, err = s.wake(t.Context(), w.say(alice, 1))
 	second := ticksOf(t, out, err)[0]
+	c, _ = w.apply(second, true)
 	out, err = other.wake(t.Context(), w.say(alice, 1))
 	if n := len(ticksOf(t, out, err)); n != 0 {
 		t.Fatalf("%d ticks while one is under way", n)
 	}
-	c, _ = w.apply(second, false)
+	w.apply(second, false)
 	out, err = s.committed(t.Context(), c)
 	if n := len(ticksOf(t, out, err)); n != 0 {
 		t.Errorf("%d ticks of the process that knows of no more", n)
@@ -159,6 +161,71 @@ func TestCommitCostsNoLook(t *testing.T) {
 	out, err = other.revisit(t.Context(), w.clock())
 	if ticks := ticksOf(t, out, err); len(ticks) != 1 || ticks[0].Range != (events.Range{From: 2, To: 3}) {
 		t.Errorf("of the process that met the claim: %+v", ticks)
+	}
+}
+
+// TestP7NoScopeWaitsForADeadProcess: a process that met a claim, and was to look at the
+// scope after its commit, dies. What was said before the commit has its tick with that.
+// What was said during the commit has it as soon as a process is there in its place: its
+// first sweep finds the scope, also before the commit is applied.
+func TestP7NoScopeWaitsForADeadProcess(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	s := w.service(t, only(turn))
+	out, err := s.wake(t.Context(), w.say(alice, 1))
+	first := ticksOf(t, out, err)[0]
+	out, err = w.service(t, only(turn)).wake(t.Context(), w.say(alice, 1))
+	if n := len(ticksOf(t, out, err)); n != 0 {
+		t.Fatalf("%d ticks while one is under way", n)
+	}
+	c, _ := w.apply(first, false)
+	out, err = s.committed(t.Context(), c)
+	ticks := ticksOf(t, out, err)
+	if len(ticks) != 1 || ticks[0].Range != (events.Range{From: 1, To: 2}) {
+		t.Fatalf("of the process that hears of the commit: %+v", ticks)
+	}
+
+	c, _ = w.apply(ticks[0], true)
+	out, err = w.service(t, only(turn)).wake(t.Context(), w.say(alice, 1))
+	if n := len(ticksOf(t, out, err)); n != 0 {
+		t.Fatalf("%d ticks while one is under way", n)
+	}
+	started := w.service(t, only(turn))
+	if _, err = started.sweep(t.Context(), w.clock()); err != nil {
+		t.Fatal(err)
+	}
+	w.apply(ticks[0], false)
+	out, err = s.committed(t.Context(), c)
+	if n := len(ticksOf(t, out, err)); n != 0 {
+		t.Errorf("%d ticks of the process that knows of no more", n)
+	}
+	w.pass(revisitInterval)
+	out, err = started.revisit(t.Context(), w.clock())
+	if ticks = ticksOf(t, out, err); len(ticks) != 1 || ticks[0].Range != (events.Range{From: 2, To: 3}) {
+		t.Errorf("of the process that started: %+v", ticks)
+	}
+}
+
+// TestCommitLooksWhereScopesWereRefused: a process that can remember no more scopes looks
+// at each after its commit.
+func TestCommitLooksWhereScopesWereRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	s := w.service(t, only(turn))
+	for n := range maxLagging {
+		s.lagging.add(user("p", fmt.Sprint(n)), 1, w.clock())
+	}
+	out, err := s.wake(t.Context(), w.say(alice, 1))
+	first := ticksOf(t, out, err)[0]
+	c, _ := w.apply(first, true)
+	out, err = s.wake(t.Context(), w.say(alice, 1))
+	if n := len(ticksOf(t, out, err)); n != 0 {
+		t.Fatalf("%d ticks while one is under way", n)
+	}
+	w.apply(first, false)
+	out, err = s.committed(t.Context(), c)
+	if ticks := ticksOf(t, out, err); len(ticks) != 1 || ticks[0].Range != (events.Range{From: 1, To: 2}) {
+		t.Errorf("after the commit: %+v", ticks)
 	}
 }
 
