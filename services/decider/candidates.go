@@ -21,19 +21,19 @@ const maxPasses = 3
 
 // decide handles one batch of candidates.
 func (s *Service) decide(ctx context.Context, in events.Event[events.CandidatesExtracted]) ([]events.Payload, error) {
+	ctx, bill := llm.Billed(ctx)
 	if in.Data.New {
 		in.Data.New = false // what is sent back is decided on what is read
-		if out, err := s.decideNew(ctx, in); out != nil || err != nil {
+		if out, err := s.decideNew(ctx, in, bill); out != nil || err != nil {
 			return out, err
 		}
 	}
-	return store.ReadWhole(ctx, s.deps.Whole, func() ([]events.Payload, error) { return s.decideBatch(ctx, in) })
+	return store.ReadWhole(ctx, s.deps.Whole, func() ([]events.Payload, error) { return s.decideBatch(ctx, in, bill) })
 }
 
 // decideNew decides a batch of a scope in which nothing was known, and reads nothing. It
 // returns nothing where a candidate is refused: what it counts on may be there by now.
-func (s *Service) decideNew(ctx context.Context, in events.Event[events.CandidatesExtracted]) ([]events.Payload, error) {
-	ctx, bill := llm.Billed(ctx)
+func (s *Service) decideNew(ctx context.Context, in events.Event[events.CandidatesExtracted], bill *llm.Bill) ([]events.Payload, error) {
 	out, refused, err := s.decideOn(ctx, in, memory.State{Scope: in.Data.Scope, Incarnation: in.Data.Incarnation})
 	if after, paused := llm.Paused(err); paused {
 		return nil, pipeline.Later(after, err)
@@ -45,9 +45,8 @@ func (s *Service) decideNew(ctx context.Context, in events.Event[events.Candidat
 	return s.letters(in, out, nil)
 }
 
-func (s *Service) decideBatch(ctx context.Context, in events.Event[events.CandidatesExtracted]) ([]events.Payload, error) {
+func (s *Service) decideBatch(ctx context.Context, in events.Event[events.CandidatesExtracted], bill *llm.Bill) ([]events.Payload, error) {
 	before := uint64(0)
-	ctx, bill := llm.Billed(ctx)
 	for pass := 1; ; pass++ {
 		state, err := s.deps.State.State(ctx, in.Data.Scope)
 		if err != nil {

@@ -154,6 +154,49 @@ func TestNothingIsLookedUpBeforeTheFirstEffect(t *testing.T) {
 	}
 }
 
+// TestNewScopeIsDecidedOnUnread: a batch of a scope that was new rests on the revision 0,
+// and looks at nothing, whatever is known by now: the consolidator finds it stale. Sent
+// back, it is decided on what is known.
+func TestNewScopeIsDecidedOnUnread(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	s := open(t, f, Config{})
+	commit(t, f, s, batch(says("e8", "likes", "tea", 1)))
+	f.states, f.onLookup = 0, func() { t.Error("the store was asked") }
+	in := batch(says("e1", "likes", "tea", 2))
+	in.Data.New = true
+	out, _ := decided(t, s, in)
+	if diff := cmp.Diff([]string{"add new"}, kinds(out.Deltas)); diff != "" || out.Basis != 0 || out.New || f.states != 0 {
+		t.Errorf("basis %d, new %t, %d looks, deltas (-want +got):\n%s", out.Basis, out.New, f.states, diff)
+	}
+	if len(out.Footprint.Hashes) != 1 || len(out.Footprint.Keys) != 1 {
+		t.Errorf("footprint %+v", out.Footprint)
+	}
+	f.onLookup = nil
+	in.Data.Batch = out.Batch
+	out, _ = decided(t, s, in)
+	if diff := cmp.Diff([]string{"noop duplicate"}, kinds(out.Deltas)); diff != "" || out.Basis != 1 {
+		t.Errorf("sent back: basis %d, deltas (-want +got):\n%s", out.Basis, diff)
+	}
+}
+
+// TestNewScopeThatRefusesIsRead: a fact that a candidate replaces may be there by now.
+func TestNewScopeThatRefusesIsRead(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	s := open(t, f, Config{})
+	commit(t, f, s, batch(says("e8", "likes", "tea", 1)))
+	f.states = 0
+	changed := says("e1", "likes", "milk", 2)
+	changed.Intent, changed.Replaces = "update", []string{f.mem.Facts()[0].ID}
+	in := batch(changed)
+	in.Data.New = true
+	out, letters := decided(t, s, in)
+	if diff := cmp.Diff([]string{"update requested"}, kinds(out.Deltas)); diff != "" || out.Basis != 1 || len(letters) > 0 {
+		t.Errorf("basis %d, %d letters, deltas (-want +got):\n%s", out.Basis, len(letters), diff)
+	}
+}
+
 // TestFootprint is what the decisions of a batch looked at, and nothing else.
 func TestFootprint(t *testing.T) {
 	t.Parallel()
