@@ -88,12 +88,11 @@ func (s *speech) end() {
 // talk says what is due since it began, the first after a pause.
 func (s *speech) talk(ctx context.Context, who *script, pause time.Duration) {
 	first, began := who.next, time.Now()
-	tick := time.NewTicker(pace)
-	defer tick.Stop()
 	due, over := first, ctx.Done()
 	for {
+		passed := time.Since(began) + pace - pause
 		if over != nil {
-			due = min(first+int((time.Since(began)+pace-pause)/pace), len(who.turns))
+			due = min(first+int(passed/pace), len(who.turns))
 		}
 		for who.next < due && s.say(who) {
 		}
@@ -101,7 +100,7 @@ func (s *speech) talk(ctx context.Context, who *script, pause time.Duration) {
 			return
 		}
 		select {
-		case <-tick.C:
+		case <-time.After(pace - passed%pace):
 		case <-over:
 			over = nil
 		}
