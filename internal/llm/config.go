@@ -148,7 +148,7 @@ func (e Endpoint) validate() error {
 	}
 	if e.BaseURL != "" {
 		if u, err := url.Parse(e.BaseURL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return fmt.Errorf("base_url: %q is no http or https URL", e.BaseURL)
+			return errors.New("base_url: is no http or https URL") // it may hold a password
 		}
 	}
 	return nil

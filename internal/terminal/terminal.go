@@ -56,9 +56,6 @@ const (
 	green = "32"
 )
 
-// Faint returns text that steps back behind other text, where w shows colours.
-func Faint(w io.Writer, text string) string { return styled(w, faint, text) }
-
 // Bold returns text that stands out, where w shows colours.
 func Bold(w io.Writer, text string) string { return styled(w, bold, text) }
 
