@@ -16,8 +16,7 @@ import (
 
 func TestUnusableNamesTheSettingAndNoSecret(t *testing.T) {
 	t.Parallel()
-	address := "nats://u:hun%zzter2@h:1"
-	_, unparsed := url.Parse(address)
+	_, unparsed := url.Parse("nats://u:hun%zzter2@h:1") //nolint:staticcheck // it is none
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	for want, err := range map[string]error{
 		"env X: memory: redis://h:1 cannot be reached: connection refused":                                fmt.Errorf("connect: %w", refused),
