@@ -161,9 +161,9 @@ func tagsOf(metadata map[string]any) string {
 	tags := []string{taggedTag}
 	filter.Leaves(metadata, func(path string, v filter.Value) bool {
 		tags = append(tags, leafTag(path, v))
-		return len(tags) <= maxLeaves
+		return len(tags) <= 1+maxLeaves
 	})
-	if len(tags) > maxLeaves {
+	if len(tags) > 1+maxLeaves {
 		return taggedTag + "," + anyLeafTag
 	}
 	slices.Sort(tags) // a map has no order, and equal rows are written alike

@@ -3,6 +3,7 @@ package redis
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"palimpsest/internal/filter"
@@ -74,5 +75,21 @@ func TestMetadataIsFoundByItsTags(t *testing.T) {
 		if err != nil || a.total != tc.read {
 			t.Errorf("%s = %v reads %d rows, want %d: %v", tc.path, tc.want.Key(), a.total, tc.read, err)
 		}
+	}
+}
+
+// TestRowsOfManyValuesHaveOneTag: up to maxLeaves values have a tag each.
+func TestRowsOfManyValuesHaveOneTag(t *testing.T) {
+	t.Parallel()
+	metadata := map[string]any{}
+	for i := range maxLeaves {
+		metadata[fmt.Sprint("key", i)] = i
+	}
+	if n := len(strings.Split(tagsOf(metadata), ",")); n != 1+maxLeaves {
+		t.Errorf("%d tags of %d values", n, maxLeaves)
+	}
+	metadata["one more"] = true
+	if tags := tagsOf(metadata); tags != taggedTag+","+anyLeafTag {
+		t.Errorf("the tags of one value more are %s", tags)
 	}
 }
