@@ -49,6 +49,9 @@ func (d Directory) Import(ctx context.Context, from io.Reader, gone Erasures, st
 		return out, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
+	if _, err := os.Stat(d.Streams); err == nil { // another import ended meanwhile
+		return out, fmt.Errorf("import into %s: %w", d.Streams, fs.ErrExist)
+	}
 	draft := d.Streams + DraftSuffix
 	if err := errors.Join(os.RemoveAll(draft), os.MkdirAll(draft, 0o700)); err != nil {
 		return out, err
