@@ -16,6 +16,7 @@ import (
 	"palimpsest/internal/config"
 	"palimpsest/internal/doctor"
 	"palimpsest/internal/embed"
+	"palimpsest/internal/engine"
 	"palimpsest/internal/erasure"
 	"palimpsest/internal/httpserver"
 	"palimpsest/internal/store"
@@ -113,8 +114,8 @@ func (h *process) prepareErasures(context.Context) error {
 }
 
 // eraseAsked finishes the erasures that were asked for. Nothing else runs yet, so that it
-// answers on the address of the API meanwhile. Where ClickHouse cannot apply a mutation, the
-// erasure waits until the cause is gone, and readiness says what it is.
+// answers on the address of the API meanwhile. Where an erasure cannot go on for a cause that
+// passes, it waits until the cause is gone, and readiness says what it is.
 func (h *process) eraseAsked(ctx context.Context) error {
 	if len(h.cfg.erasures.Pending()) == 0 {
 		return nil
@@ -127,13 +128,19 @@ func (h *process) eraseAsked(ctx context.Context) error {
 	serving, stop := context.WithCancel(ctx)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(serving) }()
-	stuck := func(err error) bool { return errors.Is(err, clickhouse.ErrMutation) }
-	err = waiting.Until(ctx, h.log, stuck, func(ctx context.Context) error {
+	err = waiting.Until(ctx, h.log, passes, func(ctx context.Context) error {
 		_, err := h.eraser().run(ctx)
 		return err
 	})
 	stop()
 	return errors.Join(err, <-served)
+}
+
+// passes reports whether err ends an attempt to erase, and the next one may succeed: a
+// server is away, ClickHouse cannot apply a mutation, or another process reads the streams.
+func passes(err error) bool {
+	return errors.Is(err, clickhouse.ErrMutation) || errors.Is(err, broker.ErrRead) ||
+		engine.Away(err) || errors.Is(err, context.DeadlineExceeded)
 }
 
 func (h *process) eraser() eraser { return eraser{h.cfg, h.embedder.Info(), h.now, h.log} }

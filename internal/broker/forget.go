@@ -25,11 +25,15 @@ const (
 	// ended. The server drops their requests once it notices the lost connection.
 	stillWait  = 5 * time.Second
 	stillAgain = 200 * time.Millisecond
+	// subjectsLimit bounds the list of a stream's subjects. The server lists them anew
+	// for each page of 100,000.
+	subjectsLimit = 5 * time.Minute
 )
 
 // Still returns nil once no service waits for messages of the streams, and [ErrRead]
 // with the names of the consumers where one still does. Who reads AUDIT by a consumer
-// of their own does not count.
+// of their own does not count. A service whose every slot is busy waits for no message, so
+// that it is not noticed.
 func (r *Remote) Still(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, stillWait)
 	defer cancel()
@@ -49,8 +53,8 @@ func (r *Remote) Still(ctx context.Context) error {
 	}
 }
 
-// readers are the consumers for whose messages somebody waits. Ingest reads EPISODES by
-// consumers that are not declared.
+// readers are the consumers for whose messages somebody waits. Ingest reads EPISODES, and
+// query the API keys, by consumers that are not declared.
 func (r *Remote) readers(ctx context.Context) (names []string, err error) {
 	for _, d := range r.decl.Streams {
 		s, err := r.js.Stream(ctx, d.Config.Name)
@@ -60,7 +64,7 @@ func (r *Remote) readers(ctx context.Context) (names []string, err error) {
 		list := s.ListConsumers(ctx)
 		for c := range list.Info() {
 			declared := slices.ContainsFunc(d.Consumers, func(known jetstream.ConsumerConfig) bool { return known.Durable == c.Name })
-			if c.NumWaiting > 0 && (declared || d.Config.Name == topology.StreamEpisodes) {
+			if c.NumWaiting > 0 && (declared || d.Config.Name == topology.StreamEpisodes || d.Config.Name == topology.StreamKeys) {
 				names = append(names, d.Config.Name+"/"+c.Name)
 			}
 		}
@@ -90,23 +94,32 @@ func (r *Remote) Rewrite(ctx context.Context, _ string, edit Edit) (counts map[s
 		name := d.Config.Name
 		s, err := r.js.Stream(ctx, name)
 		if err != nil {
-			return counts, beyond, fmt.Errorf("erase from %s: %w", name, err)
+			return counts, beyond, fmt.Errorf("erase from %s: %w", name, r.refused(err))
 		}
 		n, err := r.edit(ctx, s, edit, true)
 		if err != nil {
-			return counts, beyond, fmt.Errorf("erase from %s: %w", name, err)
+			return counts, beyond, fmt.Errorf("erase from %s: %w", name, r.refused(err))
 		}
 		if n > 0 {
 			counts[name] = n
 		}
-		left, err := sweep(ctx, s, n)
+		left, err := sweep(ctx, s)
 		if err != nil {
-			return counts, beyond, fmt.Errorf("erase from %s: %w", name, err)
+			return counts, beyond, fmt.Errorf("erase from %s: %w", name, r.refused(err))
 		}
 		beyond = append(beyond, left...)
 	}
 	beyond = append(beyond, "NATS server: mirrors and backups of the streams; where it encrypts its files (a cipher is configured), the encrypted records themselves")
 	return counts, beyond, nil
+}
+
+// refused adds to an error that the login lacks a permission. The server does not answer such a
+// request.
+func (r *Remote) refused(err error) error {
+	if last := r.conn.LastError(); errors.Is(last, nats.ErrPermissionViolation) {
+		return errors.Join(err, last)
+	}
+	return err
 }
 
 // Count returns how many messages of the declared streams edit would leave out or change.
@@ -139,7 +152,11 @@ func (r *Remote) Publish(ctx context.Context, subject string, header map[string]
 // subject tells whether a message is left out, so only those of such subjects are read,
 // and the API keys, whose data change.
 func (r *Remote) edit(ctx context.Context, s jetstream.Stream, edit Edit, apply bool) (edited uint64, err error) {
-	info, err := s.Info(ctx, jetstream.WithSubjectFilter(">"))
+	list := s
+	if b, ok := s.(*boundedStream); ok {
+		list = &boundedStream{b.Stream, limit(subjectsLimit)}
+	}
+	info, err := list.Info(ctx, jetstream.WithSubjectFilter(">"))
 	if err != nil {
 		return 0, err
 	}
@@ -148,7 +165,7 @@ func (r *Remote) edit(ctx context.Context, s jetstream.Stream, edit Edit, apply 
 		if _, keep := edit(name, subject, 0, nil); keep && name != topology.StreamKeys {
 			continue
 		}
-		for next := uint64(1); next <= info.State.LastSeq; {
+		for next := uint64(1); ; {
 			m, err := s.GetMsg(ctx, next, jetstream.WithGetMsgSubject(subject))
 			if errors.Is(err, jetstream.ErrMsgNotFound) {
 				break
@@ -165,6 +182,9 @@ func (r *Remote) edit(ctx context.Context, s jetstream.Stream, edit Edit, apply 
 				err = r.replace(ctx, m, kept)
 			case apply:
 				err = s.SecureDeleteMsg(ctx, m.Sequence)
+			}
+			if changed(err) {
+				continue // the newer message of the subject is the next one
 			}
 			if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
 				return edited, err
@@ -183,10 +203,16 @@ func (r *Remote) replace(ctx context.Context, m *jetstream.RawStreamMsg, data []
 	return err
 }
 
+// changed reports whether a message was not replaced because the subject has a newer one.
+func changed(err error) bool {
+	refused := (*jetstream.APIError)(nil)
+	return errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence
+}
+
 // sweep has the server write the files of a stream anew as far as a request makes it, and
 // returns what stays. Purging up to a message that is the first one removes none: the
 // server drops the stream's index, which names subjects, and makes it again.
-func sweep(ctx context.Context, s jetstream.Stream, edited uint64) (beyond []string, err error) {
+func sweep(ctx context.Context, s jetstream.Stream) (beyond []string, err error) {
 	info, err := s.Info(ctx)
 	if err != nil {
 		return nil, err
@@ -204,8 +230,8 @@ func sweep(ctx context.Context, s jetstream.Stream, edited uint64) (beyond []str
 	}
 	switch {
 	case state.Msgs == 0:
-	case cfg.Name == topology.StreamKeys && edited > 0:
-		say("earlier entries of the API keys that named the user, until the server drops their block")
+	case cfg.Name == topology.StreamKeys && state.LastSeq > state.Msgs:
+		say("earlier entries of the API keys, which may name the user, until the server drops their block")
 	case cfg.Retention == jetstream.WorkQueuePolicy && state.LastSeq > state.Msgs:
 		say("messages that were acknowledged before, until the queue, where %d messages wait, is empty and its block is dropped", state.Msgs)
 	case state.FirstSeq == 1 && state.NumDeleted > 0:

@@ -2,6 +2,7 @@ package broker_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -10,13 +11,17 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"palimpsest/internal/auth/bucket"
 	"palimpsest/internal/broker"
+	"palimpsest/internal/broker/brokertest"
 	"palimpsest/internal/topology"
 )
 
@@ -178,5 +183,82 @@ func TestErasesOnlyWhereNothingReads(t *testing.T) {
 	}
 	if err := r.Still(bounded(t)); !errors.Is(err, broker.ErrRead) || !strings.Contains(err.Error(), "COMMANDS/decider-commands") {
 		t.Errorf("with a reader: %v", err)
+	}
+}
+
+// TestErasesOnlyWhereNobodyAnswers: a query service, which reads the API keys and nothing
+// else, could send what it read of the user before.
+func TestErasesOnlyWhereNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	srv := others(t)
+	r, reader := remote(t, srv), remote(t, srv)
+	keys, err := bucket.New(reader.JetStream()).Load(bounded(t), func(string, []byte) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(bounded(t))
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		defer keys.Close()
+		for ctx.Err() == nil {
+			_ = keys.Next(ctx, func(string, []byte) {}) // nothing comes
+		}
+	})
+	defer reading.Wait()
+	defer end()
+	for { // until the server has the request
+		if err = r.Still(bounded(t)); err != nil {
+			break
+		}
+	}
+	if !errors.Is(err, broker.ErrRead) || !strings.Contains(err.Error(), topology.StreamKeys) {
+		t.Errorf("with a reader of the keys: %v", err)
+	}
+}
+
+// TestEraseKeepsANewerKey: an entry of the API keys that is written during an erasure is
+// kept, without the user.
+func TestEraseKeepsANewerKey(t *testing.T) {
+	t.Parallel()
+	r := remote(t, others(t))
+	subject := topology.SubjectKeys + "one"
+	publish(t, r.JetStream(), subject, "old "+erasedUser)
+	newer := sync.OnceFunc(func() { publish(t, r.JetStream(), subject, "new "+erasedUser) })
+	counts, beyond, err := r.Rewrite(bounded(t), "job", func(stream, _ string, sequence uint64, data []byte) ([]byte, bool) {
+		if stream != topology.StreamKeys || sequence == 0 || !bytes.Contains(data, []byte(erasedUser)) {
+			return data, true
+		}
+		newer()
+		return bytes.ReplaceAll(data, []byte(erasedUser), []byte("nobody")), true
+	})
+	if err != nil || counts[topology.StreamKeys] != 1 || len(beyond) != 2 || !strings.Contains(beyond[0], "API keys") {
+		t.Errorf("%v are changed, %v not reached: %v", counts, beyond, err)
+	}
+	keys, err := r.JetStream().Stream(bounded(t), topology.StreamKeys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := keys.GetLastMsgForSubject(bounded(t), subject); err != nil || string(m.Data) != "new nobody" {
+		t.Errorf("the key is %+v: %v", m, err)
+	}
+}
+
+// TestEraseNamesALackOfPermission: the server does not answer what a login may not ask.
+func TestEraseNamesALackOfPermission(t *testing.T) {
+	t.Parallel()
+	srv := brokertest.Serve(t, &server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(),
+		Users: []*server.User{{Username: "query", Password: "query", Permissions: &server.Permissions{
+			Publish: &server.SubjectPermission{Deny: []string{"$JS.API.STREAM.MSG.DELETE.>"}},
+		}}},
+	})
+	r, err := broker.OpenRemote(t.Context(), broker.ConnectConfig{URL: "nats://query:query@" + srv.Addr().String(), Name: "test"}, declared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = r.Shutdown(t.Context()) }()
+	publish(t, r.JetStream(), "palimpsest.episodes.default."+erasedUser+"._._", erasedUser)
+	if _, _, err := r.Rewrite(bounded(t), "job", dropErased); !errors.Is(err, nats.ErrPermissionViolation) {
+		t.Errorf("without a permission: %v", err)
 	}
 }

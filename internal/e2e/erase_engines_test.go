@@ -125,31 +125,43 @@ func TestP10ErasureWaitsForAMutation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the reason in readiness", func() error {
+	i.waitsFor("no such luck")
+	if err := conn.Exec(t.Context(), "KILL MUTATION WHERE database = 'palimpsest' AND position(command, 'no such luck') > 0 SYNC"); err != nil {
+		t.Fatal(err)
+	}
+	i.receipt(id)
+	i.kill()
+	wantNoTrace(t, i.data)
+	if left := house.Holding(t, marker); len(left) > 0 {
+		t.Errorf("the marker is in %v", left)
+	}
+}
+
+// waitsFor waits until readiness tells why an erasure waits.
+func (i *process) waitsFor(reason string) {
+	i.t.Helper()
+	eventually(i.t, "the reason in readiness", func() error {
 		res, err := http.Get(i.HTTP + "/readyz")
 		if err != nil {
 			return err
 		}
 		defer res.Body.Close()
 		body, err := io.ReadAll(res.Body)
-		if err != nil || res.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(body), "no such luck") {
+		if err != nil || res.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(body), reason) {
 			return fmt.Errorf("%s: %s, %w", res.Status, body, err)
 		}
 		return nil
 	})
-	if err := conn.Exec(t.Context(), "KILL MUTATION WHERE database = 'palimpsest' AND position(command, 'no such luck') > 0 SYNC"); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the receipt", func() error {
-		e, err := i.api.Erasure(t.Context(), id)
+}
+
+// receipt waits until an erasure is done.
+func (i *process) receipt(id string) {
+	i.t.Helper()
+	eventually(i.t, "the receipt", func() error {
+		e, err := i.api.Erasure(i.t.Context(), id)
 		if err == nil && e.Receipt == nil {
 			err = fmt.Errorf("it is %s", e.Status)
 		}
 		return err
 	})
-	i.kill()
-	wantNoTrace(t, i.data)
-	if left := house.Holding(t, marker); len(left) > 0 {
-		t.Errorf("the marker is in %v", left)
-	}
 }

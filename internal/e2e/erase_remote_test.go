@@ -119,6 +119,33 @@ func TestP10ErasedFromANATSOfOthers(t *testing.T) {
 	}
 }
 
+// TestP10ErasureWaitsForOtherServices: where another process reads the streams, an erasure
+// begins once it ended. While the server of the streams is away, it waits too.
+func TestP10ErasureWaitsForOtherServices(t *testing.T) {
+	t.Parallel()
+	i, n := onNATS(t)
+	other := prepare(t, t.TempDir(), i.args...)
+	i.begin()
+	who := marked("")
+	i.say(who, turn("I live in "+marker+"town."))
+	i.settled(scope.Under(scope.Scope{Project: who.Project, User: who.User}), 1)
+	i.drained()
+	other.begin()
+	id, err := i.api.Erase(t.Context(), who.User)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i.waitsFor("services read the streams")
+	n.stop()
+	other.kill()
+	n.begin()
+	i.receipt(id)
+	i.kill()
+	n.stop()
+	wantNoTrace(t, i.data)
+	wantNoTrace(t, n.dir)
+}
+
 // TestP10KilledWhileANATSOfOthersForgets kills the program at each step of an erasure.
 // The next start finishes it before it serves.
 func TestP10KilledWhileANATSOfOthersForgets(t *testing.T) {
