@@ -106,9 +106,9 @@ func (s *Service) committed(ctx context.Context, in events.Event[commit]) ([]eve
 	v := visitOf(in.Meta)
 	var out []events.Payload
 	if !mine || c.More || s.lagging.has(c.Scope) {
-		// Where none holds, this process issued the tick, which covered all that there was
-		// up to the commit. Whoever met the claim during the commit looks again. Who met
-		// it before that may have died since, so c tells of more.
+		// Otherwise this process issued the tick, and the tick covered all episodes up to
+		// the commit. A process that meets the claim during the commit looks again. A
+		// process that met the claim earlier may be dead, so the commit says More.
 		var err error
 		if out, err = s.follow(ctx, c, v); err != nil {
 			return out, err
