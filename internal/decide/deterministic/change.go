@@ -143,6 +143,9 @@ func (d *decision) holders(t events.Triple) ([]events.Fact, error) {
 		if f.Subject != t.Subject || !movable(f.Predicate) && f.Predicate != d.c.Predicate || !d.open(f) {
 			continue
 		}
+		if d.c.Moves && d.c.Predicate == "" && d.c.Cardinality == events.One && f.Cardinality != events.One {
+			continue // a correction of what has one value
+		}
 		if place != nil && t.Predicate == "" && f.Predicate != "upcoming" && !place.MatchString(f.Object) {
 			continue // a topic's day or number ends one of its own kind
 		}

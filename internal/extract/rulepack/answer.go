@@ -55,7 +55,8 @@ func (l *language) asked(text string) *question {
 
 // answered finds the answer of the pack to a question.
 func (l *language) answered(ts []token) *question {
-	mo := newMemo(ts)
+	steps := textSteps
+	mo := newMemo(ts, &steps)
 	for j := range l.answers {
 		for _, p := range l.answers[j].asks {
 			if m := l.lx.run(p, ts, mo, 0, 0); m != nil {

@@ -52,18 +52,36 @@ func (r *reading) changeIn(sentences []sentence, i int) {
 // longestChange bounds, in tokens, the sentences in which a change is looked for.
 const longestChange = 40
 
-// uncertain reports whether a sentence supposes, hedges, plans or repeats what others
-// say.
+// uncertain reports whether a sentence supposes, hedges, plans, repeats what others
+// say, or is about code, a text or a game.
 func (lx *lexicon) uncertain(ts []token) bool {
 	for i, t := range ts {
 		if lx.calendar.Months[t.low] > 0 && (i+1 < len(ts) && digit(ts[i+1].low) || i > 0 && lx.is(ts[i-1], isPreposition)) {
 			continue // "May 6", "in May"
 		}
-		if t.quoted || lx.is(t, isUnreal|isModal) || lx.is(t, isReporting) && i+1 < len(ts) && lx.is(ts[i+1], isSpeaker|isBinder) || lx.hedges.at(ts, i) > 0 || lx.planned.at(ts, i) > 0 {
+		if t.quoted || lx.technical.at(ts, i) > 0 || i+1 < len(ts) && lx.is(t, isReporting) && ts[i+1].low == ":" || lx.is(t, isUnreal|isModal) || lx.is(t, isReporting) && i+1 < len(ts) && lx.is(ts[i+1], isSpeaker|isBinder) || lx.hedges.at(ts, i) > 0 || lx.planned.at(ts, i) > 0 {
 			return true
 		}
 	}
 	return false
+}
+
+// fleets reports whether a sentence tells what is so for a part of a day.
+func (lx *lexicon) fleets(ts []token) bool {
+	for i := range ts {
+		if lx.fleeting.at(ts, i) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// share reports whether two values have a word in common: "the night shift", "the day
+// shift".
+func (lx *lexicon) share(a, b []token) bool {
+	return slices.ContainsFunc(a, func(t token) bool {
+		return t.word && !lx.is(t, isArticle|isOwn|isPreposition) && slices.ContainsFunc(b, func(u token) bool { return u.low == t.low })
+	})
 }
 
 // change drafts what a match of a frame means.
@@ -88,6 +106,9 @@ func (r *reading) change(c *Change, ts []token, got *framed) bool {
 	if !c.Loose && named(old) && !named(value) || slices.EqualFunc(old, value, func(a, b token) bool { return a.low == b.low }) {
 		return false
 	}
+	if c.Lasting && !lx.shaped(value) && lx.fleets(ts) {
+		return false
+	}
 	ends := events.Triple{Subject: subjectUser, Object: source(old)}
 	object := source(value)
 	r.drafts = slices.DeleteFunc(r.drafts, func(d events.Candidate) bool {
@@ -99,22 +120,35 @@ func (r *reading) change(c *Change, ts []token, got *framed) bool {
 	weak := got.new.from > 0 && lx.is(ts[got.new.from-1], isPreposition) // "i am with Declan now" may be of work, or not
 	for i := range r.drafts {
 		d := &r.drafts[i]
+		if d.Kind == events.FactProcedural && r.l.says(*d, value) {
+			return true // "use Go instead of Bash" is for the agent
+		}
 		if d.Negated || d.Subject != subjectUser || d.Category == "event" || !r.l.says(*d, value) {
 			continue
 		}
 		if c.Reply && d.Cardinality == events.One {
 			return true // it replaces what is known
 		}
+		if c.Single {
+			ends.Predicate = d.Predicate
+		}
 		d.Retracts = append(d.Retracts, ends)
 		d.Moves = d.Moves || c.Loose && strings.EqualFold(d.Object, object) || weak
 		return true
+	}
+	if c.Lasting && weak && got.old.from < got.new.from && !named(value) && !lx.shaped(value) && !lx.share(old, value) {
+		return false // "done with yoga, now I'm in the shower"
+	}
+	cardinality := events.Many
+	if c.Single && !lx.shaped(value) {
+		cardinality = events.One
 	}
 	// The move comes first: what else the sentence ends is then no longer known by the
 	// old value.
 	r.drafts = slices.Insert(r.drafts, 0, events.Candidate{
 		Kind: events.FactSemantic, Category: "biography", Subject: subjectUser, Object: object,
 		Text: lx.changed(ends.Object, object), EvidenceQuote: r.l.evidence(r.text, ts[min(got.old.from, got.new.from, got.topic.from):max(got.old.to, got.new.to)]),
-		Confidence: 0.8, Explicit: true, Sensitivity: events.SensitivityNone, Cardinality: events.Many,
+		Confidence: 0.8, Explicit: true, Sensitivity: events.SensitivityNone, Cardinality: cardinality,
 		Retracts: []events.Triple{ends}, Moves: true, EventTime: r.said, RuleID: "change." + c.ID,
 	})
 	return true

@@ -176,7 +176,7 @@ func (r *reading) again(e memory.Episode, c clause, value, old, full []token) bo
 // capture, which ends with it.
 func (r *reading) reread(said, value, old, full []token) bool {
 	accept := func(rule *Rule) bool { return !rule.Silent }
-	_, m := r.l.find(said, newMemo(said), 0, 0, accept)
+	_, m := r.l.find(said, r.memo(said), 0, 0, accept)
 	if m == nil {
 		return false
 	}
@@ -184,7 +184,7 @@ func (r *reading) reread(said, value, old, full []token) bool {
 		return false
 	}
 	from := len(r.drafts)
-	rule, m := r.l.find(said, newMemo(said), 0, 0, accept)
+	rule, m := r.l.find(said, r.memo(said), 0, 0, accept)
 	if m == nil {
 		return false
 	}

@@ -11,8 +11,8 @@ import (
 // that holds the old value.
 //
 // A pattern begins where a clause does. Its parts are words ("a|b_c": either, a space
-// written "_"), @set, a capture {old}, {new} or {topic}, "~" for up to five words,
-// and ";" for what joins two clauses or sentences. A part that ends in "?" may be
+// written "_"), @set, a capture {old}, {new} or {topic}, "~" for up to five words
+// (behind a capture {old} and words, a time: "died in May"), and ";" for what joins two clauses or sentences. A part that ends in "?" may be
 // absent. A change without {old} replaces the value that the turn before names; one
 // with {topic} replaces the day, date or number of the fact about the topic.
 type Change struct {
@@ -23,6 +23,12 @@ type Change struct {
 	// Loose takes a new value that is written without a capital for an old one with
 	// a capital.
 	Loose bool `yaml:"loose"`
+	// Lasting leaves out what is so for a part of a day: "Lindt is closed today, I'm in
+	// Rome now". The other forms tell what was done, be it today.
+	Lasting bool `yaml:"lasting"`
+	// Single says that only a fact of cardinality one is changed: "it's Go, not Bash"
+	// does not end the use of Bash.
+	Single bool `yaml:"single"`
 }
 
 // Bounds of captures and gaps, in words.
@@ -35,6 +41,7 @@ type framePart struct {
 	set      phrases
 	capture  string // old, new, topic
 	gap      bool
+	when     bool // a gap that tells when something ended: "died in May"
 	link     bool
 	optional bool
 }
@@ -56,7 +63,8 @@ func compileFrame(c *Change, src string, sets map[string]phrases) (frame, error)
 		}
 		switch {
 		case field == "~":
-			p.gap = true
+			n := len(f.parts)
+			p.gap, p.when = true, n > 1 && f.parts[n-1].set != nil && f.parts[n-2].capture == "old"
 		case field == ";":
 			p.link = true
 		case strings.HasPrefix(field, "{"):
@@ -125,6 +133,9 @@ func (f *frame) step(lx *lexicon, ts []token, part, i int, got *framed) bool {
 	switch {
 	case p.gap:
 		for n := 1; n <= longestGap && i+n <= len(ts) && ts[i+n-1].word; n++ {
+			if p.when && !lx.is(ts[i], isPreposition) && !lx.stopsValue(ts, i) && !lx.dated(ts[i:i+n]) {
+				continue // "Lindt closed the plant" does not close Lindt
+			}
 			if f.at(lx, ts, part+1, i+n, got) {
 				return true
 			}

@@ -157,6 +157,8 @@ type Lexicon struct {
 	Changed string   `yaml:"changed"`
 	Origin  string   `yaml:"origin"` // stands before what a change leaves: "from"
 	Planned []string `yaml:"planned"`
+	// Fleeting are times that end with the day: "for the day".
+	Fleeting []string `yaml:"fleeting"`
 	// Naming words stand between a relation and a name; Yes affirms a question,
 	// No denies it.
 	Naming []string `yaml:"naming"`
@@ -188,7 +190,7 @@ func (l Lexicon) overlay(over Lexicon) Lexicon {
 		{&out.NotNames, &over.NotNames},
 		{&out.Unreal, &over.Unreal},
 		{&out.Reporting, &over.Reporting},
-		{&out.Planned, &over.Planned},
+		{&out.Planned, &over.Planned}, {&out.Fleeting, &over.Fleeting},
 	} {
 		*f.to = append(slices.Clone(*f.to), *f.from...)
 	}
@@ -287,7 +289,7 @@ type lexicon struct {
 	pairs        phrases
 	endings3     []Inflection
 
-	planned             phrases
+	planned, fleeting   phrases
 	changedText, origin string
 
 	subject, possessive, otherOwn, noLonger, possess, shared string
@@ -344,7 +346,7 @@ func (l Lexicon) compile() *lexicon {
 	lx.rephrased, lx.tasks = newPhrases(slices.Collect(maps.Keys(l.Rephrase))), newPhrases(l.Tasks)
 	lx.technical = newPhrases(l.Technical)
 	lx.only = toSet(l.Only)
-	lx.planned, lx.changedText, lx.origin = newPhrases(l.Planned), l.Changed, l.Origin
+	lx.planned, lx.fleeting, lx.changedText, lx.origin = newPhrases(l.Planned), newPhrases(l.Fleeting), l.Changed, l.Origin
 	lx.nowadays = newPhrases(l.Nowadays)
 	lx.corrects, lx.notThis, lx.sensitive = newPhrases(l.Corrects), newPhrases(l.NotThis), newPhrases(l.Sensitive)
 	lx.endings3 = l.Inflections

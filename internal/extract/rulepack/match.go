@@ -62,6 +62,9 @@ type memo struct {
 	searched bool
 	// spans holds the captures of the pattern that is tried.
 	spans []span
+	// clause and text are the steps left to the clause and to its text.
+	clause int
+	text   *int
 }
 
 // skipped is the answer of [machine.skip] at a token.
@@ -71,11 +74,22 @@ type skipped struct {
 	flags flags
 }
 
-func newMemo(ts []token) *memo { return &memo{skips: make([]skipped, len(ts))} }
+func newMemo(ts []token, text *int) *memo {
+	return &memo{skips: make([]skipped, len(ts)), clause: clauseSteps, text: text}
+}
 
-// maxSteps bounds backtracking: the duration of a match depends on the text, and
-// the text is untrusted.
-const maxSteps = 4000
+func (r *reading) memo(ts []token) *memo { return newMemo(ts, &r.steps) }
+
+// Bounds of backtracking: the duration of a match depends on the text, and the text is
+// untrusted. The rest of a clause or a text that reaches its bound is not read.
+const (
+	maxSteps    = 4000    // of a pattern at a token
+	clauseSteps = 60_000  // of all patterns on a clause
+	textSteps   = 600_000 // of all clauses of a text
+)
+
+// longestClause bounds, in tokens, the part of a clause that is read.
+const longestClause = 400
 
 // run matches p from token at; nil if it does not. mo is that of ts.
 func (lx *lexicon) run(p *program, ts []token, mo *memo, at int, f flags) *match {
@@ -94,9 +108,11 @@ func (lx *lexicon) run(p *program, ts []token, mo *memo, at int, f flags) *match
 }
 
 func (m *machine) step(pc, at int, f flags) bool {
-	if m.steps++; m.steps > maxSteps {
+	if m.steps++; m.steps > maxSteps || m.memo.clause <= 0 || *m.memo.text <= 0 {
 		return false
 	}
+	m.memo.clause--
+	*m.memo.text--
 	switch in := &m.code[pc]; in.op {
 	case opWord:
 		if at < len(m.ts) && m.ts[at].low == in.word && !m.ts[at].quoted && m.step(pc+1, at+1, f) {

@@ -26,6 +26,7 @@ type reading struct {
 	old    []token // values that the sentence replaces: "not Corsica"
 	topic  []token // topic of a short question: "olives?"
 	drafts []events.Candidate
+	steps  int // left to the text, of its bound
 	seen   map[events.Triple]int
 	lone   map[events.Triple]bool // drafts of [Rule.Lone]
 }
@@ -221,11 +222,12 @@ func (l *language) enter(ts []token) ([]token, flags) {
 // match finds the first rule at a token, and drafts what it means. Fillers and
 // hedges in front of the first word are passed over.
 func (r *reading) match(c *clause, full, ts []token, at int, f flags) bool {
+	ts = ts[:min(len(ts), longestClause)]
 	loose := !elided(ts) && !slices.ContainsFunc(ts, func(t token) bool { return r.l.lx.is(t, isFigure) })
 	accept := func(rule *Rule) bool {
 		return (!c.unreal || rule.Unreal) && (c.about == nil || !rule.Self) && (loose || rule.Confidence > looseConfidence && rule.Predicate != "name")
 	}
-	mo := newMemo(ts)
+	mo := r.memo(ts)
 	for at < len(ts) {
 		if rule, m := r.l.find(ts, mo, at, f, accept); m != nil {
 			if c.hedged {
@@ -265,7 +267,7 @@ func (r *reading) more(c *clause, full []token, last *Rule, m *match, at int) {
 		switch {
 		case m.ts[i].low == "," || lx.is(m.ts[i], isAnd):
 			from = i + 1
-		case (i == m.end-1 || i == m.end) && i > at+2 && lx.is(m.ts[i], isPreposition) && len(last.Retracts) == 0:
+		case (i == m.end-1 || i == m.end) && i > at+2 && lx.is(m.ts[i], isPreposition) && len(last.Retracts) == 0 && !last.Transient: // not "i am happy with Klara"
 			from = i
 		}
 	}
@@ -283,10 +285,10 @@ func (r *reading) more(c *clause, full []token, last *Rule, m *match, at int) {
 		verb = m.ts[at+1].low
 	}
 	said := append(virtual(r.l.speakerWord, verb), m.ts[from:]...)
-	rule, next := r.l.find(said, newMemo(said), 0, 0, accept)
+	rule, next := r.l.find(said, r.memo(said), 0, 0, accept)
 	if next == nil && lx.isNumber(m.ts[from].low) && lx.possess != "" {
 		said[1].rename(lx.possess) // "i am 52, divorced, two kids"
-		rule, next = r.l.find(said, newMemo(said), 0, 0, accept)
+		rule, next = r.l.find(said, r.memo(said), 0, 0, accept)
 	}
 	if next != nil {
 		r.draft(rule, next, c.about, full)
@@ -302,7 +304,7 @@ func (r *reading) matchKin(c *clause, full, ts []token, f flags) bool {
 	if c.unreal {
 		return false
 	}
-	rule, m := r.l.find(ts, newMemo(ts), 0, f, func(rule *Rule) bool { return rule.Kin })
+	rule, m := r.l.find(ts, r.memo(ts), 0, f, func(rule *Rule) bool { return rule.Kin })
 	if m == nil {
 		return false
 	}

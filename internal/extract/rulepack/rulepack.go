@@ -145,7 +145,7 @@ func (x *Extractor) read(e memory.Episode, before []memory.Episode) []events.Can
 	var out []events.Candidate
 	for _, l := range x.reading(content, before) {
 		r := &reading{
-			l: l, text: content, said: e.Timestamp, at: locate(e.Timestamp, e.Metadata),
+			l: l, steps: textSteps, text: content, said: e.Timestamp, at: locate(e.Timestamp, e.Metadata),
 			known: l.introduced(before), before: before, seen: make(map[events.Triple]int), lone: make(map[events.Triple]bool),
 		}
 		var q *question
