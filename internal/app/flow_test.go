@@ -22,7 +22,7 @@ type step struct {
 
 // pipelineOrder is the pipeline, in the order in which data meets it.
 var pipelineOrder = []step{
-	{"query", nil, []string{"CommandRequested", "EpisodeRecorded", "FactReturned", "SessionEnded", "TickIssued"}},
+	{"query", nil, []string{"CommandRequested", "EpisodeRecorded", "EpisodeStored", "FactReturned", "SessionEnded", "TickIssued"}},
 	{"ingest", []string{"EpisodeRecorded", "SessionEnded"}, []string{"EpisodeStored"}},
 	{"scheduler", []string{"EffectCommitted", "EpisodeStored", "UserErased"}, []string{"CommandRequested", "SessionEnded", "TickIssued"}},
 	{"extractor", []string{"TickIssued"}, []string{"CandidatesExtracted", "MessageBuried"}},

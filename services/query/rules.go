@@ -62,8 +62,9 @@ type ruleInput struct {
 
 type ruleRun = reply[api.RuleRun]
 
-// runRule publishes the tick that the scheduler would. The two may overlap: of ticks
-// of a (rule, scope) only the one that begins at the watermark is applied.
+// runRule asks the scheduler for the tick, which it issues once the project has a slot.
+// A tick of maintenance needs none. It and the scheduler's may overlap, and what one has
+// done is not done again.
 func (s *Service) runRule(ctx context.Context, in *ruleInput) (*ruleRun, error) {
 	body, tick, run, err := s.ruleTick(ctx, in)
 	if err != nil {
@@ -77,11 +78,11 @@ func (s *Service) runRule(ctx context.Context, in *ruleInput) (*ruleRun, error) 
 	if project == "" {
 		project = s.config.Project
 	}
-	out, err := keep(ctx, s, project, "POST /v1/rules/run "+in.ID, in.Key, in.RawBody, func(attempt) (*ruleRun, error) {
+	out, err := keep(ctx, s, project, "POST /v1/rules/run "+in.ID, in.Key, in.RawBody, func(a attempt) (*ruleRun, error) {
 		if run.Status == statusIdle {
 			return &ruleRun{Status: http.StatusOK, Body: &run}, nil
 		}
-		if _, err := s.deps.Publisher.Publish(ctx, events.Meta{ID: tick.id(), Source: source}, tick.TickIssued); err != nil {
+		if err := s.request(ctx, a, tick); err != nil {
 			return nil, s.unpublished(ctx, "", err)
 		}
 		if !body.Wait || !s.reached(ctx, tick.TickIssued, most) {
@@ -93,13 +94,24 @@ func (s *Service) runRule(ctx context.Context, in *ruleInput) (*ruleRun, error) 
 	return out, s.problem(ctx, err)
 }
 
+func (s *Service) request(ctx context.Context, a attempt, tick asked) error {
+	if tick.Upkeep != nil {
+		_, err := s.deps.Publisher.Publish(ctx, events.Meta{ID: tick.id(), Source: source}, tick.TickIssued)
+		return err
+	}
+	wanted := events.EpisodeStored{Header: tick.Header, LastOrdinal: tick.Range.To, StoredAt: s.deps.Now(), Run: tick.Rule}
+	id := events.HashID(string(wanted.Kind()), tick.Rule, a.correlation)
+	_, err := s.deps.Publisher.Publish(ctx, events.Meta{ID: id, Source: source, CorrelationID: a.correlation}, wanted)
+	return err
+}
+
 // statusIdle: there was nothing to do.
 const statusIdle = "idle"
 
 // asked is a tick that a caller asked for.
 type asked struct{ events.TickIssued }
 
-// id is that of the scheduler's tick of the same range, so that the stream takes one.
+// id is that of every tick over the same, so that the stream takes one.
 func (a asked) id() string {
 	return events.HashID(append([]string{string(a.Kind())}, a.Identity()...)...)
 }

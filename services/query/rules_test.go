@@ -61,13 +61,8 @@ func TestRunARule(t *testing.T) {
 	if diff := cmp.Diff(want, run); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	tick := events.TickIssued{
-		Batch: events.Batch{
-			Header: events.Header{Scope: fact, Incarnation: 2}, Rule: "sleep", Range: events.Range{From: 10, To: 210}, Cause: events.CauseRequest, New: true,
-		},
-		SessionEnds: []events.SessionEnd{end},
-	}
-	if diff := cmp.Diff([]events.Payload{tick}, payloadsOf(r.publisher.sent())); diff != "" {
+	wanted := events.EpisodeStored{Header: events.Header{Scope: fact, Incarnation: 2}, LastOrdinal: 210, StoredAt: noon, Run: "sleep"}
+	if diff := cmp.Diff([]events.Payload{wanted}, payloadsOf(r.publisher.sent())); diff != "" {
 		t.Errorf("published (-want +got):\n%s", diff)
 	}
 	body.Wait, body.Timeout = true, 0.05
@@ -166,7 +161,13 @@ func TestRequestsOfAModel(t *testing.T) {
 // A run of the rule that answers leaves requests to their rule.
 func TestRunKeepsRequestsApart(t *testing.T) {
 	t.Parallel()
-	r := newRig(t)
+	var tick events.TickIssued
+	r := newRig(t, func(_ *Config, d *Deps) {
+		d.Rehearse = func(_ context.Context, t events.TickIssued) (out events.CandidatesExtracted, decided events.DeltasDecided, err error) {
+			tick = t
+			return out, decided, nil
+		}
+	})
 	fact := nora.Fact()
 	for n, prompt := range []string{"", "", "birds", ""} {
 		r.store.episodes = append(r.store.episodes, memory.Episode{ID: prompt, Scope: nora, Ordinal: uint64(n + 1), Request: prompt != "", Prompt: prompt})
@@ -178,9 +179,12 @@ func TestRunKeepsRequestsApart(t *testing.T) {
 		r.store.states[fact] = memory.State{LastOrdinal: 4, Watermarks: map[string]uint64{"turn": want.at}}
 		run, err := r.client.RunRule(t.Context(), "turn", api.RunRule{Scope: api.ScopeOf(nora)})
 		sent := payloadsOf(r.publisher.sent())
-		tick, _ := sent[len(sent)-1].(events.TickIssued)
-		if err != nil || run.To != want.to || run.Remaining != 4-want.to || tick.As != want.as || (tick.Prompt != "") != (want.as != "") {
-			t.Errorf("at %d: %+v, %v, tick %+v", want.at, run, err, tick)
+		wanted, _ := sent[len(sent)-1].(events.EpisodeStored)
+		if err != nil || run.To != want.to || run.Remaining != 4-want.to || wanted.LastOrdinal != want.to {
+			t.Errorf("at %d: %+v, %v, published %+v", want.at, run, err, wanted)
+		}
+		if _, err := r.client.RehearseRule(t.Context(), "turn", api.RunRule{Scope: api.ScopeOf(nora)}); err != nil || tick.As != want.as || (tick.Prompt != "") != (want.as != "") {
+			t.Errorf("at %d: %v, tick %+v", want.at, err, tick)
 		}
 	}
 	if _, err := r.client.RunRule(t.Context(), "add", api.RunRule{Scope: api.ScopeOf(nora)}); err == nil {

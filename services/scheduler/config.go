@@ -108,9 +108,7 @@ func (c Config) rules() ([]rule, error) {
 			}
 			compiled.cron = s
 		}
-		if r.Enabled {
-			all = append(all, compiled)
-		}
+		all = append(all, compiled)
 	}
 	return all, nil
 }

@@ -36,6 +36,9 @@
 // watermark of the latter, and covers only episodes that ask for the same. Order
 // rests on that one watermark. The other rules pass over them.
 //
+// Runs. A caller may want a rule to read a scope now. A message on STORED says so, and
+// the rule is due up to the ordinal that it names, also one that is switched off.
+//
 // Maintenance. A rule with steps has no range. When its cron fires, its ticks name the
 // facts that the store finds due.
 //

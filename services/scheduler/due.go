@@ -18,9 +18,11 @@ type situation struct {
 	fired bool
 	// unrequested: no episode above the watermark is a request.
 	unrequested bool
+	// run is up to where a caller wants the rule to read now; 0 for nobody.
+	run uint64
 }
 
-// due returns the range that the cadence asks for, not yet bounded in size.
+// due returns the range that the cadence or a caller asks for, not yet bounded in size.
 // Once due, a rule stays due until its watermark moves.
 func due(c memory.Cadence, s situation) (events.Range, bool) {
 	if s.last <= s.watermark {
@@ -35,6 +37,7 @@ func due(c memory.Cadence, s situation) (events.Range, bool) {
 	if byCount(c, s) || s.fired {
 		to = s.last
 	}
+	to = max(to, min(s.run, s.last))
 	return events.Range{From: s.watermark, To: to}, to > s.watermark
 }
 
@@ -45,6 +48,8 @@ func byCount(c memory.Cadence, s situation) bool {
 // causeOf says why a tick over r is issued, given the ends that it carries.
 func causeOf(c memory.Cadence, s situation, carried []events.SessionEnd) events.Cause {
 	switch {
+	case s.run > s.watermark:
+		return events.CauseRequest
 	case len(carried) > 0:
 		return events.CauseSessionEnd
 	case byCount(c, s):

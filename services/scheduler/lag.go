@@ -102,7 +102,7 @@ func (s *Service) caughtUp(ctx context.Context, now time.Time) ([]events.Payload
 		if !s.lagging.seen(fact, look.Revision, now) {
 			continue
 		}
-		ticks, err := s.ticks(ctx, look, s.rules, woken)
+		ticks, err := s.ticks(ctx, look, slices.Concat(s.rules, s.off), woken)
 		out = append(out, ticks...)
 		if err != nil {
 			s.lagging.add(fact, look.Revision, now)

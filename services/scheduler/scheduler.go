@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"palimpsest/internal/memory"
@@ -34,6 +35,8 @@ type Service struct {
 	cfg   Config
 	deps  Deps
 	rules []rule // those that read episodes
+	// off are those that are switched off: they read what callers want them to.
+	off []rule
 	// upkeep are those of maintenance.
 	upkeep []rule
 	// requested reads the episodes that ask for a tick of their own, in their turn
@@ -41,6 +44,7 @@ type Service struct {
 	requested *memory.Rule
 	answering string
 	requests  requests
+	runs      runs
 	began     time.Time
 
 	fires     fires
@@ -78,9 +82,14 @@ func New(cfg Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	var rules, upkeep []rule
+	var rules, off, upkeep []rule
 	for _, r := range all {
 		switch {
+		case !r.Enabled:
+			if r.Reads() {
+				r.Cadence.Every, r.cron = 0, nil
+				off = append(off, r)
+			}
 		case r.Reads():
 			rules = append(rules, r)
 		case len(r.Steps) > 0:
@@ -91,12 +100,13 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		cfg:        cfg,
 		deps:       deps,
 		rules:      rules,
+		off:        off,
 		upkeep:     upkeep,
 		began:      deps.Now(),
 		waiting:    waitQueue{most: maxQueue},
 		tending:    make(tending),
 		swept:      make(map[queue]scope.Scope),
-		slots:      slots{most: cfg.Slots, rules: idsOf(rules), look: deps.Schedule.Look},
+		slots:      slots{most: cfg.Slots, rules: idsOf(rules), off: idsOf(off), look: deps.Schedule.Look},
 		sweepAgain: make(chan struct{}, 1),
 		pruned:     make(chan struct{}, 1),
 		queueReady: make(chan struct{}, 1),
@@ -132,9 +142,9 @@ func idsOf(rules []rule) []string {
 	return ids
 }
 
-// rule returns the enabled rule of an id.
+// rule returns the rule of an id that reads episodes.
 func (s *Service) rule(id string) (rule, bool) {
-	for _, r := range s.rules {
+	for _, r := range slices.Concat(s.rules, s.off) {
 		if r.ID == id {
 			return r, true
 		}

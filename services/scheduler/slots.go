@@ -24,6 +24,7 @@ const slotsFor = 250 * time.Millisecond
 type slots struct {
 	most  int
 	rules []string // those that may ask
+	off   []string // those that may if a caller wants it; they have no share
 	look  func(ctx context.Context, fact scope.Scope) (store.Standing, error)
 
 	mu       sync.Mutex
@@ -160,6 +161,9 @@ func (s *slots) left(p *slot, rule string) int {
 		if other != rule {
 			left -= max(0, share-p.used[other]-p.reserved[other])
 		}
+	}
+	for _, other := range s.off {
+		left -= p.used[other] + p.reserved[other]
 	}
 	return max(0, left)
 }

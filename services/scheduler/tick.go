@@ -42,6 +42,10 @@ const (
 func (s *Service) tick(ctx context.Context, r rule, of store.Pending, v visit) (*events.TickIssued, error) {
 	state, standing := of.State, of.Claim
 	at := situation{last: state.LastOrdinal, watermark: state.Watermarks[r.ID], unrequested: of.Unrequested}
+	at.run = s.runs.of(claimed{state.Scope, r.ID}, at.watermark, state.Incarnation)
+	if !r.Enabled && at.run == 0 {
+		return nil, nil
+	}
 	if at.last <= at.watermark {
 		return nil, nil
 	}

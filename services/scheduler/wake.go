@@ -25,12 +25,15 @@ func (s *Service) stored(ctx context.Context, in []events.Event[events.EpisodeSt
 	v := woken
 	for _, e := range in {
 		v = max(v, visitOf(e.Meta))
+		if e.Data.Run != "" {
+			s.runs.ask(e.Data)
+		}
 	}
 	ends, err := s.switches(ctx, look, v == wokenAgain)
 	if err != nil {
 		return nil, err
 	}
-	ticks, err := s.ticks(ctx, look, s.rules, v)
+	ticks, err := s.ticks(ctx, look, slices.Concat(s.rules, s.off), v)
 	return append(ends, ticks...), err
 }
 
