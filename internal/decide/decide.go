@@ -2,6 +2,8 @@ package decide
 
 import (
 	"context"
+	"strconv"
+	"strings"
 	"time"
 
 	"palimpsest/pkg/events"
@@ -139,5 +141,19 @@ type FactConflictError struct {
 }
 
 func (e *FactConflictError) Error() string {
-	return "decide: candidate " + e.CandidateID + " replaces facts that cannot be resolved"
+	sides := make([]string, 0, len(e.Missing)+len(e.Found))
+	for _, id := range e.Missing {
+		sides = append(sides, strconv.QuoteToGraphic(id)+" is unknown")
+	}
+	for _, f := range e.Found {
+		side := f.ID + " is at revision " + strconv.FormatUint(f.Revision, 10)
+		if f.ValidUntil != nil {
+			side += ", closed at " + f.ValidUntil.UTC().Format(time.RFC3339)
+		}
+		sides = append(sides, side)
+	}
+	if len(sides) > 5 { // the dead letter has them all
+		sides = append(sides[:5], "…")
+	}
+	return "decide: candidate " + e.CandidateID + " replaces facts that cannot be resolved: " + strings.Join(sides, "; ")
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -282,6 +284,43 @@ func TestConflictBecomesADeadLetter(t *testing.T) {
 	}
 	if f.states != 2 {
 		t.Errorf("the state was read %d times, want 2: a conflict is decided again once", f.states)
+	}
+}
+
+// A conflict is shown with both sides: the letter has the candidate, and what is known
+// of each fact that it names, by revision and value.
+func TestConflictNamesBothSides(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	s := open(t, f, Config{})
+	first, _ := decided(t, s, batch(says("e1", "likes", "tea", 1)))
+	if _, err := f.mem.Commit(first, noon.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	known := f.mem.Facts()[0]
+	bad := says("e2", "likes", "milk", 2)
+	bad.Intent, bad.Replaces = "update", []string{known.ID, "nowhere"}
+	_, letters := decided(t, s, batch(bad))
+	if len(letters) != 1 || letters[0].Code != events.CodeFactConflict {
+		t.Fatalf("letters %+v", letters)
+	}
+	var shown sides
+	if err := json.Unmarshal(letters[0].Data, &shown); err != nil {
+		t.Fatal(err)
+	}
+	if len(shown.Candidates) != 1 || shown.Candidates[0].Object != "milk" {
+		t.Errorf("the letter says %+v", shown.Candidates)
+	}
+	if diff := cmp.Diff([]string{"nowhere"}, shown.Missing); diff != "" {
+		t.Errorf("missing (-want +got):\n%s", diff)
+	}
+	if len(shown.Found) != 1 || shown.Found[0].ID != known.ID || shown.Found[0].Revision != known.Revision || shown.Found[0].Object != "tea" || shown.Found[0].Text != known.Text {
+		t.Errorf("found %+v, want %+v", shown.Found, known)
+	}
+	for _, side := range []string{`"nowhere" is unknown`, fmt.Sprintf("%s is at revision %d", known.ID, known.Revision)} {
+		if !strings.Contains(letters[0].Reason, side) {
+			t.Errorf("the reason is %q, without %q", letters[0].Reason, side)
+		}
 	}
 }
 
