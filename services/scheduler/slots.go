@@ -155,7 +155,7 @@ func (s *slots) freeOf(ctx context.Context, p *slot, rule string, now time.Time)
 // that is no longer configured count as free: no process would release them.
 func (s *slots) left(p *slot, rule string) int {
 	left := s.most
-	share := s.most / (2 * len(s.rules))
+	share := s.most / (2 * max(1, len(s.rules)))
 	for _, other := range s.rules {
 		left -= p.used[other] + p.reserved[other]
 		if other != rule {
