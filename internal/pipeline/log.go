@@ -111,6 +111,10 @@ const (
 	suspectStarts = 3
 	// maxDeaths is how often a message may be alone in hand when the process dies.
 	maxDeaths = 3
+	// suspectPause is how long a reader waits, for each such death, before it handles
+	// that message again. If another message kills the process at its start, it does so
+	// meanwhile, and the death does not count against this one.
+	suspectPause = time.Second
 )
 
 // DecodeEntry reads the payload of an entry.

@@ -47,8 +47,15 @@ func (f *fileCursors) SetCursor(_ context.Context, _ string, _ uint64, c cursor.
 // logEnv names the file of the cursor of a child that reads a log.
 const logEnv = "PIPELINE_TEST_LOG_CURSOR"
 
+// logDies has a child die of something else, a while after its start.
+const logDies = "PIPELINE_TEST_LOG_DIES"
+
 // logChild reads EPISODES until a message kills it, or its parent does.
 func logChild() {
+	dies := os.Getenv(logDies) != ""
+	if dies {
+		time.AfterFunc(suspectPause/2, func() { os.Exit(killed) })
+	}
 	conn, err := nats.Connect(os.Getenv(crashEnv))
 	if err != nil {
 		os.Exit(2)
@@ -62,9 +69,11 @@ func logChild() {
 	_ = rt.Run(context.Background(), service{name: "worker", stages: []Stage{ReadLog(Log{
 		Name: "log", Stream: "EPISODES", Partitions: []Partition{{Reader: "reader", Filter: "palimpsest.episodes.>"}},
 		Cursors: cursors, Shares: cursors,
-		Handle: func(_ context.Context, in []*Entry) error {
+		Handle: func(ctx context.Context, in []*Entry) error {
 			for _, e := range in {
 				switch text := string(e.Data); {
+				case strings.Contains(text, "slow") && dies:
+					<-ctx.Done()
 				case strings.Contains(text, "deadly"):
 					os.Exit(killed)
 				case strings.Contains(text, "failing"):
@@ -107,6 +116,32 @@ func TestP8LogMessageThatKillsTheProcess(t *testing.T) {
 	}
 	if c := at(); c.Alone != 0 || c.Deaths != 0 {
 		t.Errorf("cursor %+v", c)
+	}
+}
+
+// TestP8LogMessageIsNotBlamedForOtherDeaths: a process that dies of something else at
+// each start leaves alone a message that it handles meanwhile.
+func TestP8LogMessageIsNotBlamedForOtherDeaths(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.standard()
+	b.tellID(user("ann"), 0, "slow")
+	cursors := &fileCursors{path: t.TempDir() + "/cursor"}
+	at := func() cursor.Cursor {
+		c, err := cursors.ReadCursors(b.context(), "reader")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c[0]
+	}
+	file := logEnv + "=" + cursors.path
+	b.childrenUntil([]string{file, logDies + "=1"}, func() bool { return at().Starts >= suspectStarts+2*maxDeaths })
+	if c := at(); c.Deaths == 0 || c.Deaths >= maxDeaths {
+		t.Errorf("cursor %+v", c)
+	}
+	b.childrenUntil([]string{file}, func() bool { return at().Sequence == 1 })
+	if n := b.lettersHeld(); n != 0 {
+		t.Errorf("%d dead letters", n)
 	}
 }
 

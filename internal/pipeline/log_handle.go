@@ -101,6 +101,9 @@ func oneByOne(batch []*Entry, handle func(*Entry) (ok bool), hold func(*Entry)) 
 // single handles a message while no other of the log is handled in this process.
 // Its mark is gone before the next one begins, which may be the cause of a death.
 func (r *logReader) single(e *Entry) (ok bool) {
+	if r.suspect.Alone == e.raw.Sequence {
+		r.pause(time.Duration(r.suspect.Deaths) * suspectPause)
+	}
 	r.alone.Lock()
 	defer r.alone.Unlock()
 	if r.careful > 0 {
