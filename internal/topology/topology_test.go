@@ -129,7 +129,7 @@ func TestApplyCarriesChangesOut(t *testing.T) {
 	t.Parallel()
 	env := brokertest.Start(t)
 	publish(t, env.JS, episodes, "kept")
-	changed := topology.Declare(topology.Config{EpisodesMaxAge: time.Hour, AuditMaxBytes: 1 << 30, DeadLetterMaxAge: time.Hour})
+	changed := topology.Declare(topology.Config{EpisodesMaxAge: time.Hour, AuditMaxBytes: 1 << 20, DeadLetterMaxAge: time.Hour})
 	differences, err := topology.Diff(bounded(t), env.JS, changed)
 	if err != nil || len(differences) != 3 {
 		t.Fatalf("Diff = %v, %v; want 3", differences, err)
