@@ -31,9 +31,9 @@ const (
 )
 
 // Still returns nil once no service waits for messages of the streams, and [ErrRead]
-// with the names of the consumers where one still does. Who reads AUDIT by a consumer
-// of their own does not count. A service whose every slot is busy waits for no message, so
-// that it is not noticed.
+// with the names of the consumers where one still does. Consumers
+// of AUDIT that are not declared do not count. A service whose every slot is busy waits for
+// no message, and Still does not notice it.
 func (r *Remote) Still(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, stillWait)
 	defer cancel()
@@ -53,7 +53,7 @@ func (r *Remote) Still(ctx context.Context) error {
 	}
 }
 
-// readers are the consumers for whose messages somebody waits. Ingest reads EPISODES, and
+// readers are the consumers that have a pull request open. Ingest reads EPISODES, and
 // query the API keys, by consumers that are not declared.
 func (r *Remote) readers(ctx context.Context) (names []string, err error) {
 	for _, d := range r.decl.Streams {

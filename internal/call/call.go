@@ -1,5 +1,5 @@
-// Package call is one call of the program: its flags, what it reads and writes, and
-// the client of the server that it asks.
+// Package call is one call of the program: its flags, its terminal, and the client of
+// the server.
 package call
 
 import (

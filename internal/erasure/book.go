@@ -175,7 +175,7 @@ func (b *Book) Pending() []Receipt {
 }
 
 // Born returns the incarnation of a scope that has no row: how often its user was
-// erased. A nil book has erased nobody.
+// erased. A nil book has no erasures.
 func (b *Book) Born(project, user string) (incarnation uint64) {
 	for _, r := range b.tombstones(project, user) {
 		incarnation = max(incarnation, r.Incarnation)
@@ -185,8 +185,8 @@ func (b *Book) Born(project, user string) (incarnation uint64) {
 
 // Erased reports whether an episode of a user, which EPISODES took at a time and
 // numbered, is one that was erased. The number alone does not tell: streams that are
-// new, or were restored from a backup, count on from a lower one. A nil book has erased
-// nobody.
+// new, or were restored from a backup, count on from a lower one. A nil book has no
+// erasures.
 func (b *Book) Erased(project, user string, sequence uint64, arrived time.Time) bool {
 	return sequence > 0 && slices.ContainsFunc(b.tombstones(project, user), func(r Receipt) bool {
 		return sequence <= r.Until && (r.FinishedAt == nil || !arrived.After(*r.FinishedAt))

@@ -1,5 +1,5 @@
-// Package greeting prints what a process tells at its start: the engines that it is
-// about to use, what it waits for, and how to call it.
+// Package greeting prints the first lines of a process: the engines that it uses, the
+// engines that it waits for, and its addresses.
 package greeting
 
 import (

@@ -11,8 +11,8 @@ type idiom struct {
 	plain string
 }
 
-// Plain replaces the idioms of a question by plain words: a living is a job, and
-// nobody lives. The rest of the text stays as it is.
+// Plain replaces the idioms of a question by plain words, for example "for a living"
+// by words for a job. The rest of the text stays as it is.
 func Plain(text string) string {
 	var out strings.Builder
 	tokens, copied := Tokens(text), 0

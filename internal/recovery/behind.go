@@ -89,7 +89,7 @@ func (h *Healing) Storing(ctx context.Context, fact scope.Scope) (bool, error) {
 }
 
 // Begin returns once the store is complete, as far as the streams hold it or held it:
-// what they have dropped is counted and applied from the audit log.
+// messages that they have dropped are counted and applied from the audit log.
 func (h *Healing) Begin(ctx context.Context) error {
 	h.Mend(ctx)
 	if err := h.CountDropped(ctx); err != nil {

@@ -9,7 +9,7 @@ import (
 	"palimpsest/internal/lex"
 )
 
-// tense is whether a question asks for what is now or for what was before that.
+// tense tells whether a question asks for the present state or for an earlier one.
 type tense int
 
 const (
@@ -18,8 +18,8 @@ const (
 	asksBefore
 )
 
-// The words that tell a tense. What is old may be so by age: it counts beside my and
-// our alone.
+// The words that tell a tense. A thing may be old by its age, so "old" counts only after
+// "my" and "our".
 var (
 	nowWords = []string{
 		"now", "nowadays", "currently", "current", "presently", "latest", "newest",
@@ -71,7 +71,7 @@ func holdsName(text string) bool {
 	return false
 }
 
-// span is the time of what was found.
+// span is the time from the first candidate to the last.
 type span struct{ first, last time.Time }
 
 // spanOf is the time between the first and the last of the episodes and facts found.

@@ -47,7 +47,7 @@ func (c LogConfig) New(w io.Writer) *slog.Logger {
 	return slog.New(logHandler{slog.NewTextHandler(w, options)})
 }
 
-// logHandler adds trace_id and span_id to the records of whatever is traced.
+// logHandler adds trace_id and span_id to the records of traced work.
 type logHandler struct{ slog.Handler }
 
 // Handle implements [slog.Handler].

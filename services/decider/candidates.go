@@ -23,7 +23,7 @@ const maxPasses = 3
 func (s *Service) decide(ctx context.Context, in events.Event[events.CandidatesExtracted]) ([]events.Payload, error) {
 	ctx, bill := llm.Billed(ctx)
 	if in.Data.New {
-		in.Data.New = false // what is sent back is decided on what is read
+		in.Data.New = false // a batch that comes back is decided on the facts in the store
 		if out, err := s.decideNew(ctx, in, bill); out != nil || err != nil {
 			return out, err
 		}
@@ -32,7 +32,7 @@ func (s *Service) decide(ctx context.Context, in events.Event[events.CandidatesE
 }
 
 // decideNew decides a batch of a scope in which nothing was known, and reads nothing. It
-// returns nothing where a candidate is refused: what it counts on may be there by now.
+// returns nothing where a candidate is refused: the fact that it needs may exist by now.
 func (s *Service) decideNew(ctx context.Context, in events.Event[events.CandidatesExtracted], bill *llm.Bill) ([]events.Payload, error) {
 	out, refused, err := s.decideOn(ctx, in, memory.State{Scope: in.Data.Scope, Incarnation: in.Data.Incarnation})
 	if after, paused := llm.Paused(err); paused {

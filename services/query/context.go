@@ -193,7 +193,7 @@ func (g *gathered) profile(ctx context.Context) (out []assembly.Line, err error)
 	return out, err
 }
 
-// summary is the newest of a session, at the beginning of another, whatever its age.
+// summary is the newest session summary of any age, at the beginning of another session.
 func (g *gathered) summary(ctx context.Context) ([]assembly.Line, error) {
 	if !g.firstTurn {
 		if g.q.Scope.Session == nil || *g.q.Scope.Session == "" {

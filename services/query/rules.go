@@ -63,8 +63,8 @@ type ruleInput struct {
 type ruleRun = reply[api.RuleRun]
 
 // runRule asks the scheduler for the tick, which it issues once the project has a slot.
-// A tick of maintenance needs none. It and the scheduler's may overlap, and what one has
-// done is not done again.
+// A tick of maintenance needs no slot. It may overlap with one of the scheduler: neither
+// repeats work that the other has done.
 func (s *Service) runRule(ctx context.Context, in *ruleInput) (*ruleRun, error) {
 	body, tick, run, err := s.ruleTick(ctx, in)
 	if err != nil {

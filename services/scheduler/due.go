@@ -18,7 +18,7 @@ type situation struct {
 	fired bool
 	// unrequested: no episode above the watermark is a request.
 	unrequested bool
-	// run is up to where a caller wants the rule to read now; 0 for nobody.
+	// run is the ordinal up to which a caller wants the rule to read now; 0 for none.
 	run uint64
 }
 

@@ -7,8 +7,8 @@ import (
 )
 
 // runs are the rules that callers want to read a scope now. Such a rule is due, and
-// waits for a slot as others do: callers of one project delay no other. What is asked
-// is forgotten with the process; the rule's cadence finds the episodes later.
+// waits for a slot as others do: callers of one project delay no other. A restart
+// forgets the runs that wait; the rule's cadence finds the episodes later.
 type runs struct {
 	mu sync.Mutex
 	to map[claimed]run
@@ -35,8 +35,8 @@ func (q *runs) ask(in events.EpisodeStored) {
 	q.to[c] = run{max(had.to, in.LastOrdinal), in.Incarnation}
 }
 
-// of returns up to where a rule is to read a scope, and 0 if nobody asks or it has
-// done so.
+// of returns the ordinal up to which a rule is to read a scope, and 0 if no run waits or
+// the rule has read that far.
 func (q *runs) of(c claimed, watermark, incarnation uint64) uint64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()

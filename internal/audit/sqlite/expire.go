@@ -21,8 +21,8 @@ const (
 		WHERE reason > '' AND reason = ? AND kind = 'noop' AND applied_at < ? LIMIT ?)`
 )
 
-// expire is [Log.Expire], again and again until the log is closed. What cannot be
-// removed now is removed then.
+// expire calls [Log.Expire] every hour until the log is closed. The next call removes
+// the records that this one could not remove.
 func (l *Log) expire() {
 	_ = l.Expire(context.Background())
 	l.mu.RLock()

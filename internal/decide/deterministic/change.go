@@ -144,7 +144,7 @@ func (d *decision) holders(t events.Triple) ([]events.Fact, error) {
 			continue
 		}
 		if d.c.Moves && d.c.Predicate == "" && d.c.Cardinality == events.One && f.Cardinality != events.One {
-			continue // a correction of what has one value
+			continue // a correction of an attribute with one value
 		}
 		if place != nil && t.Predicate == "" && f.Predicate != "upcoming" && !place.MatchString(f.Object) {
 			continue // a topic's day or number ends one of its own kind

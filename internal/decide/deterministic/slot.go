@@ -11,14 +11,13 @@ import (
 
 // A statement of change that names no attribute ("we swapped the Corsa for a
 // Skoda") moves the facts of most predicates. It leaves keptPredicates alone:
-// what was, what one is born with, and what one feels or plans, which go on beside
-// the new value.
+// the past, traits from birth, feelings and plans stay beside the new value.
 var keptPredicates = []string{
 	"did", "lived_in", "from", "born_in", "birthday", "age", "name", "degree", "quit", "likes", "dislikes", "thinks",
 	"fears", "wants_to", "plans_to", "skill", "instruction", "copes_by", "is", "condition", "gender", "pronouns",
 }
 
-// keptRelations are the relatives whom nobody takes the place of.
+// keptRelations are the relatives that a statement of change does not replace.
 var keptRelations = []string{
 	"mother", "father", "parent", "sister", "brother", "sibling", "son", "daughter", "child", "children", "kid", "cousin",
 	"aunt", "uncle", "grandmother", "grandfather", "nephew", "niece", "twin", "friend",
