@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -127,7 +126,7 @@ func (p *publication) resend(ctx context.Context, err error) error {
 	told := false
 	for try := 0; ; {
 		line := p.waiting[0].line
-		if !passing(err) {
+		if !engine.Away(err) {
 			return fmt.Errorf("line %d: %w", line, err)
 		}
 		if try == resendTries {
@@ -192,20 +191,3 @@ func (p *publication) drain() {
 	}
 	p.waiting = nil
 }
-
-// passing reports whether err is one of a server that is away, or starts.
-func passing(err error) bool {
-	for _, target := range []error{
-		nats.ErrDisconnected, nats.ErrConnectionReconnecting, nats.ErrReconnectBufExceeded, nats.ErrNoResponders, nats.ErrTimeout,
-		jetstream.ErrAsyncPublishTimeout, jetstream.ErrNoStreamResponse, jetstream.ErrTooManyStalledMsgs,
-	} {
-		if errors.Is(err, target) {
-			return true
-		}
-	}
-	refused := (*jetstream.APIError)(nil)
-	return errors.As(err, &refused) && refused.ErrorCode == jsTemporarilyUnavailable
-}
-
-// jsTemporarilyUnavailable is the code of a server whose JetStream starts.
-const jsTemporarilyUnavailable = 10008

@@ -39,6 +39,7 @@ type natsServer struct {
 	environ []string
 	process *exec.Cmd
 	said    *tail
+	read    chan struct{} // closed once all that the process wrote is in said
 
 	mu      sync.Mutex
 	refused []string // its log lines about refused permissions
@@ -90,7 +91,8 @@ func (n *natsServer) begin() {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		n.t.Fatal(err)
 	}
-	n.process, n.said = exec.Command(path, "-c", config), &tail{}
+	said, read := &tail{}, make(chan struct{})
+	n.process, n.said, n.read = exec.Command(path, "-c", config), said, read
 	n.process.Env = append(os.Environ(), n.environ...)
 	tie(n.process)
 	out, err := n.process.StderrPipe()
@@ -102,27 +104,30 @@ func (n *natsServer) begin() {
 	}
 	ready := make(chan string, 1)
 	go func() {
+		defer close(read)
+		port := ""
 		for s := bufio.NewScanner(out); s.Scan(); {
-			_, _ = n.said.Write(append(s.Bytes(), '\n'))
+			_, _ = said.Write(append(s.Bytes(), '\n'))
 			if strings.Contains(s.Text(), "Violation") {
 				n.mu.Lock()
 				n.refused = append(n.refused, s.Text())
 				n.mu.Unlock()
 			}
 			if m := listening.FindStringSubmatch(s.Text()); m != nil {
-				n.port = m[1]
+				port = m[1]
 			}
 			if strings.Contains(s.Text(), "Server is ready") {
-				ready <- n.port
+				ready <- port
 			}
 		}
 		close(ready)
 	}()
 	select {
 	case port := <-ready:
-		if port == "" || port == "-1" {
+		if port == "" {
 			n.t.Fatalf("nats-server did not start:\n%s", n.said)
 		}
+		n.port = port
 	case <-time.After(startLimit):
 		n.t.Fatalf("nats-server is not ready within %v:\n%s", startLimit, n.said)
 	}
@@ -130,6 +135,12 @@ func (n *natsServer) begin() {
 
 func (n *natsServer) kill() {
 	_ = n.process.Process.Kill()
+	n.wait()
+}
+
+// wait returns once the process ended and its last line is read.
+func (n *natsServer) wait() {
+	<-n.read
 	_ = n.process.Wait()
 }
 

@@ -28,7 +28,7 @@ func (n *natsServer) stop() {
 	if err := n.process.Process.Signal(syscall.SIGTERM); err != nil {
 		n.t.Fatal(err)
 	}
-	_ = n.process.Wait()
+	n.wait()
 }
 
 // drained waits until no queue holds a message.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/store"
 )
@@ -52,15 +53,22 @@ func Await(ctx context.Context, passes func(error) bool, told func(error), try f
 	}
 }
 
+// jsTemporarilyUnavailable is the code of a server whose JetStream starts.
+const jsTemporarilyUnavailable = 10008
+
 // Away reports whether err says that a server cannot be reached, or not yet used.
 func Away(err error) bool {
 	for _, target := range []error{
 		store.ErrAway, io.EOF, io.ErrUnexpectedEOF,
-		nats.ErrNoResponders, nats.ErrTimeout, nats.ErrDisconnected, nats.ErrConnectionReconnecting,
+		nats.ErrNoResponders, nats.ErrTimeout, nats.ErrDisconnected, nats.ErrConnectionReconnecting, nats.ErrReconnectBufExceeded,
+		jetstream.ErrServerShutdown, jetstream.ErrNoStreamResponse, jetstream.ErrAsyncPublishTimeout, jetstream.ErrTooManyStalledMsgs,
 	} {
 		if errors.Is(err, target) {
 			return true
 		}
+	}
+	if refused := (*jetstream.APIError)(nil); errors.As(err, &refused) && refused.ErrorCode == jsTemporarilyUnavailable {
+		return true
 	}
 	call := (*net.OpError)(nil)
 	return errors.As(err, &call) && call.Op != "listen"

@@ -10,6 +10,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
 	"palimpsest/internal/engine"
 	"palimpsest/internal/store"
 )
@@ -49,5 +52,19 @@ func TestAwaitEndsWithWhatDoesNotPass(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	if err := engine.Await(ctx, engine.Away, func(error) { cancel() }, func() error { return away }); err != nil {
 		t.Errorf("after the end: %v", err)
+	}
+}
+
+func TestAwayIsAServerOfStreamsThatStopsOrStarts(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{
+		nats.ErrReconnectBufExceeded, jetstream.ErrServerShutdown, &jetstream.APIError{Code: 503, ErrorCode: 10008},
+	} {
+		if !engine.Away(fmt.Errorf("look for readers: %w", err)) {
+			t.Errorf("%v passes", err)
+		}
+	}
+	if err := (&jetstream.APIError{Code: 404, ErrorCode: jetstream.JSErrCodeStreamNotFound}); engine.Away(err) {
+		t.Errorf("%v does not pass", err)
 	}
 }
