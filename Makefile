@@ -15,12 +15,12 @@ FLAGS = -vet=off -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.or
 TEST  = CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(RACE) $(FLAGS)
 
 # What is in deploy/ is tested by a module of its own. Its files lie outside of
-# it, so that Go would take an old result for a new one. The tool that lists the
-# modules of a binary is a module too, because of its library.
-DEPLOY = (cd deploy/test && $(GO) test -count 1 .) && (cd tools/sbom && $(GO) test .)
+# it, so that Go would take an old result for a new one. The tools of a release are
+# a module too, because of their libraries.
+DEPLOY = (cd deploy/test && $(GO) test -count 1 .) && (cd tools/release && $(GO) test ./...)
 
 .DEFAULT_GOAL := help
-.PHONY: help build release image run test race lint fuzz bench microbench e2e verify-long cover clickhouse mem0 conformance clients generate verify clean
+.PHONY: help build release run test race lint fuzz bench microbench e2e verify-long cover clickhouse mem0 conformance clients generate verify clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,20 +35,22 @@ build: ## build bin/palimpsest, static
 # Each platform as GOOS-GOARCH.
 PLATFORMS = linux-amd64 linux-arm64 darwin-amd64 darwin-arm64
 
-release: build ## build dist/: static binaries of all platforms, their manual, SBOM and checksums
+# The archive holds no date, owner or mode of this machine; needs GNU tar.
+PACK = tar --sort=name --owner=0 --group=0 --numeric-owner --mode=a+rX,u+w,go-w --mtime=@0 -cf -
+
+release: build ## build dist/: static binaries, manual, SBOM, container image, checksums
 	rm -rf dist && mkdir dist
 	for platform in $(PLATFORMS); do \
 	  CGO_ENABLED=0 GOOS=$${platform%-*} GOARCH=$${platform#*-} $(GO) build -trimpath -tags $(TAGS) -ldflags='-s -w -buildid=' \
 	    -o dist/palimpsest-$$platform ./cmd/palimpsest || exit 1; \
 	done
-	cd tools/sbom && $(GO) run . ../../dist/palimpsest-linux-amd64 >../../dist/palimpsest.cdx.json
+	cd tools/release && $(GO) run ./sbom ../../dist/palimpsest-linux-amd64 >../../dist/palimpsest.cdx.json
 	bin/palimpsest man dist/man1
-	tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 -C dist -cf - man1 | gzip -n >dist/palimpsest-man.tar.gz
-	rm -r dist/man1
+	$(PACK) -C dist man1 | gzip -n >dist/palimpsest-man.tar.gz
+	cd tools/release && $(GO) run ./image ../../dist/image palimpsest:$$(../../bin/palimpsest version | tr + -) ../../dist/palimpsest-linux-*
+	$(PACK) -C dist/image . >dist/palimpsest-image.tar
+	rm -r dist/man1 dist/image
 	cd dist && sha256sum * >SHA256SUMS
-
-image: ## build the container image of all services
-	docker build -f deploy/Dockerfile -t palimpsest .
 
 run: build ## start everything in one process
 	bin/palimpsest up
@@ -68,7 +70,7 @@ lint: $(GOLANGCI) ## vet and lint; the vet of go is one of the linters
 	$(GO) vet -tags failpoints ./internal/failpoint
 	$(GOLANGCI) run
 	cd deploy/test && $(GO) vet .
-	cd tools/sbom && $(GO) vet .
+	cd tools/release && $(GO) vet ./...
 
 $(GOLANGCI):
 	GOBIN=$(CURDIR)/bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
