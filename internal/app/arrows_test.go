@@ -92,7 +92,6 @@ var layers = []layer{
 	{"palimpsest/internal/tail", nil},
 	{"palimpsest/internal/cursor", nil},
 	{"palimpsest/internal/failpoint", nil},
-	{"palimpsest/internal/clickhousetest/launch", nil},
 	{"palimpsest/internal/schema", nil},
 	{"palimpsest/internal/watch", nil},
 	{"palimpsest/internal/filter", below("palimpsest/internal/lex")},
@@ -106,10 +105,10 @@ var layers = []layer{
 	{"palimpsest/pkg/scope", nil},
 }
 
-// suites are exported tests: they may import what they test, and nothing of the
-// product imports them.
+// suite reports whether a package belongs to tests alone. It may import what it
+// tests, and no package of the product imports it.
 func suite(path string) bool {
-	return strings.HasSuffix(path, "test") || strings.HasPrefix(path, "palimpsest/internal/e2e")
+	return strings.HasSuffix(path, "test") || within(path, "palimpsest/internal/testengine/") || within(path, "palimpsest/internal/e2e")
 }
 
 func TestArrowsRunDown(t *testing.T) {
@@ -158,7 +157,7 @@ func TestDriversStayInTheirLayers(t *testing.T) {
 		"github.com/ClickHouse":          {"palimpsest/internal/audit/clickhouse"},
 		"github.com/openai/openai-go":    {"palimpsest/internal/llm/openai", "palimpsest/internal/embed/openai"},
 		"github.com/anthropics":          {"palimpsest/internal/llm/anthropic"},
-		"github.com/ebitengine/purego":   {"palimpsest/internal/clickhousetest/launch"},
+		"github.com/ebitengine/purego":   {}, // tests alone
 		"github.com/redis/go-redis":      {"palimpsest/internal/store/redis"},
 		"github.com/alicebob/miniredis":  {}, // tests alone
 		"github.com/nats-io/nats-server": {"palimpsest/internal/broker", "palimpsest/internal/bench"},

@@ -20,7 +20,7 @@ import (
 
 	"palimpsest/internal/broker"
 	"palimpsest/internal/chaos"
-	"palimpsest/internal/clickhousetest"
+	"palimpsest/internal/testengine/clickhouseserver"
 	"palimpsest/internal/topology"
 )
 
@@ -244,7 +244,7 @@ func TestChaos(t *testing.T) {
 func TestP1TwelveProcessesAreKilled(t *testing.T) {
 	t.Parallel()
 	redis, namespace := redisNamespace(t)
-	on := engines{redis, namespace, clickhousetest.DSN(t)}
+	on := engines{redis, namespace, clickhouseserver.DSN(t)}
 	config := filepath.Join(t.TempDir(), "palimpsest.yaml")
 	on.configure(t, config, startNATS(t).url(), soon...)
 	dir := filepath.Join(t.TempDir(), "run")

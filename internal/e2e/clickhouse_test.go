@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"testing"
 
-	"palimpsest/internal/clickhousetest"
+	"palimpsest/internal/testengine/clickhouseserver"
 )
 
 // TestP7FaultClickHouseIsKilled keeps the audit log in a ClickHouse that is
 // killed, and kills the process too: in the end it has a row for each delta.
 func TestP7FaultClickHouseIsKilled(t *testing.T) {
 	t.Parallel()
-	server := clickhousetest.Own(t)
+	server := clickhouseserver.Own(t)
 	dsn := server.DSN("native", "palimpsest")
 	i := prepare(t, t.TempDir())
 	i.env = []string{"PALIMPSEST_AUDIT=" + dsn}
@@ -40,7 +40,7 @@ func wantAuditRows(t testing.TB, i *instance, dsn string) {
 	for _, e := range i.effects(everything("default")) {
 		deltas += len(e.Applied)
 	}
-	conn, err := clickhousetest.Connect(dsn)
+	conn, err := clickhouseserver.Connect(dsn)
 	if err != nil {
 		t.Fatal(err)
 	}

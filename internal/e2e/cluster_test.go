@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"palimpsest/internal/clickhousetest"
+	"palimpsest/internal/testengine/clickhouseserver"
 )
 
 // services are the processes of a cluster, in the order in which data meets them.
@@ -47,7 +47,7 @@ type engines struct{ redis, namespace, clickhouse string }
 func ownEngines(t testing.TB) engines {
 	t.Helper()
 	redis, namespace := redisNamespace(t)
-	return engines{redis, namespace, clickhousetest.DSN(t)}
+	return engines{redis, namespace, clickhouseserver.DSN(t)}
 }
 
 // configure writes the configuration of a process on the engines.

@@ -15,7 +15,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"palimpsest/internal/redistest"
+	"palimpsest/internal/testengine/redisdouble"
 	"palimpsest/pkg/events"
 )
 
@@ -150,7 +150,7 @@ func redisNamespace(t testing.TB) (url, namespace string) {
 	t.Helper()
 	url = os.Getenv("TEST_REDIS_URL")
 	if url == "" {
-		return redistest.Start(t), "pal"
+		return redisdouble.Start(t), "pal"
 	}
 	options, err := goredis.ParseURL(url)
 	if err != nil {

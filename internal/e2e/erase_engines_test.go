@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"palimpsest/internal/clickhousetest"
 	"palimpsest/internal/failpoint"
-	"palimpsest/internal/redisservertest"
+	"palimpsest/internal/testengine/clickhouseserver"
+	"palimpsest/internal/testengine/redisserver"
 	"palimpsest/pkg/scope"
 )
 
@@ -18,7 +18,7 @@ import (
 // Redis and ClickHouse erases a user from all of them. The tombstone stays in force.
 func TestP10ErasedFromRedisAndClickHouse(t *testing.T) {
 	t.Parallel()
-	redis, house := redisservertest.Launch(t, "--rdbcompression", "no"), clickhousetest.Own(t)
+	redis, house := redisserver.Launch(t, "--rdbcompression", "no"), clickhouseserver.Own(t)
 	i := prepare(t, t.TempDir())
 	i.begin()
 	i.lives()
@@ -75,7 +75,7 @@ func TestP10KilledWhileRedisAndClickHouseForget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	redis, house := redisservertest.Launch(t, "--rdbcompression", "no"), clickhousetest.Own(t)
+	redis, house := redisserver.Launch(t, "--rdbcompression", "no"), clickhouseserver.Own(t)
 	config := filepath.Join(t.TempDir(), "palimpsest.yaml")
 	write(t, config, fmt.Appendf(nil, "memory: %s\naudit: %s\n", redis.URL(), house.DSN("native", "palimpsest")))
 	i := prepare(t, t.TempDir(), "--config", config)
@@ -98,7 +98,7 @@ func TestP10KilledWhileRedisAndClickHouseForget(t *testing.T) {
 // waits. Readiness says why, and the erasure goes on once the mutation is killed.
 func TestP10ErasureWaitsForAMutation(t *testing.T) {
 	t.Parallel()
-	house := clickhousetest.Own(t)
+	house := clickhouseserver.Own(t)
 	config := filepath.Join(t.TempDir(), "palimpsest.yaml")
 	write(t, config, fmt.Appendf(nil, "audit: %s\n", house.DSN("native", "palimpsest")))
 	i := prepare(t, t.TempDir(), "--config", config)
@@ -106,7 +106,7 @@ func TestP10ErasureWaitsForAMutation(t *testing.T) {
 	who := marked("")
 	i.say(who, turn("I live in "+marker+"town."))
 	i.settled(scope.Under(scope.Scope{Project: who.Project, User: who.User}), 1)
-	conn, err := clickhousetest.Connect(house.DSN("native", "palimpsest"))
+	conn, err := clickhouseserver.Connect(house.DSN("native", "palimpsest"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"palimpsest/internal/clickhousetest"
-	"palimpsest/internal/redisservertest"
+	"palimpsest/internal/testengine/clickhouseserver"
+	"palimpsest/internal/testengine/redisserver"
 )
 
 // TestP1RedisForgetsUnderTwelveProcesses restores an older copy of the memory store
@@ -23,8 +23,8 @@ func TestP1RedisForgetsUnderTwelveProcesses(t *testing.T) {
 	if full() {
 		age, load = 10*time.Second, 200
 	}
-	server := redisservertest.Launch(t, "--auto-aof-rewrite-percentage", "0") // the copied file stays in place
-	c := startClusterOn(t, engines{server.URL(), "pal", clickhousetest.DSN(t)}, 2, soon...)
+	server := redisserver.Launch(t, "--auto-aof-rewrite-percentage", "0") // the copied file stays in place
+	c := startClusterOn(t, engines{server.URL(), "pal", clickhouseserver.DSN(t)}, 2, soon...)
 	people := gather(c, load)
 	for _, loss := range []struct {
 		comes string

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"palimpsest/internal/clickhousetest"
+	"palimpsest/internal/testengine/clickhouseserver"
 )
 
 // program is the path of the binary under test.
@@ -50,7 +50,7 @@ func buildAndRun(m *testing.M) int {
 			return 1
 		}
 	}
-	return clickhousetest.Tests{M: m}.Run()
+	return clickhouseserver.Tests{M: m}.Run()
 }
 
 func build() (said []byte, err error) {

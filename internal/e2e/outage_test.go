@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"palimpsest/internal/clickhousetest"
-	"palimpsest/internal/redisservertest"
+	"palimpsest/internal/testengine/clickhouseserver"
+	"palimpsest/internal/testengine/redisserver"
 	"palimpsest/internal/topology"
 	"palimpsest/pkg/api"
 )
@@ -35,7 +35,7 @@ func TestP7EnginesAreRestarted(t *testing.T) {
 	if full() {
 		away, load = 30*time.Second, 200
 	}
-	redis, house := redisservertest.Launch(t), clickhousetest.Own(t)
+	redis, house := redisserver.Launch(t), clickhouseserver.Own(t)
 	c := startClusterOn(t, engines{redis.URL(), "pal", house.DSN("native", "palimpsest")}, 1, soon...)
 	people := gather(c, load)
 

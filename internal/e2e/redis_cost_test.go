@@ -13,8 +13,8 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"palimpsest/internal/clickhousetest"
-	"palimpsest/internal/redisservertest"
+	"palimpsest/internal/testengine/clickhouseserver"
+	"palimpsest/internal/testengine/redisserver"
 	"palimpsest/internal/topology"
 	"palimpsest/pkg/scope"
 )
@@ -35,7 +35,7 @@ func TestRedisCommands(t *testing.T) {
 	t.Parallel()
 	t.Run("one process", func(t *testing.T) {
 		t.Parallel()
-		launched, nats := redisservertest.Launch(t), startNATS(t)
+		launched, nats := redisserver.Launch(t), startNATS(t)
 		config := filepath.Join(t.TempDir(), "palimpsest.yaml")
 		text := fmt.Sprintf("memory: %s\nnats:\n  url: %s\n", launched.URL(), nats.url())
 		if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
@@ -45,15 +45,15 @@ func TestRedisCommands(t *testing.T) {
 	})
 	t.Run("six processes", func(t *testing.T) {
 		t.Parallel()
-		launched := redisservertest.Launch(t)
-		c := startClusterOn(t, engines{redis: launched.URL(), namespace: "cost", clickhouse: clickhousetest.DSN(t)}, 1)
+		launched := redisserver.Launch(t)
+		c := startClusterOn(t, engines{redis: launched.URL(), namespace: "cost", clickhouse: clickhouseserver.DSN(t)}, 1)
 		checkCommands(t, launched, c.instance)
 	})
 }
 
 // checkCommands publishes episodes, each once the one before is in AUDIT: one of each
 // user, and then more of some of them.
-func checkCommands(t *testing.T, launched *redisservertest.Server, c *instance) {
+func checkCommands(t *testing.T, launched *redisserver.Server, c *instance) {
 	t.Helper()
 	const episodes = 1000
 	options, err := goredis.ParseURL(launched.URL())

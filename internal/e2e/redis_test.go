@@ -9,13 +9,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"palimpsest/internal/redisservertest"
+	"palimpsest/internal/testengine/redisserver"
 )
 
 // onRedis runs Palimpsest on a Redis of the test's own.
-func onRedis(t *testing.T) (*process, *redisservertest.Server) {
+func onRedis(t *testing.T) (*process, *redisserver.Server) {
 	t.Helper()
-	server := redisservertest.Launch(t)
+	server := redisserver.Launch(t)
 	config := filepath.Join(t.TempDir(), "palimpsest.yaml")
 	if err := os.WriteFile(config, []byte("memory: "+server.URL()+"\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -28,13 +28,13 @@ func onRedis(t *testing.T) (*process, *redisservertest.Server) {
 // facts are there, and new ones follow them.
 func TestP7RedisComesBackWithLess(t *testing.T) {
 	t.Parallel()
-	for name, forget := range map[string]func(server *redisservertest.Server, restore func()){
-		"an older copy": func(server *redisservertest.Server, restore func()) {
+	for name, forget := range map[string]func(server *redisserver.Server, restore func()){
+		"an older copy": func(server *redisserver.Server, restore func()) {
 			server.Kill()
 			restore()
 			server.Start()
 		},
-		"emptied": func(server *redisservertest.Server, _ func()) { server.Do("FLUSHALL") },
+		"emptied": func(server *redisserver.Server, _ func()) { server.Do("FLUSHALL") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"palimpsest/internal/clickhousetest"
-	"palimpsest/internal/redisservertest"
+	"palimpsest/internal/testengine/clickhouseserver"
+	"palimpsest/internal/testengine/redisserver"
 )
 
 // soakLimit is how soon after the last restart everything that was acknowledged
@@ -28,7 +28,7 @@ func soakKills() int {
 func TestP7SoakEngines(t *testing.T) {
 	t.Parallel()
 	const load = 20
-	redis, house := redisservertest.Launch(t), clickhousetest.Own(t)
+	redis, house := redisserver.Launch(t), clickhouseserver.Own(t)
 	c := startClusterOn(t, engines{redis.URL(), "pal", house.DSN("native", "palimpsest")}, 1)
 	people := gather(c, load)
 	speaking := people.speak()

@@ -13,13 +13,13 @@ import (
 
 	"palimpsest/internal/embed"
 	"palimpsest/internal/memory"
-	"palimpsest/internal/redistest"
 	"palimpsest/internal/store"
+	"palimpsest/internal/testengine/redisdouble"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(redistest.Tests{M: m}) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(redisdouble.Tests{M: m}) }
 
 var errDown = errors.New("down")
 

@@ -11,11 +11,11 @@ import (
 	"palimpsest/internal/embed"
 	"palimpsest/internal/embed/static"
 	"palimpsest/internal/memory"
-	"palimpsest/internal/redistest"
 	"palimpsest/internal/retrieval"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/redis"
 	"palimpsest/internal/store/sqlite"
+	"palimpsest/internal/testengine/redisdouble"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -36,7 +36,7 @@ func TestStoresFindTheSame(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = files.Close() })
 	server, err := redis.Open(t.Context(), redis.Config{
-		URL: redistest.URL(t), Namespace: fmt.Sprintf("same-%d", time.Now().UnixNano()), Embedder: embedder.Info(),
+		URL: redisdouble.URL(t), Namespace: fmt.Sprintf("same-%d", time.Now().UnixNano()), Embedder: embedder.Info(),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/audit/audittest"
-	"palimpsest/internal/clickhousetest"
+	"palimpsest/internal/testengine/clickhouseserver"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -25,12 +25,12 @@ func BenchmarkWrite(b *testing.B) {
 }
 
 func compareWrites(b *testing.B, n int) {
-	log, bareDSN := open(b, clickhousetest.DSN(b)), clickhousetest.DSN(b)
+	log, bareDSN := open(b, clickhouseserver.DSN(b)), clickhouseserver.DSN(b)
 	defer log.Close()
 	if err := open(b, bareDSN).Close(); err != nil { // makes the tables
 		b.Fatal(err)
 	}
-	bare, err := clickhousetest.Connect(bareDSN + "?compress=lz4")
+	bare, err := clickhouseserver.Connect(bareDSN + "?compress=lz4")
 	if err != nil {
 		b.Fatal(err)
 	}

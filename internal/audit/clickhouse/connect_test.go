@@ -12,7 +12,7 @@ import (
 	"palimpsest/internal/audit"
 	"palimpsest/internal/audit/audittest"
 	"palimpsest/internal/audit/clickhouse"
-	"palimpsest/internal/clickhousetest"
+	"palimpsest/internal/testengine/clickhouseserver"
 	"palimpsest/pkg/scope"
 )
 
@@ -74,7 +74,7 @@ func eventually(t *testing.T, try func() error) {
 
 func TestServerAway(t *testing.T) {
 	t.Parallel()
-	clickhousetest.Each(t, func(t *testing.T, dsn func(testing.TB) string) {
+	clickhouseserver.Each(t, func(t *testing.T, dsn func(testing.TB) string) {
 		way, relayed := through(t, dsn(t), nil, "")
 		log := open(t, relayed)
 		defer log.Close()
@@ -109,7 +109,7 @@ func TestServerAway(t *testing.T) {
 // Acknowledged effects survive the death of the server.
 func TestServerKilled(t *testing.T) {
 	t.Parallel()
-	server := clickhousetest.Own(t)
+	server := clickhouseserver.Own(t)
 	log := open(t, server.DSN("native", "palimpsest"))
 	defer log.Close()
 	story := audittest.LogStory(someone, 6, 1)
@@ -129,7 +129,7 @@ func TestTLS(t *testing.T) {
 	certified := httptest.NewTLSServer(nil)
 	secure := &tls.Config{Certificates: certified.TLS.Certificates}
 	certified.Close()
-	clickhousetest.Each(t, func(t *testing.T, dsn func(testing.TB) string) {
+	clickhouseserver.Each(t, func(t *testing.T, dsn func(testing.TB) string) {
 		base := dsn(t)
 		_, trusting := through(t, base, secure, "secure skip_verify")
 		log := open(t, trusting)
@@ -171,7 +171,7 @@ func TestSecretsStayOut(t *testing.T) {
 
 func TestWrongPassword(t *testing.T) {
 	t.Parallel()
-	clickhousetest.Each(t, func(t *testing.T, dsn func(testing.TB) string) {
+	clickhouseserver.Each(t, func(t *testing.T, dsn func(testing.TB) string) {
 		// The driver leaves the connection of a refused login idle; the relay ends it.
 		_, relayed := through(t, dsn(t), nil, "")
 		u, err := url.Parse(relayed)
@@ -218,7 +218,7 @@ func TestValidate(t *testing.T) {
 // be made, and one that is not does not.
 func TestReach(t *testing.T) {
 	t.Parallel()
-	clickhousetest.Each(t, func(t *testing.T, dsn func(testing.TB) string) {
+	clickhouseserver.Each(t, func(t *testing.T, dsn func(testing.TB) string) {
 		way, relayed := through(t, dsn(t), nil, "")
 		if err := clickhouse.Reach(t.Context(), clickhouse.Config{DSN: relayed}); err != nil {
 			t.Error(err)

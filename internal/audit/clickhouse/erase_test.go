@@ -8,15 +8,15 @@ import (
 	"palimpsest/internal/audit"
 	"palimpsest/internal/audit/audittest"
 	"palimpsest/internal/audit/clickhouse"
-	"palimpsest/internal/clickhousetest"
 	"palimpsest/internal/memory"
+	"palimpsest/internal/testengine/clickhouseserver"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
 
 func TestErasure(t *testing.T) {
 	t.Parallel()
-	clickhousetest.Each(t, func(t *testing.T, dsn func(testing.TB) string) {
+	clickhouseserver.Each(t, func(t *testing.T, dsn func(testing.TB) string) {
 		audittest.RunErasure(t, func(t *testing.T) audit.Log {
 			t.Helper()
 			log := open(t, dsn(t))
@@ -30,13 +30,13 @@ func TestErasure(t *testing.T) {
 // applied ends with the server's reason, and goes on once that one is killed.
 func TestErasureTellsOfAMutationThatFails(t *testing.T) {
 	t.Parallel()
-	server := clickhousetest.Own(t)
+	server := clickhouseserver.Own(t)
 	log := open(t, server.DSN("native", "palimpsest"))
 	defer log.Close()
 	if err := log.Write(t.Context(), audittest.LogStory(scope.Scope{Project: "p", User: audittest.Erased}, 4, 1)); err != nil {
 		t.Fatal(err)
 	}
-	conn, err := clickhousetest.Connect(server.DSN("native", "palimpsest"))
+	conn, err := clickhouseserver.Connect(server.DSN("native", "palimpsest"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestErasureTellsOfAMutationThatFails(t *testing.T) {
 // server, decompressed blocks included.
 func TestP10NoByteIsLeftInTheServer(t *testing.T) {
 	t.Parallel()
-	server := clickhousetest.Own(t)
+	server := clickhouseserver.Own(t)
 	log := open(t, server.DSN("native", "palimpsest"))
 	of := audittest.LogStory(scope.Scope{Project: "p", User: audittest.Erased}, 40, 1)
 	for i := range of {
@@ -94,9 +94,9 @@ func TestP10NoByteIsLeftInTheServer(t *testing.T) {
 }
 
 // wantDays compares the counts of each day with the records.
-func wantDays(t *testing.T, server *clickhousetest.Server, database string) {
+func wantDays(t *testing.T, server *clickhouseserver.Server, database string) {
 	t.Helper()
-	conn, err := clickhousetest.Connect(server.DSN("native", database))
+	conn, err := clickhouseserver.Connect(server.DSN("native", database))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func wantDays(t *testing.T, server *clickhousetest.Server, database string) {
 // is repeated.
 func TestTablesThatAnErasureClosedAreOpened(t *testing.T) {
 	t.Parallel()
-	dsn := clickhousetest.DSN(t)
+	dsn := clickhouseserver.DSN(t)
 	log := open(t, dsn)
 	if err := log.Write(t.Context(), audittest.LogStory(scope.Scope{Project: "p", User: "ana"}, 3, 1)); err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestTablesThatAnErasureClosedAreOpened(t *testing.T) {
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
-	conn, err := clickhousetest.Connect(dsn)
+	conn, err := clickhouseserver.Connect(dsn)
 	if err != nil {
 		t.Fatal(err)
 	}

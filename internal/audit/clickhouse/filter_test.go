@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"palimpsest/internal/audit/audittest"
-	"palimpsest/internal/clickhousetest"
 	"palimpsest/internal/filter"
+	"palimpsest/internal/testengine/clickhouseserver"
 	"palimpsest/pkg/scope"
 )
 
@@ -16,7 +16,7 @@ import (
 // out none.
 func TestMatched(t *testing.T) {
 	t.Parallel()
-	dsn := clickhousetest.DSN(t)
+	dsn := clickhouseserver.DSN(t)
 	l, sel := begin(t, Config{DSN: dsn}), scope.Selector{Project: "p"}
 	write(t, l, audittest.LogStory(scope.Scope{Project: "p", User: "u"}, 4, 1)...)
 	page, err := l.spots(t.Context(), sel, spot{}, math.MaxInt64)

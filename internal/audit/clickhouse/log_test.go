@@ -8,10 +8,10 @@ import (
 	"palimpsest/internal/audit"
 	"palimpsest/internal/audit/audittest"
 	"palimpsest/internal/audit/clickhouse"
-	"palimpsest/internal/clickhousetest"
+	"palimpsest/internal/testengine/clickhouseserver"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(clickhousetest.Tests{M: m}) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(clickhouseserver.Tests{M: m}) }
 
 func open(t testing.TB, dsn string) *clickhouse.Log {
 	t.Helper()
@@ -24,7 +24,7 @@ func open(t testing.TB, dsn string) *clickhouse.Log {
 
 func TestLog(t *testing.T) {
 	t.Parallel()
-	clickhousetest.Each(t, func(t *testing.T, dsn func(testing.TB) string) {
+	clickhouseserver.Each(t, func(t *testing.T, dsn func(testing.TB) string) {
 		open := func(t *testing.T) audit.Log {
 			t.Helper()
 			return open(t, dsn(t))

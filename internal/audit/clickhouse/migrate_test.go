@@ -11,7 +11,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"palimpsest/internal/audit"
-	"palimpsest/internal/clickhousetest"
+	"palimpsest/internal/testengine/clickhouseserver"
 )
 
 // patience bounds what must come about in the end.
@@ -27,7 +27,7 @@ func connect(t *testing.T, dsn string) driver.Conn {
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
-	conn, err := clickhousetest.Connect(dsn)
+	conn, err := clickhouseserver.Connect(dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func newest(t *testing.T) uint64 {
 
 func TestOpenTogether(t *testing.T) {
 	t.Parallel()
-	dsn := clickhousetest.DSN(t)
+	dsn := clickhouseserver.DSN(t)
 	var wg sync.WaitGroup
 	for range 6 {
 		wg.Go(func() {
@@ -88,7 +88,7 @@ func TestOpenTogether(t *testing.T) {
 
 func TestNewerIsRefused(t *testing.T) {
 	t.Parallel()
-	dsn := clickhousetest.DSN(t)
+	dsn := clickhouseserver.DSN(t)
 	exec(t, connect(t, dsn), "INSERT INTO migrations (version) SELECT 99")
 	if _, err := Open(t.Context(), Config{DSN: dsn}); !errors.Is(err, audit.ErrNewer) {
 		t.Errorf("%v, want ErrNewer", err)
@@ -98,7 +98,7 @@ func TestNewerIsRefused(t *testing.T) {
 // A crash leaves half a script, and the lock.
 func TestMigrationGoesOn(t *testing.T) {
 	t.Parallel()
-	conn := connect(t, clickhousetest.DSN(t))
+	conn := connect(t, clickhouseserver.DSN(t))
 	exec(t, conn, "TRUNCATE TABLE migrations SYNC")
 	exec(t, conn, "DROP VIEW daily_deltas_view SYNC")
 	exec(t, conn, "CREATE TABLE migrating (nothing UInt8) ENGINE = MergeTree ORDER BY nothing")
@@ -120,7 +120,7 @@ func TestMigrationGoesOn(t *testing.T) {
 
 func TestMigrationWaitsForAnother(t *testing.T) {
 	t.Parallel()
-	conn := connect(t, clickhousetest.DSN(t))
+	conn := connect(t, clickhouseserver.DSN(t))
 	exec(t, conn, "TRUNCATE TABLE migrations SYNC")
 	exec(t, conn, "CREATE TABLE migrating (nothing UInt8) ENGINE = MergeTree ORDER BY nothing")
 	done := make(chan error, 1)

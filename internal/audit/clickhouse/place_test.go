@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"palimpsest/internal/clickhousetest"
+	"palimpsest/internal/testengine/clickhouseserver"
 )
 
 // schema is every statement of the migrations, as a place has it.
@@ -38,7 +38,7 @@ var (
 // cluster. It cannot run them: libchdb has no Keeper.
 func TestOnAClusterEverythingIsReplicated(t *testing.T) {
 	t.Parallel()
-	conn := connect(t, clickhousetest.DSN(t))
+	conn := connect(t, clickhouseserver.DSN(t))
 	tables := 0
 	for _, statement := range schema(t, place{cluster: "eu-1"}) {
 		if !made.MatchString(strings.TrimSpace(comment.ReplaceAllString(statement, ""))) {
@@ -72,7 +72,7 @@ func quoted(text string) string {
 // server is refused, and while a server is away nothing is created on the others.
 func TestClusterIsLookedAtFirst(t *testing.T) {
 	t.Parallel()
-	server := clickhousetest.Own(t) // whose clusters are known
+	server := clickhouseserver.Own(t) // whose clusters are known
 	alone := server.DSN("native", "alone")
 	conn := connect(t, alone)
 	for cluster, says := range map[string]string{

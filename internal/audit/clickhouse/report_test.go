@@ -9,7 +9,7 @@ import (
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/audit/audittest"
-	"palimpsest/internal/clickhousetest"
+	"palimpsest/internal/testengine/clickhouseserver"
 	"palimpsest/pkg/events"
 )
 
@@ -19,7 +19,7 @@ func TestReportsOfTheFirstSchema(t *testing.T) {
 	t.Parallel()
 	audittest.RunReports(t, func(t *testing.T) audit.Log {
 		t.Helper()
-		dsn := clickhousetest.DSN(t)
+		dsn := clickhouseserver.DSN(t)
 		conn := connect(t, dsn)
 		log, err := Open(t.Context(), Config{DSN: dsn})
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/audit/audittest"
-	"palimpsest/internal/clickhousetest"
+	"palimpsest/internal/testengine/clickhouseserver"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -36,7 +36,7 @@ func write(t *testing.T, log *Log, effects ...events.Event[events.EffectCommitte
 // once: in merged parts, and in the daily counts, which do not merge.
 func TestTwiceIsOnce(t *testing.T) {
 	t.Parallel()
-	dsn := clickhousetest.DSN(t)
+	dsn := clickhouseserver.DSN(t)
 	log, conn := begin(t, Config{DSN: dsn}), connect(t, dsn)
 	story := audittest.LogStory(scope.Scope{Project: "p", User: "u"}, 6, 1)
 	for _, cut := range [][2]int{{0, 4}, {2, 6}, {0, 4}, {0, 6}, {5, 6}} {
@@ -68,7 +68,7 @@ func TestTwiceIsOnce(t *testing.T) {
 // clock would lose.
 func TestInstantsAreExact(t *testing.T) {
 	t.Parallel()
-	clickhousetest.Each(t, func(t *testing.T, dsn func(testing.TB) string) {
+	clickhouseserver.Each(t, func(t *testing.T, dsn func(testing.TB) string) {
 		log := begin(t, Config{DSN: dsn(t)})
 		s := scope.Scope{Project: "p", User: "u"}
 		story := audittest.LogStory(s, 4, 1)
@@ -104,7 +104,7 @@ func TestInstantsAreExact(t *testing.T) {
 
 func TestReadsPages(t *testing.T) {
 	t.Parallel()
-	log := begin(t, Config{DSN: clickhousetest.DSN(t)})
+	log := begin(t, Config{DSN: clickhouseserver.DSN(t)})
 	const scopes = headPage + 1
 	long := scope.Scope{Project: "p", User: "long"}
 	write(t, log, audittest.LogStory(long, 2*effectPage, 1)...)
@@ -137,7 +137,7 @@ func TestReadsPages(t *testing.T) {
 // partitions that a server takes in one batch if it is not told otherwise.
 func TestManyMonths(t *testing.T) {
 	t.Parallel()
-	log := begin(t, Config{DSN: clickhousetest.DSN(t)})
+	log := begin(t, Config{DSN: clickhouseserver.DSN(t)})
 	story := audittest.LogStory(scope.Scope{Project: "p", User: "u"}, 110, 1)
 	for i := range story {
 		story[i].Data.CommittedAt = story[i].Data.CommittedAt.AddDate(0, -i, 0)
@@ -150,7 +150,7 @@ func TestManyMonths(t *testing.T) {
 
 func TestRetention(t *testing.T) {
 	t.Parallel()
-	dsn := clickhousetest.DSN(t)
+	dsn := clickhouseserver.DSN(t)
 	s := scope.Scope{Project: "p", User: "u"}
 	story := audittest.LogStory(s, 2, 1)
 	story[1].Data.CommittedAt = time.Now()
@@ -192,7 +192,7 @@ func TestRetentionByReason(t *testing.T) {
 	var mu sync.Mutex
 	audittest.RunRetention(t, time.Now(), func(t *testing.T, keep audit.Retention) audit.Log {
 		t.Helper()
-		dsn := clickhousetest.DSN(t)
+		dsn := clickhouseserver.DSN(t)
 		log := begin(t, Config{DSN: dsn, Told: keep})
 		mu.Lock()
 		defer mu.Unlock()
@@ -210,7 +210,7 @@ func TestRetentionByReason(t *testing.T) {
 // Times to live that are set already rewrite no stored part.
 func TestRetentionIsSetOnce(t *testing.T) {
 	t.Parallel()
-	dsn := clickhousetest.DSN(t)
+	dsn := clickhouseserver.DSN(t)
 	conn := connect(t, dsn)
 	write(t, begin(t, Config{DSN: dsn}), audittest.LogStory(scope.Scope{Project: "p", User: "u"}, 2, 1)...)
 	const mutations = "SELECT count() FROM system.mutations WHERE database = currentDatabase()"

@@ -21,8 +21,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"palimpsest/internal/memory"
-	"palimpsest/internal/redisservertest"
 	"palimpsest/internal/store"
+	"palimpsest/internal/testengine/redisserver"
 )
 
 func TestTargets(t *testing.T) {
@@ -71,7 +71,7 @@ func TestTargets(t *testing.T) {
 // TestAUserOfFewRights: what a store needs of a server that is shared, over TLS.
 func TestAUserOfFewRights(t *testing.T) {
 	t.Parallel()
-	l := redisservertest.Launch(t)
+	l := redisserver.Launch(t)
 	l.Do("ACL", "SETUSER", "app", "on", ">pw", "~pal:*", "+@all", "-@dangerous", "+info")
 	l.Do("ACL", "SETUSER", "default", "off")
 	address, ca := encrypted(t, l.Address())
@@ -109,7 +109,7 @@ func TestAServerThatForgetsIsToldOf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var log bytes.Buffer
-			cfg := ownConfig(redisservertest.Launch(t, c.settings...))
+			cfg := ownConfig(redisserver.Launch(t, c.settings...))
 			cfg.Pulse, cfg.Logger = time.Hour, slog.New(slog.NewTextHandler(&log, nil))
 			openAt(t, cfg)
 			if got := strings.Count(log.String(), "WARN"); got != len(c.words) {

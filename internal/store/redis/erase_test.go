@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"palimpsest/internal/memory"
-	"palimpsest/internal/redisservertest"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/storetest"
+	"palimpsest/internal/testengine/redisserver"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -17,7 +17,7 @@ import (
 // server holds the text of an erased user; an older generation is gone too.
 func TestP10NoByteIsLeftInTheServer(t *testing.T) {
 	t.Parallel()
-	server := redisservertest.Launch(t, "--rdbcompression", "no")
+	server := redisserver.Launch(t, "--rdbcompression", "no")
 	cfg := Config{URL: server.URL(), Embedder: testEmbedder}
 	s := openAt(t, cfg)
 	storetest.FillErasure(t, s, testEmbedder.Dimensions)

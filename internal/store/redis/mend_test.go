@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"palimpsest/internal/memory"
-	"palimpsest/internal/redisservertest"
 	"palimpsest/internal/store"
+	"palimpsest/internal/testengine/redisserver"
 	"palimpsest/pkg/events"
 )
 
 // ownConfig opens stores on a server of the test's own; a short pulse keeps tests
 // short.
-func ownConfig(l *redisservertest.Server) Config {
+func ownConfig(l *redisserver.Server) Config {
 	return Config{URL: l.URL(), Embedder: testEmbedder, Pulse: 20 * time.Millisecond}
 }
 
@@ -95,24 +95,24 @@ func mend(t *testing.T, s *Store, r store.Remedy) {
 // lost data is restored, and that every ordinal is then the same as before.
 func TestP1ServerComesBackWithLess(t *testing.T) {
 	t.Parallel()
-	for name, forget := range map[string]func(l *redisservertest.Server, restore func()){
-		"an older copy": func(l *redisservertest.Server, restore func()) {
+	for name, forget := range map[string]func(l *redisserver.Server, restore func()){
+		"an older copy": func(l *redisserver.Server, restore func()) {
 			l.Kill()
 			restore()
 			l.Start()
 		},
-		"nothing of it": func(l *redisservertest.Server, _ func()) { l.Do("FLUSHALL") },
-		"killed, and all there": func(l *redisservertest.Server, _ func()) {
+		"nothing of it": func(l *redisserver.Server, _ func()) { l.Do("FLUSHALL") },
+		"killed, and all there": func(l *redisserver.Server, _ func()) {
 			l.Kill()
 			l.Start()
 		},
-		"its rows are older though it never went away": func(l *redisservertest.Server, _ func()) {
+		"its rows are older though it never went away": func(l *redisserver.Server, _ func()) {
 			l.Do("HSET", DefaultNamespace+":witness", "era", "OLDER", "parent", "OLDEST")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := redisservertest.Launch(t)
+			l := redisserver.Launch(t)
 			one, two := openAt(t, ownConfig(l)), openAt(t, ownConfig(l))
 			tell(t, one, "1", "hello 1")
 			restore := l.Copy()
@@ -146,7 +146,7 @@ func TestP1ServerComesBackWithLess(t *testing.T) {
 // on.
 func TestOpenOnAServerThatCameBack(t *testing.T) {
 	t.Parallel()
-	l := redisservertest.Launch(t)
+	l := redisserver.Launch(t)
 	tell(t, openAt(t, ownConfig(l)), "1", "hello 1")
 	if lost(openAt(t, ownConfig(l))) {
 		t.Error("lost, though the server ran on")
@@ -203,7 +203,7 @@ func TestP1ReadWholeMissesNothing(t *testing.T) {
 // lost once more is restored again.
 func TestLostAgainWhileMended(t *testing.T) {
 	t.Parallel()
-	l := redisservertest.Launch(t)
+	l := redisserver.Launch(t)
 	s := openAt(t, ownConfig(l))
 	tell(t, s, "1", "hello 1")
 	l.Do("FLUSHALL")
@@ -229,7 +229,7 @@ func TestLostAgainWhileMended(t *testing.T) {
 // TestAFailedRemedyLeavesTheStoreLost, and the next one has the same to do.
 func TestAFailedRemedyLeavesTheStoreLost(t *testing.T) {
 	t.Parallel()
-	l := redisservertest.Launch(t)
+	l := redisserver.Launch(t)
 	s := openAt(t, ownConfig(l))
 	l.Do("FLUSHALL")
 	await(t, "the loss", func() bool { return lost(s) })
@@ -253,7 +253,7 @@ func TestP1KilledAmongApplies(t *testing.T) {
 	for _, sync := range []string{"always", "everysec"} {
 		t.Run(sync, func(t *testing.T) {
 			t.Parallel()
-			l := redisservertest.Launch(t, "--appendfsync", sync)
+			l := redisserver.Launch(t, "--appendfsync", sync)
 			s := openAt(t, ownConfig(l))
 			var acknowledged atomic.Uint64
 			failed := make(chan error, 1)

@@ -9,7 +9,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"palimpsest/internal/redistest"
+	"palimpsest/internal/testengine/redisdouble"
 )
 
 //go:embed scripts/*.lua
@@ -18,7 +18,7 @@ var scriptFiles embed.FS
 // recorded are the shapes of the commands that the double is known to answer as
 // the real server does.
 var recorded = sync.OnceValues(func() (map[string]bool, error) {
-	return redistest.Recorded(func(file string) (string, error) {
+	return redisdouble.Recorded(func(file string) (string, error) {
 		raw, err := scriptFiles.ReadFile("scripts/" + file)
 		return string(raw), err
 	})
@@ -41,10 +41,10 @@ func (r recordedOnly) check(cmd goredis.Cmder) {
 		}
 		args[i] = fmt.Sprint(a)
 	}
-	switch shape := redistest.Shape(args); {
+	switch shape := redisdouble.Shape(args); {
 	case shape == "HELLO" || shape == "CLIENT": // the driver's
 	case !shapes[shape] && news(shape):
-		r.Errorf("no command of this shape is recorded in internal/redistest/testdata: %s\n%.300q", shape, args)
+		r.Errorf("no command of this shape is recorded in internal/testengine/redisdouble/testdata: %s\n%.300q", shape, args)
 	}
 }
 

@@ -13,13 +13,13 @@ import (
 	"go.uber.org/goleak"
 
 	"palimpsest/internal/embed"
-	"palimpsest/internal/redistest"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/storetest"
+	"palimpsest/internal/testengine/redisdouble"
 	"palimpsest/pkg/events"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(redistest.Tests{M: m}) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(redisdouble.Tests{M: m}) }
 
 var testEmbedder = embed.Info{Name: "test", Version: "1", Dimensions: 16}
 
@@ -30,7 +30,7 @@ var namespaces atomic.Int64
 func testConfig(t testing.TB) Config {
 	t.Helper()
 	namespace := fmt.Sprintf("test-%d-%d", os.Getpid(), namespaces.Add(1))
-	return Config{URL: redistest.URL(t), Namespace: namespace, Embedder: testEmbedder}
+	return Config{URL: redisdouble.URL(t), Namespace: namespace, Embedder: testEmbedder}
 }
 
 func openAt(t testing.TB, cfg Config) *Store {

@@ -12,9 +12,9 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"palimpsest/internal/redisservertest"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/storetest"
+	"palimpsest/internal/testengine/redisserver"
 	"palimpsest/pkg/events"
 )
 
@@ -23,13 +23,13 @@ import (
 // restored.
 func TestP1Failover(t *testing.T) {
 	t.Parallel()
-	master := redisservertest.Launch(t)
-	replica := redisservertest.Launch(t, "--replicaof", "127.0.0.1 "+fmt.Sprint(master.Port()))
+	master := redisserver.Launch(t)
+	replica := redisserver.Launch(t, "--replicaof", "127.0.0.1 "+fmt.Sprint(master.Port()))
 	await(t, "the replica", func() bool {
 		return strings.Contains(fmt.Sprint(replica.Do("INFO", "replication")), "master_link_status:up")
 	})
 	cfg := ownConfig(master)
-	cfg.URL = "redis://" + redisservertest.Sentinel(t, "memory", master) + "/0?master_name=memory"
+	cfg.URL = "redis://" + redisserver.Sentinel(t, "memory", master) + "/0?master_name=memory"
 	s := openAt(t, cfg)
 	tell(t, s, "1", "hello 1")
 	await(t, "the replica to have it", func() bool {
@@ -51,7 +51,7 @@ func TestP1Failover(t *testing.T) {
 // which its scopes are spread.
 func TestStoreOnACluster(t *testing.T) {
 	t.Parallel()
-	cluster := redisservertest.Cluster(t, 3)
+	cluster := redisserver.Cluster(t, 3)
 	config := func(t *testing.T) Config {
 		t.Helper()
 		return Config{URL: cluster, Namespace: fmt.Sprintf("test-%d", namespaces.Add(1)), Embedder: testEmbedder}
@@ -75,9 +75,9 @@ func TestStoreOnACluster(t *testing.T) {
 // writes to all of them.
 func TestP1ANodeComesBackWithLess(t *testing.T) {
 	t.Parallel()
-	nodes := redisservertest.Nodes(t, 3)
+	nodes := redisserver.Nodes(t, 3)
 	cfg := ownConfig(nodes[0])
-	cfg.URL = redisservertest.ClusterURL(nodes)
+	cfg.URL = redisserver.ClusterURL(nodes)
 	s := openAt(t, cfg)
 	tell(t, s, "1", "hello 1")
 	nodes[1].Kill()
@@ -100,9 +100,9 @@ func TestP1ANodeComesBackWithLess(t *testing.T) {
 // must not carry a write. Nothing looks before.
 func TestP1NothingIsWrittenToANodeThatMayLackSomething(t *testing.T) {
 	t.Parallel()
-	nodes := redisservertest.Nodes(t, 3)
+	nodes := redisserver.Nodes(t, 3)
 	cfg := ownConfig(nodes[0])
-	cfg.URL, cfg.Pulse = redisservertest.ClusterURL(nodes), time.Hour
+	cfg.URL, cfg.Pulse = redisserver.ClusterURL(nodes), time.Hour
 	s := openAt(t, cfg)
 	tell(t, s, "1", "hello 1")
 	for _, node := range nodes {
@@ -159,9 +159,9 @@ func (*diesBehind) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis
 // hold. An effect that is there is not applied again.
 func TestP1AHoldOfAProcessThatDied(t *testing.T) {
 	t.Parallel()
-	nodes := redisservertest.Nodes(t, 3)
+	nodes := redisserver.Nodes(t, 3)
 	cfg := ownConfig(nodes[0])
-	cfg.URL, cfg.Pulse = redisservertest.ClusterURL(nodes), time.Hour
+	cfg.URL, cfg.Pulse = redisserver.ClusterURL(nodes), time.Hour
 	dies, s := openAt(t, cfg), openAt(t, cfg)
 	tell(t, s, "1", "hello")
 	addHook(dies, &diesBehind{key: s.layout().agenda()})

@@ -1,4 +1,4 @@
-package redistest
+package redisdouble
 
 import (
 	"encoding/binary"
@@ -106,7 +106,7 @@ func (f *field) parseVector(blob string) ([]float32, error) {
 		squares += v[i] * v[i]
 	}
 	if squares == 0 || math.IsNaN(float64(squares)) || math.IsInf(float64(squares), 0) {
-		return nil, errors.New("REDISTEST a vector without a direction is not in the double")
+		return nil, errors.New("REDISDOUBLE a vector without a direction is not in the double")
 	}
 	norm := float32(math.Sqrt(float64(squares)))
 	for i := range v {

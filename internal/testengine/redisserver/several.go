@@ -1,4 +1,4 @@
-package redisservertest
+package redisserver
 
 import (
 	"context"

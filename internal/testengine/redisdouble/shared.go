@@ -1,4 +1,4 @@
-package redistest
+package redisdouble
 
 import (
 	"context"
@@ -18,7 +18,7 @@ var shared struct {
 
 // Tests runs the tests of a package and stops the double that they shared:
 //
-//	func TestMain(m *testing.M) { goleak.VerifyTestMain(redistest.Tests{M: m}) }
+//	func TestMain(m *testing.M) { goleak.VerifyTestMain(redisdouble.Tests{M: m}) }
 type Tests struct{ M *testing.M }
 
 // Run implements goleak.TestingM.

@@ -1,4 +1,4 @@
-package redistest
+package redisdouble
 
 import (
 	"context"
@@ -81,17 +81,17 @@ func TestWhatIsNotKnownIsRefused(t *testing.T) {
 		"FT.AGGREGATE i @k:{e} WITHCURSOR DIALECT 2",
 		"CONFIG SET maxmemory 1",
 	} {
-		if reply, err := doLine(t, c, line); err == nil || !strings.HasPrefix(err.Error(), "REDISTEST ") {
+		if reply, err := doLine(t, c, line); err == nil || !strings.HasPrefix(err.Error(), "REDISDOUBLE ") {
 			t.Errorf("%s: %v, %v", line, reply, err)
 		}
 	}
-	if _, err := doLine(t, c, `EVAL "return redis.call('FT._LIST')" 0`); err == nil || !strings.Contains(err.Error(), "REDISTEST ") {
+	if _, err := doLine(t, c, `EVAL "return redis.call('FT._LIST')" 0`); err == nil || !strings.Contains(err.Error(), "REDISDOUBLE ") {
 		t.Errorf("a search within a script: %v", err)
 	}
 	pipe := c.TxPipeline()
 	in := pipe.Do(t.Context(), "FT._LIST")
 	_, _ = pipe.Exec(t.Context()) // the command has its own error
-	if in.Err() == nil || !strings.HasPrefix(in.Err().Error(), "REDISTEST ") {
+	if in.Err() == nil || !strings.HasPrefix(in.Err().Error(), "REDISDOUBLE ") {
 		t.Errorf("a search within a transaction: %v", in.Err())
 	}
 	mustDo(t, c, "HSET k:1 k e")

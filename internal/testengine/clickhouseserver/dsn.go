@@ -1,4 +1,4 @@
-package clickhousetest
+package clickhouseserver
 
 import (
 	"context"
@@ -31,7 +31,7 @@ var shared struct {
 
 // Tests runs the tests of a package and stops the server that they shared:
 //
-//	func TestMain(m *testing.M) { goleak.VerifyTestMain(clickhousetest.Tests{M: m}) }
+//	func TestMain(m *testing.M) { goleak.VerifyTestMain(clickhouseserver.Tests{M: m}) }
 type Tests struct{ M *testing.M }
 
 // Run implements goleak.TestingM.

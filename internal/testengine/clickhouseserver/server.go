@@ -1,4 +1,4 @@
-package clickhousetest
+package clickhouseserver
 
 import (
 	"context"
@@ -87,7 +87,7 @@ func NewServer(library string) (*Server, error) {
 }
 
 func (s *Server) prepare() (err error) {
-	build := exec.Command("go", "build", "-o", filepath.Join(s.dir, "launch"), "palimpsest/internal/clickhousetest/launch")
+	build := exec.Command("go", "build", "-o", filepath.Join(s.dir, "launch"), "palimpsest/internal/testengine/clickhouseserver/launch")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the launcher: %w\n%s", err, out)

@@ -1,4 +1,4 @@
-// Package redistest is a double of Redis 8 with its Query Engine, for tests
+// Package redisdouble is a double of Redis 8 with its Query Engine, for tests
 // where there is no real one: it speaks the protocol on a loopback port, to any
 // number of processes, and answers what internal/store/redis sends as the real
 // server does.
@@ -8,13 +8,13 @@
 // memory. testdata holds what Redis 8.0.2 with RediSearch 8.0 answered to the
 // same commands, and RediSearch 8.4.10 answers the same; record it anew with
 //
-//	TEST_REDIS_URL=redis://… go test ./internal/redistest -update
+//	TEST_REDIS_URL=redis://… go test ./internal/testengine/redisdouble -update
 //
 // The adapter's tests fail when it sends a command whose shape is not recorded.
 //
 // # Limits
 //
-// The double refuses all else with an error that begins with REDISTEST; it never
+// The double refuses all else with an error that begins with REDISDOUBLE; it never
 // guesses. It knows
 //
 //   - the commands in commands.go, in database 0, of one server that is no
@@ -42,4 +42,4 @@
 //   - FT.INFO, INFO and CONFIG GET answer with the fields that clients here read;
 //   - nothing is on disk, nothing is evicted, memory is never short, and the
 //     remaining time to live of a key does not shrink, though it ends in time.
-package redistest
+package redisdouble

@@ -1,4 +1,4 @@
-package redistest
+package redisdouble
 
 import (
 	"fmt"
@@ -103,9 +103,9 @@ func (s *Server) answer(c *server.Peer, cl *client, name string, own ownCommand,
 	switch {
 	case cl.queueing:
 		cl.refused = true
-		err = fmt.Errorf("REDISTEST %s is not in the double between MULTI and EXEC", name)
+		err = fmt.Errorf("REDISDOUBLE %s is not in the double between MULTI and EXEC", name)
 	case strings.HasPrefix(name, "FT.") && !c.Resp3:
-		err = fmt.Errorf("REDISTEST %s is not in the double but for protocol 3", name)
+		err = fmt.Errorf("REDISDOUBLE %s is not in the double but for protocol 3", name)
 	default:
 		reply, err = own(args)
 	}
@@ -176,5 +176,5 @@ func (s *Server) config(args []string) (any, error) {
 
 // errUnknown refuses what the real server may know and the double does not.
 func errUnknown(what string, args []string) error {
-	return fmt.Errorf("REDISTEST not in the double: %s %q", what, args)
+	return fmt.Errorf("REDISDOUBLE not in the double: %s %q", what, args)
 }

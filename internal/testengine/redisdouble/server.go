@@ -1,4 +1,4 @@
-package redistest
+package redisdouble
 
 import (
 	"bufio"
@@ -51,7 +51,7 @@ func Open(addr string) (*Server, error) {
 	}
 	s.engine = newEngine(s.hashes, s.remove)
 	if err := s.redis.StartAddr(addr); err != nil {
-		return nil, fmt.Errorf("redistest: listen: %w", err)
+		return nil, fmt.Errorf("redisdouble: listen: %w", err)
 	}
 	s.redis.Server().SetPreHook(s.intercept)
 	return s, nil
@@ -139,7 +139,7 @@ func (s *Server) passOn(c *server.Peer, cl *client, name string, args []string) 
 		if cl != nil {
 			cl.refused = cl.queueing
 		}
-		c.WriteError(fmt.Sprintf("REDISTEST %s is not in the double: %s %s", reason, name, strings.Join(args, " ")))
+		c.WriteError(fmt.Sprintf("REDISDOUBLE %s is not in the double: %s %s", reason, name, strings.Join(args, " ")))
 		return true
 	}
 	if name == "HEXPIRE" {

@@ -1,4 +1,4 @@
-package clickhousetest
+package clickhouseserver
 
 import (
 	"bytes"
