@@ -8,9 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
-
 	"palimpsest/internal/audit"
 	"palimpsest/internal/audit/clickhouse"
 	auditsqlite "palimpsest/internal/audit/sqlite"
@@ -21,7 +18,6 @@ import (
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/redis"
 	"palimpsest/internal/store/sqlite"
-	"palimpsest/internal/topology"
 	"palimpsest/pkg/events"
 )
 
@@ -45,14 +41,6 @@ func (c Config) validateBackends() error {
 	if err := c.Retention.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("retention: %w", err))
 	}
-	if c.NATS.URL != natsEmbedded {
-		if err := c.connection("").Validate(); err != nil {
-			errs = append(errs, fmt.Errorf("nats: %w", err))
-		}
-	}
-	if err := c.topology().Validate(); err != nil {
-		errs = append(errs, fmt.Errorf("nats: %w", err))
-	}
 	return errors.Join(errs...)
 }
 
@@ -71,18 +59,6 @@ func (c Config) redis() redis.Config {
 	out := c.Redis
 	out.URL = c.Memory
 	return out
-}
-
-func (c Config) topology() topology.Config {
-	return topology.Config{Replicas: c.NATS.Replicas}
-}
-
-// connection is how to reach a broker of others; name is how it lists us.
-func (c Config) connection(name string) broker.ConnectConfig {
-	return broker.ConnectConfig{
-		URL: c.NATS.URL, Name: name, CredsFile: c.NATS.Creds, SeedFile: c.NATS.NKeySeed,
-		CAFile: c.NATS.TLS.CA, CertFile: c.NATS.TLS.Cert, KeyFile: c.NATS.TLS.Key,
-	}
 }
 
 // checkAfter is when a file of the memory store is checked for damage: a start has
@@ -110,7 +86,7 @@ func openMemory(ctx context.Context, cfg Config, embedder embed.Info, now func()
 		return memory, nil, err
 	}
 	synchronous := "normal"
-	if cfg.NATS.Sync == string(broker.SyncAlways) {
+	if cfg.NATS.Sync == broker.SyncAlways {
 		synchronous = "full"
 	}
 	file, err := sqlite.Open(ctx, sqlite.Config{
@@ -159,59 +135,12 @@ func openAudit(ctx context.Context, cfg Config, log *slog.Logger) (kept audit.Lo
 		return kept, nil, err
 	}
 	file, err := auditsqlite.Open(ctx, auditsqlite.Config{
-		Path: cfg.dataPath(auditFile), Full: cfg.NATS.Sync == string(broker.SyncAlways), Retention: cfg.Retention,
+		Path: cfg.dataPath(auditFile), Full: cfg.NATS.Sync == broker.SyncAlways, Retention: cfg.Retention,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	return file, file.Gone(), nil
-}
-
-// streams is the broker that a process works with: one of its own or one of
-// others.
-type streams interface {
-	Conn() *nats.Conn
-	JetStream() jetstream.JetStream
-	// Callers is for what API callers publish.
-	Callers() jetstream.JetStream
-	// ClientURL is where publishers connect.
-	ClientURL() string
-	Ready(ctx context.Context) error
-	// Away names servers that are away, as Ready last saw it, though enough are left.
-	Away() []string
-	Shutdown(ctx context.Context) error
-}
-
-// openStreams starts the broker of this process, or connects to one of others
-// by a name.
-func openStreams(ctx context.Context, cfg Config, name string, log *slog.Logger) (streams, error) {
-	if cfg.NATS.URL != natsEmbedded {
-		remote, err := openRemote(ctx, cfg, name, log)
-		if err != nil {
-			return nil, err
-		}
-		return remote, nil
-	}
-	host, port, err := cfg.NATS.address()
-	if err != nil {
-		return nil, err
-	}
-	return broker.StartEmbedded(broker.EmbeddedConfig{
-		Dir: cfg.dataPath(natsDir), Host: host, Port: port, Sync: broker.Sync(cfg.NATS.Sync), Logger: log,
-	})
-}
-
-// openRemote connects by a name to the broker of others, which may be away for a while.
-func openRemote(ctx context.Context, cfg Config, name string, log *slog.Logger) (*broker.Remote, error) {
-	to := cfg.connection(name)
-	to.Logger = log
-	ctx, cancel := context.WithTimeout(ctx, engine.AwayLimit)
-	defer cancel()
-	remote, err := broker.OpenRemote(ctx, to, topology.Declare(cfg.topology()))
-	if err != nil {
-		return nil, cfg.unusable("nats.url", broker.Unreached(ctx, cfg.NATS.URL, err))
-	}
-	return remote, nil
 }
 
 // await opens the server that a setting names, which may be away for a while.
@@ -226,4 +155,34 @@ func (c Config) await(ctx context.Context, log *slog.Logger, setting string, ope
 		return c.unusable(setting, err)
 	}
 	return nil
+}
+
+// openBroker starts the broker of this process, or connects by a name to another one.
+func openBroker(ctx context.Context, cfg Config, name string, log *slog.Logger) (broker.Broker, error) {
+	if cfg.NATS.Own() {
+		return cfg.NATS.Start(cfg.dataPath(natsDir), log)
+	}
+	return openRemote(ctx, cfg, name, log)
+}
+
+// openRemote connects by a name to a broker that may be away for a while.
+func openRemote(ctx context.Context, cfg Config, name string, log *slog.Logger) (*broker.Remote, error) {
+	ctx, cancel := context.WithTimeout(ctx, engine.AwayLimit)
+	defer cancel()
+	remote, err := cfg.NATS.Open(ctx, name, log)
+	if err != nil {
+		return nil, cfg.unusable("nats.url", err)
+	}
+	return remote, nil
+}
+
+// plain rewrites an error that the user can correct: it names the setting, its value and
+// the fault. It returns other errors as they are.
+func plain(c Config, err error) error {
+	return engine.Settings{Data: c.Data, MemoryFile: c.Memory == backendFile, NATS: c.NATS.Listen, HTTP: c.HTTP.Listen}.Explain(err)
+}
+
+// unusable says what is wrong with the engine that a setting names.
+func (c Config) unusable(key string, err error) error {
+	return engine.Unusable(c.origin(key), key, config.MaskURL(c.engine(key)), err)
 }

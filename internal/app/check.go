@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"palimpsest/internal/audit/clickhouse"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/config"
@@ -15,7 +17,7 @@ import (
 
 // Check checks the configuration, and unless offline the servers that it names. It
 // changes nothing anywhere.
-func (inv *Invocation) Check(offline bool) (out Checked, err error) {
+func (inv *Invocation) Check(offline bool) (out doctor.Checked, err error) {
 	cfg, _, err := inv.Configuration(nil)
 	if err != nil {
 		return out, err
@@ -34,49 +36,26 @@ func (inv *Invocation) Check(offline bool) (out Checked, err error) {
 	if err := doctor.ReachAll(inv.Context(), nats, memory, audit); err != nil {
 		return out, err
 	}
-	return out, plain(*cfg, out.vectors(inv.Context(), *cfg))
+	spaces, pending, err := cfg.spaces(inv.Context())
+	out.Describe(spaces, pending)
+	return out, plain(*cfg, err)
 }
 
-// Checked is the answer of a check.
-type Checked struct {
-	OK bool `json:"ok"`
-	// Vectors is the space that the memory store serves, VectorsBuilding the one under
-	// construction, and VectorsPending how many texts that one lacks.
-	Vectors         string `json:"vectors,omitempty"`
-	VectorsBuilding string `json:"vectors_building,omitempty"`
-	VectorsPending  uint64 `json:"vectors_building_pending,omitempty"`
-}
-
-// vectors reads the spaces of the memory store, if there is one.
-func (c *Checked) vectors(ctx context.Context, cfg Config) error {
-	var spaces store.Spaces
-	switch {
-	case cfg.Memory != backendFile:
-		var err error
-		if spaces, c.VectorsPending, err = redis.ReadSpaces(ctx, cfg.redis()); err != nil {
-			return err
-		}
-	case absent(cfg.dataPath(memoryFile)):
-		return nil
-	default:
-		file, err := sqlite.OpenReading(ctx, cfg.dataPath(memoryFile))
-		if err != nil {
-			return err
-		}
-		spaces = file.Spaces()
-		stats, err := file.Stats(ctx)
-		if err = errors.Join(err, file.Close()); err != nil {
-			return err
-		}
-		c.VectorsPending = stats.VectorsBuilding
+// spaces returns the spaces of the memory store, if there is one, and how many texts the
+// space under construction lacks.
+func (c *Config) spaces(ctx context.Context) (spaces store.Spaces, pending uint64, err error) {
+	if c.Memory != backendFile {
+		return redis.ReadSpaces(ctx, c.redis())
 	}
-	if spaces.Served.Embedder.Name != "" {
-		c.Vectors = spaces.Served.Embedder.String()
+	if sqlite.Absent(c.dataPath(memoryFile)) {
+		return spaces, 0, nil
 	}
-	if spaces.Next != nil {
-		c.VectorsBuilding = spaces.Next.Embedder.String()
+	file, err := sqlite.OpenReading(ctx, c.dataPath(memoryFile))
+	if err != nil {
+		return spaces, 0, err
 	}
-	return nil
+	stats, err := file.Stats(ctx)
+	return file.Spaces(), stats.VectorsBuilding, errors.Join(err, file.Close())
 }
 
 // engines are those that the configuration names: NATS, the memory store and the audit
@@ -93,13 +72,49 @@ func (c *Config) engines() (nats, memory, audit doctor.Engine) {
 			return nil
 		}}
 	}
-	nats = of("nats.url", natsEmbedded, natsDir, func(ctx context.Context) error {
-		if err := broker.DialOne(ctx, c.NATS.URL); err != nil {
-			return err
-		}
-		return broker.Reach(ctx, c.connection("palimpsest-check"))
+	nats = of("nats.url", broker.OwnServer, natsDir, func(ctx context.Context) error {
+		return broker.Reach(ctx, c.NATS.Named("palimpsest-check"))
 	})
 	memory = of("memory", backendFile, memoryFile, func(ctx context.Context) error { return redis.Reach(ctx, c.redis()) })
 	audit = of("audit", backendFile, auditFile, func(ctx context.Context) error { return clickhouse.Reach(ctx, c.clickHouse()) })
 	return nats, memory, audit
+}
+
+// Examine checks an installation: that of the data directory data, or of the
+// configured one if data is empty. It changes nothing, and reports a failure as a
+// finding.
+func (inv *Invocation) Examine(data string) []doctor.Finding {
+	cfg, _, err := inv.Configuration(map[string]string{"data": data})
+	if err != nil {
+		return doctor.Misconfigured(Version(), err)
+	}
+	of := doctor.Installation{
+		Version: Version(), Server: inv.Flags().Server, Listen: cfg.HTTP.Listen, Ready: inv.ready,
+		Embedder: cfg.Embedder.open, Streams: cfg.NATS.Topology(), Models: doctor.Models(cfg.LLM, openModel),
+		Connect: func() (jetstream.JetStream, func(), error) {
+			conn, err := cfg.connect(inv.Context())
+			if err != nil {
+				return nil, nil, err
+			}
+			js, err := broker.NewJetStream(conn)
+			return js, conn.Close, err
+		},
+	}
+	of.NATS, of.Memory, of.Audit = cfg.engines()
+	if cfg.NATS.Own() {
+		of.Broker = cfg.NATS.Listen
+	}
+	if cfg.local() {
+		of.Data = cfg.Data
+	}
+	return doctor.Examine(inv.Context(), of)
+}
+
+func (inv *Invocation) ready(ctx context.Context) error {
+	cl, err := inv.Client()
+	if err != nil {
+		return err
+	}
+	_, err = cl.Ready(ctx)
+	return err
 }

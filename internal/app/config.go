@@ -4,14 +4,13 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"net"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/audit/clickhouse"
+	"palimpsest/internal/broker"
 	"palimpsest/internal/call"
 	"palimpsest/internal/config"
 	"palimpsest/internal/erasure"
@@ -42,7 +41,7 @@ type Config struct {
 	// MemoryLimit is the bound in MiB that a process keeps its own memory below as
 	// long as it can, caches included; 0 for none. GOMEMLIMIT goes before it.
 	MemoryLimit int
-	NATS        NATS
+	NATS        broker.Config
 	// Memory and Audit name the backends: sqlite, a file under Data; for Memory
 	// also the URL of a Redis: redis://user:password@host:6379/db, or rediss://…;
 	// for Audit that of a ClickHouse: clickhouse://user:password@host:9000/database,
@@ -99,35 +98,15 @@ func (c Config) engine(key string) string {
 	return map[string]string{"nats.url": c.NATS.URL, "memory": c.Memory, "audit": c.Audit}[key]
 }
 
-// NATS says which broker to use.
-type NATS struct {
-	// URL is nats://… (several with commas) or "embedded" for a server of this
-	// process.
-	URL string
-	// Creds is a credentials file, NKeySeed the file of an NKey's seed; at most
-	// one is set.
-	Creds    string
-	NKeySeed string `yaml:"nkey_seed"`
-	TLS      TLS
-	// Replicas of the streams that are created on a broker of others, 1 to 5.
-	Replicas int
-	// Listen is where a server of this process takes publishers.
-	Listen string
-	// Sync is interval (the acknowledged survives the death of any process) or
-	// always (it survives the loss of power too, at a price).
-	Sync string
-}
+// backendFile is the value of memory and audit for a file of the data directory.
+const backendFile = "sqlite"
 
-// TLS names files in PEM. CA replaces the system's roots; Cert and Key are set
-// together.
-type TLS struct {
-	CA, Cert, Key string
-}
-
-// The values of nats.url, and of memory and audit, that this process provides.
+// memoryFile is the memory store's file in the data directory, auditFile the
+// audit log's, natsDir the broker's directory.
 const (
-	natsEmbedded = "embedded"
-	backendFile  = "sqlite"
+	memoryFile = "memory.db"
+	auditFile  = "audit.db"
+	natsDir    = "nats"
 )
 
 func defaults() Config {
@@ -136,7 +115,7 @@ func defaults() Config {
 
 		MemoryLimit: 1024,
 
-		NATS:   NATS{URL: "nats://127.0.0.1:4222", Listen: "127.0.0.1:4222", Sync: "interval", Replicas: 1},
+		NATS:   broker.DefaultConfig(),
 		Memory: "redis://127.0.0.1:6379",
 		Audit:  "clickhouse://127.0.0.1:9000",
 		Redis:  redis.DefaultConfig(),
@@ -244,19 +223,12 @@ func (c Config) Validate() error {
 	if c.MemoryLimit != 0 && c.MemoryLimit < leastMemory {
 		errs = append(errs, fmt.Errorf("memory_limit: %d MiB is less than %d", c.MemoryLimit, leastMemory))
 	}
-	if c.NATS.URL == natsEmbedded {
-		_, _, err := c.NATS.address()
-		errs = append(errs, err)
-	}
-	if c.NATS.Sync != "interval" && c.NATS.Sync != "always" {
-		errs = append(errs, fmt.Errorf("nats.sync: %q is neither interval nor always", c.NATS.Sync))
-	}
 	errs = append(errs, c.validateBackends())
 	if _, err := c.Rules.Rules(c.modelRules()); err != nil {
 		errs = append(errs, err)
 	}
 	for _, v := range []interface{ Validate() error }{
-		c.Log, c.Embedder, c.LLM, c.HTTP, c.Telemetry, c.Pipeline, c.Ingest, c.Scheduler, c.Extractor, c.Decider, c.Consolidator, c.Query,
+		c.NATS, c.Log, c.Embedder, c.LLM, c.HTTP, c.Telemetry, c.Pipeline, c.Ingest, c.Scheduler, c.Extractor, c.Decider, c.Consolidator, c.Query,
 	} {
 		errs = append(errs, v.Validate())
 	}
@@ -268,22 +240,5 @@ func (c *Config) dataPath(name string) string { return filepath.Join(c.Data, nam
 
 // local reports whether anything is kept in the data directory.
 func (c Config) local() bool {
-	return c.NATS.URL == natsEmbedded || c.Memory == backendFile || c.Audit == backendFile
-}
-
-// address is the one that Listen names. Publishers there have no login, so no other
-// machine may reach it.
-func (n NATS) address() (host string, port int, err error) {
-	host, text, err := net.SplitHostPort(n.Listen)
-	if err != nil {
-		return "", 0, fmt.Errorf("nats.listen: %w", err)
-	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return "", 0, fmt.Errorf("nats.listen: %q is not a loopback address, and publishers there have no login", n.Listen)
-	}
-	number, err := strconv.ParseUint(text, 10, 16)
-	if err != nil {
-		return "", 0, fmt.Errorf("nats.listen: %q is not a port", text)
-	}
-	return host, int(number), nil
+	return c.NATS.Own() || c.Memory == backendFile || c.Audit == backendFile
 }

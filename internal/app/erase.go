@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"time"
@@ -18,70 +17,45 @@ import (
 	"palimpsest/internal/embed"
 	"palimpsest/internal/engine"
 	"palimpsest/internal/erasure"
-	"palimpsest/internal/httpserver"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/sqlite"
 	"palimpsest/internal/transfer"
 )
 
 // errErase ends a run, so that the next one begins with the erasure.
-var errErase = errors.New("an erasure was asked for")
+var errErase = errors.New("an erasure was requested")
 
-// alone reports whether all streams are in files of this process. Then no other process
-// can write to the stores, and an erasure can rewrite everything while this one rests.
-func (c Config) alone() bool { return c.NATS.URL == natsEmbedded }
-
-// openErasures opens the erasures of the data directory. Where the broker is of others,
-// the process may be one of several: tombstones are in force, and a job has to be finished
-// first.
-func (c *Config) openErasures() error {
-	if !c.alone() {
-		return c.openTombstones()
+// openErasures opens the erasures of the data directory. On a broker of its own, all
+// streams are in files of this process: no other one can write to the stores, and an
+// erasure can rewrite everything before the services start. Otherwise the process may be
+// one of several: tombstones are in force, and a job has to be finished first.
+func (c *Config) openErasures() (err error) {
+	if c.NATS.Own() {
+		return c.openBook()
 	}
-	return c.openBook()
+	if c.erasures, err = erasure.OpenExisting(c.Data); err != nil {
+		return err
+	}
+	if err := c.erasures.Settled(); err != nil {
+		return fmt.Errorf("%w; all services must be stopped meanwhile: nats.url is %s", err, config.MaskURL(c.NATS.URL))
+	}
+	return nil
 }
 
 // openBook opens the erasures of the data directory, and makes both where there are none.
-func (c *Config) openBook() error {
-	if err := doctor.Writable(c.Data); err != nil {
-		return err
+func (c *Config) openBook() (err error) {
+	if err = doctor.Writable(c.Data); err == nil {
+		c.erasures, err = erasure.Create(c.Data, !sqlite.Absent(c.dataPath(memoryFile)))
 	}
-	if err := os.MkdirAll(c.Data, 0o700); err != nil {
-		return fmt.Errorf("data: %w", err)
-	}
-	if err := c.closeDirectory(); err != nil {
-		return err
-	}
-	var err error
-	c.erasures, err = erasure.Open(c.Data)
 	return err
 }
 
-// closeDirectory keeps other accounts of the machine from a data directory that holds a
-// memory. One that belongs to another account, as a volume may, stays as it is.
-func (c Config) closeDirectory() error {
-	info, err := os.Stat(c.Data)
-	if err != nil || info.Mode().Perm()&0o077 == 0 || absent(c.dataPath(memoryFile)) {
+// openSettled is openErasures for a command that needs all jobs finished.
+func (c *Config) openSettled() error {
+	if err := c.openErasures(); err != nil {
 		return err
 	}
-	if err := os.Chmod(c.Data, 0o700); err != nil && !errors.Is(err, fs.ErrPermission) { //nolint:gosec // it is a directory
-		return fmt.Errorf("data: %w", err)
-	}
-	return nil
-}
-
-func (c *Config) openTombstones() error {
-	there, err := erasure.Any(c.Data)
-	if err != nil || !there {
-		return err
-	}
-	if c.erasures, err = erasure.Open(c.Data); err != nil {
-		return err
-	}
-	if len(c.erasures.Pending()) > 0 {
-		return fmt.Errorf("%w; every service must rest meanwhile: nats.url is %s", erasure.ErrPending, config.MaskURL(c.NATS.URL))
-	}
-	return nil
+	return c.erasures.Settled()
 }
 
 // room returns an error unless the disk of the data directory has room to erase.
@@ -93,8 +67,8 @@ func (c Config) room() error {
 }
 
 // erases reports whether the process can erase: no service of another one is meant to
-// run. Whether one does all the same is asked of the broker.
-func (h *process) erases() bool { return h.cfg.alone() || h.target.entire }
+// run. The broker is asked later whether one runs nevertheless.
+func (h *process) erases() bool { return h.cfg.NATS.Own() || h.target.entire }
 
 // prepareErasures opens the erasures before anything else is opened.
 func (h *process) prepareErasures(context.Context) error {
@@ -103,9 +77,9 @@ func (h *process) prepareErasures(context.Context) error {
 		open = h.cfg.openBook
 	}
 	err := open()
-	if err != nil && !h.cfg.alone() { // where all engines are of others, a process needs no directory otherwise
-		h.log.Warn("no user can be erased: the data directory cannot be used", "error", err)
-		err = h.cfg.openTombstones()
+	if err != nil && !h.cfg.NATS.Own() { // with shared engines only, a process needs no directory otherwise
+		h.log.Warn("users cannot be erased: the data directory cannot be used", "error", err)
+		err = h.cfg.openErasures()
 	}
 	if err != nil || len(h.cfg.erasures.Pending()) == 0 {
 		return err
@@ -113,27 +87,15 @@ func (h *process) prepareErasures(context.Context) error {
 	return h.eraser().finish()
 }
 
-// eraseAsked finishes the erasures that were asked for. Nothing else runs yet, so that it
-// answers on the address of the API meanwhile. Where an erasure cannot go on for a cause that
-// passes, it waits until the cause is gone, and readiness says what it is.
+// eraseAsked finishes the requested erasures before anything else runs.
 func (h *process) eraseAsked(ctx context.Context) error {
 	if len(h.cfg.erasures.Pending()) == 0 {
 		return nil
 	}
-	var waiting erasure.Waiting
-	server, err := httpserver.Listen(h.cfg.HTTP, waiting.Handler(h.cfg.HTTP, Version()), h.log)
-	if err != nil {
-		return err
-	}
-	serving, stop := context.WithCancel(ctx)
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(serving) }()
-	err = waiting.Until(ctx, h.log, passes, func(ctx context.Context) error {
+	return erasure.Serve(ctx, h.cfg.HTTP, Version(), h.log, passes, func(ctx context.Context) error {
 		_, err := h.eraser().run(ctx)
 		return err
 	})
-	stop()
-	return errors.Join(err, <-served)
 }
 
 // passes reports whether err ends an attempt to erase, and the next one may succeed: a
@@ -146,13 +108,13 @@ func passes(err error) bool {
 func (h *process) eraser() eraser { return eraser{h.cfg, h.embedder.Info(), h.now, h.log} }
 
 // Erase erases a user, or the user of a receipt, from the files of a Palimpsest that
-// is not running, and finishes the jobs of before. It returns the receipts.
+// is not running, and finishes earlier jobs. It returns the receipts.
 func (inv *Invocation) Erase(data, user string, receipt *erasure.Receipt) (done []erasure.Receipt, err error) {
 	cfg, _, err := inv.Configuration(map[string]string{"data": data})
 	if err != nil {
 		return nil, err
 	}
-	if cfg.alone() && absentDir(cfg.Data) {
+	if cfg.NATS.Own() && absentDir(cfg.Data) {
 		return nil, fmt.Errorf("data: %s does not exist", cfg.Data)
 	}
 	embedder, err := cfg.Embedder.open()
@@ -185,7 +147,7 @@ func (inv *Invocation) Erase(data, user string, receipt *erasure.Receipt) (done 
 
 // inUse says what to do about a data directory that another process uses.
 func inUse(cfg Config, err error) error {
-	if errors.Is(err, broker.ErrInUse) || errors.Is(err, store.ErrLocked) || errors.Is(err, audit.ErrLocked) {
+	if engine.InUse(err) {
 		return fmt.Errorf("%w: Palimpsest runs on %s: stop it, or ask it with --server", plain(cfg, err), cfg.Data)
 	}
 	return err
@@ -215,7 +177,7 @@ func (e eraser) finish() error {
 
 // still returns nil where no service of another process reads the streams.
 func (e eraser) still(ctx context.Context) error {
-	if e.cfg.alone() {
+	if e.cfg.NATS.Own() {
 		return nil
 	}
 	remote, err := openRemote(ctx, e.cfg, "erase", e.log)
@@ -248,7 +210,7 @@ func (e eraser) run(ctx context.Context) ([]erasure.Receipt, error) {
 			return opened, err
 		})
 	}
-	if !e.cfg.alone() {
+	if !e.cfg.NATS.Own() {
 		remote, err := openRemote(ctx, e.cfg, "erase", e.log)
 		if err != nil {
 			return nil, err
@@ -270,7 +232,7 @@ func eachBackend[E any](cfg Config, chosen, file string, use func(E) error, open
 	if chosen != backendFile {
 		list = append(list, chosen)
 	}
-	if !absent(cfg.dataPath(file)) {
+	if !sqlite.Absent(cfg.dataPath(file)) {
 		list = append(list, backendFile)
 	}
 	for _, backend := range list {
@@ -295,7 +257,7 @@ func eachBackend[E any](cfg Config, chosen, file string, use func(E) error, open
 func (e eraser) discardDrafts() error {
 	path := e.cfg.dataPath(memoryFile)
 	errs := []error{sqlite.Discard(path + sqlite.NewSuffix), os.RemoveAll(e.cfg.dataPath(natsDir) + transfer.DraftSuffix)}
-	if absent(path) {
+	if sqlite.Absent(path) {
 		errs = append(errs, sqlite.Discard(path+sqlite.KeptSuffix))
 	}
 	return errors.Join(errs...)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"palimpsest/internal/broker"
 	"palimpsest/internal/erasure"
 	"palimpsest/pkg/scope"
 )
@@ -17,7 +18,7 @@ import (
 // tombstones when another broker is chosen, and a job has to be finished before that.
 func TestTombstonesStayInForceElsewhere(t *testing.T) {
 	t.Parallel()
-	elsewhere := Config{Data: t.TempDir(), NATS: NATS{URL: "nats://127.0.0.1:1"}}
+	elsewhere := Config{Data: t.TempDir(), NATS: broker.Config{ConnectConfig: broker.ConnectConfig{URL: "nats://127.0.0.1:1"}}}
 	if err := elsewhere.openErasures(); err != nil || elsewhere.erasures != nil {
 		t.Fatalf("without erasures: %v", err)
 	}
@@ -52,7 +53,7 @@ func TestStartsWithoutADirectory(t *testing.T) {
 		data string
 		book bool
 	}{"below a file": {filepath.Join(file, "data"), false}, "new": {filepath.Join(t.TempDir(), "data"), true}} {
-		h := &process{target: whole(), cfg: Config{Data: at.data, NATS: NATS{URL: "nats://127.0.0.1:1"}}, log: slog.New(slog.DiscardHandler)}
+		h := &process{target: whole(), cfg: Config{Data: at.data, NATS: broker.Config{ConnectConfig: broker.ConnectConfig{URL: "nats://127.0.0.1:1"}}}, log: slog.New(slog.DiscardHandler)}
 		if err := h.prepareErasures(t.Context()); err != nil || (h.cfg.erasures != nil) != at.book {
 			t.Errorf("%s: %v, %v", name, h.cfg.erasures, err)
 		}

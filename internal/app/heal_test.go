@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"palimpsest/internal/broker"
+
 	"github.com/google/go-cmp/cmp"
 
 	"palimpsest/internal/config"
@@ -37,7 +39,7 @@ func loopback(dir string) Config {
 	if err := config.Of(&cfg).YAML("embedded.yaml", embeddedYAML); err != nil {
 		panic(err) // it is part of the program
 	}
-	cfg.Data, cfg.NATS.URL, cfg.NATS.Listen, cfg.HTTP.Listen = dir, natsEmbedded, "127.0.0.1:0", "127.0.0.1:0"
+	cfg.Data, cfg.NATS.URL, cfg.NATS.Listen, cfg.HTTP.Listen = dir, broker.OwnServer, "127.0.0.1:0", "127.0.0.1:0"
 	cfg.complete()
 	return cfg
 }

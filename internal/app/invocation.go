@@ -50,7 +50,7 @@ func (inv *Invocation) StartedClient(failed func(error)) (*client.Client, error)
 	if err != nil {
 		return nil, err
 	}
-	if inv.Flags().Server != "" || cfg.NATS.URL != natsEmbedded {
+	if inv.Flags().Server != "" || !cfg.NATS.Own() {
 		return inv.Client()
 	}
 	dir, err := filepath.Abs(cfg.Data)
@@ -66,18 +66,13 @@ func (inv *Invocation) StartedClient(failed func(error)) (*client.Client, error)
 // Keys are the API keys on the broker of the Palimpsest whose data directory is
 // data, or on the configured one. It takes the credential of the owner.
 func (inv *Invocation) Keys(data string, do func(*auth.Keys) error) error {
-	return inv.withBroker(data, func(js jetstream.JetStream, _ topology.Declaration) error {
+	return inv.Broker(data, func(js jetstream.JetStream, _ topology.Declaration) error {
 		return do(auth.NewKeys(bucket.New(js), time.Now))
 	})
 }
 
-const (
-	// connectLimit bounds how long a command tries to reach the broker.
-	connectLimit = 10 * time.Second
-	// publishRetry is the pause between two attempts of a publisher to reach a
-	// server that it lost.
-	publishRetry = 250 * time.Millisecond
-)
+// connectLimit bounds how long a command tries to reach the broker.
+const connectLimit = 10 * time.Second
 
 // Publisher connects to the broker at url, or to the configured one if url is
 // empty. The connection reconnects without end. The caller closes it.
@@ -100,15 +95,14 @@ func (inv *Invocation) publisher(url string) (*nats.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if cfg.NATS.URL != natsEmbedded {
+		if !cfg.NATS.Own() {
 			return cfg.connect(inv.Context())
 		}
 		url = "nats://" + cfg.NATS.Listen
 	}
-	conn, err := nats.Connect(url, nats.Name("palimpsest publish"), nats.Timeout(5*time.Second),
-		nats.MaxReconnects(-1), nats.ReconnectWait(publishRetry), nats.ReconnectBufSize(-1))
+	conn, err := broker.ConnectPublisher(inv.Context(), url, "palimpsest publish")
 	if err != nil {
-		return nil, fmt.Errorf("reach NATS at %s (is Palimpsest running?): %w", config.MaskURL(url), engine.Reason(broker.Unreached(inv.Context(), url, err)))
+		return nil, fmt.Errorf("reach NATS at %s (is Palimpsest running?): %w", config.MaskURL(url), engine.Reason(err))
 	}
 	return conn, nil
 }
@@ -116,8 +110,8 @@ func (inv *Invocation) publisher(url string) (*nats.Conn, error) {
 // connect connects with the owner's credential to the broker that the configuration
 // names.
 func (c *Config) connect(ctx context.Context) (*nats.Conn, error) {
-	to := c.connection("palimpsest")
-	if c.NATS.URL == natsEmbedded {
+	to := c.NATS.Named("palimpsest")
+	if c.NATS.Own() {
 		var err error
 		if to, err = broker.Endpoint(c.dataPath(natsDir)); err != nil {
 			return nil, engine.Faultf(err, "data: no Palimpsest runs on %s: name its directory with --data, or a NATS of your own by nats.url (%v)", c.Data, engine.Reason(err))
@@ -126,33 +120,15 @@ func (c *Config) connect(ctx context.Context) (*nats.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()
 	conn, err := broker.Connect(ctx, to)
-	if err != nil && c.NATS.URL != natsEmbedded {
+	if err != nil && !c.NATS.Own() {
 		return nil, c.unusable("nats.url", broker.Unreached(ctx, c.NATS.URL, err))
 	}
 	return conn, err
 }
 
-// ApplyTopology creates and updates the streams and consumers of the broker, that of
-// the Palimpsest whose data directory is data, or the configured one.
-func (inv *Invocation) ApplyTopology(data string) error {
-	return inv.withBroker(data, func(js jetstream.JetStream, decl topology.Declaration) error {
-		return topology.Apply(inv.Context(), js, decl)
-	})
-}
-
-// DiffTopology compares the streams and consumers of the broker with the declared
-// ones.
-func (inv *Invocation) DiffTopology(data string) (differences []topology.Difference, err error) {
-	err = inv.withBroker(data, func(js jetstream.JetStream, decl topology.Declaration) error {
-		differences, err = topology.Diff(inv.Context(), js, decl)
-		return err
-	})
-	return differences, err
-}
-
-// withBroker calls do with the configured broker and the topology that it should
-// have.
-func (inv *Invocation) withBroker(data string, do func(jetstream.JetStream, topology.Declaration) error) error {
+// Broker calls do with the broker of the Palimpsest whose data directory is data, or with
+// the configured one, and the topology that it should have.
+func (inv *Invocation) Broker(data string, do func(jetstream.JetStream, topology.Declaration) error) error {
 	cfg, _, err := inv.Configuration(map[string]string{"data": data})
 	if err != nil {
 		return err
@@ -166,5 +142,5 @@ func (inv *Invocation) withBroker(data string, do func(jetstream.JetStream, topo
 	if err != nil {
 		return err
 	}
-	return do(js, topology.Declare(cfg.topology()))
+	return do(js, cfg.NATS.Topology())
 }

@@ -38,14 +38,14 @@ func TestKeysComeFromTheEnvironmentAndFiles(t *testing.T) {
 	})
 	c := llm.DefaultConfig()
 	c.Provider, c.Model, c.BaseURL, c.Keys.OpenAI = llm.OpenAI, "m-1", s.URL, "file://"+path
-	said, err := doctor.AskModels(t.Context(), models(c))
+	said, err := doctor.AskModels(t.Context(), doctor.Models(c, openModel))
 	if err != nil || !strings.Contains(said, "openai m-1 answers") || !strings.Contains(said, "mode schema, for 45 tokens") || strings.Count(said, ";") != 0 {
 		t.Errorf("%q, %v", said, err)
 	}
 	if asked := s.Asked(); len(asked) != 1 || asked[0].Key != "hunter2" || asked[0].Mode != llm.ModeSchema {
 		t.Errorf("asked %+v", asked)
 	}
-	if said, err := doctor.AskModels(t.Context(), models(llm.Config{})); err != nil || !strings.Contains(said, "none") {
+	if said, err := doctor.AskModels(t.Context(), doctor.Models(llm.Config{}, openModel)); err != nil || !strings.Contains(said, "none") {
 		t.Errorf("%q, %v", said, err)
 	}
 }

@@ -82,7 +82,7 @@ func TestPlainWords(t *testing.T) {
 		{&fs.PathError{Op: "mkdir", Path: "/var/lib/p", Err: syscall.EACCES}, "data: /var/lib/p cannot be used: permission denied"},
 		{other, "something else"},
 		{fmt.Errorf("sqlite: check: %w", store.ErrDamaged), "data: the memory store in /var/lib/p is damaged; " +
-			"\"palimpsest rebuild --data /var/lib/p\" builds it anew from the streams (sqlite: check: store: damaged)"},
+			"\"palimpsest rebuild --data /var/lib/p\" rebuilds it from the streams (sqlite: check: store: damaged)"},
 	} {
 		got := plain(cfg, c.err)
 		if got.Error() != c.want || !errors.Is(got, c.err) {

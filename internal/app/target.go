@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"palimpsest/internal/auth"
+	"palimpsest/internal/broker"
 	"palimpsest/internal/pipeline"
 )
 
@@ -71,8 +72,8 @@ func (s target) validate(c Config) error {
 			key, value, s.name, instead))
 	}
 	if len(s.services) < len(services) {
-		if c.NATS.URL == natsEmbedded {
-			own("nats.url", natsEmbedded, "nats://…")
+		if c.NATS.Own() {
+			own("nats.url", broker.OwnServer, "nats://…")
 		}
 		if c.Memory == backendFile {
 			own("memory", backendFile, "redis://…")

@@ -281,7 +281,7 @@ func TestRangeOfTwoTraces(t *testing.T) {
 func newGround(t *testing.T) (*process, *nats.Conn) {
 	t.Helper()
 	ground := &process{target: whole(), cfg: loopback(t.TempDir()), log: slog.New(slog.DiscardHandler), now: time.Now, embedder: local.New()}
-	for _, step := range []func(context.Context) error{ground.openStores, ground.openBroker} {
+	for _, step := range []func(context.Context) error{ground.openStores, ground.connect} {
 		if err := step(t.Context()); err != nil {
 			t.Fatal(err)
 		}

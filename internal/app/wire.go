@@ -188,7 +188,7 @@ func (h *process) wireQuery() (pipeline.Service, error) {
 	}
 	ticks := h.cfg.Scheduler.WithDefaults()
 	// Other processes could answer where any of the engines is shared.
-	h.cfg.Query.Incognito = h.cfg.NATS.URL == natsEmbedded &&
+	h.cfg.Query.Incognito = h.cfg.NATS.Own() &&
 		h.cfg.Memory == backendFile && h.cfg.Audit == backendFile
 	q, err := query.New(h.cfg.Query, query.Deps{
 		Erasures: erases, Understands: understands,

@@ -22,22 +22,24 @@ type ConnectConfig struct {
 	// Name is how the broker lists the connection; a service's name. Replies come
 	// to an inbox of that name, which the permissions of a service need. One token
 	// of a subject; empty takes any inbox.
-	Name string
-	// CredsFile is a credentials file (JWT and seed), SeedFile an NKey seed. At
-	// most one is set.
-	CredsFile string
-	SeedFile  string
-	// TLS files, in PEM. CAFile replaces the system's roots; CertFile and
-	// KeyFile are set together.
-	CAFile   string
-	CertFile string
-	KeyFile  string
+	Name string `yaml:"-"`
+	// Creds is a credentials file (JWT and seed), NKeySeed the file of an NKey seed.
+	// At most one is set.
+	Creds    string
+	NKeySeed string `yaml:"nkey_seed"`
+	TLS      TLS
 	// ReconnectWait is the pause between attempts, 250 ms by default and jittered.
-	ReconnectWait time.Duration
-	// Logger hears of lost and found connections; nil drops it.
-	Logger *slog.Logger
+	ReconnectWait time.Duration `yaml:"-"`
+	// Logger logs lost and restored connections; nil drops them.
+	Logger *slog.Logger `yaml:"-"`
 
 	inProcess nats.InProcessConnProvider
+}
+
+// TLS names files in PEM. CA replaces the system's roots; Cert and Key are set
+// together.
+type TLS struct {
+	CA, Cert, Key string
 }
 
 // Validate refuses values that cannot work, by name.
@@ -47,9 +49,9 @@ func (c ConnectConfig) Validate() error {
 		return errors.New("url: is required")
 	case strings.ContainsAny(c.Name, ".*> \t"):
 		return fmt.Errorf("name: %q is not one token of a subject", c.Name)
-	case c.CredsFile != "" && c.SeedFile != "":
+	case c.Creds != "" && c.NKeySeed != "":
 		return errors.New("credentials: a credentials file and a seed exclude each other")
-	case (c.CertFile == "") != (c.KeyFile == ""):
+	case (c.TLS.Cert == "") != (c.TLS.Key == ""):
 		return errors.New("tls: certificate and key are set together")
 	case c.ReconnectWait < 0:
 		return errors.New("reconnect wait: is negative")
@@ -165,24 +167,24 @@ func (c ConnectConfig) failed(log *slog.Logger, sub *nats.Subscription, err erro
 }
 
 func (c ConnectConfig) secure(options []nats.Option) ([]nats.Option, error) {
-	if c.CredsFile != "" {
-		options = append(options, nats.UserCredentials(c.CredsFile))
+	if c.Creds != "" {
+		options = append(options, nats.UserCredentials(c.Creds))
 	}
-	if c.SeedFile != "" {
-		seed, err := nats.NkeyOptionFromSeed(c.SeedFile)
+	if c.NKeySeed != "" {
+		seed, err := nats.NkeyOptionFromSeed(c.NKeySeed)
 		if err != nil {
 			return nil, err
 		}
 		options = append(options, seed)
 	}
-	if c.CAFile != "" || c.CertFile != "" {
+	if c.TLS.CA != "" || c.TLS.Cert != "" {
 		options = append(options, nats.Secure(&tls.Config{MinVersion: tls.VersionTLS12}))
 	}
-	if c.CAFile != "" {
-		options = append(options, nats.RootCAs(c.CAFile))
+	if c.TLS.CA != "" {
+		options = append(options, nats.RootCAs(c.TLS.CA))
 	}
-	if c.CertFile != "" {
-		options = append(options, nats.ClientCert(c.CertFile, c.KeyFile))
+	if c.TLS.Cert != "" {
+		options = append(options, nats.ClientCert(c.TLS.Cert, c.TLS.Key))
 	}
 	return options, nil
 }

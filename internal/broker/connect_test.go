@@ -28,11 +28,11 @@ func TestConnectConfigIsValidated(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]broker.ConnectConfig{
 		"no url":          {},
-		"two credentials": {URL: "nats://x", CredsFile: "a", SeedFile: "b"},
-		"half a pair":     {URL: "nats://x", CertFile: "a"},
+		"two credentials": {URL: "nats://x", Creds: "a", NKeySeed: "b"},
+		"half a pair":     {URL: "nats://x", TLS: broker.TLS{Cert: "a"}},
 		"negative wait":   {URL: "nats://x", ReconnectWait: -1},
-		"no seed":         {URL: "nats://x", SeedFile: filepath.Join(t.TempDir(), "none")},
-		"no roots":        {URL: "nats://x", CAFile: filepath.Join(t.TempDir(), "none")},
+		"no seed":         {URL: "nats://x", NKeySeed: filepath.Join(t.TempDir(), "none")},
+		"no roots":        {URL: "nats://x", TLS: broker.TLS{CA: filepath.Join(t.TempDir(), "none")}},
 	} {
 		if conn, err := broker.Connect(t.Context(), cfg); err == nil {
 			conn.Close()
@@ -101,7 +101,7 @@ func TestConnectOverTLS(t *testing.T) {
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, TLS: true,
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12},
 	})
-	conn, err := broker.Connect(bounded(t), broker.ConnectConfig{URL: srv.ClientURL(), CAFile: ca, Name: "test"})
+	conn, err := broker.Connect(bounded(t), broker.ConnectConfig{URL: srv.ClientURL(), TLS: broker.TLS{CA: ca}, Name: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

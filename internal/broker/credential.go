@@ -35,7 +35,7 @@ func Endpoint(dir string) (ConnectConfig, error) {
 	}
 	return ConnectConfig{
 		URL:      strings.TrimSpace(string(url)),
-		SeedFile: filepath.Join(dir, SeedFile),
+		NKeySeed: filepath.Join(dir, SeedFile),
 	}, nil
 }
 

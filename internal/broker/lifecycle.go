@@ -112,7 +112,7 @@ func (e *Embedded) connect(ctx context.Context) error {
 		conn, err := Connect(ctx, ConnectConfig{
 			URL:       "nats://in-process",
 			Name:      c.name,
-			SeedFile:  filepath.Join(e.cfg.Dir, SeedFile),
+			NKeySeed:  filepath.Join(e.cfg.Dir, SeedFile),
 			Logger:    e.cfg.Logger,
 			inProcess: e,
 		})

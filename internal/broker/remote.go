@@ -102,6 +102,9 @@ func withoutJetStream(conn *nats.Conn, err error) error {
 // Reach returns nil if a server answers that is new enough and has JetStream. It
 // changes nothing there.
 func Reach(ctx context.Context, cfg ConnectConfig) error {
+	if err := DialOne(ctx, cfg.URL); err != nil {
+		return err
+	}
 	conn, err := Connect(ctx, cfg)
 	if err != nil {
 		return err

@@ -19,6 +19,8 @@ type Engines struct {
 		Projects(ctx context.Context) ([]string, error)
 	}
 	Log audit.Log
+	// Named is how an error names the engine of a setting: nats.url, memory or audit.
+	Named func(setting string) string
 }
 
 // ErrTaken means that an engine holds data or has clients.
@@ -31,7 +33,7 @@ type TakenError struct {
 }
 
 func (e *TakenError) Error() string {
-	return fmt.Sprintf("%s %s: chaos needs an engine of its own, which holds nothing", e.Setting, e.Reason)
+	return fmt.Sprintf("%s: %s: chaos needs an engine of its own, which holds nothing", e.Setting, e.Reason)
 }
 
 // Unwrap returns [ErrTaken].
@@ -41,7 +43,11 @@ func (e *TakenError) Unwrap() error { return ErrTaken }
 // not change the data of a user.
 func (e Engines) Vacant(ctx context.Context) error {
 	for _, look := range []func(context.Context) error{e.vacantStreams, e.vacantMemory, e.vacantAudit} {
-		if err := look(ctx); err != nil {
+		err := look(ctx)
+		if taken := (*TakenError)(nil); errors.As(err, &taken) {
+			return &TakenError{taken.Setting, e.Named(taken.Setting) + " " + taken.Reason}
+		}
+		if err != nil {
 			return err
 		}
 	}

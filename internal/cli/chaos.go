@@ -201,7 +201,7 @@ func (t *trial) run(dir string, size chaos.Size, plan chaos.Plan) error {
 
 // keep keeps the directory where something is to be looked at, and says so.
 func (t *trial) keep(err error) error {
-	if err == nil || errors.Is(err, errChaos) || t.inv.Context().Err() != nil || engine.Correctable(err) {
+	if err == nil || errors.Is(err, errChaos) || t.inv.Context().Err() != nil || engine.Correctable(err) || errors.Is(err, chaos.ErrTaken) {
 		return err
 	}
 	if !t.begun {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"palimpsest/internal/app"
 	"palimpsest/internal/topology"
 )
@@ -76,7 +78,10 @@ func (c *topologyApplyCommand) Run(inv *app.Invocation, of *topologyCommand) err
 			return err
 		}
 	}
-	if err := inv.ApplyTopology(of.Data); err != nil {
+	err := inv.Broker(of.Data, func(js jetstream.JetStream, declared topology.Declaration) error {
+		return topology.Apply(inv.Context(), js, declared)
+	})
+	if err != nil {
 		return err
 	}
 	return inv.Print(map[string]bool{"applied": true}, func(w io.Writer) { _, _ = fmt.Fprintln(w, "applied") })
@@ -86,7 +91,11 @@ type topologyDiffCommand struct{}
 
 // Run implements the command. A difference is an error.
 func (c *topologyDiffCommand) Run(inv *app.Invocation, of *topologyCommand) error {
-	differences, err := inv.DiffTopology(of.Data)
+	var differences []topology.Difference
+	err := inv.Broker(of.Data, func(js jetstream.JetStream, declared topology.Declaration) (err error) {
+		differences, err = topology.Diff(inv.Context(), js, declared)
+		return err
+	})
 	if err != nil {
 		return err
 	}

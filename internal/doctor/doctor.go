@@ -15,6 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/broker"
+	"palimpsest/internal/embed"
 	"palimpsest/internal/topology"
 )
 
@@ -47,8 +48,8 @@ type Installation struct {
 	Data string
 	// NATS, Memory and Audit are the engines.
 	NATS, Memory, Audit Engine
-	// Embedder describes the embedder.
-	Embedder func() (string, error)
+	// Embedder opens the embedder.
+	Embedder func() (embed.Embedder, error)
 	// Connect connects to the broker; the caller calls done. Streams are the declared ones.
 	Connect func() (js jetstream.JetStream, done func(), err error)
 	Streams topology.Declaration
@@ -84,7 +85,7 @@ func Examine(ctx context.Context, of Installation) []Finding {
 		name string
 		ask  func() (string, error)
 	}{
-		{"nats", e.nats}, {"data", e.data}, {"embedder", e.Embedder},
+		{"nats", e.nats}, {"data", e.data}, {"embedder", e.embedder},
 		{"memory", func() (string, error) { return e.engine(e.Memory) }},
 		{"audit", func() (string, error) { return e.engine(e.Audit) }},
 		{"streams", e.streams}, {"clock", e.clock},

@@ -25,6 +25,14 @@ type Model struct {
 	Open func() (*llm.Ladder, error)
 }
 
+// Models are those of the configuration, each endpoint once; open opens one.
+func Models(c llm.Config, open func(llm.Config, llm.Endpoint) (*llm.Ladder, error)) (all []Model) {
+	for _, e := range c.Endpoints() {
+		all = append(all, Model{Name: e.Provider + " " + e.Model, Open: func() (*llm.Ladder, error) { return open(c, e) }})
+	}
+	return all
+}
+
 // AskModels asks each model one short question.
 func AskModels(ctx context.Context, models []Model) (string, error) {
 	if len(models) == 0 {

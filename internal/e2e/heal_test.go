@@ -130,7 +130,7 @@ func TestADamagedStoreIsNamedAndRebuilt(t *testing.T) {
 	if err := os.Truncate(i.files()[0], info.Size()/2); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, 1, `"palimpsest rebuild --data `+i.data+`" builds it anew`, "", up(i.data)...)
+	refused(t, 1, `"palimpsest rebuild --data `+i.data+`" rebuilds it`, "", up(i.data)...)
 	refused(t, 1, "palimpsest rebuild", "", "digest", "--data", i.data)
 	if out := rebuild(t, i.data, 1, "--check"); out.Live != "" || out.LiveError == "" || out.Rebuilt == "" || out.Switched {
 		t.Errorf("check: %+v", out)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -68,13 +69,43 @@ func Open(data string) (*Book, error) {
 	return b, nil
 }
 
-// Any reports whether a data directory has erasures. It makes nothing.
-func Any(data string) (bool, error) {
+// OpenExisting is [Open] for a data directory that has erasures; nil where it has none.
+func OpenExisting(data string) (*Book, error) {
 	files, err := filepath.Glob(filepath.Join(data, recordsDir, "*.json"))
 	if err != nil {
-		return false, fmt.Errorf("look for erasures: %w", err)
+		return nil, fmt.Errorf("look for erasures: %w", err)
 	}
-	return len(files) > 0, nil
+	if len(files) == 0 {
+		return nil, nil //nolint:nilnil // a nil Book has no erasures
+	}
+	return Open(data)
+}
+
+// Create is [Open] for a data directory that may not exist yet. If private is set, it
+// removes the permissions of other accounts; a directory that belongs to another account,
+// as a volume may, stays as it is.
+func Create(data string, private bool) (*Book, error) {
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		return nil, fmt.Errorf("data: %w", err)
+	}
+	info, err := os.Stat(data)
+	if err != nil {
+		return nil, fmt.Errorf("data: %w", err)
+	}
+	if private && info.Mode().Perm()&0o077 != 0 {
+		if err := os.Chmod(data, 0o700); err != nil && !errors.Is(err, fs.ErrPermission) { //nolint:gosec // it is a directory
+			return nil, fmt.Errorf("data: %w", err)
+		}
+	}
+	return Open(data)
+}
+
+// Settled returns [ErrPending] while an erasure is not finished.
+func (b *Book) Settled() error {
+	if len(b.Pending()) > 0 {
+		return ErrPending
+	}
+	return nil
 }
 
 // Public is the key that checks the receipts, in hex.

@@ -63,3 +63,19 @@ func (w *Waiting) Until(ctx context.Context, log *slog.Logger, passes func(error
 		}
 	}
 }
+
+// Serve calls erase until it returns no error that passes, or ctx has ended. Meanwhile it
+// answers on the address of the API, and readiness says what the erasure waits for.
+func Serve(ctx context.Context, at httpserver.Config, version string, log *slog.Logger, passes func(error) bool, erase func(context.Context) error) error {
+	var waiting Waiting
+	server, err := httpserver.Listen(at, waiting.Handler(at, version), log)
+	if err != nil {
+		return err
+	}
+	serving, stop := context.WithCancel(ctx)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(serving) }()
+	err = waiting.Until(ctx, log, passes, erase)
+	stop()
+	return errors.Join(err, <-served)
+}

@@ -68,3 +68,9 @@ func readHead(path string, n int) ([]byte, error) {
 // Torn reports whether the log of the file at path was cut in a way that leaves
 // neither a newer nor an older state whole.
 func Torn(path string) bool { return errors.Is(checkLog(path), store.ErrDamaged) }
+
+// Absent reports whether no database is at path, or one without a first page.
+func Absent(path string) bool {
+	info, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0
+}

@@ -13,6 +13,7 @@ import (
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/auth"
+	"palimpsest/internal/broker"
 	"palimpsest/internal/embed"
 	"palimpsest/internal/engine"
 	"palimpsest/internal/erasure"
@@ -41,7 +42,7 @@ type process struct {
 	now    func() time.Time
 	closers
 
-	streams  streams
+	streams  broker.Broker
 	store    store.Store
 	auditLog audit.Log // nil where no part works on it
 	// storeGone and auditGone are closed when a file of theirs vanishes.
@@ -83,7 +84,7 @@ func assemble(ctx context.Context, sh target, cfg Config, log *slog.Logger) (*pr
 // open opens the backends, then wires the services to them. If a step fails, it
 // closes the opened ones in reverse order.
 func (h *process) open(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{h.prepareErasures, h.refuseImport, h.restore, h.eraseAsked, h.openStores, h.openBroker, h.compareStreams, h.wire} {
+	for _, step := range []func(context.Context) error{h.prepareErasures, h.refuseImport, h.restore, h.eraseAsked, h.openStores, h.connect, h.compareStreams, h.wire} {
 		if err := step(ctx); err != nil {
 			return errors.Join(plain(h.cfg, err), h.shut())
 		}
@@ -112,9 +113,9 @@ func (h *process) openStores(ctx context.Context) error {
 	return nil
 }
 
-func (h *process) openBroker(ctx context.Context) error {
+func (h *process) connect(ctx context.Context) error {
 	var err error
-	if h.streams, err = openStreams(ctx, h.cfg, h.target.name, h.log); err != nil {
+	if h.streams, err = openBroker(ctx, h.cfg, h.target.name, h.log); err != nil {
 		return err
 	}
 	h.later("broker", h.streams.Shutdown)
@@ -172,4 +173,29 @@ func (h *process) shut() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
 	return h.closers.close(ctx)
+}
+
+// closer undoes one step of opening.
+type closer struct {
+	name  string
+	close func(context.Context) error
+}
+
+// closers undo what was opened.
+type closers []closer
+
+func (c *closers) later(name string, undo func(context.Context) error) {
+	*c = append(*c, closer{name, undo})
+}
+
+// close undoes what was opened, last first.
+func (c *closers) close(ctx context.Context) error {
+	var errs []error
+	for i := len(*c) - 1; i >= 0; i-- {
+		if err := (*c)[i].close(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("close %s: %w", (*c)[i].name, err))
+		}
+	}
+	*c = nil
+	return errors.Join(errs...)
 }

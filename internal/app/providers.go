@@ -5,13 +5,20 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/dustin/go-humanize"
-
+	"palimpsest/internal/decide/deterministic"
+	decidemodel "palimpsest/internal/decide/model"
 	"palimpsest/internal/embed"
 	"palimpsest/internal/embed/local"
 	"palimpsest/internal/embed/openai"
 	"palimpsest/internal/embed/static"
 	"palimpsest/internal/embed/transformer"
+	"palimpsest/internal/extract"
+	extractmodel "palimpsest/internal/extract/model"
+	"palimpsest/internal/llm"
+	"palimpsest/internal/llm/anthropic"
+	"palimpsest/internal/llm/gemini"
+	llmopenai "palimpsest/internal/llm/openai"
+	"palimpsest/internal/rules"
 )
 
 // Embedder says what turns texts into vectors. All processes on one memory
@@ -101,20 +108,6 @@ func openDirectory(dir string) (embed.Embedder, error) {
 	return e, nil
 }
 
-// describe returns the space of the embedder, and its memory.
-func (c Embedder) describe() (string, error) {
-	e, err := c.open()
-	if err != nil {
-		return "", err
-	}
-	info := e.Info()
-	text := fmt.Sprintf("%s, version %s, %d dimensions", info.Name, info.Version, info.Dimensions)
-	if t, ok := e.(*transformer.Embedder); ok {
-		text += fmt.Sprintf(", %s of weights, %s kernels", humanize.IBytes(uint64(t.Memory())), t.Kernels())
-	}
-	return text, nil
-}
-
 // embedders returns the set of those that this process can make: the configured one,
 // and those of this program, in whose space an earlier configuration may have left
 // vectors. Each comes through wrap.
@@ -142,4 +135,65 @@ func ownEmbedder(space embed.Info) embed.Embedder {
 		return e
 	}
 	return nil
+}
+
+// modelName is how rules name the extractor and the decider with a model.
+const modelName = rules.Model
+
+// modelRules is the extractor and decider of rules that name none; empty where no model is
+// configured.
+func (c Config) modelRules() string {
+	if c.LLM.On() {
+		return modelName
+	}
+	return ""
+}
+
+// openModel returns the model of an endpoint. It calls nothing.
+func openModel(c llm.Config, e llm.Endpoint) (*llm.Ladder, error) {
+	var p llm.Provider
+	key, err := c.Key(e.Provider)
+	if err != nil {
+		return nil, err
+	}
+	switch e.Provider {
+	case llm.Anthropic:
+		p, err = anthropic.New(anthropic.Config{BaseURL: e.BaseURL, Model: e.Model, Key: key, Temperature: c.Temperature, Timeout: c.Timeout})
+	case llm.Gemini:
+		p, err = gemini.New(gemini.Config{BaseURL: e.BaseURL, Model: e.Model, Key: key, Temperature: c.Temperature, Timeout: c.Timeout})
+	default:
+		p, err = llmopenai.New(llmopenai.Config{
+			BaseURL: e.BaseURL, APIVersion: e.APIVersion, Model: e.Model, Key: key, Temperature: c.Temperature, Timeout: c.Timeout,
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return llm.New(p, llm.Mode(e.Mode))
+}
+
+// modelExtractor adds the extractor with a model, where one is configured.
+func (h *process) modelExtractor(to map[string]extract.Extractor, packs extract.Extractor) error {
+	if !h.cfg.LLM.On() {
+		return nil
+	}
+	m, task, err := h.models.Of("extract")
+	if err != nil {
+		return err
+	}
+	to[modelName] = extractmodel.New(m, packs, extractmodel.Config{Task: task, MaxTokens: h.cfg.LLM.Extract.MaxTokens})
+	to[rules.Causes] = extractmodel.NewCauses(m, extractmodel.Config{MaxTokens: h.cfg.LLM.Extract.MaxTokens})
+	return nil
+}
+
+// modelDecider returns the decider with a model; nil where none is configured.
+func (h *process) modelDecider() (*decidemodel.Decider, error) {
+	if !h.cfg.LLM.On() {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	m, task, err := h.models.Of("decide")
+	if err != nil {
+		return nil, err
+	}
+	return decidemodel.New(m, deterministic.New(), decidemodel.Config{Prompt: task, MaxTokens: h.cfg.LLM.Decide.MaxTokens}), nil
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -16,10 +17,13 @@ import (
 	"palimpsest/internal/broker"
 	"palimpsest/internal/engine"
 	"palimpsest/internal/erasure"
+	"palimpsest/internal/memory"
 	"palimpsest/internal/recovery"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/sqlite"
 	"palimpsest/internal/terminal"
+	"palimpsest/internal/topology"
+	"palimpsest/internal/transfer"
 )
 
 // verifyPatience is how long a verification waits for what a running Palimpsest
@@ -55,7 +59,7 @@ func openEngines(ctx context.Context, cfg *Config, steps ...func(*engines, conte
 // openStreams connects to the broker that runs, or opens the streams of a stopped
 // Palimpsest.
 func (e *engines) openStreams(ctx context.Context, cfg *Config) error {
-	if cfg.NATS.URL == natsEmbedded {
+	if cfg.NATS.Own() {
 		dir := cfg.dataPath(natsDir)
 		if _, err := os.Stat(dir); err != nil {
 			return engine.Faultf(err, "data: %s holds no streams: %v", cfg.Data, engine.Reason(err))
@@ -140,11 +144,7 @@ func (inv *Invocation) Sources(data string) (from recovery.Sources, done func() 
 
 // sources are the sources over opened engines, which the caller closes.
 func (inv *Invocation) sources(cfg *Config, steps ...func(*engines, context.Context, *Config) error) (from recovery.Sources, e *engines, err error) {
-	there, err := erasure.Any(cfg.Data)
-	if err == nil && there {
-		cfg.erasures, err = erasure.Open(cfg.Data)
-	}
-	if err != nil {
+	if cfg.erasures, err = erasure.OpenExisting(cfg.Data); err != nil {
 		return from, nil, err
 	}
 	if e, err = openEngines(inv.Context(), cfg, steps...); err != nil {
@@ -161,4 +161,123 @@ func (inv *Invocation) sources(cfg *Config, steps ...func(*engines, context.Cont
 		from.Patience = verifyPatience
 	}
 	return from, e, nil
+}
+
+// Digest reads the memory store of the data directory itself. If content is set, it
+// leaves out wall-clock fields.
+func (inv *Invocation) Digest(data string, content bool) (string, error) {
+	cfg, _, err := inv.Configuration(map[string]string{"data": data})
+	if err != nil {
+		return "", err
+	}
+	sum, err := digestOf(inv.Context(), cfg, content)
+	return sum, plain(*cfg, err)
+}
+
+// digestOf reads the memory store itself.
+func digestOf(ctx context.Context, cfg *Config, content bool) (sum string, err error) {
+	live, err := liveOf(ctx, *cfg, silent)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, live.Close()) }()
+	mode := memory.ExportFull
+	if content {
+		mode = memory.ExportContent
+	}
+	return store.Digest(ctx, live, mode)
+}
+
+// ExportAll writes all episodes and all records of AUDIT, of the Palimpsest whose
+// data directory is data. It must be idle or stopped: the digest is that of its store
+// at the end. An AUDIT that was trimmed is refused.
+func (inv *Invocation) ExportAll(data string, to io.Writer) (out transfer.Counts, err error) {
+	cfg, _, err := inv.Configuration(map[string]string{"data": data})
+	if err != nil {
+		return out, err
+	}
+	sources, e, err := inv.sources(cfg, (*engines).readStore)
+	if err != nil {
+		return out, err
+	}
+	defer func() { err = errors.Join(plain(*cfg, err), e.close(context.WithoutCancel(inv.Context()))) }()
+	from := transfer.Source{Sources: sources, JS: e.js, Digest: func(ctx context.Context) (string, error) {
+		return digestOf(ctx, cfg, false)
+	}}
+	return from.Export(inv.Context(), to)
+}
+
+// ImportAll makes the data directory data of what [Invocation.ExportAll] wrote, and
+// builds the memory store from it. There may be no streams and no store yet. If it
+// fails or is killed, it leaves none.
+func (inv *Invocation) ImportAll(data string, from io.Reader) (out transfer.Counts, err error) {
+	cfg, _, err := inv.Configuration(map[string]string{"data": data})
+	if err != nil {
+		return out, err
+	}
+	to := cfg.imported()
+	if !cfg.NATS.Own() || cfg.Memory != backendFile || !absentDir(to.Streams) || !sqlite.Absent(cfg.dataPath(memoryFile)) {
+		return out, engine.Faultf(nil, "data: %s must be a new directory of a Palimpsest in one process", cfg.Data)
+	}
+	if !sqlite.Absent(cfg.dataPath(erasure.KeyFile)) {
+		if err := cfg.openSettled(); err != nil {
+			return out, err
+		}
+	}
+	shown := terminal.NewProgress(inv.Terminal().Err)
+	step, end := shown.Part("import", 0)
+	to.Rebuild = func() (string, error) {
+		end()
+		shown.Wait()
+		built, err := inv.Rebuild(data, recovery.Mode{})
+		return built.Rebuilt, err
+	}
+	out, err = to.Import(inv.Context(), from, cfg.erasures, step)
+	end()
+	shown.Wait()
+	return out, cfg.importing(err)
+}
+
+// imported is the data directory as an import makes it.
+func (c Config) imported() transfer.Directory {
+	return transfer.Directory{
+		Streams: c.dataPath(natsDir), Mark: c.dataPath("import.unchecked"), Lock: c.dataPath("import.lock"), Logged: !sqlite.Absent(c.dataPath(auditFile)),
+		Open: func(ctx context.Context, dir string) (jetstream.JetStream, func(context.Context) error, error) {
+			own, err := c.NATS.StartPrivate(dir, silent)
+			if err != nil {
+				return nil, nil, err
+			}
+			if err := topology.Apply(ctx, own.JetStream(), c.NATS.Topology()); err != nil {
+				return nil, nil, errors.Join(err, own.Shutdown(context.WithoutCancel(ctx)))
+			}
+			return own.JetStream(), own.Shutdown, nil
+		},
+		Discard: func(logged bool) error {
+			err := sqlite.Discard(c.dataPath(memoryFile))
+			if !logged {
+				err = errors.Join(err, sqlite.Discard(c.dataPath(auditFile)))
+			}
+			return err
+		},
+	}
+}
+
+func (c Config) importing(err error) error {
+	if errors.Is(err, transfer.ErrUnderWay) {
+		return engine.Faultf(err, "data: an import into %s is under way: wait until it ends", c.Data)
+	}
+	return err
+}
+
+// refuseImport removes an import that ended before it was compared with its export,
+// and says so once: a start must not serve it. It refuses to start during an import.
+func (h *process) refuseImport(context.Context) error {
+	if !h.cfg.NATS.Own() {
+		return nil
+	}
+	found, err := h.cfg.imported().Resume()
+	if err == nil && found {
+		err = errors.New("an import ended before its memory was compared with the export; nothing of it is kept: import again, or start anew")
+	}
+	return h.cfg.importing(err)
 }
