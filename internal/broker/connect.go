@@ -96,7 +96,7 @@ func awaitConnection(ctx context.Context, conn *nats.Conn) error {
 		case conn.IsConnected():
 			// A round trip: right after the server was lost, the connection does
 			// not know it yet.
-			if answers(ctx, conn) {
+			if roundTrip(ctx, conn) == nil {
 				return nil
 			}
 		}
@@ -109,11 +109,11 @@ func awaitConnection(ctx context.Context, conn *nats.Conn) error {
 	}
 }
 
-// answers makes one round trip; the library asks for a deadline of its own.
-func answers(ctx context.Context, conn *nats.Conn) bool {
+// roundTrip makes one round trip; the library asks for a deadline of its own.
+func roundTrip(ctx context.Context, conn *nats.Conn) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	return conn.FlushWithContext(ctx) == nil
+	return conn.FlushWithContext(ctx)
 }
 
 func (c ConnectConfig) options() ([]nats.Option, error) {

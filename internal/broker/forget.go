@@ -16,13 +16,13 @@ import (
 	"palimpsest/internal/topology"
 )
 
-// ErrRead refuses to erase from streams that are read meanwhile: a service could write
-// again what it has in its memory.
-var ErrRead = errors.New("services read the streams: stop them first")
+// ErrRead refuses to erase from streams while services are connected: a service could
+// write again what it has in its memory.
+var ErrRead = errors.New("services are connected to the streams: stop them first")
 
 const (
-	// stillWait is how long [Remote.Still] waits for the readers of a process that
-	// ended. The server drops their requests once it notices the lost connection.
+	// stillWait is how long [Remote.Still] waits for processes that end. The server notices
+	// after a moment that the connection of one that was killed is lost.
 	stillWait  = 5 * time.Second
 	stillAgain = 200 * time.Millisecond
 	// subjectsLimit bounds the list of a stream's subjects. The server lists them anew
@@ -30,56 +30,70 @@ const (
 	subjectsLimit = 5 * time.Minute
 )
 
-// Still returns nil once no service waits for messages of the streams, and [ErrRead]
-// with the names of the consumers where one still does. Consumers
-// of AUDIT that are not declared do not count. A service whose every slot is busy waits for
-// no message, and Still does not notice it.
+// listen subscribes on the subject by which [Remote.Still] sees that a process is connected.
+// Whatever the process does, the server has the subscription.
+func (r *Remote) listen(name string) error {
+	if name == "" {
+		return nil
+	}
+	_, err := r.conn.Subscribe(topology.Presence(name), func(*nats.Msg) {})
+	return err
+}
+
+// Still returns nil once no process with a service is connected to the broker, and
+// [ErrRead] with the names of the services where one still is.
 func (r *Remote) Still(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, stillWait)
 	defer cancel()
 	for {
-		readers, err := r.readers(ctx)
+		present, err := r.present(ctx)
 		if err != nil {
-			return fmt.Errorf("look for readers: %w", err)
+			return fmt.Errorf("look for services: %w", r.refused(err))
 		}
-		if len(readers) == 0 {
+		if len(present) == 0 {
 			return nil
 		}
 		select {
 		case <-time.After(stillAgain):
 		case <-limit.Done():
-			return fmt.Errorf("%w (%s)", ErrRead, strings.Join(readers, ", "))
+			return r.refused(fmt.Errorf("%w (%s)", ErrRead, strings.Join(present, ", ")))
 		}
 	}
 }
 
-// readers are the consumers that have a pull request open. Ingest reads EPISODES, and
-// query the API keys, by consumers that are not declared.
-func (r *Remote) readers(ctx context.Context) (names []string, err error) {
-	for _, d := range r.decl.Streams {
-		s, err := r.js.Stream(ctx, d.Config.Name)
-		if err != nil {
-			return nil, err
-		}
-		list := s.ListConsumers(ctx)
-		for c := range list.Info() {
-			declared := slices.ContainsFunc(d.Consumers, func(known jetstream.ConsumerConfig) bool { return known.Durable == c.Name })
-			if c.NumWaiting > 0 && (declared || d.Config.Name == topology.StreamEpisodes || d.Config.Name == topology.StreamKeys) {
-				names = append(names, d.Config.Name+"/"+c.Name)
-			}
-		}
-		if err := list.Err(); err != nil {
+// present are the services of which a process is connected. The server answers a request
+// that nobody listens for, before it answers the ping that follows.
+func (r *Remote) present(ctx context.Context) (names []string, err error) {
+	names = topology.Processes()
+	inbox, absent := r.conn.NewInbox(), make(chan *nats.Msg, len(names))
+	answers, err := r.conn.ChanSubscribe(inbox+".*", absent)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = answers.Unsubscribe() }() // the connection may be lost
+	for _, name := range names {
+		if err := r.conn.PublishRequest(topology.Presence(name), inbox+"."+name, nil); err != nil {
 			return nil, err
 		}
 	}
-	return names, nil
+	if err := roundTrip(ctx, r.conn); err != nil {
+		return nil, err
+	}
+	for {
+		select {
+		case m := <-absent:
+			names = slices.DeleteFunc(names, func(name string) bool { return m.Subject == inbox+"."+name })
+		default:
+			return names, nil
+		}
+	}
 }
 
 // Rewrite removes the messages of the declared streams that edit leaves out, so that their
 // bytes leave the files of the server: a secure delete fills the record with random
 // bytes and replaces the file of its block. It returns how many messages of each stream
 // it removed or changed, and what it could not reach. It is idempotent. While a
-// service reads the streams it returns [ErrRead]. The price of each
+// service is connected it returns [ErrRead]. The price of each
 // message is that of writing its block, at most 8 MiB.
 //
 // A secure delete takes messages that the stream still has. The file of a queue also
@@ -122,8 +136,12 @@ func (r *Remote) refused(err error) error {
 	return err
 }
 
-// Count returns how many messages of the declared streams edit would leave out or change.
+// Count returns how many messages of the declared streams edit would leave out or change,
+// or [ErrRead] where a service has connected meanwhile.
 func (r *Remote) Count(ctx context.Context, edit Edit) (left uint64, err error) {
+	if err := r.Still(ctx); err != nil {
+		return 0, err
+	}
 	for _, d := range r.decl.Streams {
 		s, err := r.js.Stream(ctx, d.Config.Name)
 		if err != nil {

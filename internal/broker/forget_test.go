@@ -2,7 +2,6 @@ package broker_test
 
 import (
 	"bytes"
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -17,9 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
-	"palimpsest/internal/auth/bucket"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/broker/brokertest"
 	"palimpsest/internal/topology"
@@ -160,59 +157,38 @@ func TestEraseSaysWhatStays(t *testing.T) {
 	}
 }
 
-// TestErasesOnlyWhereNothingReads: a consumer that waits for messages is named.
-func TestErasesOnlyWhereNothingReads(t *testing.T) {
+// TestErasesOnlyWhereNoServiceIs: a process with a service is named as long as it is
+// connected, also one that waits for no message; a process of another kind does not count.
+func TestErasesOnlyWhereNoServiceIs(t *testing.T) {
 	t.Parallel()
 	srv := others(t)
 	r := remote(t, srv)
 	if err := r.Still(bounded(t)); err != nil {
-		t.Errorf("without readers: %v", err)
+		t.Errorf("without services: %v", err)
 	}
-	reader := remote(t, srv)
-	consumer, err := reader.JetStream().Consumer(bounded(t), topology.StreamCommands, "decider-commands")
-	if err != nil {
-		t.Fatal(err)
-	}
-	reading, err := consumer.Consume(func(jetstream.Msg) {})
-	if err == nil {
-		defer reading.Stop()
-		err = reader.Conn().FlushWithContext(bounded(t)) // the server has the request
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Still(bounded(t)); !errors.Is(err, broker.ErrRead) || !strings.Contains(err.Error(), "COMMANDS/decider-commands") {
-		t.Errorf("with a reader: %v", err)
-	}
-}
-
-// TestErasesOnlyWhereNobodyAnswers: a query service, which reads the API keys and nothing
-// else, could send what it read of the user before.
-func TestErasesOnlyWhereNobodyAnswers(t *testing.T) {
-	t.Parallel()
-	srv := others(t)
-	r, reader := remote(t, srv), remote(t, srv)
-	keys, err := bucket.New(reader.JetStream()).Load(bounded(t), func(string, []byte) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, end := context.WithCancel(bounded(t))
-	var reading sync.WaitGroup
-	reading.Go(func() {
-		defer keys.Close()
-		for ctx.Err() == nil {
-			_ = keys.Next(ctx, func(string, []byte) {}) // nothing comes
+	var all []*broker.Remote
+	for _, name := range topology.Processes() {
+		service, err := broker.OpenRemote(t.Context(), broker.ConnectConfig{URL: srv.ClientURL(), Name: name}, declared)
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
-	defer reading.Wait()
-	defer end()
-	for { // until the server has the request
-		if err = r.Still(bounded(t)); err != nil {
-			break
+		all = append(all, service)
+	}
+	if err := r.Still(bounded(t)); !errors.Is(err, broker.ErrRead) || !strings.Contains(err.Error(), strings.Join(topology.Processes(), ", ")) {
+		t.Errorf("with each service: %v", err)
+	}
+	for i, service := range all {
+		if i == len(all)-1 {
+			if _, err := r.Count(bounded(t), dropErased); !errors.Is(err, broker.ErrRead) {
+				t.Errorf("a scan with the last one: %v", err)
+			}
+		}
+		if err := service.Shutdown(t.Context()); err != nil {
+			t.Error(err)
 		}
 	}
-	if !errors.Is(err, broker.ErrRead) || !strings.Contains(err.Error(), topology.StreamKeys) {
-		t.Errorf("with a reader of the keys: %v", err)
+	if err := r.Still(bounded(t)); err != nil {
+		t.Errorf("after they ended: %v", err)
 	}
 }
 

@@ -52,6 +52,9 @@ func OpenRemote(ctx context.Context, cfg ConnectConfig, decl topology.Declaratio
 	if r.js, err = NewJetStream(conn); err == nil {
 		err = r.prepare(ctx, decl)
 	}
+	if err == nil {
+		err = r.listen(cfg.Name)
+	}
 	if err != nil {
 		conn.Close()
 		return nil, err

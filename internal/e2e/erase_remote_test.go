@@ -68,7 +68,7 @@ func TestP10ErasedFromANATSOfOthers(t *testing.T) {
 	}
 	elsewhere := filepath.Join(t.TempDir(), "data")
 	if _, stderr, code := run(t, nil, append([]string{"erase", "--user", who.User, "--data", elsewhere, "--yes"}, i.args...)...); code == 0 ||
-		!strings.Contains(stderr, "services read the streams") {
+		!strings.Contains(stderr, "services are connected") {
 		t.Errorf("another process erases meanwhile: exit %d: %s", code, stderr)
 	}
 
@@ -135,7 +135,7 @@ func TestP10ErasureWaitsForOtherServices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i.waitsFor("services read the streams")
+	i.waitsFor("services are connected")
 	n.stop()
 	other.kill()
 	n.begin()

@@ -160,6 +160,14 @@ func (p *Permissions) deny(format string, args ...any) {
 // own, so that no other service of the account can read them.
 func Inbox(service string) string { return "_INBOX." + service }
 
+// Presence is the subject that a process with a service listens on while it is connected.
+// Nothing is sent there but the question whether it does.
+func Presence(name string) string { return Inbox(name) + ".connected" }
+
+// Processes are the names of the processes that read and write streams: each service, and
+// all of them in one.
+func Processes() []string { return append(slices.Clone(serviceOrder), "up") }
+
 // ServerText is the permissions as a NATS server reads them: one variable for
 // each service, to be referred to by its user.
 func ServerText(all map[string]Permissions) string {

@@ -35,6 +35,7 @@ func (s *Store) Erase(ctx context.Context, whom memory.Whom) (out store.Erased, 
 	if err == nil {
 		err = e.deleteRows(ctx)
 		s.tenure().said.forget()
+		s.tenure().spans.clear()
 	}
 	if err == nil {
 		e.erased.Beyond, err = s.rewriteFiles(ctx)

@@ -60,6 +60,13 @@ func (m *spans) forget(sel scope.Selector) {
 	delete(m.scopes, spanOf(sel))
 }
 
+// clear forgets all selectors.
+func (m *spans) clear() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.scopes = nil
+}
+
 // spanned returns the fact scopes that a selector spans. None is not remembered: what
 // would be asked then is as much as looking again.
 func (s *Store) spanned(ctx context.Context, t *tenure, sel scope.Selector) ([]scope.Scope, error) {

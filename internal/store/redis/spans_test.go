@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
 )
@@ -48,5 +49,23 @@ func TestNewScopeIsFoundAtOnce(t *testing.T) {
 	for i := range maxPlaces + 3 {
 		remember(t, writer, agentOf(i), 1)
 		reader.finds(fmt.Sprintf("%d scopes", i+1), i+1)
+	}
+}
+
+// TestErasedScopesAreForgotten: behind an erasure, as many new scopes of the user are found
+// as there were before.
+func TestErasedScopesAreForgotten(t *testing.T) {
+	t.Parallel()
+	s := openNew(t, testConfig(t))
+	r := searcher{t, s}
+	for _, from := range []int{0, 2} {
+		for i := range 2 {
+			remember(t, s, agentOf(from+i), 1)
+		}
+		r.finds(fmt.Sprintf("agents from %d on", from), 2)
+		if _, err := s.Erase(t.Context(), memory.Whom{Project: ana.Project, Is: func(user string) bool { return user == ana.User }}); err != nil {
+			t.Fatal(err)
+		}
+		r.finds("after the erasure", 0)
 	}
 }
