@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
 	"path/filepath"
 	"reflect"
@@ -21,11 +22,10 @@ import (
 )
 
 // TestRequestsEnd asks for everything with a limit that has passed before there
-// is an answer, under a context that would wait for minutes.
+// is an answer, under a context without a deadline.
 func TestRequestsEnd(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
+	ctx := t.Context()
 	b, err := StartEmbedded(EmbeddedConfig{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -35,18 +35,18 @@ func TestRequestsEnd(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	whole, err := jetstream.New(b.Conn())
+	js, err := NewJetStream(b.Conn(), jetstream.WithDefaultTimeout(time.Nanosecond))
 	if err != nil {
 		t.Fatal(err)
 	}
-	const limited = limit(time.Nanosecond)
-	js := &boundedAPI{whole, limited}
-	stream, err := limited.stream(whole.Stream(ctx, topology.StreamAudit))
+	long, cancel := context.WithTimeout(ctx, RequestLimit)
+	defer cancel()
+	stream, err := js.Stream(long, topology.StreamAudit)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const filter, name = "palimpsest.audit.>", "reader"
-	consumer, err := limited.consumer(whole.CreateConsumer(ctx, topology.StreamAudit, jetstream.ConsumerConfig{Name: name, AckPolicy: jetstream.AckNonePolicy}))
+	consumer, err := js.CreateConsumer(long, topology.StreamAudit, jetstream.ConsumerConfig{Name: name, AckPolicy: jetstream.AckNonePolicy})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,68 +74,95 @@ func TestRequestsEnd(t *testing.T) {
 			}
 			return list.Err()
 		},
-		"stream Info":                 func() error { _, err := stream.Info(ctx); return err },
-		"stream Purge":                func() error { return stream.Purge(ctx) },
-		"stream GetMsg":               func() error { _, err := stream.GetMsg(ctx, 1); return err },
-		"stream GetLastMsgForSubject": func() error { _, err := stream.GetLastMsgForSubject(ctx, filter); return err },
-		"stream SecureDeleteMsg":      func() error { return stream.SecureDeleteMsg(ctx, 1) },
-		"stream Consumer":             func() error { _, err := stream.Consumer(ctx, name); return err },
-		"stream DeleteConsumer":       func() error { return stream.DeleteConsumer(ctx, name) },
-		"stream ListConsumers": func() error {
+		"Info":                  func() error { _, err := stream.Info(ctx); return err },
+		"Purge":                 func() error { return stream.Purge(ctx) },
+		"GetMsg":                func() error { _, err := stream.GetMsg(ctx, 1); return err },
+		"GetLastMsgForSubject":  func() error { _, err := stream.GetLastMsgForSubject(ctx, filter); return err },
+		"SecureDeleteMsg":       func() error { return stream.SecureDeleteMsg(ctx, 1) },
+		"Stream.Consumer":       func() error { _, err := stream.Consumer(ctx, name); return err },
+		"Stream.DeleteConsumer": func() error { return stream.DeleteConsumer(ctx, name) },
+		"ListConsumers": func() error {
 			list := stream.ListConsumers(ctx)
 			for range list.Info() {
 			}
 			return list.Err()
 		},
-		"stream ConsumerNames": func() error {
+		"ConsumerNames": func() error {
 			list := stream.ConsumerNames(ctx)
 			for range list.Name() {
 			}
 			return list.Err()
 		},
-		"consumer Info": func() error { _, err := consumer.Info(ctx); return err },
+		"Consumer.Info": func() error { _, err := consumer.Info(ctx); return err },
 	}
 	for what, ask := range asked {
 		if err := ask(); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v, want %v", what, err, context.DeadlineExceeded)
 		}
 	}
-	// Each bounded method is asked above.
-	for _, of := range boundedMethods(t) {
-		what := strings.TrimPrefix(strings.ToLower(strings.TrimPrefix(of.receiver, "bounded"))+" "+of.name, "api ")
-		if asked[what] == nil {
-			t.Errorf("%s is bounded and not tried", what)
+	for _, name := range requests() {
+		if asked[name] == nil && !slices.Contains(unused, name) {
+			t.Errorf("%s is neither tried nor unused", name)
 		}
 	}
 }
 
-// TestOnlyBoundedCalls walks the program: a request to JetStream goes through
-// [NewJetStream] to a method that bounds it, and a round trip on the bare
-// connection is made where a limit is set beside it.
-func TestOnlyBoundedCalls(t *testing.T) {
-	t.Parallel()
-	bounded := map[string]bool{}
-	for _, of := range boundedMethods(t) {
-		bounded[of.name] = true
-	}
-	unbounded := map[string]bool{}
+// unused are the requests that the program does not make.
+var unused = []string{
+	"AccountInfo", "CreateKeyValue", "CreateOrUpdateKeyValue", "UpdateKeyValue", "DeleteKeyValue", "KeyValue", "KeyValueStoreNames", "KeyValueStores",
+	"CreateObjectStore", "CreateOrUpdateObjectStore", "UpdateObjectStore", "DeleteObjectStore", "ObjectStore", "ObjectStoreNames", "ObjectStores",
+	"CreateOrUpdatePushConsumer", "CreatePushConsumer", "UpdatePushConsumer", "PushConsumer", "OrderedConsumer", "UpdateConsumer", "PauseConsumer",
+	"ResumeConsumer", "UnpinConsumer", "ResetConsumer", "ResetConsumerToSequence", "UpdateStream", "StreamNameBySubject", "DeleteMsg", "DoubleAck",
+}
+
+// requests are the methods of the library that ask the server.
+func requests() (names []string) {
 	for _, of := range []reflect.Type{
 		reflect.TypeFor[jetstream.JetStream](), reflect.TypeFor[jetstream.Stream](),
 		reflect.TypeFor[jetstream.Consumer](), reflect.TypeFor[jetstream.Msg](),
 	} {
 		for i := range of.NumMethod() {
-			if m := of.Method(i); m.Type.NumIn() > 0 && m.Type.In(0) == reflect.TypeFor[context.Context]() && !bounded[m.Name] {
-				unbounded[m.Name] = true
+			if m := of.Method(i); m.Type.NumIn() > 0 && m.Type.In(0) == reflect.TypeFor[context.Context]() {
+				names = append(names, m.Name)
 			}
 		}
 	}
-	for _, name := range []string{"Request", "RequestMsg", "RequestWithContext", "RequestMsgWithContext", "Flush", "FlushWithContext"} {
-		unbounded[name] = true
+	return names
+}
+
+// TestOnlyBoundedCalls walks the program: a request to JetStream goes through
+// [NewJetStream] and is one that TestRequestsEnd tries, a round trip on the bare
+// connection is made where a limit is set beside it, and the deadlines of contexts, which
+// take the place of the limit of a request, are those of this list.
+func TestOnlyBoundedCalls(t *testing.T) {
+	t.Parallel()
+	refused := map[string]bool{}
+	for _, name := range unused {
+		refused[name] = true
 	}
-	// These set a limit of their own.
+	for _, name := range []string{"Request", "RequestMsg", "RequestWithContext", "RequestMsgWithContext", "Flush", "FlushWithContext"} {
+		refused[name] = true
+	}
 	allowed := []string{
+		// These set a limit of their own.
 		"internal/broker/bounded.go: New", "internal/broker/connect.go: FlushWithContext",
 		"internal/pipeline/keeper.go: DoubleAck", "internal/pipeline/listener.go: FlushWithContext",
+		// Within seconds.
+		"internal/broker/connect.go: within 5 * time.Second",
+		"internal/broker/forget.go: within stillWait", "internal/broker/remote.go: within wait",
+		"internal/chaos/watch.go: within askLimit", "internal/chaos/wire.go: within ackLimit",
+		"internal/doctor/doctor.go: within limit", "internal/app/invocation.go: within connectLimit",
+		"internal/pipeline/admission.go: within lookLimit", "internal/pipeline/log_reader.go: within grace",
+		"internal/pipeline/source.go: within pullExpiry + late", "internal/tail/tail.go: within pullExpiry",
+		"internal/tail/tail.go: within requestLimit", "internal/tail/tail.go: within time.Second",
+		// No request waits until these: an acknowledgement, a cursor, and a context that shows no deadline.
+		"internal/pipeline/broker.go: within b.timeout", "internal/pipeline/listener.go: within b.timeout",
+		"internal/pipeline/keeper.go: within k.rt.cfg.PublishTimeout / attempts",
+		"internal/pipeline/log_reader.go: within r.rt.cfg.PublishTimeout", "internal/pipeline/keeper.go: within limit",
+		// A start waits for a server that is away, or for this process's own.
+		"internal/app/backend.go: within engine.AwayLimit", "internal/broker/embedded.go: within startLimit",
+		// The server lists the subjects of a stream for as long as it takes.
+		"internal/broker/forget.go: within subjectsLimit",
 	}
 	found := map[string]bool{}
 	walk(t, func(path string, file *ast.File) {
@@ -152,10 +179,14 @@ func TestOnlyBoundedCalls(t *testing.T) {
 				return true
 			}
 			of, _ := f.X.(*ast.Ident)
-			if made := of != nil && of.Name == "jetstream" && strings.HasPrefix(f.Sel.Name, "New"); !made && !unbounded[f.Sel.Name] {
+			what := path + ": " + f.Sel.Name
+			switch {
+			case of != nil && of.Name == "context" && (f.Sel.Name == "WithTimeout" || f.Sel.Name == "WithDeadline"):
+				what = path + ": within " + types.ExprString(call.Args[1])
+			case of != nil && of.Name == "jetstream" && strings.HasPrefix(f.Sel.Name, "New"):
+			case !refused[f.Sel.Name]:
 				return true
 			}
-			what := path + ": " + f.Sel.Name
 			found[what] = true
 			if !slices.Contains(allowed, what) {
 				t.Errorf("%s: is not bounded", what)
@@ -205,25 +236,4 @@ func walk(t *testing.T, look func(path string, file *ast.File)) {
 	if err != nil || files < 300 {
 		t.Fatalf("%d files read, %v", files, err)
 	}
-}
-
-// method is one declared by bounded.go.
-type method struct{ receiver, name string }
-
-func boundedMethods(t *testing.T) (found []method) {
-	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "bounded.go", nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range file.Decls {
-		f, ok := d.(*ast.FuncDecl)
-		if !ok || f.Recv == nil {
-			continue
-		}
-		if pointer, ok := f.Recv.List[0].Type.(*ast.StarExpr); ok {
-			found = append(found, method{pointer.X.(*ast.Ident).Name, f.Name.Name}) //nolint:forcetypeassert // no receiver is generic
-		}
-	}
-	return found
 }

@@ -170,11 +170,9 @@ func (r *Remote) Publish(ctx context.Context, subject string, header map[string]
 // subject tells whether a message is left out, so only those of such subjects are read,
 // and the API keys, whose data change.
 func (r *Remote) edit(ctx context.Context, s jetstream.Stream, edit Edit, apply bool) (edited uint64, err error) {
-	list := s
-	if b, ok := s.(*boundedStream); ok {
-		list = &boundedStream{b.Stream, limit(subjectsLimit)}
-	}
-	info, err := list.Info(ctx, jetstream.WithSubjectFilter(">"))
+	listing, cancel := context.WithTimeout(ctx, subjectsLimit)
+	defer cancel()
+	info, err := s.Info(listing, jetstream.WithSubjectFilter(">"))
 	if err != nil {
 		return 0, err
 	}

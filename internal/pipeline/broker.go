@@ -86,7 +86,7 @@ func (b *broker) outgoing(ctx context.Context, meta events.Meta, p events.Payloa
 
 // send waits for the stream to hold the message.
 func (b *broker) send(ctx context.Context, out outgoing) (*jetstream.PubAck, error) {
-	ctx, cancel := context.WithTimeout(ctx, b.timeout)
+	ctx, cancel := within(ctx, b.timeout)
 	defer cancel()
 	ack, err := b.js.PublishMsg(ctx, out.msg)
 	out.sent(err)

@@ -78,7 +78,7 @@ func (t *ticker) run(life lifetime) {
 func (t *ticker) once() bool {
 	k, now, began := t.keeper, t.keeper.rt.now(), time.Now()
 	cause := events.Meta{ID: events.HashID(t.name, now.UTC().Format(time.RFC3339Nano))}
-	err := k.call(k.handlers, func(ctx context.Context) error {
+	err := k.rt.call(k.handlers, func(ctx context.Context) error {
 		if err := t.settle(ctx); err != nil {
 			return err
 		}

@@ -87,8 +87,8 @@ func (k *keeper) decode(msg jetstream.Msg) (events.Raw, decoded, error) {
 }
 
 // call runs f with the handlers' deadline; a panic becomes an error.
-func (k *keeper) call(ctx context.Context, f func(ctx context.Context) error) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, k.rt.cfg.HandlerTimeout)
+func (rt *Runtime) call(ctx context.Context, f func(ctx context.Context) error) (err error) {
+	ctx, cancel := within(ctx, rt.cfg.HandlerTimeout)
 	defer cancel()
 	defer func() {
 		if value := recover(); value != nil {
@@ -97,6 +97,21 @@ func (k *keeper) call(ctx context.Context, f func(ctx context.Context) error) (e
 	}()
 	return f(ctx)
 }
+
+// within is [context.WithTimeout] for work of several requests. The context shows no
+// deadline: the JetStream client bounds a request to some seconds only where there is none.
+func within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	return undated{ctx}, cancel
+}
+
+// undated is a context that ends and does not say when.
+type undated struct {
+	context.Context //nolint:containedctx // it is a context
+}
+
+// Deadline implements [context.Context].
+func (undated) Deadline() (time.Time, bool) { return time.Time{}, false }
 
 // conclusion is a judged attempt.
 type conclusion struct {
@@ -211,7 +226,7 @@ func (k *keeper) giveBack(ds []*delivery) {
 // bury publishes the dead letter and the stand-in of the message, if it needs one,
 // and only then terminates the message.
 func (k *keeper) bury(ctx context.Context, d *delivery, c conclusion) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*k.rt.cfg.PublishTimeout)
+	ctx, cancel := within(context.WithoutCancel(ctx), 2*k.rt.cfg.PublishTimeout)
 	defer cancel()
 	l := newLetter(k.service, c, k.rt.now())
 	if err := k.rt.broker.bury(ctx, k.source, c.in.meta, l); err != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -156,7 +155,13 @@ func (r *logReader) attempt(batch []*Entry) (failed []*Entry) {
 	began := time.Now()
 	fit := slices.DeleteFunc(slices.Clone(batch), func(e *Entry) bool { return e.Err != nil })
 	ctxs, spans := r.spans(r.handlers, fit)
-	err := r.call(ctxs, fit)
+	var err error
+	if len(fit) > 0 {
+		err = r.rt.call(ctxs[len(ctxs)-1], func(ctx context.Context) error { return r.callHandler(ctx, ctxs, fit) })
+	}
+	if crashed(err) {
+		logFailure(r.log, err)
+	}
 	if crashed(err) && len(fit) > 1 {
 		endEntries(spans, fit, Observation{Verdict: string(actWait), Panicked: true})
 		oneByOne(batch,
@@ -183,19 +188,8 @@ func (r *logReader) attempt(batch []*Entry) (failed []*Entry) {
 	return failed
 }
 
-// call runs the handler and publishes its payloads; a panic becomes an error.
-func (r *logReader) call(ctxs []context.Context, fit []*Entry) (err error) {
-	if len(fit) == 0 {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctxs[len(ctxs)-1], r.rt.cfg.HandlerTimeout)
-	defer cancel()
-	defer func() {
-		if value := recover(); value != nil {
-			err = &panicked{value: value, stack: debug.Stack()}
-			logFailure(r.log, err)
-		}
-	}()
+// callHandler runs the handler and publishes its payloads.
+func (r *logReader) callHandler(ctx context.Context, ctxs []context.Context, fit []*Entry) error {
 	failpoint.Reach(r.Name, failpoint.Fetched)
 	if err := r.Handle(ctx, fit); err != nil {
 		return err
@@ -232,7 +226,7 @@ func (r *logReader) conclude(e *Entry, took time.Duration) bool {
 }
 
 func (r *logReader) bury(e *Entry, v verdict) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.handlers), r.rt.cfg.PublishTimeout)
+	ctx, cancel := within(context.WithoutCancel(r.handlers), r.rt.cfg.PublishTimeout)
 	defer cancel()
 	l := newLetter(r.service, conclusion{
 		raw: e.raw, in: decoded{meta: e.Meta, data: e.Data}, attempt: attempt{err: e.Err, tries: max(e.tries, 1)}, verdict: v,

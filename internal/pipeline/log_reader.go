@@ -78,7 +78,7 @@ func (r *logReader) pause(d time.Duration) {
 
 // begin finds the place to read from.
 func (r *logReader) begin() error {
-	ctx, cancel := context.WithTimeout(r.stop, r.rt.cfg.PublishTimeout)
+	ctx, cancel := within(r.stop, r.rt.cfg.PublishTimeout)
 	defer cancel()
 	stream, err := r.rt.js.Stream(ctx, r.Stream)
 	if err != nil {

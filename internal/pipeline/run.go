@@ -144,7 +144,7 @@ func (w *worker) readRun(run []*delivery) (Route, []decoded) {
 // handleRun calls the handler and publishes its payloads, with the last message as
 // their cause.
 func (w *worker) handleRun(ctx context.Context, route Route, in []decoded) error {
-	return w.call(ctx, func(ctx context.Context) error {
+	return w.rt.call(ctx, func(ctx context.Context) error {
 		failpoint.Reach(w.point, failpoint.Fetched)
 		payloads, err := route.run(ctx, in)
 		if err != nil {

@@ -201,7 +201,7 @@ func start(background, handlers context.Context, runners []runner) *group {
 }
 
 func (rt *Runtime) bindAll(ctx context.Context, services []Service) ([][]runner, error) {
-	ctx, cancel := context.WithTimeout(ctx, rt.cfg.PublishTimeout)
+	ctx, cancel := within(ctx, rt.cfg.PublishTimeout)
 	defer cancel()
 	dir, err := readDirectory(ctx, rt.js)
 	if err != nil {

@@ -155,7 +155,7 @@ func (w *worker) work(d *delivery) next {
 // handle calls the handler and publishes its payloads. deadLetters are the codes of the
 // dead letters among them.
 func (w *worker) handle(ctx context.Context, route Route, m decoded) (deadLetters []string, err error) {
-	err = w.call(ctx, func(ctx context.Context) error {
+	err = w.rt.call(ctx, func(ctx context.Context) error {
 		failpoint.Reach(w.point, failpoint.Fetched)
 		payloads, err := route.handle(ctx, m)
 		if err != nil {

@@ -290,3 +290,22 @@ func TestP7TroubleOfOneTenantTakesNoSlotOfAnother(t *testing.T) {
 	stop()
 	b.deadLetters(0)
 }
+
+// TestHandlersSeeNoDeadline: the JetStream client bounds a request of a handler only
+// where the context has no deadline. The context ends all the same.
+func TestHandlersSeeNoDeadline(t *testing.T) {
+	t.Parallel()
+	rt := &Runtime{cfg: Config{HandlerTimeout: time.Nanosecond}.WithDefaults()}
+	err := rt.call(t.Context(), func(ctx context.Context) error {
+		if at, dated := ctx.Deadline(); dated {
+			t.Errorf("the deadline is %v", at)
+		}
+		below, cancel := context.WithCancel(ctx)
+		defer cancel()
+		<-below.Done()
+		return below.Err()
+	})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%v, want %v", err, context.DeadlineExceeded)
+	}
+}
