@@ -58,7 +58,7 @@ func (h *process) timeBackends() timed {
 func (h *process) watch() {
 	h.metrics.WatchBuild(Version())
 	h.metrics.WatchStages(h.runtime.Stats)
-	h.metrics.WatchBacklog(h.runtime.Backlog)
+	h.metrics.WatchBacklog(h.runtime.Progress)
 	h.metrics.WatchReady(h.readiness.Ready)
 	h.metrics.WatchStalls(h.readiness.Tracker.Stalls)
 	if own, ok := h.streams.(interface{ Space() (free, reserve int64) }); ok {

@@ -28,7 +28,7 @@ type broker struct {
 }
 
 // Publish implements [Publisher].
-func (b *broker) Publish(ctx context.Context, meta events.Meta, p events.Payload) (Receipt, error) {
+func (b *broker) Publish(ctx context.Context, meta events.Meta, p events.Payload) (sequence uint64, err error) {
 	if meta.ID == "" {
 		meta.ID = uuid.NewString()
 	}
@@ -38,31 +38,21 @@ func (b *broker) Publish(ctx context.Context, meta events.Meta, p events.Payload
 	if meta.Traceparent == "" {
 		meta.Traceparent, meta.Tracestate = TraceOf(ctx)
 	}
-	if p.Kind() == events.KindOutcomeAnnounced {
-		msg, err := encode(meta, p)
-		if err == nil {
-			err = b.conn.PublishMsg(msg)
-		}
-		if err != nil {
-			return Receipt{}, fmt.Errorf("pipeline: announce: %w", err)
-		}
-		return Receipt{ID: meta.ID}, nil
-	}
 	out, err := b.outgoing(ctx, meta, p)
 	if err != nil {
-		return Receipt{}, err
+		return 0, err
 	}
 	if p.Kind() == events.KindEpisodeRecorded && b.admission != nil {
 		if err := b.admission.admit(p.Owner().Project); err != nil {
-			return Receipt{}, err
+			return 0, err
 		}
 	}
 	ack, err := b.send(ctx, out)
 	if err != nil {
-		return Receipt{}, err
+		return 0, err
 	}
 	failpoint.Reach(failpoint.Query, failpoint.Published)
-	return Receipt{ID: meta.ID, Stream: ack.Stream, Sequence: ack.Sequence, Duplicate: ack.Duplicate}, nil
+	return ack.Sequence, nil
 }
 
 func encode(meta events.Meta, p events.Payload) (*nats.Msg, error) {

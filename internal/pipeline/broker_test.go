@@ -150,6 +150,12 @@ func (b *bench) runtime(cfg Config, js jetstream.JetStream, conn *nats.Conn) *Ru
 	return rt
 }
 
+// letters are the dead letters of the server.
+func (b *bench) letters() *Letters {
+	b.tb.Helper()
+	return b.runtime(Config{}, b.js, b.conn).Letters()
+}
+
 // start runs stages until stop is called.
 func (b *bench) start(cfg Config, stages ...Stage) (rt *Runtime, stop func()) {
 	b.tb.Helper()
@@ -222,7 +228,7 @@ func tickOf(of scope.Scope, rule string) events.TickIssued {
 func (b *bench) deadLetters(n int) []Letter {
 	b.tb.Helper()
 	var got []Letter
-	deadLetters := NewLetters(b.js, b.conn, time.Now)
+	deadLetters := b.letters()
 	b.eventually(fmt.Sprintf("%d dead letters", n), func() bool {
 		var err error
 		got, _, err = deadLetters.List(b.context(), LetterFilter{}, 0, 100)

@@ -136,7 +136,7 @@ func (b *bench) childrenUntil(env []string, done func() bool) (deaths int) {
 
 func (b *bench) lettersHeld() uint64 {
 	b.tb.Helper()
-	n, err := NewLetters(b.js, b.conn, time.Now).Count(b.context())
+	n, err := b.letters().Count(b.context())
 	if err != nil {
 		b.tb.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/pkg/events"
@@ -66,12 +65,6 @@ type Letters struct {
 	now    func() time.Time
 }
 
-// NewLetters returns the dead letters of a broker; now dates what is retried.
-func NewLetters(js jetstream.JetStream, conn *nats.Conn, now func() time.Time) *Letters {
-	timeout := Config{}.WithDefaults().PublishTimeout
-	return &Letters{js: js, now: now, broker: &broker{js: js, conn: conn, now: now, timeout: timeout}}
-}
-
 // Letters administers the dead letters of this runtime's broker.
 func (rt *Runtime) Letters() *Letters {
 	return &Letters{js: rt.js, now: rt.now, broker: rt.broker}
@@ -126,15 +119,6 @@ func (l *Letters) Count(ctx context.Context) (uint64, error) {
 		return 0, fmt.Errorf("pipeline: count dead letters: %w", err)
 	}
 	return stream.CachedInfo().State.Msgs, nil
-}
-
-// Newest is the sequence of the newest letter there was, 0 where there was none.
-func (l *Letters) Newest(ctx context.Context) (uint64, error) {
-	stream, err := l.js.Stream(ctx, DeadLetterStream)
-	if err != nil {
-		return 0, fmt.Errorf("pipeline: look up dead letters: %w", err)
-	}
-	return stream.CachedInfo().State.LastSeq, nil
 }
 
 // Show returns one letter, or [ErrNoLetter].

@@ -34,7 +34,7 @@ func TestDeadLettersAreListedRetriedAndDropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := b.deadLetters(3)
-	deadLetters := NewLetters(b.js, b.conn, time.Now)
+	deadLetters := b.letters()
 	page, cursor, err := deadLetters.List(b.context(), LetterFilter{}, 0, 2)
 	if err != nil || len(page) != 2 || cursor == 0 {
 		t.Fatalf("page of %d, cursor %d, %v", len(page), cursor, err)
@@ -82,7 +82,7 @@ func TestRetriedRangesAreLate(t *testing.T) {
 	b.publish(tick(user("ann"), 3))
 	l := b.deadLetters(1)[0]
 	stop()
-	if err := NewLetters(b.js, b.conn, time.Now).Retry(b.context(), l.Sequence); err != nil {
+	if err := b.letters().Retry(b.context(), l.Sequence); err != nil {
 		t.Fatal(err)
 	}
 	got := make(chan events.TickIssued, 1)

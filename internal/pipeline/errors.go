@@ -31,16 +31,11 @@ func Rejectf(code, field, format string, args ...any) error {
 	return Reject(code, field, fmt.Errorf(format, args...))
 }
 
-// IsRefused reports whether a message whose handler returned err is buried.
+// IsRefused reports whether err is permanent: a message whose handler returned it is
+// buried.
 func IsRefused(err error) bool {
 	_, refused := refusal(err)
 	return refused
-}
-
-// IsReject reports whether err is permanent.
-func IsReject(err error) bool {
-	var r *rejected
-	return errors.As(err, &r)
 }
 
 // delayed marks an error as the reason to wait: nothing has failed.

@@ -127,10 +127,6 @@ type conclusion struct {
 // conclude carries the verdict out, and ends the attempt's span, which ctx has.
 func (k *keeper) conclude(ctx context.Context, d *delivery, c conclusion) next {
 	v := c.verdict
-	if v.action == actDefer {
-		endProcess(c.span, Observation{Verdict: string(actDefer)}, v)
-		return next{park: true, delay: v.delay, deferred: true}
-	}
 	if k.handlers.Err() != nil && (v.action == actNak || v.action == actRenew || v.action == actWait || v.code == events.CodePoison && c.attempt.handled) {
 		v = verdict{action: actNak} // cancelled, not failed
 	}
@@ -162,7 +158,7 @@ func (k *keeper) conclude(ctx context.Context, d *delivery, c conclusion) next {
 	case actRenew:
 		k.log.WarnContext(ctx, "return a copy of a message", "id", c.in.meta.ID, "deliveries", c.attempt.deliveries, "error", c.attempt.err)
 		k.renew(ctx, d, v.delay)
-	case actBury, actHandle, actDefer:
+	case actBury, actHandle:
 	}
 	return next{}
 }

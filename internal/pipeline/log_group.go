@@ -33,7 +33,7 @@ func newLogGroup(rt *Runtime, service string, stage Stage) *logGroup {
 		Log: stage.log, rt: rt, service: service, process: uuid.NewString(), log: logger(rt.log, service, stage.name),
 		running: make(map[string]*logReader),
 	}
-	g.meter = rt.newMeter(service, stage.name, func() int { return int(g.backlog().Unacked) })
+	g.meter = rt.newMeter(service, stage.name, func() int { _, waiting := g.backlog(); return int(waiting) })
 	return g
 }
 
@@ -118,18 +118,22 @@ func (g *logGroup) compare(ctx context.Context) error {
 
 // progress implements [advancing], of the readers of this process.
 func (g *logGroup) progress(context.Context) (Progress, error) { //nolint:unparam // others ask the server
-	did, b := g.meter.snapshot(), g.backlog()
-	return Progress{Service: g.service, Stage: g.Name, Runnable: b.Pending, Delayed: b.Unacked, Passed: did.Handled + did.Buried}, nil
+	did := g.meter.snapshot()
+	pending, waiting := g.backlog()
+	return Progress{
+		Service: g.service, Stage: g.Name, Stream: g.Stream, Consumer: g.Name, Pending: pending, Unacked: waiting,
+		Runnable: pending, Delayed: waiting, Passed: did.Handled + did.Buried,
+	}, nil
 }
 
-// backlog counts the messages that the readers of this process have yet to read.
-func (g *logGroup) backlog() Backlog {
+// backlog counts the messages that the readers of this process have yet to read, and
+// those that they hold.
+func (g *logGroup) backlog() (pending, waiting uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	b := Backlog{Stream: g.Stream, Consumer: g.Name}
 	for _, r := range g.running {
-		b.Pending += r.pending.Load()
-		b.Unacked += uint64(r.waiting.Load())
+		pending += r.pending.Load()
+		waiting += uint64(r.waiting.Load())
 	}
-	return b
+	return pending, waiting
 }

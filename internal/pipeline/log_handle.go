@@ -212,7 +212,7 @@ func (r *logReader) callHandler(ctx context.Context, ctxs []context.Context, fit
 
 // conclude buries a refused message, and reports whether the message is finished.
 func (r *logReader) conclude(e *Entry, took time.Duration) bool {
-	o := Observation{Verdict: string(actAck), Kind: e.Meta.Kind, Duration: took, Waited: r.rt.now().Sub(e.raw.Time), Panicked: crashed(e.Err)}
+	o := Observation{Verdict: string(actAck), Duration: took, Waited: r.rt.now().Sub(e.raw.Time), Panicked: crashed(e.Err)}
 	v, refused := refusal(e.Err)
 	switch {
 	case refused && r.bury(e, v) == nil:

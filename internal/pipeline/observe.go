@@ -3,15 +3,11 @@ package pipeline
 import (
 	"sync"
 	"time"
-
-	"palimpsest/pkg/events"
 )
 
 // Observation is one judged attempt at one message.
 type Observation struct {
 	Service, Stage string
-	// Kind is empty where it could not be read.
-	Kind events.Kind
 	// Verdict is ack, nak, wait or bury; Code says why it was buried.
 	Verdict, Code string
 	// Letters are the codes of dead letters that the handler wrote about parts of
@@ -37,13 +33,10 @@ type StageStats struct {
 	// be retried.
 	InFlight int
 	// Handled counts acknowledged messages; a clock's runs.
-	Handled     uint64
-	Retried     uint64
-	Buried      uint64
-	Panics      uint64
-	Redelivered uint64
-	// HandlerTime is the sum over all calls of the handler.
-	HandlerTime time.Duration
+	Handled uint64
+	Retried uint64
+	Buried  uint64
+	Panics  uint64
 	// Failing: nothing got through since the last failure.
 	Failing bool
 }
@@ -74,15 +67,10 @@ func (m *meter) record(o Observation) {
 		m.stats.Failing = true
 	case actBury:
 		m.stats.Buried++
-	case actHandle, actDefer:
 	}
 	if o.Panicked {
 		m.stats.Panics++
 	}
-	if o.Redelivered {
-		m.stats.Redelivered++
-	}
-	m.stats.HandlerTime += o.Duration
 	m.mu.Unlock()
 	if m.observe != nil {
 		m.observe(o)

@@ -1,12 +1,14 @@
 package pipeline
 
 import (
-	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // StallAfter is how long a stage may have work and pass nothing, and one scope may
@@ -19,6 +21,12 @@ const maxStalledScopes = 10
 // Progress is how far one stage is.
 type Progress struct {
 	Service, Stage string
+	// Stream is that which it reads, with a durable consumer or, as a log, with cursors:
+	// then Consumer is the name of the log.
+	Stream, Consumer string
+	// Pending messages were not handed out yet; Unacked were, to any replica, and are not
+	// answered. Of a log they are those of the partitions that this process reads.
+	Pending, Unacked uint64
 	// Runnable counts the messages that the stage may handle now: those in its
 	// stream and those it holds. A reader with a cursor counts from the cursor on.
 	Runnable uint64
@@ -42,34 +50,41 @@ type advancing interface {
 	progress(ctx context.Context) (Progress, error)
 }
 
-// Progress returns the progress of each stage that reads a stream. It leaves out
-// those that fail; the error is that of the first.
+// askAtOnce bounds the questions under way to the broker.
+const askAtOnce = 8
+
+// Progress returns the progress of each stage that reads a stream; there are none
+// before the runtime runs. It leaves out those that fail; the error is that of the first.
 func (rt *Runtime) Progress(ctx context.Context) ([]Progress, error) {
 	rt.mu.Lock()
 	stages := slices.Clone(rt.advancing)
 	rt.mu.Unlock()
-	out := make([]Progress, 0, len(stages))
-	var failed error
-	for _, s := range stages {
-		p, err := s.progress(ctx)
-		if err != nil {
-			failed = cmp.Or(failed, err)
-			continue
-		}
-		out = append(out, p)
+	found := make([]Progress, len(stages))
+	var asking errgroup.Group
+	asking.SetLimit(askAtOnce)
+	for i, s := range stages {
+		asking.Go(func() (err error) {
+			found[i], err = s.progress(ctx)
+			return err
+		})
 	}
-	return out, failed
+	err := asking.Wait()
+	return slices.DeleteFunc(found, func(p Progress) bool { return p.Stage == "" }), err
 }
 
 // progress counts the messages held here and those that the consumer has for any
 // replica.
 func (k *keeper) progress(ctx context.Context) (Progress, error) {
-	p := Progress{Service: k.service, Stage: k.meter.snapshot().Stage}
 	info, err := k.binding.consumer.Info(ctx)
 	if err != nil {
-		return p, err
+		return Progress{}, fmt.Errorf("pipeline: ask how far %s is: %w", k.binding.name, err)
 	}
-	p.Runnable = info.NumPending
+	did := k.meter.snapshot()
+	p := Progress{
+		Service: k.service, Stage: did.Stage, Stream: k.binding.stream, Consumer: k.binding.name,
+		Pending: info.NumPending, Unacked: uint64(max(info.NumAckPending, 0)),
+		Runnable: info.NumPending, Passed: did.Handled + did.Buried,
+	}
 	k.dispatcher.each(func(d *delivery) {
 		if d.state == parked {
 			p.Delayed++
@@ -80,8 +95,6 @@ func (k *keeper) progress(ctx context.Context) (Progress, error) {
 			p.Scopes = append(p.Scopes, BusyScope{d.key, d.started})
 		}
 	})
-	did := k.meter.snapshot()
-	p.Passed = did.Handled + did.Buried
 	return p, nil
 }
 

@@ -8,20 +8,12 @@ import (
 
 // Publisher publishes messages without a cause in a stream: those of API callers.
 type Publisher interface {
-	// Publish returns once the stream holds the message. Meta's ID, Source, Time
+	// Publish returns once the stream holds the message, with its sequence there: that of
+	// the first one where the stream knows the id. Meta's ID, Source, Time
 	// and CorrelationID are sent as given (an empty ID becomes a random one, a
 	// zero Time the clock's); its Kind and Scope are the payload's. An episode is
 	// refused with [ErrBacklog] while too many wait to be stored.
-	Publish(ctx context.Context, meta events.Meta, p events.Payload) (Receipt, error)
-}
-
-// Receipt is the broker's acknowledgement.
-type Receipt struct {
-	ID       string
-	Stream   string
-	Sequence uint64
-	// Duplicate: the stream had the id already.
-	Duplicate bool
+	Publish(ctx context.Context, meta events.Meta, p events.Payload) (sequence uint64, err error)
 }
 
 // Listener delivers the outcomes of requests to waiting callers.

@@ -71,16 +71,8 @@ func (l *Letters) body(ctx context.Context, letter Letter) ([]byte, error) {
 	return body, nil
 }
 
-// Stands reports whether the message of a letter is still where it was buried. A
+// original returns the message of a letter, and whether it is still where it was buried. A
 // stream that was lost and begun anew has another in its place.
-func (l *Letters) Stands(ctx context.Context, letter Letter) (bool, error) {
-	_, stands, err := l.original(ctx, letter)
-	if err != nil {
-		return false, fmt.Errorf("pipeline: look for the message of dead letter %d: %w", letter.Sequence, err)
-	}
-	return stands, nil
-}
-
 func (l *Letters) original(ctx context.Context, letter Letter) (body []byte, stands bool, err error) {
 	stream, err := l.js.Stream(ctx, letter.Stream)
 	if err != nil {

@@ -91,7 +91,7 @@ func TestEveryRangeIsRetriedLate(t *testing.T) {
 				t.Fatalf("letter of %d bytes: truncated %v", l.Size, l.Truncated)
 			}
 			b.purge("CANDIDATES") // of the stand-in
-			deadLetters := NewLetters(b.js, b.conn, time.Now)
+			deadLetters := b.letters()
 			if err := deadLetters.Retry(b.context(), l.Sequence); err != nil {
 				t.Fatal(err)
 			}
@@ -175,7 +175,7 @@ func TestDeadLettersThatCannotBeRetried(t *testing.T) {
 			b := newBench(t)
 			b.batches()
 			l := b.letter(c.letter)
-			deadLetters := NewLetters(b.js, b.conn, time.Now)
+			deadLetters := b.letters()
 			err := deadLetters.Retry(b.context(), l.Sequence)
 			if !errors.Is(err, c.want) {
 				t.Errorf("err = %v, want %v", err, c.want)
@@ -203,7 +203,7 @@ func TestDeadLettersAreSettledOnce(t *testing.T) {
 	b := newBench(t)
 	b.standard()
 	l := b.buried(tick(user("ann"), 3), refusing[events.TickIssued]("ticks"))
-	deadLetters := NewLetters(b.js, b.conn, time.Now)
+	deadLetters := b.letters()
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
@@ -247,7 +247,7 @@ func TestRetriedInVainIsBuriedAgain(t *testing.T) {
 	_, stop := b.start(quickConfig(), refusing[events.TickIssued]("ticks"))
 	defer stop()
 	b.publish(tick(user("ann"), 3))
-	deadLetters := NewLetters(b.js, b.conn, time.Now)
+	deadLetters := b.letters()
 	last := uint64(0)
 	for range 3 {
 		var next []Letter
@@ -329,7 +329,7 @@ func TestRetryOfARememberedMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := b.deadLetters(1)[0]
-	if err := NewLetters(b.js, b.conn, time.Now).Retry(b.context(), l.Sequence); !errors.Is(err, ErrRemembered) {
+	if err := b.letters().Retry(b.context(), l.Sequence); !errors.Is(err, ErrRemembered) {
 		t.Errorf("err = %v", err)
 	}
 	b.deadLetters(1)

@@ -98,7 +98,7 @@ func (w *worker) workRun(run []*delivery) (passed int) {
 	}
 	o := Observation{Verdict: string(actAck), Duration: took / time.Duration(len(run))}
 	for _, m := range in {
-		o.Kind, o.Waited = m.meta.Kind, began.Sub(m.meta.Arrived)
+		o.Waited = began.Sub(m.meta.Arrived)
 		w.meter.record(o)
 	}
 	endRun(spans, o)

@@ -51,12 +51,10 @@ type Runtime struct {
 	// the process before.
 	suspects sync.Mutex
 
-	mu       sync.Mutex
-	meters   []*meter
-	bindings []*binding
+	mu     sync.Mutex
+	meters []*meter
 	// advancing are the stages that report their progress.
 	advancing []advancing
-	logs      []*logGroup
 	passed    map[string]*atomic.Uint64
 }
 
@@ -230,18 +228,11 @@ func (rt *Runtime) bind(ctx context.Context, dir directory, service string, stag
 		return newTicker(rt, service, stage), nil
 	}
 	if stage.log != nil {
-		g := newLogGroup(rt, service, stage)
-		rt.mu.Lock()
-		rt.logs = append(rt.logs, g)
-		rt.mu.Unlock()
-		return g, nil
+		return newLogGroup(rt, service, stage), nil
 	}
 	b, err := dir.bind(ctx, stage.consumer)
 	if err != nil {
 		return nil, err
 	}
-	rt.mu.Lock()
-	rt.bindings = append(rt.bindings, b)
-	rt.mu.Unlock()
 	return newWorker(rt, service, stage, b), nil
 }

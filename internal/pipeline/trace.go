@@ -163,7 +163,7 @@ func endProcess(span trace.Span, o Observation, v verdict) {
 		span.AddEvent("retry", trace.WithAttributes(attribute.Int64("palimpsest.delay_ms", v.delay.Milliseconds())))
 		span.SetAttributes(semconv.ErrorTypeKey.String(kind))
 		span.SetStatus(codes.Error, kind)
-	case actAck, actHandle, actDefer:
+	case actAck, actHandle:
 	}
 	for _, code := range o.Letters {
 		addLetter(span, code)

@@ -17,7 +17,6 @@ const (
 	actNak    action = "nak"   // give it back: the delivery counts
 	actRenew  action = "renew" // give it back as a copy, whose deliveries count from 1
 	actWait   action = "wait"  // keep it and try again: the delivery does not count
-	actDefer  action = "defer" // keep it for a while: this was no attempt
 	actBury   action = "bury"
 )
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -72,7 +71,7 @@ func TestIncognitoEpisodesAreNotKept(t *testing.T) {
 				t.Errorf("%+v", l)
 			}
 			b.settled("EPISODES", "episodes")
-			if err := NewLetters(b.js, b.conn, time.Now).Retry(b.context(), l.Sequence); !errors.Is(err, ErrClipped) {
+			if err := b.letters().Retry(b.context(), l.Sequence); !errors.Is(err, ErrClipped) {
 				t.Errorf("retry: %v", err)
 			}
 		})

@@ -136,7 +136,7 @@ func (w *worker) work(d *delivery) next {
 		err: err, deliveries: deliveries, tries: tries,
 		age: w.rt.now().Sub(in.Time), queue: w.binding.queue, full: w.binding.queue && !w.dispatcher.mayPark(d),
 	}
-	o := Observation{Kind: m.meta.Kind, Redelivered: deliveries > 1, Waited: a.age}
+	o := Observation{Redelivered: deliveries > 1, Waited: a.age}
 	v := w.rt.cfg.judge(a, rand.Float64())
 	if v.action == actHandle {
 		began := time.Now()

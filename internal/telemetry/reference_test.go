@@ -53,8 +53,8 @@ func full(t *testing.T) *telemetry.Metrics {
 	m.WatchStages(func() []pipeline.StageStats {
 		return []pipeline.StageStats{{Service: "ingest", Stage: "ingest-00", InFlight: 3, Failing: true}}
 	})
-	m.WatchBacklog(func(context.Context) ([]pipeline.Backlog, error) {
-		return []pipeline.Backlog{{Stream: "TICKS", Consumer: "extractor", Pending: 9, Unacked: 1}}, nil
+	m.WatchBacklog(func(context.Context) ([]pipeline.Progress, error) {
+		return []pipeline.Progress{{Stream: "TICKS", Consumer: "extractor", Pending: 9, Unacked: 1}}, nil
 	})
 	m.WatchStreams(func(context.Context) ([]pipeline.StreamSize, error) {
 		return []pipeline.StreamSize{{Stream: "TICKS", Messages: 10, Bytes: 1000}}, nil

@@ -125,11 +125,11 @@ func (m *Metrics) WatchStages(stats func() []pipeline.StageStats) {
 
 // WatchBacklog adds what waits for each consumer that this process reads. Every
 // replica tells the same.
-func (m *Metrics) WatchBacklog(backlog func(context.Context) ([]pipeline.Backlog, error)) {
+func (m *Metrics) WatchBacklog(progress func(context.Context) ([]pipeline.Progress, error)) {
 	pending := newGauge("consumer_pending", "Messages that a consumer has not been handed yet: its lag.", "stream", "consumer")
 	unacked := newGauge("consumer_ack_pending", "Messages that were handed out and not answered.", "stream", "consumer")
 	m.watch(restShort, func(ctx context.Context) ([]prometheus.Metric, error) {
-		consumers, err := backlog(ctx)
+		consumers, err := progress(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -179,7 +179,11 @@ func TestQueryAdministersLetters(t *testing.T) { //nolint:paralleltest // the se
 			t.Fatal(err)
 		}
 	}
-	letters := pipeline.NewLetters(query.js, query.conn, time.Now)
+	rt, err := pipeline.New(pipeline.Config{}, pipeline.Deps{JS: query.js, Conn: query.conn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	letters := rt.Letters()
 	found, _, err := letters.List(bounded(t), pipeline.LetterFilter{}, 0, 10)
 	if err != nil || len(found) != 2 {
 		t.Fatalf("query sees %d letters, %v", len(found), err)

@@ -123,7 +123,7 @@ func TestOlderIncarnationIsDropped(t *testing.T) {
 		t.Errorf("out %v, err %v", out, err)
 	}
 	in.Data.Incarnation = 3
-	if _, err := b.commit(t.Context(), in); err == nil || pipeline.IsReject(err) {
+	if _, err := b.commit(t.Context(), in); err == nil || pipeline.IsRefused(err) {
 		t.Errorf("an incarnation to come: %v, want a retry", err)
 	}
 }

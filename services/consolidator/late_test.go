@@ -89,7 +89,7 @@ func TestLateBatchWaitsForItsRangeToBeSkipped(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	in := late(t, 1, 0, "late")
-	if _, err := b.commit(t.Context(), in); err == nil || pipeline.IsReject(err) {
+	if _, err := b.commit(t.Context(), in); err == nil || pipeline.IsRefused(err) {
 		t.Fatalf("before the range is skipped: %v, want a retry", err)
 	}
 	b.mustCommit(t, buried(t, 1, 0, "late"))

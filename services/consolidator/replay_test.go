@@ -223,7 +223,7 @@ func TestOtherHistoryIsRefused(t *testing.T) {
 	if diff := cmp.Diff([]string{"", "refused", "", ""}, errs(in)); diff != "" || !errors.Is(in[1].Err, audit.ErrOtherHistory) {
 		t.Error(in[1].Err, diff)
 	}
-	if in := b.audit(t)[1:2]; b.sink(t.Context(), in) != nil || !pipeline.IsReject(in[0].Err) {
+	if in := b.audit(t)[1:2]; b.sink(t.Context(), in) != nil || !pipeline.IsRefused(in[0].Err) {
 		t.Errorf("by itself: %v", in[0].Err)
 	}
 	clear(b.log.records)

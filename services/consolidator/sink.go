@@ -38,7 +38,7 @@ func (s *Service) sink(ctx context.Context, in []*pipeline.Entry) error {
 		entries[0].Err = err
 		return nil
 	}
-	if !pipeline.IsReject(err) {
+	if !pipeline.IsRefused(err) {
 		return err
 	}
 	failed := map[string]error{}
@@ -46,7 +46,7 @@ func (s *Service) sink(ctx context.Context, in []*pipeline.Entry) error {
 		if e.Err = failed[e.Key]; e.Err != nil {
 			continue
 		}
-		if e.Err = s.log(ctx, effects[i:i+1]); e.Err != nil && !pipeline.IsReject(e.Err) {
+		if e.Err = s.log(ctx, effects[i:i+1]); e.Err != nil && !pipeline.IsRefused(e.Err) {
 			failed[e.Key] = e.Err
 		}
 	}

@@ -257,7 +257,7 @@ func TestStaleBatchWaitsAndIsNeverBuried(t *testing.T) {
 			if n > 0 {
 				_, err := b.commit(t.Context(), in)
 				pause, postponed := pipeline.Postponed(err)
-				if !postponed || pipeline.IsReject(err) || pause < last || pause > 30*time.Second || n < 5 && pause == last {
+				if !postponed || pipeline.IsRefused(err) || pause < last || pause > 30*time.Second || n < 5 && pause == last {
 					t.Fatalf("%s, stale %d times: %v, %v after %v", kind, n, err, pause, last)
 				}
 				last = pause

@@ -248,7 +248,7 @@ func TestOtherCommandsAreRefused(t *testing.T) {
 	_, err := d.s.command(context.Background(), events.Event[events.CommandRequested]{Data: events.CommandRequested{
 		Header: events.Header{Scope: owner}, CommandRef: events.CommandRef{RequestID: "r", Op: events.OpErase}, Actor: "api:test",
 	}})
-	if !pipeline.IsReject(err) {
+	if !pipeline.IsRefused(err) {
 		t.Errorf("error %v, want a reject", err)
 	}
 }

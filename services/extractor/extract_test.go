@@ -191,11 +191,11 @@ func TestWhatARuleDoesNotReadIsContextStill(t *testing.T) {
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	s := newService(t, &fakeReader{}, &fakeExtractor{}, nil)
-	if _, err := s.extract(context.Background(), tick("unheard-of", 0, 1)); !pipeline.IsReject(err) {
+	if _, err := s.extract(context.Background(), tick("unheard-of", 0, 1)); !pipeline.IsRefused(err) {
 		t.Errorf("an unknown rule: %v, want a reject", err)
 	}
 	s = newService(t, &fakeReader{err: store.ErrClosed}, &fakeExtractor{}, nil)
-	if _, err := s.extract(context.Background(), tick("turn", 0, 1)); !errors.Is(err, store.ErrClosed) || pipeline.IsReject(err) {
+	if _, err := s.extract(context.Background(), tick("turn", 0, 1)); !errors.Is(err, store.ErrClosed) || pipeline.IsRefused(err) {
 		t.Errorf("a store that is down: %v, want a retry", err)
 	}
 }

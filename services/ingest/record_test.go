@@ -190,7 +190,7 @@ func TestConflictIsRejected(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := f.recordOne(t, said("e1", "something else"))
-	if !pipeline.IsReject(err) || !strings.Contains(err.Error(), "id: ") || len(out) != 0 {
+	if !pipeline.IsRefused(err) || !strings.Contains(err.Error(), "id: ") || len(out) != 0 {
 		t.Errorf("a known id with other content: %v, %v", out, err)
 	}
 }
@@ -234,7 +234,7 @@ func TestRefusals(t *testing.T) {
 			switch {
 			case tt.field == "" && err != nil:
 				t.Errorf("refused: %v", err)
-			case tt.field != "" && !pipeline.IsReject(err):
+			case tt.field != "" && !pipeline.IsRefused(err):
 				t.Errorf("accepted, or retried: %v", err)
 			case tt.field != "" && !strings.Contains(err.Error(), strings.TrimPrefix(tt.field, "mode")):
 				t.Errorf("%v does not name %s", err, tt.field)

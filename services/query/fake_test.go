@@ -47,22 +47,22 @@ type fakePublisher struct {
 	hook func(ctx context.Context, m events.Meta, p events.Payload) error
 }
 
-func (f *fakePublisher) Publish(ctx context.Context, m events.Meta, p events.Payload) (pipeline.Receipt, error) {
+func (f *fakePublisher) Publish(ctx context.Context, m events.Meta, p events.Payload) (sequence uint64, err error) {
 	if _, _, _, err := events.Encode(events.Meta{ID: "x", Source: m.Source}, p); err != nil {
-		return pipeline.Receipt{}, err
+		return 0, err
 	}
 	f.mu.Lock()
 	hook := f.hook
 	f.mu.Unlock()
 	if hook != nil {
 		if err := hook(ctx, m, p); err != nil {
-			return pipeline.Receipt{}, err
+			return 0, err
 		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.all = append(f.all, sent{m, p})
-	return pipeline.Receipt{ID: m.ID, Sequence: uint64(len(f.all))}, nil
+	return uint64(len(f.all)), nil
 }
 
 func (f *fakePublisher) sent() []sent {

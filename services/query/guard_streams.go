@@ -15,9 +15,9 @@ import (
 // guardedPublisher guards a [pipeline.Publisher].
 type guardedPublisher struct{ next pipeline.Publisher }
 
-func (g guardedPublisher) Publish(ctx context.Context, m events.Meta, p events.Payload) (pipeline.Receipt, error) {
+func (g guardedPublisher) Publish(ctx context.Context, m events.Meta, p events.Payload) (sequence uint64, err error) {
 	if reached(ctx, p.Owner()) != nil {
-		return pipeline.Receipt{}, noUser()
+		return 0, noUser()
 	}
 	return g.next.Publish(ctx, m, p)
 }

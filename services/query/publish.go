@@ -24,7 +24,7 @@ func (s *Service) unpublished(ctx context.Context, field string, err error) erro
 			field += "."
 		}
 		return fieldProblem(field, refused)
-	case pipeline.IsReject(err):
+	case pipeline.IsRefused(err):
 		return api.NewProblem(http.StatusRequestEntityTooLarge, api.CodeBodyTooLarge, either(field, "body"), "is more than the stream takes")
 	}
 	s.failed(ctx, err)

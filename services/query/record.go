@@ -233,11 +233,11 @@ func (s *Service) publishRecord(ctx context.Context, correlation string, r said)
 	ids := make([]string, len(r.ids))
 	for i, p := range r.payloads {
 		ids[i] = either(r.ids[i], events.HashID(correlation, strconv.Itoa(i)))
-		receipt, err := s.deps.Publisher.Publish(ctx, events.Meta{ID: ids[i], Source: source, CorrelationID: correlation}, p)
+		sequence, err := s.deps.Publisher.Publish(ctx, events.Meta{ID: ids[i], Source: source, CorrelationID: correlation}, p)
 		if err != nil {
 			return nil, s.unpublished(ctx, fmt.Sprintf("messages[%d]", i), err)
 		}
-		answer.Episodes = append(answer.Episodes, api.Accepted{ID: ids[i], Sequence: receipt.Sequence})
+		answer.Episodes = append(answer.Episodes, api.Accepted{ID: ids[i], Sequence: sequence})
 		answer.At = seal(token{Scope: r.owner.Tokens(), Source: source, Episode: ids[i]})
 	}
 	if w == nil {
