@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,20 +66,12 @@ type EmbeddedConfig struct {
 }
 
 func (c EmbeddedConfig) withDefaults() EmbeddedConfig {
-	if c.Host == "" {
-		c.Host = "127.0.0.1"
-	}
-	if c.Sync == "" {
-		c.Sync = SyncInterval
-	}
-	if c.SyncInterval == 0 {
-		c.SyncInterval = 5 * time.Second
-	}
+	c.Host = cmp.Or(c.Host, "127.0.0.1")
+	c.Sync = cmp.Or(c.Sync, SyncInterval)
+	c.SyncInterval = cmp.Or(c.SyncInterval, 5*time.Second)
+	c.SpaceInterval = cmp.Or(c.SpaceInterval, time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
-	}
-	if c.SpaceInterval == 0 {
-		c.SpaceInterval = time.Second
 	}
 	if c.Space == nil {
 		c.Space = Measure

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -14,8 +15,6 @@ import (
 )
 
 const (
-	// oldestServer has all that the topology uses.
-	oldestServer = "2.12.0"
 	// publishWait is how long a message that is published among others may be
 	// unacknowledged before it counts as lost.
 	publishWait = 30 * time.Second
@@ -30,6 +29,9 @@ const (
 	// cluster a new stream is not visible everywhere at once.
 	ensureTries = 4
 )
+
+// oldestServer is the version that has all that the topology uses.
+var oldestServer = [3]int{2, 12, 0}
 
 // Remote is a broker of others: a server, or a cluster of them.
 type Remote struct {
@@ -136,7 +138,7 @@ func Reach(ctx context.Context, cfg ConnectConfig) error {
 
 func newEnough(conn *nats.Conn) error {
 	if have := conn.ConnectedServerVersion(); older(have, oldestServer) {
-		return fmt.Errorf("%w: the server is version %s, and %s is needed", topology.ErrIncompatible, have, oldestServer)
+		return fmt.Errorf("%w: the server is version %s, and %d.%d is needed", topology.ErrIncompatible, have, oldestServer[0], oldestServer[1])
 	}
 	return nil
 }
@@ -212,20 +214,10 @@ func (r *Remote) Shutdown(context.Context) error {
 	return nil
 }
 
-// older compares versions of the form major.minor.patch; one that cannot be read
-// is not older.
-func older(have, want string) bool {
-	var h, w [3]int
-	if _, err := fmt.Sscanf(have, "%d.%d.%d", &h[0], &h[1], &h[2]); err != nil {
-		return false
-	}
-	if _, err := fmt.Sscanf(want, "%d.%d.%d", &w[0], &w[1], &w[2]); err != nil {
-		return false
-	}
-	for i := range h {
-		if h[i] != w[i] {
-			return h[i] < w[i]
-		}
-	}
-	return false
+// older reports whether a version of the form major.minor.patch is before another; one
+// that cannot be read is not.
+func older(version string, than [3]int) bool {
+	var have [3]int
+	_, err := fmt.Sscanf(version, "%d.%d.%d", &have[0], &have[1], &have[2])
+	return err == nil && slices.Compare(have[:], than[:]) < 0
 }

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -47,32 +48,18 @@ const grace = time.Second
 
 // WithDefaults returns c with its default in each zero member.
 func (c Config) WithDefaults() Config {
-	if c.Concurrency == 0 {
-		c.Concurrency = 64
-	}
-	if c.Hold == 0 {
-		c.Hold = 2 * c.Concurrency
-	}
-	if c.Backlog == 0 {
-		c.Backlog = 100_000
-	}
-	if c.MaxDeliveries == 0 {
-		c.MaxDeliveries = 20
-	}
-	for _, d := range []struct {
-		field *time.Duration
-		value time.Duration
-	}{
-		{&c.HandlerTimeout, 5 * time.Minute}, {&c.PublishTimeout, 10 * time.Second},
-		{&c.DrainTimeout, 20 * time.Second}, {&c.RetryBase, 100 * time.Millisecond},
-		{&c.RetryMax, 30 * time.Second}, {&c.UnknownGrace, time.Hour},
-		{&c.BacklogAge, time.Minute}, {&c.RetryOutage, 2 * time.Second},
-	} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
-	}
-	c.RetryOutage = min(c.RetryOutage, c.RetryMax)
+	c.Concurrency = cmp.Or(c.Concurrency, 64)
+	c.Hold = cmp.Or(c.Hold, 2*c.Concurrency)
+	c.HandlerTimeout = cmp.Or(c.HandlerTimeout, 5*time.Minute)
+	c.PublishTimeout = cmp.Or(c.PublishTimeout, 10*time.Second)
+	c.DrainTimeout = cmp.Or(c.DrainTimeout, 20*time.Second)
+	c.RetryBase = cmp.Or(c.RetryBase, 100*time.Millisecond)
+	c.RetryMax = cmp.Or(c.RetryMax, 30*time.Second)
+	c.RetryOutage = min(cmp.Or(c.RetryOutage, 2*time.Second), c.RetryMax)
+	c.MaxDeliveries = cmp.Or(c.MaxDeliveries, 20)
+	c.UnknownGrace = cmp.Or(c.UnknownGrace, time.Hour)
+	c.Backlog = cmp.Or(c.Backlog, 100_000)
+	c.BacklogAge = cmp.Or(c.BacklogAge, time.Minute)
 	return c
 }
 

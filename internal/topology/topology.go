@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -65,12 +66,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Replicas == 0 {
-		c.Replicas = 1
-	}
-	if c.DeadLetterMaxAge == 0 {
-		c.DeadLetterMaxAge = 30 * 24 * time.Hour
-	}
+	c.Replicas = cmp.Or(c.Replicas, 1)
+	c.DeadLetterMaxAge = cmp.Or(c.DeadLetterMaxAge, 30*24*time.Hour)
 	return c
 }
 
@@ -237,9 +234,4 @@ func consumer(name string, of jetstream.StreamConfig) jetstream.ConsumerConfig {
 	}
 }
 
-func unlimited(bound int64) int64 {
-	if bound == 0 {
-		return -1
-	}
-	return bound
-}
+func unlimited(bound int64) int64 { return cmp.Or(bound, -1) }

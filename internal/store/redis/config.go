@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,16 +13,8 @@ import (
 	"palimpsest/internal/embed"
 )
 
-// The defaults of [Config].
-const (
-	DefaultNamespace      = "pal"
-	DefaultQueryTimeout   = 5 * time.Second
-	DefaultPulse          = 8 * time.Second
-	DefaultM              = 16
-	DefaultEFConstruction = 200
-	DefaultEFRuntime      = 512
-	outcomeLife           = 7 * 24 * time.Hour
-)
+// outcomeLife is how long the outcomes of a request are kept.
+const outcomeLife = 7 * 24 * time.Hour
 
 // VectorIndex is how vectors are indexed.
 type VectorIndex string
@@ -44,7 +37,7 @@ type Config struct {
 	// authority that signs the server's certificate, cert=FILE&key=FILE our own
 	// certificate.
 	URL string `yaml:"-"`
-	// Namespace begins every key; empty means [DefaultNamespace].
+	// Namespace begins every key; empty means "pal".
 	Namespace string
 	// Building marks the store as the next generation, empty, which no other process
 	// uses before [Store.Promote].
@@ -57,11 +50,11 @@ type Config struct {
 	Vectors VectorIndex
 	// M, EFConstruction and EFRuntime shape an [HNSW] index; 0 means the default.
 	M, EFConstruction, EFRuntime int
-	// QueryTimeout bounds one search; 0 means [DefaultQueryTimeout]. What the
+	// QueryTimeout bounds one search; 0 means 5 s. What the
 	// server cuts short is an error, never a shorter answer.
 	QueryTimeout time.Duration
 	// Pulse is how often the store looks whether the server forgot something; 0
-	// means [DefaultPulse].
+	// means 8 s.
 	Pulse time.Duration
 	// AccessedFrom returns the earliest instant at which a fact that is put counts as accessed.
 	// Who puts back old facts has lost their accesses, and they must not be pruned for
@@ -80,8 +73,8 @@ type Config struct {
 // DefaultConfig returns the settings that ship.
 func DefaultConfig() Config {
 	return Config{
-		Namespace: DefaultNamespace, Vectors: Flat, M: DefaultM, EFConstruction: DefaultEFConstruction,
-		EFRuntime: DefaultEFRuntime, QueryTimeout: DefaultQueryTimeout, Pulse: DefaultPulse,
+		Namespace: "pal", Vectors: Flat, M: 16, EFConstruction: 200, EFRuntime: 512,
+		QueryTimeout: 5 * time.Second, Pulse: 8 * time.Second,
 	}
 }
 
@@ -109,26 +102,14 @@ func (c Config) Validate() error {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Namespace == "" {
-		c.Namespace = DefaultNamespace
-	}
-	if c.Vectors == "" {
-		c.Vectors = Flat
-	}
-	for _, d := range []struct {
-		value *int
-		as    int
-	}{{&c.M, DefaultM}, {&c.EFConstruction, DefaultEFConstruction}, {&c.EFRuntime, DefaultEFRuntime}} {
-		if *d.value == 0 {
-			*d.value = d.as
-		}
-	}
-	if c.QueryTimeout == 0 {
-		c.QueryTimeout = DefaultQueryTimeout
-	}
-	if c.Pulse == 0 {
-		c.Pulse = DefaultPulse
-	}
+	d := DefaultConfig()
+	c.Namespace = cmp.Or(c.Namespace, d.Namespace)
+	c.Vectors = cmp.Or(c.Vectors, d.Vectors)
+	c.M = cmp.Or(c.M, d.M)
+	c.EFConstruction = cmp.Or(c.EFConstruction, d.EFConstruction)
+	c.EFRuntime = cmp.Or(c.EFRuntime, d.EFRuntime)
+	c.QueryTimeout = cmp.Or(c.QueryTimeout, d.QueryTimeout)
+	c.Pulse = cmp.Or(c.Pulse, d.Pulse)
 	if c.AccessedFrom == nil {
 		c.AccessedFrom = func() time.Time { return time.Time{} }
 	}

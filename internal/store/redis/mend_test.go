@@ -107,7 +107,7 @@ func TestP1ServerComesBackWithLess(t *testing.T) {
 			l.Start()
 		},
 		"its rows are older though it never went away": func(l *redisserver.Server, _ func()) {
-			l.Do("HSET", DefaultNamespace+":witness", "era", "OLDER", "parent", "OLDEST")
+			l.Do("HSET", DefaultConfig().Namespace+":witness", "era", "OLDER", "parent", "OLDEST")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
