@@ -38,6 +38,9 @@ func (lx *lexicon) sentences(ts []token) []sentence {
 	quote := ""
 	skip := false // a quoted line
 	flush := func(asks bool) {
+		if n := lx.told(current); n > 0 && !asks {
+			current = current[n:]
+		}
 		if len(current) > 0 {
 			out = append(out, sentence{tokens: current, asks: asks})
 			current = nil
@@ -72,6 +75,16 @@ func (lx *lexicon) sentences(ts []token) []sentence {
 	}
 	flush(false)
 	return out
+}
+
+// told is the length of what opens a sentence that has the form of a question and states
+// what follows: "did i tell you that i…", without a question mark.
+func (lx *lexicon) told(ts []token) int {
+	lead := len(ts) - len(lx.strip(ts))
+	if n := lx.tells.at(ts, lead); n > 0 {
+		return lead + n
+	}
+	return 0
 }
 
 func isEnder(mark string) bool {
@@ -160,6 +173,8 @@ func (lx *lexicon) boundary(ts []token, from, i int) (at int, ok bool) {
 		return i, true
 	case lx.is(t, isTheirs) && i-from >= 2 && !lx.is(prev, isBinder|isPreposition|isVerb|isBe|isJoint) && lx.owns(ts, i):
 		return i, true // "a puppy his name is Bruno"
+	case lx.is(t, isParticiple) && i-from >= 3 && lx.is(ts[from], isSpeaker) && lx.is(ts[from+1], isShared) && lx.is(ts[from+2], isArticle) && !lx.is(prev, isArticle|isBe|isVerb|isAnd|isPreposition|isFiller):
+		return i, true // "i am a Finn living in Bonn"
 	case joint:
 		j := i
 		for j < len(ts)-1 && (lx.is(ts[j], isFiller|isHedge|isLead|isNegator) || lx.is(ts[j], isJoint)) {
@@ -172,7 +187,7 @@ func (lx *lexicon) boundary(ts []token, from, i int) (at int, ok bool) {
 		}
 		return i, starts
 	case lx.is(t, isSpeaker):
-		return i, !lx.is(prev, isBinder) && i-from >= 2 && !lx.leading(ts[from:i]) ||
+		return i, !lx.is(prev, isBinder) && i-from >= 2 && !lx.leading(ts[from:i]) && !lx.headed(ts[from:i]) ||
 			i-from >= 2 && (lx.hedgeLeads.at(ts, from) == i-from || lx.unrealLeads.at(ts, from) == i-from)
 	case lx.is(t, isOwn):
 		return i, !lx.is(prev, isBinder|isPreposition|isVerb|isBe) && !strings.HasSuffix(prev.low, "ing") && lx.owns(ts, i)

@@ -50,6 +50,17 @@ type Lexicon struct {
 	// is the speaker's own. Documents name a text of another author before a colon.
 	Scenes    []string `yaml:"scenes"`
 	Documents []string `yaml:"documents"`
+	// Cleft holds the words of sentences that put what they state first or last.
+	Cleft Cleft `yaml:"cleft"`
+	// Roles open what the speaker says that they are, in front of a clause: "as a". What
+	// Wishes open behind one is a requirement, which says nothing of the speaker.
+	Roles  []string `yaml:"roles"`
+	Wishes []string `yaml:"wishes"`
+	// Tells open a statement in the form of a question: "did i tell you that".
+	Tells []string `yaml:"tells"`
+	// Participles open a clause of their own behind what the speaker is: "a Finn living in
+	// Bonn".
+	Participles []string `yaml:"participles"`
 	// Relative pronouns continue about the person before them ("Mateo, who …").
 	Relative []string `yaml:"relative"`
 	// KinNames are relations that stand without a possessive: "Dad".
@@ -247,6 +258,7 @@ const (
 	isLocative
 	isGiven
 	isSimile
+	isParticiple
 )
 
 // lexicon is a compiled [Lexicon].
@@ -288,6 +300,11 @@ type lexicon struct {
 	negators     phrases
 	pairs        phrases
 	endings3     []Inflection
+
+	roles, wishes, tells phrases
+	clefts, places       phrases
+	binds                phrases
+	within, speaker      string
 
 	planned, fleeting   phrases
 	changedText, origin string
@@ -331,7 +348,7 @@ func (l Lexicon) compile() *lexicon {
 		{isAbbreviation, l.Abbreviations}, {isAnd, l.And}, {isTheirs, l.Theirs},
 		{isShared, l.Shared}, {isModal, l.Modals}, {isOften, l.Often}, {isIt, l.It}, {isHearer, slices.Collect(maps.Keys(l.Hearer))},
 		{isDocument, l.Documents}, {isRelative, l.Relative}, {isKinName, l.KinNames}, {isFigure, l.Figures},
-		{isLocative, l.Locative}, {isGiven, l.Given}, {isSimile, l.Similes},
+		{isLocative, l.Locative}, {isGiven, l.Given}, {isSimile, l.Similes}, {isParticiple, l.Participles},
 	} {
 		for _, w := range c.words {
 			lx.words[w] |= c.bit
@@ -344,6 +361,9 @@ func (l Lexicon) compile() *lexicon {
 		lx.elided = append(lx.elided, elision{strings.Fields(e.Lead), newPhrases(e.Words)})
 	}
 	lx.rephrased, lx.tasks = newPhrases(slices.Collect(maps.Keys(l.Rephrase))), newPhrases(l.Tasks)
+	lx.roles, lx.wishes, lx.tells = newPhrases(l.Roles), newPhrases(l.Wishes), newPhrases(l.Tells)
+	lx.clefts, lx.places, lx.binds = newPhrases(l.Cleft.Heads), newPhrases(l.Cleft.Places), newPhrases(l.Cleft.Binds)
+	lx.within, lx.speaker = l.Cleft.Within, first(l.Speaker)
 	lx.technical = newPhrases(l.Technical)
 	lx.only = toSet(l.Only)
 	lx.planned, lx.fleeting, lx.changedText, lx.origin = newPhrases(l.Planned), newPhrases(l.Fleeting), l.Changed, l.Origin

@@ -25,6 +25,9 @@ func newPhrases(list []string) phrases {
 
 // at is the number of tokens of the longest phrase at i, or 0.
 func (p phrases) at(ts []token, i int) int {
+	if i >= len(ts) {
+		return 0
+	}
 	for _, words := range p[ts[i].low] {
 		if hasWords(ts[i:], words) {
 			return len(words)

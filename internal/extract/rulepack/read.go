@@ -63,6 +63,7 @@ func (r *reading) read(previous *question) {
 		for i := range cs {
 			c := &cs[i]
 			c.unreal = c.unreal || r.scene
+			r.role(c, cs[i+1:])
 			r.clause(c, before)
 			before = c
 		}
@@ -86,7 +87,7 @@ func (r *reading) clause(c, before *clause) {
 	if len(ts) == 0 || c.question || c.reported || r.coupled(c, ts, before) || r.corrects(ts, full) || !c.unreal && r.succeeded(ts, full) {
 		return
 	}
-	ts = lx.uninverted(r.mine(ts))
+	ts = lx.uncleft(lx.uninverted(r.mine(ts)))
 	verb := 0
 	for verb < len(ts)-1 && lx.is(ts[verb], isFiller) && (before != nil || !lx.is(ts[verb], isLead)) {
 		verb++
