@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"palimpsest/internal/memory"
 	"palimpsest/pkg/events"
 )
 
@@ -86,5 +87,5 @@ func saidAt(v events.Fact) time.Time {
 	if v.Revision > 1 && v.ValidUntil != nil && v.SupersededBy == "" {
 		return *v.ValidUntil
 	}
-	return v.EventTime
+	return memory.StatedAt(v)
 }

@@ -56,6 +56,10 @@ func Decays(f events.Fact, strength float64, lastAccess time.Time) (at time.Time
 	return at.Truncate(time.Microsecond), ok
 }
 
+// restoredStrength is what decay starts from at least where a fact is reopened: a
+// person vouches for it. With less, maintenance could soon close it again.
+const restoredStrength = 0.5
+
 // Renew returns what decay starts from after an effect made f of old. A changed
 // confidence replaces the strength. A fact that is reopened counts as accessed then,
 // with no less than its confidence, since its decay led to its end.
@@ -64,7 +68,7 @@ func Renew(old, f events.Fact, strength float64, lastAccess time.Time) (float64,
 		strength = f.Confidence
 	}
 	if (old.ValidUntil != nil || old.ArchivedAt != nil) && f.ValidUntil == nil && f.ArchivedAt == nil {
-		strength = max(strength, f.Confidence)
+		strength = max(strength, f.Confidence, restoredStrength)
 		if f.UpdatedAt.After(lastAccess) {
 			lastAccess = f.UpdatedAt
 		}

@@ -54,8 +54,8 @@ const exportTime = "2006-01-02T15:04:05.000000Z"
 // wall clock's.
 var exportTimes = map[string]bool{
 	"event_time": false, "valid_from": false, "valid_until": false,
-	"first_seen": false, "last_updated": false, "archived_at": false,
-	"created_at": true, "updated_at": true, "held_at": true, "since": true, "due": true,
+	"first_seen": false, "last_updated": false, "archived_at": false, "own_end": false,
+	"created_at": true, "updated_at": true, "restored_at": true, "held_at": true, "since": true, "due": true,
 }
 
 // Export returns the canonical lines of one fact scope: an object per fact,

@@ -198,6 +198,9 @@ func (p *planner) closeFact(d events.Delta, f events.Fact, until time.Time, by s
 	next := f
 	next.Revision++
 	next.UpdatedAt = d.Provenance().PromotionTS
+	if f.OwnEnd == nil && f.ValidUntil != nil && until.Before(*f.ValidUntil) {
+		next.OwnEnd = f.ValidUntil // a restore gives it back
+	}
 	next.ValidUntil = &until
 	next.SupersededBy = by
 	next.Supersedes = []string{AddressOf(f).String()}

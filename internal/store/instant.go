@@ -12,7 +12,7 @@ func WholeMicros(f events.Fact) events.Fact {
 	for _, t := range []*time.Time{&f.EventTime, &f.CreatedAt, &f.UpdatedAt, &f.ValidFrom} {
 		*t = InOffset(t.UnixMicro(), 0)
 	}
-	for _, t := range []**time.Time{&f.ValidUntil, &f.ArchivedAt} {
+	for _, t := range []**time.Time{&f.ValidUntil, &f.ArchivedAt, &f.OwnEnd, &f.RestoredAt} {
 		if *t != nil {
 			whole := InOffset((*t).UnixMicro(), 0)
 			*t = &whole

@@ -71,11 +71,13 @@ type Candidate struct {
 	// Retracts says that facts with this (subject, predicate), and this object
 	// where it is not empty, end with what this candidate states ("I've left
 	// Fenwick, I'm with Tarn": the new employer retracts the old).
-	// A triple without a predicate names the object of whatever fact holds it.
+	// A triple without a predicate names the object of whatever fact holds it. There are
+	// at most 64, with a subject, and a predicate or an object.
 	Retracts []Triple `json:"retracts,omitempty"`
 	// Moves means that the object takes the place of the retracted one, in the fact
 	// that holds that one, whatever its predicate ("we swapped the Corsa for a Skoda").
-	// Predicate, which may be empty, counts only where no fact holds the retracted one.
+	// Predicate, which may be empty, counts only where no fact holds the retracted one. It
+	// needs an object, and a member of Retracts without a predicate, and excludes Negated.
 	Moves bool `json:"moves,omitempty"`
 
 	SourceEpisodeIDs []string `json:"source_episode_ids"`

@@ -43,6 +43,11 @@ type Fact struct {
 	ValidFrom  time.Time  `json:"valid_from"`
 	ValidUntil *time.Time `json:"valid_until,omitempty"` // exclusive
 	ArchivedAt *time.Time `json:"archived_at,omitempty"`
+	// OwnEnd is the ValidUntil that a closed fact had before a delta brought it forward.
+	OwnEnd *time.Time `json:"own_end,omitempty"`
+	// RestoredAt is when a caller last brought the fact back: statements from before then
+	// do not end it.
+	RestoredAt *time.Time `json:"restored_at,omitempty"`
 
 	SourceType       SourceType `json:"source_type"`
 	SourceRole       Role       `json:"source_role"`

@@ -155,7 +155,7 @@ func sampleFact() Fact {
 		ID: "f-1", Revision: 4, Kind: FactSemantic, Category: "biography", Subject: "user", Predicate: "lives_in", Object: "Lyon",
 		Text: "Ada lives in Lyon.", Hash: "d41d8cd98f00b204e9800998ecf8427e", Cardinality: One, Metadata: map[string]any{"channel": "mail"},
 		Sensitivity: SensitivityPersonal, Confidence: 0.9, DecayRate: 0.1, Confirmed: true, EventTime: arrival(), CreatedAt: arrival(),
-		UpdatedAt: arrival(), ValidFrom: arrival(), ValidUntil: &until, ArchivedAt: &until, SourceType: SourceExtraction, SourceRole: RoleUser,
+		UpdatedAt: arrival(), ValidFrom: arrival(), ValidUntil: &until, ArchivedAt: &until, OwnEnd: &until, RestoredAt: &until, SourceType: SourceExtraction, SourceRole: RoleUser,
 		SessionIDs: []string{"s/1"}, SourceEpisodeIDs: []string{"e-4"}, EvidenceQuote: "I moved to Lyon", RuleID: "moved",
 		Supersedes: []string{"f-1@3"}, SupersededBy: "f-1@5", EntityIDs: []string{"n-1"},
 	}

@@ -54,7 +54,7 @@ func (s *Service) archive(
 		}
 	}
 	slices.SortFunc(old, func(a, b events.Fact) int {
-		return cmp.Or(a.EventTime.Compare(b.EventTime), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(memory.StatedAt(a).Compare(memory.StatedAt(b)), cmp.Compare(a.ID, b.ID))
 	})
 	over := min(len(old)+len(added)-maxProcedural, len(old))
 	var out events.Deltas

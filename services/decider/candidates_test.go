@@ -337,6 +337,20 @@ func TestCandidateThatNoFactCanBeMadeOf(t *testing.T) {
 	}
 }
 
+// What a candidate says that it ends is checked, and the letter names the member.
+func TestP8RetractsAreChecked(t *testing.T) {
+	t.Parallel()
+	broken := says("e1", "likes", "tea", 1)
+	broken.Retracts = []events.Triple{{Subject: "user", Predicate: "likes", Object: "rum"}, {Subject: "user"}}
+	out, letters := decided(t, open(t, newFake(), Config{}), batch(broken, says("e2", "likes", "jazz", 2)))
+	if diff := cmp.Diff([]string{"noop fact_conflict", "add new"}, kinds(out.Deltas)); diff != "" {
+		t.Errorf("deltas (-want +got):\n%s", diff)
+	}
+	if len(letters) != 1 || letters[0].Code != events.CodeInvalidField || letters[0].Field != "retracts[1]" || !strings.Contains(letters[0].Reason, "needs a predicate or an object") {
+		t.Errorf("letters %+v, want one that names retracts[1]", letters)
+	}
+}
+
 func TestErasedScopeIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	f := newFake()

@@ -175,16 +175,48 @@ func TestDeleteAndRestore(t *testing.T) {
 	d.want(out, outcome, false, "noop restored")
 }
 
-// A restored fact that was hardly believed is not due for pruning at once.
-func TestRestoreVouchesForAFact(t *testing.T) {
+// Restore after delete is identity: the fact is as it was, also one that is hardly
+// believed, is an event or ends by itself. The history tells of both.
+func TestRestoreAfterDeleteIsIdentity(t *testing.T) {
 	t.Parallel()
-	c := says("e1", "likes", "tea", 1)
-	c.Confidence = 0.04
+	for name, with := range map[string]func(*events.Candidate){
+		"many values":     func(*events.Candidate) {},
+		"one value":       func(c *events.Candidate) { c.Cardinality = events.One },
+		"hardly believed": func(c *events.Candidate) { c.Confidence = 0.04 },
+		"an event":        func(c *events.Candidate) { c.Category, c.EventTime = "event", noon.AddDate(0, 0, 20) },
+		"from before":     func(c *events.Candidate) { from := noon.AddDate(-1, 0, 0); c.ValidFrom = &from },
+		"an end":          func(c *events.Candidate) { until := noon.AddDate(0, 1, 0); c.ValidUntil = &until },
+		"metadata":        func(c *events.Candidate) { c.Metadata = map[string]any{"channel": "mail"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := says("e1", "likes", "tea", 1)
+			with(&c)
+			d := newDesk(t).knowing(c)
+			before := d.only()
+			d.ask(events.OpDelete, on(before.ID))
+			out, outcome := d.ask(events.OpRestore, on(before.ID))
+			d.want(out, outcome, false, "update restored")
+			history := cmpopts.IgnoreFields(events.Fact{}, "Revision", "Supersedes", "UpdatedAt", "RestoredAt")
+			if diff := cmp.Diff(before, d.only(), history); diff != "" {
+				t.Errorf("(-before the delete +after the restore):\n%s", diff)
+			}
+			if f := d.only(); f.Revision != 3 || f.RestoredAt == nil || !f.RestoredAt.Equal(f.UpdatedAt) {
+				t.Errorf("restored %+v", f)
+			}
+		})
+	}
+}
+
+// An end that has passed does not count again: the caller says that the fact holds.
+func TestRestoreOfAnExpiredFact(t *testing.T) {
+	t.Parallel()
+	c, until := says("e1", "lives_in", "Rome", 1), noon.Add(time.Hour)
+	c.ValidUntil = &until
 	d := newDesk(t).knowing(c)
-	id := d.only().ID
-	d.ask(events.OpDelete, on(id))
-	d.ask(events.OpRestore, on(id))
-	if f := d.only(); f.Confidence != restoredConfidence || f.Confirmed || f.DecayRate == 0 {
+	out, outcome := d.ask(events.OpRestore, on(d.only().ID))
+	d.want(out, outcome, false, "update restored")
+	if f := d.only(); f.ValidUntil != nil {
 		t.Errorf("restored %+v", f)
 	}
 }
@@ -199,6 +231,28 @@ func TestRestoreHoldsAgainstTheWordsThatEndedIt(t *testing.T) {
 	d.knowing(says("e1", "likes", "tea", 1), no)
 	if f := d.only(); f.ValidUntil != nil {
 		t.Errorf("restored fact was ended again: %+v", f)
+	}
+}
+
+// So does an appointment, and what an undo brought back.
+func TestWordsFromBeforeAnUndoEndNothing(t *testing.T) {
+	t.Parallel()
+	dentist := says("e1", "upcoming", "dentist", 1)
+	dentist.Category, dentist.EventTime = "event", noon.AddDate(0, 0, 20)
+	no := says("e2", "upcoming", "dentist", 2)
+	no.Negated, no.Text = true, "The user has no dentist appointment."
+	d := newDesk(t).knowing(dentist)
+	stated := d.only()
+	undo := func(c *events.CommandRequested) {
+		c.Undo = []events.UndoStep{{FactID: stated.ID, Revision: d.only().Revision, Restore: &stated}}
+	}
+	for op, with := range map[events.CommandOp]func(*events.CommandRequested){events.OpRestore: on(stated.ID), events.OpUndo: undo} {
+		d.ask(events.OpDelete, on(stated.ID))
+		d.ask(op, with)
+		d.knowing(dentist, no)
+		if f := d.only(); f.ValidUntil != nil {
+			t.Errorf("after %s the fact was ended again: %+v", op, f)
+		}
 	}
 }
 

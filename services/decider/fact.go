@@ -3,6 +3,7 @@ package decider
 import (
 	"context"
 
+	"palimpsest/internal/memory"
 	"palimpsest/pkg/events"
 )
 
@@ -42,14 +43,10 @@ func (o *order) remove(_ context.Context, f events.Fact) error {
 	return o.dropHeld(func(h events.Hold) bool { return h.FactID == f.ID })
 }
 
-// restoredConfidence is the least confidence of a restored fact: a person vouches for
-// it. With less, maintenance could soon close it again.
-const restoredConfidence = 0.5
-
-// restore reopens a closed or archived fact. Where one value holds at a time, it
-// closes the facts that replaced it since. The fact counts as stated at the time of
-// the restore, so that the statement that ended it does not end it again. An event
-// with a time of its own keeps that time.
+// restore reopens a closed or archived fact as it was. Where one value holds at a
+// time, it closes the facts that replaced it since. The fact counts as stated at the
+// time of the restore, so that the statement that ended it does not end it again. An
+// end of its own counts where it is still ahead.
 func (o *order) restore(ctx context.Context, f events.Fact) error {
 	if f.ValidUntil == nil && f.ArchivedAt == nil {
 		return o.noop(events.ReasonRestored, f.ID)
@@ -59,12 +56,7 @@ func (o *order) restore(ctx context.Context, f events.Fact) error {
 	if err != nil {
 		return err
 	}
-	f.ValidUntil, f.ArchivedAt, f.SupersededBy = nil, nil, ""
-	f.Confidence = max(f.Confidence, restoredConfidence)
-	if f.Category != "event" && f.EventTime.Before(o.at) {
-		f.EventTime = o.at
-	}
-	return o.update(events.ReasonRestored, f, append([]string{f.ID}, replaces...)...)
+	return o.update(events.ReasonRestored, memory.Restored(f, o.at), append([]string{f.ID}, replaces...)...)
 }
 
 // rivals lists the facts that cannot hold beside f.

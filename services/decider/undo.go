@@ -100,5 +100,8 @@ func (o *order) takeBack(step events.UndoStep, f events.Fact) error {
 	}
 	back := *step.Restore
 	back.Revision = f.Revision
+	if back.ValidUntil == nil {
+		back.RestoredAt = &o.at
+	}
 	return o.update(events.ReasonUndone, back, append([]string{f.ID}, step.Replaces...)...)
 }

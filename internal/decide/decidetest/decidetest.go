@@ -13,7 +13,7 @@ func RunAll(t *testing.T, open func() decide.Decider) {
 	for _, group := range []struct {
 		name string
 		rows []row
-	}{{"behaviour", behaviour()}, {"steps", steps()}, {"moves", moves()}, {"time", times()}, {"intent", intents()}} {
+	}{{"behaviour", behaviour()}, {"steps", steps()}, {"moves", moves()}, {"time", times()}, {"intent", intents()}, {"ends", illFormed()}} {
 		t.Run(group.name, func(t *testing.T) {
 			t.Parallel()
 			for _, r := range group.rows {

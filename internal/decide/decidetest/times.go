@@ -2,6 +2,8 @@ package decidetest
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"palimpsest/internal/decide"
@@ -124,6 +126,43 @@ func intents() []row {
 		{"without replaces", func(t *testing.T, s *scene) { wantInvalid(t, s, intent("update")) }},
 		{"no such intent", func(t *testing.T, s *scene) { wantInvalid(t, s, intent("merge", "x")) }},
 	}
+}
+
+// illFormed are candidates that end facts in a way that no fact could be found by.
+func illFormed() []row {
+	ends := retracts
+	moves := func(c *events.Candidate) { c.Moves = true }
+	corsa := events.Triple{Subject: "user", Object: "Corsa"}
+	var rows []row
+	for field, with := range map[string][]func(*events.Candidate){
+		"retracts":              {ends(slices.Repeat([]events.Triple{corsa}, 65)...)},
+		"retracts[0].subject":   {ends(events.Triple{Subject: "us\x00er", Predicate: "drives"})},
+		"retracts[0]":           {ends(events.Triple{Subject: "user"})},
+		"retracts[1].predicate": {ends(corsa, events.Triple{Subject: "user", Predicate: strings.Repeat("x", 257)})},
+		"retracts[1].object":    {ends(corsa, events.Triple{Subject: "user", Predicate: "drives", Object: strings.Repeat("x", 256<<10+1)})},
+		"moves":                 {ends(events.Triple{Subject: "user", Predicate: "drives", Object: "Corsa"}), moves},
+	} {
+		rows = append(rows, row{field, func(t *testing.T, s *scene) {
+			_, err := s.try(said(1, "e1", "user", "drives", "Skoda", "The user drives a Skoda.", with...))
+			var invalid *decide.InvalidCandidateError
+			if !errors.As(err, &invalid) || invalid.Field != field || invalid.Reason == "" {
+				t.Fatalf("error %v, want one that names %s", err, field)
+			}
+		}})
+	}
+	return append(rows,
+		row{"a move that is negated", func(t *testing.T, s *scene) {
+			_, err := s.try(said(1, "e1", "user", "drives", "Skoda", "The user drives no Skoda.", ends(corsa), moves, negated))
+			var invalid *decide.InvalidCandidateError
+			if !errors.As(err, &invalid) || invalid.Field != "moves" {
+				t.Fatalf("error %v, want one that names moves", err)
+			}
+		}},
+		row{"as many as there may be", func(t *testing.T, s *scene) {
+			s.hear(said(1, "e1", "user", "drives", "Skoda", "The user drives a Skoda.", ends(slices.Repeat([]events.Triple{corsa}, 64)...)))
+			s.knows(2, "The user drives a Skoda.")
+		}},
+	)
 }
 
 func wantInvalid(t *testing.T, s *scene, with func(*events.Candidate)) {

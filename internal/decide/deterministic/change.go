@@ -169,13 +169,9 @@ func (d *decision) holders(t events.Triple) ([]events.Fact, error) {
 // open reports whether a fact holds now as well, as a search finds it, rests on other words than the candidate's and
 // was not said or brought back after it.
 func (d *decision) open(f events.Fact) bool {
-	later := d.view.newer(f, d.c) || d.view.follows(f, d.c)
-	if f.EventTime.After(f.UpdatedAt) {
-		later = d.view.follows(f, d.c) // an appointment lies ahead of its statement
-	}
 	mine := slices.ContainsFunc(d.c.SourceEpisodeIDs, func(id string) bool { return slices.Contains(f.SourceEpisodeIDs, id) })
 	ended := f.ValidUntil != nil && !f.ValidUntil.After(d.view.known.At)
-	return !later && !mine && !ended && d.view.current(f, d.c.EventTime)
+	return !d.view.outlasts(f, d.c) && !mine && !ended && d.view.current(f, d.c.EventTime)
 }
 
 func hasAll(have, wanted []string) bool {

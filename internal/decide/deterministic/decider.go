@@ -3,8 +3,6 @@ package deterministic
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"palimpsest/internal/decide"
@@ -158,26 +156,6 @@ func (v *view) provenance(c events.Candidate, reason events.Reason) events.Prove
 		p.DecidedBy = v.known.Actor
 	}
 	return p
-}
-
-// check refuses a candidate that no fact could be made of.
-func check(c events.Candidate, known decide.Known) error {
-	field, reason := "", ""
-	switch {
-	case strings.TrimSpace(c.Text) == "":
-		field, reason = "text", "is required"
-	case !c.Kind.Valid() && c.Intent == "":
-		field, reason = "kind", "is no kind of fact"
-	case !(c.Confidence >= 0 && c.Confidence <= 1):
-		field, reason = "confidence", "is outside [0,1]"
-	case c.RuleID == "":
-		field, reason = "rule_id", "is required"
-	case slices.Contains(c.SourceEpisodeIDs, ""), len(c.SourceEpisodeIDs) == 0 && known.RequestID == "":
-		field, reason = "source_episode_ids", "must name episodes"
-	default:
-		return nil
-	}
-	return &decide.InvalidCandidateError{CandidateID: c.ID, Field: field, Reason: reason}
 }
 
 // stored is a candidate with its times as stores keep them, so that what the

@@ -88,14 +88,10 @@ func (d *decision) ending(t events.Triple) ([]events.Fact, error) {
 	}
 	var out []events.Fact
 	for _, f := range keyed {
-		later := d.view.newer(f, d.c) || d.view.follows(f, d.c)
-		if f.EventTime.After(f.UpdatedAt) {
-			later = d.view.follows(f, d.c) // an appointment lies ahead of its statement
-		}
 		if t.Object == "" && f.EventTime.Equal(d.c.EventTime) && d.restsOn(f) {
 			continue // its value is that of the same words
 		}
-		if d.view.current(f, d.c.EventTime) && !later && names(f, t.Object) {
+		if d.view.current(f, d.c.EventTime) && !d.view.outlasts(f, d.c) && names(f, t.Object) {
 			out = append(out, f)
 		}
 	}

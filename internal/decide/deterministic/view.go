@@ -262,8 +262,8 @@ func (v *view) newest(id string) events.Fact {
 
 func (v *view) isNewest(f events.Fact) bool { return v.newest(f.ID).Revision == f.Revision }
 
-// find returns the versions with one of the traits, by event time, id and
-// revision.
+// find returns the versions with one of the traits, by the time of their statement, id
+// and revision.
 func (v *view) find(traits ...trait) []events.Fact {
 	var out []events.Fact
 	for n, t := range traits {
@@ -283,7 +283,7 @@ func (v *view) find(traits ...trait) []events.Fact {
 
 func sorted(facts []events.Fact) []events.Fact {
 	slices.SortFunc(facts, func(a, b events.Fact) int {
-		return cmp.Or(a.EventTime.Compare(b.EventTime), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Revision, b.Revision))
+		return cmp.Or(memory.StatedAt(a).Compare(memory.StatedAt(b)), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Revision, b.Revision))
 	})
 	return facts
 }
@@ -307,10 +307,10 @@ func (v *view) endOf(f events.Fact) time.Time {
 	return f.ValidFrom
 }
 
-// newer reports whether a fact rests on a later statement than a candidate: by
-// event time, and at the same time by the order of the batch's episodes.
+// newer reports whether a fact rests on a later statement than a candidate: by its
+// time, and at the same time by the order of the batch's episodes.
 func (v *view) newer(f events.Fact, c events.Candidate) bool {
-	if order := f.EventTime.Compare(c.EventTime); order != 0 {
+	if order := memory.StatedAt(f).Compare(c.EventTime); order != 0 {
 		return order > 0
 	}
 	return v.follows(f, c)
@@ -320,4 +320,14 @@ func (v *view) newer(f events.Fact, c events.Candidate) bool {
 // candidate's, whenever that is said to have happened.
 func (v *view) follows(f events.Fact, c events.Candidate) bool {
 	return slices.ContainsFunc(f.SourceEpisodeIDs, func(id string) bool { return v.ordinals[id] > c.Ordinal })
+}
+
+// outlasts reports whether a candidate does not end a fact, because the fact was stated
+// or brought back later. The time of an appointment that lies ahead of its statement is
+// not that of the statement.
+func (v *view) outlasts(f events.Fact, c events.Candidate) bool {
+	if f.EventTime.After(f.UpdatedAt) {
+		return v.follows(f, c) || f.RestoredAt != nil && f.RestoredAt.After(c.EventTime)
+	}
+	return v.newer(f, c) || v.follows(f, c)
 }

@@ -133,7 +133,7 @@ func (r *reading) change(c *Change, ts []token, got *framed) bool {
 			ends.Predicate = d.Predicate
 		}
 		d.Retracts = append(d.Retracts, ends)
-		d.Moves = d.Moves || c.Loose && strings.EqualFold(d.Object, object) || weak
+		d.Moves = d.Moves || ends.Predicate == "" && (c.Loose && strings.EqualFold(d.Object, object) || weak)
 		return true
 	}
 	if c.Lasting && weak && got.old.from < got.new.from && !named(value) && !lx.shaped(value) && !lx.share(old, value) {

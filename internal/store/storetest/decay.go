@@ -65,7 +65,7 @@ func testDecay(t *testing.T, s suite) {
 		apply(t, st, effect(ana, 2, withFacts(gone)))
 		equal(t, "once it is closed", none[string](), due(t, st, epoch.AddDate(0, 0, 1), nil))
 		back := gone
-		back.Revision, back.ValidUntil, back.UpdatedAt, back.Confidence = 3, nil, epoch.AddDate(1, 0, 0), 0.8
+		back.Revision, back.ValidUntil, back.UpdatedAt = 3, nil, epoch.AddDate(1, 0, 0)
 		apply(t, st, effect(ana, 3, withFacts(back)))
 		if ids := due(t, st, back.UpdatedAt.AddDate(0, 0, 7), &ana); slices.Contains(ids, "ana weak") {
 			t.Error("a week after it was reopened a fact is due")
