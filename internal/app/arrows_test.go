@@ -46,9 +46,9 @@ var layers = []layer{
 	{"palimpsest/internal/doctor", below("palimpsest/internal/engine", "palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/llm", "palimpsest/internal/embed", "palimpsest/internal/store")},
 	{"palimpsest/internal/topology", below()},
 	{"palimpsest/internal/store/redis", below("palimpsest/internal/filter", "palimpsest/internal/cursor", "palimpsest/internal/store", "palimpsest/internal/memory", "palimpsest/internal/lex", "palimpsest/internal/embed")},
-	{"palimpsest/internal/store/sqlite", below("palimpsest/internal/filter", "palimpsest/internal/cursor", "palimpsest/internal/store", "palimpsest/internal/memory", "palimpsest/internal/lex", "palimpsest/internal/embed", "palimpsest/internal/schema", "palimpsest/internal/watch")},
+	{"palimpsest/internal/store/sqlite", below("palimpsest/internal/filter", "palimpsest/internal/cursor", "palimpsest/internal/store", "palimpsest/internal/memory", "palimpsest/internal/lex", "palimpsest/internal/embed", "palimpsest/internal/sqlitefile")},
 	{"palimpsest/internal/audit/journal", below("palimpsest/internal/audit", "palimpsest/internal/tail", "palimpsest/internal/topology")},
-	{"palimpsest/internal/audit/sqlite", below("palimpsest/internal/filter", "palimpsest/internal/cursor", "palimpsest/internal/audit", "palimpsest/internal/memory", "palimpsest/internal/schema", "palimpsest/internal/watch")},
+	{"palimpsest/internal/audit/sqlite", below("palimpsest/internal/filter", "palimpsest/internal/cursor", "palimpsest/internal/audit", "palimpsest/internal/memory", "palimpsest/internal/sqlitefile")},
 	{"palimpsest/internal/audit/clickhouse", below("palimpsest/internal/filter", "palimpsest/internal/cursor", "palimpsest/internal/audit", "palimpsest/internal/memory")},
 	{"palimpsest/internal/extract/rulepack", below("palimpsest/internal/extract", "palimpsest/internal/memory", "palimpsest/internal/lex")},
 	{"palimpsest/internal/extract/model", below("palimpsest/internal/extract", "palimpsest/internal/llm", "palimpsest/internal/memory")},
@@ -92,8 +92,7 @@ var layers = []layer{
 	{"palimpsest/internal/tail", nil},
 	{"palimpsest/internal/cursor", nil},
 	{"palimpsest/internal/failpoint", nil},
-	{"palimpsest/internal/schema", nil},
-	{"palimpsest/internal/watch", nil},
+	{"palimpsest/internal/sqlitefile", nil},
 	{"palimpsest/internal/filter", below("palimpsest/internal/lex")},
 	{"palimpsest/internal/rules", below("palimpsest/internal/memory", "palimpsest/internal/filter", "palimpsest/internal/lex")},
 	{"palimpsest/internal/memory", below("palimpsest/internal/lex", "palimpsest/internal/filter")},
@@ -153,7 +152,7 @@ func layerOf(path string) (layer, bool) {
 func TestDriversStayInTheirLayers(t *testing.T) {
 	t.Parallel()
 	owners := map[string][]string{
-		"modernc.org/sqlite":             {"palimpsest/internal/store/sqlite", "palimpsest/internal/audit/sqlite", "palimpsest/internal/bench"},
+		"modernc.org/sqlite":             {"palimpsest/internal/store/sqlite", "palimpsest/internal/sqlitefile", "palimpsest/internal/bench"},
 		"github.com/ClickHouse":          {"palimpsest/internal/audit/clickhouse"},
 		"github.com/openai/openai-go":    {"palimpsest/internal/llm/openai", "palimpsest/internal/embed/openai"},
 		"github.com/anthropics":          {"palimpsest/internal/llm/anthropic"},

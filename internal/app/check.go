@@ -10,6 +10,7 @@ import (
 	"palimpsest/internal/broker"
 	"palimpsest/internal/config"
 	"palimpsest/internal/doctor"
+	"palimpsest/internal/sqlitefile"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/redis"
 	"palimpsest/internal/store/sqlite"
@@ -47,7 +48,7 @@ func (c *Config) spaces(ctx context.Context) (spaces store.Spaces, pending uint6
 	if c.Memory != backendFile {
 		return redis.ReadSpaces(ctx, c.redis())
 	}
-	if sqlite.Absent(c.dataPath(memoryFile)) {
+	if sqlitefile.Absent(c.dataPath(memoryFile)) {
 		return spaces, 0, nil
 	}
 	file, err := sqlite.OpenReading(ctx, c.dataPath(memoryFile))

@@ -17,6 +17,7 @@ import (
 	"palimpsest/internal/embed"
 	"palimpsest/internal/engine"
 	"palimpsest/internal/erasure"
+	"palimpsest/internal/sqlitefile"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/sqlite"
 	"palimpsest/internal/transfer"
@@ -45,7 +46,7 @@ func (c *Config) openErasures() (err error) {
 // openBook opens the erasures of the data directory, and makes both where there are none.
 func (c *Config) openBook() (err error) {
 	if err = doctor.Writable(c.Data); err == nil {
-		c.erasures, err = erasure.Create(c.Data, !sqlite.Absent(c.dataPath(memoryFile)))
+		c.erasures, err = erasure.Create(c.Data, !sqlitefile.Absent(c.dataPath(memoryFile)))
 	}
 	return err
 }
@@ -232,7 +233,7 @@ func eachBackend[E any](cfg Config, chosen, file string, use func(E) error, open
 	if chosen != backendFile {
 		list = append(list, chosen)
 	}
-	if !sqlite.Absent(cfg.dataPath(file)) {
+	if !sqlitefile.Absent(cfg.dataPath(file)) {
 		list = append(list, backendFile)
 	}
 	for _, backend := range list {
@@ -257,7 +258,7 @@ func eachBackend[E any](cfg Config, chosen, file string, use func(E) error, open
 func (e eraser) discardDrafts() error {
 	path := e.cfg.dataPath(memoryFile)
 	errs := []error{sqlite.Discard(path + sqlite.NewSuffix), os.RemoveAll(e.cfg.dataPath(natsDir) + transfer.DraftSuffix)}
-	if sqlite.Absent(path) {
+	if sqlitefile.Absent(path) {
 		errs = append(errs, sqlite.Discard(path+sqlite.KeptSuffix))
 	}
 	return errors.Join(errs...)

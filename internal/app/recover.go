@@ -22,6 +22,7 @@ import (
 	"palimpsest/internal/engine"
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/recovery"
+	"palimpsest/internal/sqlitefile"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/redis"
 	"palimpsest/internal/store/sqlite"
@@ -123,7 +124,7 @@ func liveOf(ctx context.Context, cfg Config, log *slog.Logger) (store.Store, err
 		return openRedis(ctx, to)
 	}
 	path := cfg.dataPath(memoryFile)
-	if sqlite.Absent(path) {
+	if sqlitefile.Absent(path) {
 		return nil, fmt.Errorf("data: %s: %w", path, recovery.ErrAbsent)
 	}
 	live, err := sqlite.Open(ctx, sqlite.Config{Path: path})
@@ -148,7 +149,7 @@ func openRedis(ctx context.Context, cfg redis.Config) (recovery.Draft, error) {
 // streams are made, empty, where there is a memory store.
 func openOwn(cfg Config, log *slog.Logger) (broker.Broker, error) {
 	dir := cfg.dataPath(natsDir)
-	if _, err := os.Stat(dir); os.IsNotExist(err) && (cfg.Memory != backendFile || sqlite.Absent(cfg.dataPath(memoryFile))) {
+	if _, err := os.Stat(dir); os.IsNotExist(err) && (cfg.Memory != backendFile || sqlitefile.Absent(cfg.dataPath(memoryFile))) {
 		return nil, engine.Faultf(err, "data: %s holds no streams to build from", cfg.Data)
 	} else if err != nil && !os.IsNotExist(err) {
 		return nil, err
@@ -258,9 +259,9 @@ func (h *process) restore(ctx context.Context) error {
 	}
 	path, why := h.cfg.dataPath(memoryFile), ""
 	switch {
-	case sqlite.Absent(path):
+	case sqlitefile.Absent(path):
 		why = "it is missing"
-	case sqlite.Torn(path):
+	case sqlitefile.Torn(path):
 		why = "its log was cut"
 	}
 	if _, err := os.Stat(h.cfg.dataPath(natsDir)); err != nil || why == "" {

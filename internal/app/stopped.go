@@ -19,6 +19,7 @@ import (
 	"palimpsest/internal/erasure"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/recovery"
+	"palimpsest/internal/sqlitefile"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/sqlite"
 	"palimpsest/internal/terminal"
@@ -216,10 +217,10 @@ func (inv *Invocation) ImportAll(data string, from io.Reader) (out transfer.Coun
 		return out, err
 	}
 	to := cfg.imported()
-	if !cfg.NATS.Own() || cfg.Memory != backendFile || !absentDir(to.Streams) || !sqlite.Absent(cfg.dataPath(memoryFile)) {
+	if !cfg.NATS.Own() || cfg.Memory != backendFile || !absentDir(to.Streams) || !sqlitefile.Absent(cfg.dataPath(memoryFile)) {
 		return out, engine.Faultf(nil, "data: %s must be a new directory of a Palimpsest in one process", cfg.Data)
 	}
-	if !sqlite.Absent(cfg.dataPath(erasure.KeyFile)) {
+	if !sqlitefile.Absent(cfg.dataPath(erasure.KeyFile)) {
 		if err := cfg.openSettled(); err != nil {
 			return out, err
 		}
@@ -241,7 +242,7 @@ func (inv *Invocation) ImportAll(data string, from io.Reader) (out transfer.Coun
 // imported is the data directory as an import makes it.
 func (c Config) imported() transfer.Directory {
 	return transfer.Directory{
-		Streams: c.dataPath(natsDir), Mark: c.dataPath("import.unchecked"), Lock: c.dataPath("import.lock"), Logged: !sqlite.Absent(c.dataPath(auditFile)),
+		Streams: c.dataPath(natsDir), Mark: c.dataPath("import.unchecked"), Lock: c.dataPath("import.lock"), Logged: !sqlitefile.Absent(c.dataPath(auditFile)),
 		Open: func(ctx context.Context, dir string) (jetstream.JetStream, func(context.Context) error, error) {
 			own, err := c.NATS.StartPrivate(dir, silent)
 			if err != nil {

@@ -18,7 +18,7 @@ func (l *Log) ReadCursors(ctx context.Context, readers ...string) ([]cursor.Curs
 	out := make([]cursor.Cursor, len(readers))
 	for i, reader := range readers {
 		c := &out[i]
-		err := l.reads.QueryRowContext(ctx, `SELECT stream, sequence, starts, alone, deaths FROM cursors WHERE reader = ?`, reader).
+		err := l.file.Read.QueryRowContext(ctx, `SELECT stream, sequence, starts, alone, deaths FROM cursors WHERE reader = ?`, reader).
 			Scan(&c.Stream, &c.Sequence, &c.Starts, &c.Alone, &c.Deaths)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return nil, fmt.Errorf("audit sqlite: read cursor of %s: %w", reader, err)
@@ -36,7 +36,7 @@ func (l *Log) SetCursor(ctx context.Context, reader string, least uint64, c curs
 		return err
 	}
 	defer l.leave()
-	_, err := l.writes.ExecContext(ctx, `INSERT OR REPLACE INTO cursors (reader, stream, sequence, starts, alone, deaths) VALUES (?, ?, ?, ?, ?, ?)`,
+	_, err := l.file.Write.ExecContext(ctx, `INSERT OR REPLACE INTO cursors (reader, stream, sequence, starts, alone, deaths) VALUES (?, ?, ?, ?, ?, ?)`,
 		reader, c.Stream, c.Sequence, c.Starts, c.Alone, c.Deaths)
 	if err != nil {
 		return fmt.Errorf("audit sqlite: set cursor of %s: %w", reader, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"palimpsest/internal/audit"
-	"palimpsest/internal/schema"
+	"palimpsest/internal/sqlitefile"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -109,7 +109,7 @@ func TestMeasureReadsNoMoreThanIsMissing(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	rows, err := l.reads.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+unmeasured)
+	rows, err := l.file.Read.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+unmeasured)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,12 +158,12 @@ func writeEarlier(t *testing.T, path string, e events.Event[events.EffectCommitt
 		}
 		earlier[name] = &fstest.MapFile{Data: script}
 	}
-	db, err := sql.Open("sqlite", dsn(path, false, false))
+	db, err := sql.Open("sqlite", sqlitefile.DSN(path, Config{}.file(), true))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if err := schema.Migrate(t.Context(), db, earlier, audit.ErrNewer); err != nil {
+	if err := sqlitefile.Migrate(t.Context(), db, earlier, audit.ErrNewer); err != nil {
 		t.Fatal(err)
 	}
 	p, err := newPacker()
@@ -203,7 +203,7 @@ func TestReadsUseIndexes(t *testing.T) {
 	} {
 		var id, parent, unused int
 		var detail string
-		if err := l.reads.QueryRowContext(t.Context(), "EXPLAIN QUERY PLAN "+query).Scan(&id, &parent, &unused, &detail); err != nil {
+		if err := l.file.Read.QueryRowContext(t.Context(), "EXPLAIN QUERY PLAN "+query).Scan(&id, &parent, &unused, &detail); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.HasSuffix(detail, index) {

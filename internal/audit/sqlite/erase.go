@@ -50,7 +50,7 @@ func (l *Log) Scan(ctx context.Context, whom memory.Whom) (uint64, error) {
 }
 
 func (l *Log) keysOf(ctx context.Context, whom memory.Whom) (keys []string, err error) {
-	rows, err := l.writes.QueryContext(ctx, keysOf, whom.Project)
+	rows, err := l.file.Write.QueryContext(ctx, keysOf, whom.Project)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (l *Log) keysOf(ctx context.Context, whom memory.Whom) (keys []string, err 
 }
 
 func (l *Log) eraseScopes(ctx context.Context, project string, keys []string) (out audit.Erased, err error) {
-	tx, err := l.writes.BeginTx(ctx, nil)
+	tx, err := l.file.Write.BeginTx(ctx, nil)
 	if err != nil {
 		return out, err
 	}
@@ -102,11 +102,11 @@ func (l *Log) eraseScopes(ctx context.Context, project string, keys []string) (o
 }
 
 func (l *Log) rewrite(ctx context.Context) error {
-	if _, err := l.writes.ExecContext(ctx, `VACUUM`); err != nil {
+	if _, err := l.file.Write.ExecContext(ctx, `VACUUM`); err != nil {
 		return fmt.Errorf("rewrite the file: %w", err)
 	}
 	var busy, logged, copied int
-	if err := l.writes.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &logged, &copied); err != nil {
+	if err := l.file.Write.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &logged, &copied); err != nil {
 		return fmt.Errorf("truncate the log: %w", err)
 	}
 	if busy != 0 {

@@ -55,7 +55,7 @@ func (l *Log) expireSome(ctx context.Context, reason events.Reason, before time.
 		return false, err
 	}
 	defer leave()
-	done, err := l.writes.ExecContext(ctx, deleteExpired, reason, before.UnixMicro(), expireAtOnce)
+	done, err := l.file.Write.ExecContext(ctx, deleteExpired, reason, before.UnixMicro(), expireAtOnce)
 	if err != nil {
 		return false, err
 	}

@@ -33,7 +33,7 @@ func (l *Log) unmatched(ctx context.Context, page []spot, matching filter.Expr) 
 	defer leave()
 	first, last := page[0], page[len(page)-1]
 	query := selectUnmatched + weak.Text + ")" //nolint:gosec // its values are parameters
-	rows, err := l.reads.QueryContext(ctx, query, append([]any{first.project, first.sequence, last.sequence}, weak.Args...)...)
+	rows, err := l.file.Read.QueryContext(ctx, query, append([]any{first.project, first.sequence, last.sequence}, weak.Args...)...)
 	if err != nil {
 		return nil, err
 	}

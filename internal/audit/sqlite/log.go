@@ -2,21 +2,13 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
-	"github.com/gofrs/flock"
-	_ "modernc.org/sqlite" // the driver
-
 	"palimpsest/internal/audit"
-	"palimpsest/internal/schema"
-	"palimpsest/internal/watch"
+	"palimpsest/internal/sqlitefile"
 )
 
 // Config of the log.
@@ -46,11 +38,7 @@ func (c Config) Validate() error {
 
 // Log is the audit log in one SQLite file. It is safe for concurrent use.
 type Log struct {
-	path   string
-	lock   *flock.Flock
-	writes *sql.DB
-	reads  *sql.DB
-	watch  *watch.Files
+	file *sqlitefile.File
 
 	retention audit.Retention
 	now       func() time.Time
@@ -73,63 +61,39 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	path, err := filepath.Abs(cfg.Path)
+	file, err := sqlitefile.Open(ctx, cfg.file())
 	if err != nil {
-		return nil, fmt.Errorf("audit sqlite: resolve path: %w", err)
+		return nil, fmt.Errorf("audit sqlite: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("audit sqlite: create directory: %w", err)
-	}
-	l := &Log{path: path, retention: cfg.Retention, now: cfg.Now}
+	l := &Log{file: file, retention: cfg.Retention, now: cfg.Now}
 	if l.now == nil {
 		l.now = time.Now
-	}
-	if err := l.open(ctx, cfg); err != nil {
-		return nil, errors.Join(err, l.release())
-	}
-	return l, nil
-}
-
-func (l *Log) open(ctx context.Context, cfg Config) error {
-	l.lock = flock.New(l.path + ".lock")
-	held, err := l.lock.TryLock()
-	if err != nil {
-		return fmt.Errorf("audit sqlite: lock %s: %w", l.path, err)
-	}
-	if !held {
-		return fmt.Errorf("audit sqlite: %s: %w", l.path, audit.ErrLocked)
-	}
-	if err := schema.Private(l.path); err != nil {
-		return fmt.Errorf("audit sqlite: %w", err)
-	}
-	if l.writes, err = sql.Open("sqlite", dsn(l.path, cfg.Full, false)); err != nil {
-		return fmt.Errorf("audit sqlite: open %s: %w", l.path, err)
-	}
-	l.writes.SetMaxOpenConns(1)
-	if err := schema.Migrate(ctx, l.writes, migrations, audit.ErrNewer); err != nil {
-		return fmt.Errorf("audit sqlite: migrate %s: %w", l.path, err)
-	}
-	if l.reads, err = sql.Open("sqlite", dsn(l.path, cfg.Full, true)); err != nil {
-		return fmt.Errorf("audit sqlite: open %s: %w", l.path, err)
-	}
-	l.reads.SetConnMaxIdleTime(idleTime)
-	if l.watch, err = watch.Start(l.path, l.path+"-wal"); err != nil {
-		return fmt.Errorf("audit sqlite: %w", err)
 	}
 	l.mu.Lock() // rest and expire read them
 	defer l.mu.Unlock()
 	l.resting = time.AfterFunc(restAfter, l.rest)
 	l.expiring = time.AfterFunc(0, l.expire)
-	return nil
+	return l, nil
 }
 
-const (
-	// restAfter is how long nothing must have been written before the write-ahead
-	// log is copied into the file.
-	restAfter = time.Second
-	// idleTime is after how long a connection without a read gives its memory back.
-	idleTime = 15 * time.Second
-)
+// file returns how the file is opened.
+func (c Config) file() sqlitefile.Config {
+	synchronous := "normal"
+	if c.Full {
+		synchronous = "full"
+	}
+	return sqlitefile.Config{
+		Path:       c.Path,
+		Write:      []string{"synchronous(" + synchronous + ")", "secure_delete(on)"},
+		Immediate:  true,
+		Migrations: migrations,
+		Errors:     sqlitefile.Errors{Locked: audit.ErrLocked, Newer: audit.ErrNewer},
+	}
+}
+
+// restAfter is how long nothing must have been written before the write-ahead
+// log is copied into the file.
+const restAfter = time.Second
 
 // rest copies the write-ahead log into the file and truncates it. It never
 // blocks: while a read needs the log, it is repeated.
@@ -140,7 +104,7 @@ func (l *Log) rest() {
 	defer l.leave()
 	ctx, cancel := context.WithTimeout(context.Background(), restAfter)
 	defer cancel()
-	conn, err := l.writes.Conn(ctx)
+	conn, err := l.file.Write.Conn(ctx)
 	if err != nil {
 		return
 	}
@@ -148,7 +112,7 @@ func (l *Log) rest() {
 	var busy, logged, copied int
 	_, _ = conn.ExecContext(ctx, "PRAGMA busy_timeout = 0")
 	err = conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &logged, &copied)
-	_, _ = conn.ExecContext(context.WithoutCancel(ctx), "PRAGMA busy_timeout = "+busyTimeout)
+	_, _ = conn.ExecContext(context.WithoutCancel(ctx), "PRAGMA busy_timeout = "+sqlitefile.BusyTimeout)
 	_, _ = conn.ExecContext(context.WithoutCancel(ctx), "PRAGMA shrink_memory")
 	if err == nil && busy != 0 {
 		l.resting.Reset(restAfter)
@@ -157,29 +121,7 @@ func (l *Log) rest() {
 
 // Gone is closed once the file was removed or replaced under the log, which can
 // no longer be written then; [Log.Ping] names the path.
-func (l *Log) Gone() <-chan struct{} { return l.watch.Gone() }
-
-// busyTimeout is in milliseconds.
-const busyTimeout = "10000"
-
-// dsn escapes the path, which may hold any character a file name can.
-func dsn(path string, full, reader bool) string {
-	q := url.Values{}
-	synchronous := "normal"
-	if full {
-		synchronous = "full"
-	}
-	for _, p := range []string{"busy_timeout(" + busyTimeout + ")", "journal_mode(wal)", "synchronous(" + synchronous + ")", "secure_delete(on)"} {
-		q.Add("_pragma", p)
-	}
-	if reader {
-		q.Add("_pragma", "query_only(1)")
-	} else {
-		q.Set("_txlock", "immediate")
-	}
-	u := url.URL{Scheme: "file", Path: filepath.ToSlash(path), RawQuery: q.Encode()}
-	return u.String()
-}
+func (l *Log) Gone() <-chan struct{} { return l.file.Gone() }
 
 // requestLimit bounds one request, which reads a page or writes a batch. Reports
 // take as long as their callers let them.
@@ -214,18 +156,15 @@ func (l *Log) Ping(ctx context.Context) error {
 		return err
 	}
 	defer leave()
-	if l.watch == nil {
-		return audit.ErrLocked
-	}
-	if err := l.watch.Check(); err != nil {
+	if err := l.file.Check(); err != nil {
 		return fmt.Errorf("audit sqlite: %w", err)
 	}
 	tx, err := l.begin(ctx)
 	if err != nil {
-		return fmt.Errorf("audit sqlite: ping %s: %w", l.path, err)
+		return fmt.Errorf("audit sqlite: ping %s: %w", l.file.Path, err)
 	}
 	if err := tx.Rollback(); err != nil {
-		return fmt.Errorf("audit sqlite: ping %s: %w", l.path, err)
+		return fmt.Errorf("audit sqlite: ping %s: %w", l.file.Path, err)
 	}
 	return nil
 }
@@ -238,28 +177,10 @@ func (l *Log) Close() error {
 		return audit.ErrClosed
 	}
 	l.closed = true
-	return l.release()
-}
-
-func (l *Log) release() error {
-	var errs []error
-	if l.resting != nil {
-		l.resting.Stop()
+	for _, timer := range []*time.Timer{l.resting, l.expiring} {
+		if timer != nil {
+			timer.Stop()
+		}
 	}
-	if l.expiring != nil {
-		l.expiring.Stop()
-	}
-	if l.watch != nil {
-		l.watch.Stop()
-	}
-	if l.reads != nil {
-		errs = append(errs, l.reads.Close())
-	}
-	if l.writes != nil {
-		errs = append(errs, l.writes.Close())
-	}
-	if l.lock != nil {
-		errs = append(errs, l.lock.Close())
-	}
-	return errors.Join(errs...)
+	return l.file.Close()
 }

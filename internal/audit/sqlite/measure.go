@@ -76,7 +76,7 @@ func (l *Log) measure(ctx context.Context) error {
 }
 
 func (l *Log) unmeasured(ctx context.Context) (places []place, err error) {
-	rows, err := l.reads.QueryContext(ctx, unmeasured)
+	rows, err := l.file.Read.QueryContext(ctx, unmeasured)
 	if err != nil {
 		return nil, err
 	}

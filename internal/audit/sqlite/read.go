@@ -94,7 +94,7 @@ func (l *Log) find(ctx context.Context, query string, args ...any) ([]audit.Reco
 }
 
 func (l *Log) places(ctx context.Context, query string, args []any) ([]place, []int, error) {
-	rows, err := l.reads.QueryContext(ctx, query, args...)
+	rows, err := l.file.Read.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -115,7 +115,7 @@ func (l *Log) places(ctx context.Context, query string, args []any) ([]place, []
 func (l *Log) effect(ctx context.Context, at place) (events.Event[events.EffectCommitted], error) {
 	var e events.Event[events.EffectCommitted]
 	var blob []byte
-	err := l.reads.QueryRowContext(ctx, `SELECT sequence, id, source, correlation, causation, effect FROM effects
+	err := l.file.Read.QueryRowContext(ctx, `SELECT sequence, id, source, correlation, causation, effect FROM effects
 		WHERE project = ? AND scope = ? AND revision = ?`, at.project, at.scope, at.revision).
 		Scan(&e.Sequence, &e.ID, &e.Source, &e.CorrelationID, &e.CausationID, &blob)
 	if err != nil {
@@ -154,7 +154,7 @@ func (l *Log) next(ctx context.Context, fact scope.Scope, after uint64) (events.
 	}
 	defer leave()
 	at := place{fact.Project, fact.Key(), 0}
-	err = l.reads.QueryRowContext(ctx, `SELECT revision FROM effects
+	err = l.file.Read.QueryRowContext(ctx, `SELECT revision FROM effects
 		WHERE project = ? AND scope = ? AND revision > ? ORDER BY revision LIMIT 1`, at.project, at.scope, after).Scan(&at.revision)
 	if err != nil {
 		return events.Event[events.EffectCommitted]{}, err
@@ -187,12 +187,12 @@ func (l *Log) head(ctx context.Context, at *place) (head audit.Head, err error) 
 		return head, err
 	}
 	defer leave()
-	err = l.reads.QueryRowContext(ctx, `SELECT project, scope FROM effects
+	err = l.file.Read.QueryRowContext(ctx, `SELECT project, scope FROM effects
 		WHERE (project, scope) > (?, ?) ORDER BY project, scope LIMIT 1`, at.project, at.scope).Scan(&at.project, &at.scope)
 	if err != nil {
 		return head, err
 	}
-	err = l.reads.QueryRowContext(ctx, `SELECT revision, sequence FROM effects
+	err = l.file.Read.QueryRowContext(ctx, `SELECT revision, sequence FROM effects
 		WHERE project = ? AND scope = ? ORDER BY revision DESC LIMIT 1`, at.project, at.scope).Scan(&at.revision, &head.Sequence)
 	if err != nil {
 		return head, err
@@ -209,7 +209,7 @@ func (l *Log) LastSequence(ctx context.Context) (uint64, error) {
 	}
 	defer leave()
 	var last uint64
-	if err := l.reads.QueryRowContext(ctx, "SELECT coalesce(max(sequence), 0) FROM effects").Scan(&last); err != nil {
+	if err := l.file.Read.QueryRowContext(ctx, "SELECT coalesce(max(sequence), 0) FROM effects").Scan(&last); err != nil {
 		return 0, fmt.Errorf("audit sqlite: read last sequence: %w", err)
 	}
 	return last, nil

@@ -75,7 +75,7 @@ func (l *Log) spots(ctx context.Context, behind spot, until uint64) (page []spot
 		return nil, err
 	}
 	defer leave()
-	rows, err := l.reads.QueryContext(ctx, `SELECT sequence, scope, revision FROM effects
+	rows, err := l.file.Read.QueryContext(ctx, `SELECT sequence, scope, revision FROM effects
 		WHERE project = ? AND sequence <= ? AND (sequence, scope, revision) > (?, ?, ?)
 		ORDER BY sequence, scope, revision LIMIT ?`,
 		behind.project, until, behind.sequence, behind.scope, behind.revision, replayPage)

@@ -58,7 +58,7 @@ func report[T any](ctx context.Context, l *Log, name string, q audit.ReportQuery
 	}
 	where, once := span(q)
 	args := slices.Repeat(once, strings.Count(query, "SPAN"))
-	rows, err := l.reads.QueryContext(ctx, strings.ReplaceAll(query, "SPAN", where)+" LIMIT ?", append(args, q.Limit)...)
+	rows, err := l.file.Read.QueryContext(ctx, strings.ReplaceAll(query, "SPAN", where)+" LIMIT ?", append(args, q.Limit)...)
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func (l *Log) Write(ctx context.Context, effects []events.Event[events.EffectCom
 		return err
 	}
 	defer leave()
-	if err := l.watch.Check(); err != nil {
+	if err := l.file.Check(); err != nil {
 		return fmt.Errorf("audit sqlite: %w", err)
 	}
 	tx, err := l.begin(ctx)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"palimpsest/internal/sqlitefile"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -305,7 +306,7 @@ func TestALogThatWasCut(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if got := Torn(copied); got != tc.damaged {
+			if got := sqlitefile.Torn(copied); got != tc.damaged {
 				t.Errorf("torn: %v", got)
 			}
 			after, err := Open(t.Context(), Config{Path: copied})

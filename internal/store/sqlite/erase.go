@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"palimpsest/internal/memory"
+	"palimpsest/internal/sqlitefile"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
 )
@@ -171,7 +172,7 @@ func (w *writer) count(query string, args ...any) (uint64, error) {
 // rewrite makes a file without what was deleted. The text indexes keep the terms of
 // a deleted document until its segment is merged.
 func (s *Store) rewrite(ctx context.Context) error {
-	db, err := sql.Open("sqlite", dsn(s.cfg, false))
+	db, err := sql.Open("sqlite", sqlitefile.DSN(s.cfg.Path, s.cfg.file(), true))
 	if err != nil {
 		return err
 	}

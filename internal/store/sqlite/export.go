@@ -134,7 +134,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	if err := s.damage.seen(); err != nil {
 		return err
 	}
-	if err := s.watch.Check(); err != nil {
+	if err := s.file.Check(); err != nil {
 		return fmt.Errorf("sqlite: %w", err)
 	}
 	j := &job{ctx: ctx, done: make(chan struct{}), do: func(w *writer) error {

@@ -11,15 +11,8 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"palimpsest/internal/sqlitefile"
 	"palimpsest/internal/store"
-)
-
-// beside are the files that stand beside a database: SQLite's log and its index,
-// and our lock.
-const (
-	walSuffix  = "-wal"
-	shmSuffix  = "-shm"
-	lockSuffix = ".lock"
 )
 
 // KeptSuffix ends the name of the file that [Replace] keeps.
@@ -48,7 +41,7 @@ func (s *Store) Discard(context.Context) error { return errors.Join(s.Close(), D
 // Discard removes a file that was under construction, if there is one. It must
 // not be open.
 func Discard(path string) error {
-	for _, suffix := range []string{"", walSuffix, shmSuffix, lockSuffix} {
+	for _, suffix := range []string{"", sqlitefile.LogSuffix, sqlitefile.IndexSuffix, sqlitefile.LockSuffix} {
 		if err := remove(path + suffix); err != nil {
 			return fmt.Errorf("sqlite: discard: %w", err)
 		}
@@ -62,7 +55,7 @@ func Discard(path string) error {
 // if the file at path had a log beside it: then that file is kept, with its log.
 // Replace returns [store.ErrLocked] while another process holds path.
 func Replace(path, with string) (kept string, err error) {
-	lock := flock.New(path + lockSuffix)
+	lock := flock.New(path + sqlitefile.LockSuffix)
 	held, err := lock.TryLock()
 	if err == nil && !held {
 		err = store.ErrLocked
@@ -78,7 +71,7 @@ func Replace(path, with string) (kept string, err error) {
 }
 
 func replace(path, with string) (kept string, err error) {
-	if _, err := os.Stat(with + walSuffix); err == nil {
+	if _, err := os.Stat(with + sqlitefile.LogSuffix); err == nil {
 		return "", fmt.Errorf("%s is not sealed: it has a log beside it", with)
 	}
 	steps, kept, err := replacement(path, with)
@@ -105,7 +98,7 @@ func replacement(path, with string) (steps []func() error, kept string, err erro
 	if err != nil {
 		return nil, "", err
 	}
-	logged, err := exists(path + walSuffix)
+	logged, err := exists(path + sqlitefile.LogSuffix)
 	if err != nil {
 		return nil, "", err
 	}
@@ -115,7 +108,7 @@ func replacement(path, with string) (steps []func() error, kept string, err erro
 	if there {
 		kept = path + KeptSuffix
 		steps = append(steps, func() error { return Discard(kept) })
-		for _, suffix := range []string{shmSuffix, walSuffix, ""} {
+		for _, suffix := range []string{sqlitefile.IndexSuffix, sqlitefile.LogSuffix, ""} {
 			steps = append(steps, func() error { return link(path+suffix, kept+suffix) })
 		}
 	}
@@ -123,11 +116,11 @@ func replacement(path, with string) (steps []func() error, kept string, err erro
 		steps = append(steps, sync, func() error { return remove(path) })
 	}
 	return append(steps, sync,
-		func() error { return remove(path + walSuffix) },
-		func() error { return remove(path + shmSuffix) },
+		func() error { return remove(path + sqlitefile.LogSuffix) },
+		func() error { return remove(path + sqlitefile.IndexSuffix) },
 		sync,
 		func() error { return os.Rename(with, path) },
-		func() error { return remove(with + lockSuffix) },
+		func() error { return remove(with + sqlitefile.LockSuffix) },
 		sync), kept, nil
 }
 

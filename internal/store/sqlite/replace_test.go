@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"palimpsest/internal/sqlitefile"
 	"palimpsest/internal/store"
 )
 
@@ -30,12 +31,12 @@ func torn(t *testing.T, path string) {
 	if _, err := s.reads.one(t.Context(), `PRAGMA wal_checkpoint(PASSIVE)`, nil, &busy, &logged, &done); err != nil || done == 0 {
 		t.Fatalf("checkpoint: %d of %d, %v", done, logged, err)
 	}
-	for _, suffix := range []string{"", walSuffix, shmSuffix} {
+	for _, suffix := range []string{"", sqlitefile.LogSuffix, sqlitefile.IndexSuffix} {
 		raw, err := os.ReadFile(scratch + suffix)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if suffix == walSuffix {
+		if suffix == sqlitefile.LogSuffix {
 			raw = raw[:len(raw)/2]
 		}
 		if err := os.WriteFile(path+suffix, raw, 0o600); err != nil {

@@ -2,32 +2,23 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 
-	"github.com/gofrs/flock"
-	_ "modernc.org/sqlite" // the driver
-
-	"palimpsest/internal/schema"
+	"palimpsest/internal/sqlitefile"
 	"palimpsest/internal/store"
-	"palimpsest/internal/watch"
 )
 
 // Store is the memory store in one SQLite file. It is safe for concurrent use.
 type Store struct {
-	cfg    Config
-	lock   *flock.Flock
-	reads  *reads
-	writes *sql.DB
-	queue  chan *job
-	lists  *lru[listKey, postingList]
-	rows   *lru[rowKey, store.Hit]
+	cfg   Config
+	file  *sqlitefile.File
+	reads *reads
+	queue chan *job
+	lists *lru[listKey, postingList]
+	rows  *lru[rowKey, store.Hit]
 	// spaces are those of the last commit, and serving what searches go through.
 	spaces  atomic.Pointer[spaces]
 	serving atomic.Pointer[serving]
@@ -42,7 +33,6 @@ type Store struct {
 	}
 	// following is locked from a commit until the caches in memory include it.
 	following sync.RWMutex
-	watch     *watch.Files
 	// earlier is until when outcomes are read that were stored one by one.
 	earlier int64
 	damage  damage
@@ -66,66 +56,34 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	path, err := filepath.Abs(cfg.Path)
+	file, err := sqlitefile.Open(ctx, cfg.file())
 	if err != nil {
-		return nil, fmt.Errorf("sqlite: resolve path: %w", err)
+		return nil, fmt.Errorf("sqlite: %w", sentinel(err))
 	}
-	cfg.Path = path
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("sqlite: create directory: %w", err)
-	}
-	s := &Store{cfg: cfg, queue: make(chan *job, maxGroup), done: make(chan struct{}), loads: newLoads()}
+	cfg.Path = file.Path
+	s := &Store{cfg: cfg, file: file, queue: make(chan *job, maxGroup), done: make(chan struct{}), loads: newLoads()}
 	if err := s.open(ctx); err != nil {
-		return nil, errors.Join(err, s.release())
+		return nil, errors.Join(sentinel(err), file.Close())
 	}
 	return s, nil
 }
 
-func (s *Store) open(ctx context.Context) (err error) {
-	s.lock = flock.New(s.cfg.Path + lockSuffix)
-	held, err := s.lock.TryLock()
+func (s *Store) open(ctx context.Context) error {
+	conn, err := s.file.Write.Conn(ctx)
 	if err != nil {
-		return fmt.Errorf("sqlite: lock %s: %w", filepath.Dir(s.cfg.Path), err)
-	}
-	if !held {
-		return fmt.Errorf("sqlite: data directory %s: %w", filepath.Dir(s.cfg.Path), store.ErrLocked)
-	}
-	if err := checkLog(s.cfg.Path); err != nil {
 		return fmt.Errorf("sqlite: open %s: %w", s.cfg.Path, err)
-	}
-	if err := schema.Private(s.cfg.Path); err != nil {
-		return fmt.Errorf("sqlite: %w", err)
-	}
-	conn, err := s.connect(ctx)
-	if err != nil {
-		return fmt.Errorf("sqlite: open %s: %w", s.cfg.Path, sentinel(err))
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(sentinel(err), conn.Close())
-		}
-	}()
-	if err := schema.Migrate(ctx, conn, migrations, store.ErrNewer); err != nil {
-		return fmt.Errorf("sqlite: migrate %s: %w", s.cfg.Path, err)
 	}
 	if err := s.openSpaces(ctx, conn); err != nil {
-		return err
+		return errors.Join(err, conn.Close())
 	}
 	if s.earlier, err = readEarlier(ctx, conn); err != nil {
-		return err
+		return errors.Join(err, conn.Close())
 	}
-	readDB, err := sql.Open("sqlite", dsn(s.cfg, true))
-	if err != nil {
-		return fmt.Errorf("sqlite: open %s: %w", s.cfg.Path, err)
-	}
-	s.reads = newReads(readDB)
+	s.reads = newReads(s.file.Read)
 	s.reads.noted = s.noted
 	s.placesOf = newLRU[placesKey, foundPlaces](placesMemory)
 	s.lists = newLRU[listKey, postingList](s.cfg.TextMemory)
 	s.rows = newLRU[rowKey, store.Hit](s.cfg.TextMemory / 2)
-	if s.watch, err = watch.Start(s.cfg.Path, s.cfg.Path+"-wal"); err != nil {
-		return fmt.Errorf("sqlite: %w", err)
-	}
 	go newWriter(conn, s).loop(s.queue, s.done)
 	if s.cfg.CheckAfter > 0 {
 		s.checkLater(s.cfg.CheckAfter)
@@ -133,41 +91,34 @@ func (s *Store) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// connect opens the writing connection. The page size can only be set before
-// the file's first page is written, which switching to WAL does.
-func (s *Store) connect(ctx context.Context) (*sql.Conn, error) {
-	db, err := sql.Open("sqlite", dsn(s.cfg, false))
-	if err != nil {
-		return nil, err
-	}
-	s.writes = db
-	s.writes.SetMaxOpenConns(1)
-	conn, err := s.writes.Conn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, pragma := range []string{"page_size = " + pageBytes, "journal_mode = WAL"} {
-		if _, err := conn.ExecContext(ctx, "PRAGMA "+pragma); err != nil {
-			return nil, errors.Join(err, conn.Close())
-		}
-	}
-	return conn, nil
-}
-
 // pageBytes holds a vector of the local embedder beside its key, so that a scan
 // follows no overflow pages.
 const pageBytes = "8192"
 
-const (
-	// busyTimeout is in milliseconds.
-	busyTimeout = "10000"
-	// logBytes is what is left of a log that grew beyond it, once it begins anew.
-	logBytes = "16777216"
-)
+// logBytes is what is left of a log that grew beyond it, once it starts over.
+const logBytes = "16777216"
+
+// file returns how the file is opened.
+func (c Config) file() sqlitefile.Config {
+	synchronous, checkpoint := c.Synchronous, "2000"
+	if c.Building {
+		synchronous, checkpoint = "off", "20000"
+	}
+	common := []string{
+		"synchronous(" + synchronous + ")", "wal_autocheckpoint(" + checkpoint + ")", "journal_size_limit(" + logBytes + ")", "temp_store(memory)",
+	}
+	return sqlitefile.Config{
+		Path:       c.Path,
+		Write:      append([]string{"page_size(" + pageBytes + ")", "cache_size(-16384)"}, common...),
+		Read:       append([]string{"cache_size(-2048)"}, common...),
+		Migrations: migrations,
+		Errors:     sqlitefile.Errors{Locked: store.ErrLocked, Newer: store.ErrNewer, Damaged: store.ErrDamaged},
+	}
+}
 
 // Gone is closed once the file was removed or replaced under the store, which
 // can no longer be written then; [Store.Ping] names the path.
-func (s *Store) Gone() <-chan struct{} { return s.watch.Gone() }
+func (s *Store) Gone() <-chan struct{} { return s.file.Gone() }
 
 // Close waits for writes under way and releases the file.
 func (s *Store) Close() error {
@@ -182,47 +133,5 @@ func (s *Store) Close() error {
 	s.damage.end()
 	s.loads.end()
 	<-s.done
-	return s.release()
-}
-
-// release lets go of whatever open got hold of, last first.
-func (s *Store) release() error {
-	var errs []error
-	if s.watch != nil {
-		s.watch.Stop()
-	}
-	if s.reads != nil {
-		errs = append(errs, s.reads.close())
-	}
-	if s.writes != nil {
-		errs = append(errs, s.writes.Close())
-	}
-	if s.lock != nil {
-		errs = append(errs, s.lock.Close())
-	}
-	return errors.Join(errs...)
-}
-
-// dsn escapes the path, which may hold any character a file name can.
-func dsn(cfg Config, reader bool) string {
-	q := url.Values{}
-	add := func(p string) { q.Add("_pragma", p) }
-	add("busy_timeout(" + busyTimeout + ")")
-	if cfg.Building {
-		add("synchronous(off)")
-		add("wal_autocheckpoint(20000)")
-	} else {
-		add("synchronous(" + cfg.Synchronous + ")")
-		add("wal_autocheckpoint(2000)")
-	}
-	add("journal_size_limit(" + logBytes + ")")
-	add("temp_store(memory)")
-	if reader {
-		add("query_only(1)")
-		add("cache_size(-2048)")
-	} else {
-		add("cache_size(-16384)")
-	}
-	u := url.URL{Scheme: "file", Path: filepath.ToSlash(cfg.Path), RawQuery: q.Encode()}
-	return u.String()
+	return errors.Join(s.reads.close(), s.file.Close())
 }

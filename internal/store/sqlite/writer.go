@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"time"
 
+	"palimpsest/internal/sqlitefile"
 	"palimpsest/internal/store"
 )
 
@@ -155,7 +156,7 @@ func (w *writer) rest() bool {
 	var busy, logged, copied int
 	_ = w.exec("PRAGMA busy_timeout = 0")
 	_, err := w.one("PRAGMA wal_checkpoint(TRUNCATE)", nil, &busy, &logged, &copied)
-	_ = w.exec("PRAGMA busy_timeout = " + busyTimeout)
+	_ = w.exec("PRAGMA busy_timeout = " + sqlitefile.BusyTimeout)
 	_ = w.exec("PRAGMA shrink_memory")
 	return err != nil || busy == 0
 }
@@ -179,7 +180,7 @@ func drain(queue <-chan *job, group []*job) []*job {
 // since errors are rare; after an error all of it is undone and run again with one
 // savepoint a job, so that the failure of one job does not fail another.
 func (w *writer) commit(group []*job) {
-	if err := w.store.watch.Check(); err != nil {
+	if err := w.store.file.Check(); err != nil {
 		failAll(group, fmt.Errorf("sqlite: %w", err))
 		return
 	}

@@ -1,4 +1,4 @@
-package watch
+package sqlitefile
 
 import (
 	"fmt"
@@ -9,17 +9,18 @@ import (
 // interval keeps the promise that a missing file is noticed within 1 s.
 const interval = 400 * time.Millisecond
 
-// Files watches files that stand for one database.
-type Files struct {
+// watch detects that a file in use was removed or replaced, by its device and inode. A
+// process that has the file open would write to the removed one without an error.
+type watch struct {
 	path string
-	gone chan struct{}
+	gone chan struct{} // closed once a file was removed or replaced
 	quit chan struct{}
 	done chan struct{}
 }
 
-// Start watches a file, which errors will name, and those that belong to it,
-// until Stop is called. All of them exist.
-func Start(path string, more ...string) (*Files, error) {
+// watchFiles watches a file, which errors name, and those that belong to it, until stop
+// is called. All of them exist.
+func watchFiles(path string, more ...string) (*watch, error) {
 	files := map[string]os.FileInfo{}
 	for _, name := range append(more, path) {
 		info, err := os.Stat(name)
@@ -28,12 +29,12 @@ func Start(path string, more ...string) (*Files, error) {
 		}
 		files[name] = info
 	}
-	w := &Files{path: path, gone: make(chan struct{}), quit: make(chan struct{}), done: make(chan struct{})}
+	w := &watch{path: path, gone: make(chan struct{}), quit: make(chan struct{}), done: make(chan struct{})}
 	go w.run(files)
 	return w, nil
 }
 
-func (w *Files) run(files map[string]os.FileInfo) {
+func (w *watch) run(files map[string]os.FileInfo) {
 	defer close(w.done)
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -52,11 +53,8 @@ func (w *Files) run(files map[string]os.FileInfo) {
 	}
 }
 
-// Gone is closed once one of the files was removed or replaced.
-func (w *Files) Gone() <-chan struct{} { return w.gone }
-
-// Check returns an error naming the path once a file is gone.
-func (w *Files) Check() error {
+// check returns an error that names the path once a file is gone.
+func (w *watch) check() error {
 	select {
 	case <-w.gone:
 		return fmt.Errorf("%s was removed or replaced while in use", w.path)
@@ -65,8 +63,8 @@ func (w *Files) Check() error {
 	}
 }
 
-// Stop ends the watch.
-func (w *Files) Stop() {
+// stop ends the watch.
+func (w *watch) stop() {
 	close(w.quit)
 	<-w.done
 }

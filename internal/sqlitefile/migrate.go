@@ -1,6 +1,4 @@
-// Package schema brings an SQL database to the newest version of its schema. It
-// knows no driver: a backend hands it a connection and its numbered scripts.
-package schema
+package sqlitefile
 
 import (
 	"context"
@@ -46,9 +44,9 @@ func Migrate(ctx context.Context, conn Conn, scripts fs.FS, newer error) error {
 	return nil
 }
 
-// Current returns nil if the database has the version that [Migrate] would bring
+// current returns nil if the database has the version that [Migrate] would bring
 // it to, and changes nothing.
-func Current(ctx context.Context, conn Conn, scripts fs.FS, newer error) error {
+func current(ctx context.Context, conn Conn, scripts fs.FS, newer error) error {
 	names, err := fs.Glob(scripts, "migrations/*.sql")
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package sqlite
+package sqlitefile
 
 import (
 	"encoding/binary"
@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-
-	"palimpsest/internal/store"
 )
 
 // Where SQLite keeps what is read here: the index of its log in the byte order
@@ -21,21 +19,20 @@ const (
 	frameHeader    = 24
 )
 
-// checkLog returns [store.ErrDamaged] for a file whose log was cut behind its
-// back, after pages from beyond the cut had been copied into the file. SQLite
-// would lay the older pages that are left in the log over them, and find
-// nothing wrong. A log that was cut otherwise, or is gone, leaves the file as it
-// was once; a process that is killed cuts nothing.
-func checkLog(path string) error {
-	index, err := readHead(path+shmSuffix, indexBytes)
+// checkLog returns damaged for a file whose log was cut after pages from beyond the cut
+// had been copied into the file. SQLite would lay the older pages that are left in the
+// log over them, and find nothing wrong. A log that was cut otherwise, or is gone, leaves
+// an older state of the file; a process that is killed cuts nothing.
+func checkLog(path string, damaged error) error {
+	index, err := readHead(path+IndexSuffix, indexBytes)
 	if err != nil || index == nil {
 		return err
 	}
-	head, err := readHead(path+walSuffix, logHeader)
+	head, err := readHead(path+LogSuffix, logHeader)
 	if err != nil || head == nil {
 		return err
 	}
-	info, err := os.Stat(path + walSuffix)
+	info, err := os.Stat(path + LogSuffix)
 	if err != nil {
 		return err
 	}
@@ -43,7 +40,7 @@ func checkLog(path string) error {
 	left := (info.Size() - logHeader) / frame
 	copied := int64(max(binary.NativeEndian.Uint32(index[indexCopied:]), binary.NativeEndian.Uint32(index[indexAttempted:])))
 	if left > 0 && left < copied {
-		return fmt.Errorf("%s ends at frame %d of %d that were copied: %w", path+walSuffix, left, copied, store.ErrDamaged)
+		return fmt.Errorf("%s ends at frame %d of %d that were copied: %w", path+LogSuffix, left, copied, damaged)
 	}
 	return nil
 }
@@ -65,9 +62,12 @@ func readHead(path string, n int) ([]byte, error) {
 	return head, nil
 }
 
+// errTorn says that the log of a file was cut.
+var errTorn = errors.New("the log was cut")
+
 // Torn reports whether the log of the file at path was cut in a way that leaves
 // neither a newer nor an older state whole.
-func Torn(path string) bool { return errors.Is(checkLog(path), store.ErrDamaged) }
+func Torn(path string) bool { return errors.Is(checkLog(path, errTorn), errTorn) }
 
 // Absent reports whether no database is at path, or one without a first page.
 func Absent(path string) bool {

@@ -1,11 +1,9 @@
-package schema_test
+package sqlitefile
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"palimpsest/internal/schema"
 )
 
 // TestPrivate: only the owner reads a new file, and one that a version before made
@@ -24,7 +22,7 @@ func TestPrivate(t *testing.T) {
 	}
 	created := filepath.Join(dir, "new.db")
 	for _, path := range []string{created, old} {
-		if err := schema.Private(path); err != nil {
+		if err := private(path); err != nil {
 			t.Fatal(err)
 		}
 	}
