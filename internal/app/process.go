@@ -139,6 +139,9 @@ func (h *process) run(ctx context.Context, ready func()) error {
 		}
 	}()
 	heap.Limit(h.cfg.MemoryLimit)
+	if h.gate != nil {
+		spareForCallers()
+	}
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error { heap.Trim(running); return nil })
 	group.Go(func() error { return h.serveOnceThere(running, ready) })

@@ -60,7 +60,7 @@ func open(dir string, set *kernel.Set) (*Embedder, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Embedder{set: set, turns: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
+	e := &Embedder{set: set, turns: make(chan struct{}, max(1, min(runtime.GOMAXPROCS(0), runtime.NumCPU())/2))}
 	e.scratch.New = func() any { return new(scratch) }
 	tokenizer, err := e.readTokenizer(dir, s.Vocabulary)
 	if err != nil {

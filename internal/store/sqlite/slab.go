@@ -127,7 +127,7 @@ const parallelFrom = 1 << 21
 func (sl *slab) split(part func(from, to int)) {
 	n, parts := len(sl.rows), 1
 	if len(sl.values)+2*len(sl.sketches) >= parallelFrom {
-		parts = runtime.GOMAXPROCS(0)
+		parts = min(runtime.GOMAXPROCS(0), runtime.NumCPU())
 	}
 	var wg sync.WaitGroup
 	for p := range parts - 1 {
