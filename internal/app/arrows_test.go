@@ -28,7 +28,7 @@ func below(more ...string) []string { return append(slices.Clone(wire), more...)
 
 var layers = []layer{
 	{"palimpsest/cmd/palimpsest", []string{"palimpsest/internal/cli"}},
-	{"palimpsest/internal/cli", below("palimpsest/internal/app", "palimpsest/internal/doctor", "palimpsest/internal/engine", "palimpsest/internal/heap", "palimpsest/internal/auth", "palimpsest/internal/filter", "palimpsest/internal/rules", "palimpsest/internal/recovery", "palimpsest/internal/eval", "palimpsest/internal/erasure", "palimpsest/internal/mcp", "palimpsest/internal/assistant", "palimpsest/internal/transcript", "palimpsest/internal/terminal", "palimpsest/internal/topology", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/internal/memory", "palimpsest/pkg/client")},
+	{"palimpsest/internal/cli", below("palimpsest/internal/app", "palimpsest/internal/background", "palimpsest/internal/config", "palimpsest/internal/doctor", "palimpsest/internal/engine", "palimpsest/internal/heap", "palimpsest/internal/auth", "palimpsest/internal/filter", "palimpsest/internal/rules", "palimpsest/internal/recovery", "palimpsest/internal/eval", "palimpsest/internal/erasure", "palimpsest/internal/mcp", "palimpsest/internal/assistant", "palimpsest/internal/transcript", "palimpsest/internal/terminal", "palimpsest/internal/topology", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/internal/memory", "palimpsest/pkg/client")},
 	{"palimpsest/internal/app", []string{"palimpsest/"}},
 	{"palimpsest/examples/consumer", wire},
 	{"palimpsest/examples/chatbot", append([]string{"palimpsest/pkg/client"}, wire...)},
@@ -40,7 +40,7 @@ var layers = []layer{
 	{"palimpsest/services/", append(below(), contracts...)},
 	{"palimpsest/internal/chaos", below("palimpsest/pkg/client", "palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/store", "palimpsest/internal/audit", "palimpsest/internal/cursor", "palimpsest/internal/pipeline", "palimpsest/internal/memory")},
 
-	{"palimpsest/internal/bench", below("palimpsest/internal/store", "palimpsest/internal/retrieval", "palimpsest/internal/embed", "palimpsest/internal/lex", "palimpsest/pkg/client")},
+	{"palimpsest/internal/bench", below("palimpsest/services/ingest", "palimpsest/internal/store", "palimpsest/internal/retrieval", "palimpsest/internal/embed", "palimpsest/internal/lex", "palimpsest/pkg/client")},
 	{"palimpsest/internal/eval", below("palimpsest/internal/extract", "palimpsest/internal/memory", "palimpsest/internal/lex", "palimpsest/internal/store", "palimpsest/internal/retrieval", "palimpsest/internal/embed", "palimpsest/pkg/client")},
 	{"palimpsest/internal/broker", below("palimpsest/internal/topology", "palimpsest/internal/failpoint")},
 	{"palimpsest/internal/doctor", below("palimpsest/internal/engine", "palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/llm", "palimpsest/internal/embed", "palimpsest/internal/store")},

@@ -72,7 +72,7 @@ func openMemory(ctx context.Context, cfg Config, embedder embed.Info, now func()
 ) {
 	if cfg.Memory != backendFile {
 		to := cfg.redis()
-		to.Embedder, to.Now, to.AccessedFrom, to.Logger, to.Born = embedder, now, putBack(now), log, cfg.erasures.Born
+		to.Embedder, to.Now, to.AccessedFrom, to.Logger, to.Born = embedder, now, store.PutBack(now), log, cfg.erasures.Born
 		err := cfg.await(ctx, log, "memory", func() error {
 			if err := redis.Reach(ctx, to); err != nil {
 				return err
@@ -91,25 +91,13 @@ func openMemory(ctx context.Context, cfg Config, embedder embed.Info, now func()
 	}
 	file, err := sqlite.Open(ctx, sqlite.Config{
 		Path: cfg.dataPath(memoryFile), Synchronous: synchronous, Embedder: embedder, Now: now, Logger: log,
-		Born: cfg.erasures.Born, AccessedFrom: putBack(now), CheckAfter: checkAfter,
+		Born: cfg.erasures.Born, AccessedFrom: store.PutBack(now), CheckAfter: checkAfter,
 		VectorMemory: cfg.cacheMemory(4, sqlite.DefaultVectorMemory), TextMemory: cfg.cacheMemory(16, sqlite.DefaultTextMemory),
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	return file, file.Gone(), nil
-}
-
-// late is how old a fact may be that a store holds for new.
-const late = time.Hour
-
-// putBack is when facts count as accessed that are put long after they were created:
-// the store holds what another one lost, or an import brought.
-func putBack(now func() time.Time) func() time.Time {
-	if now == nil {
-		now = time.Now
-	}
-	return func() time.Time { return now().Add(-late) }
 }
 
 // cacheMemory is the size in bytes of a cache that may take a part of the memory

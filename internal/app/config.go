@@ -13,6 +13,7 @@ import (
 	"palimpsest/internal/broker"
 	"palimpsest/internal/call"
 	"palimpsest/internal/config"
+	"palimpsest/internal/embed"
 	"palimpsest/internal/erasure"
 	"palimpsest/internal/httpserver"
 	"palimpsest/internal/llm"
@@ -55,7 +56,7 @@ type Config struct {
 	// Retention is how long the audit log keeps what reports of safety and feedback
 	// count.
 	Retention audit.Retention
-	Embedder  Embedder
+	Embedder  embed.Config
 	LLM       llm.Config
 	// Rules are the consolidation rules beside the shipped ones.
 	Rules rules.Config
@@ -128,7 +129,7 @@ func defaults() Config {
 
 		Telemetry: telemetry.DefaultConfig(),
 		LLM:       llm.DefaultConfig(),
-		Embedder:  Embedder{Model: modelStatic},
+		Embedder:  embed.Config{Model: embed.Static},
 	}
 }
 
@@ -223,12 +224,12 @@ func (c Config) Validate() error {
 	if c.MemoryLimit != 0 && c.MemoryLimit < leastMemory {
 		errs = append(errs, fmt.Errorf("memory_limit: %d MiB is less than %d", c.MemoryLimit, leastMemory))
 	}
-	errs = append(errs, c.validateBackends())
+	errs = append(errs, c.validateBackends(), validateEmbedder(c.Embedder))
 	if _, err := c.Rules.Rules(c.modelRules()); err != nil {
 		errs = append(errs, err)
 	}
 	for _, v := range []interface{ Validate() error }{
-		c.NATS, c.Log, c.Embedder, c.LLM, c.HTTP, c.Telemetry, c.Pipeline, c.Ingest, c.Scheduler, c.Extractor, c.Decider, c.Consolidator, c.Query,
+		c.NATS, c.Log, c.LLM, c.HTTP, c.Telemetry, c.Pipeline, c.Ingest, c.Scheduler, c.Extractor, c.Decider, c.Consolidator, c.Query,
 	} {
 		errs = append(errs, v.Validate())
 	}

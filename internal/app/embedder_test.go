@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"palimpsest/internal/embed"
 )
 
 // TestEmbedderDirectory: the configuration of a model decides which embedder opens
@@ -27,7 +29,7 @@ func TestEmbedderDirectory(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, err := Embedder{Model: "file://" + dir}.open()
+		_, err := openEmbedder(embed.Config{Model: "file://" + dir})
 		for _, want := range c.want {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v; want %q in it", name, err, want)
@@ -40,17 +42,17 @@ func TestEmbedderDirectory(t *testing.T) {
 // calls nothing.
 func TestEmbedderEndpoint(t *testing.T) {
 	t.Parallel()
-	c := Embedder{Model: "openai:nomic-embed-text", BaseURL: "http://127.0.0.1:1/v1", Dimensions: 768}
-	e, err := c.open()
-	if err != nil || c.Validate() != nil || e.Info().Name != c.Model || e.Info().Dimensions != 768 {
-		t.Errorf("open: %v, Validate: %v", err, c.Validate())
+	c := embed.Config{Model: "openai:nomic-embed-text", BaseURL: "http://127.0.0.1:1/v1", Dimensions: 768}
+	e, err := openEmbedder(c)
+	if err != nil || validateEmbedder(c) != nil || e.Info().Name != c.Model || e.Info().Dimensions != 768 {
+		t.Errorf("open: %v, Validate: %v", err, validateEmbedder(c))
 	}
-	for name, wrong := range map[string]Embedder{
+	for name, wrong := range map[string]embed.Config{
 		"dimensions": {Model: c.Model, BaseURL: c.BaseURL},
 		"model":      {Model: "openai:", Dimensions: 768},
 		"host":       {Model: c.Model, BaseURL: "localhost", Dimensions: 768},
 	} {
-		if err := wrong.Validate(); err == nil || !strings.Contains(err.Error(), "embedder: openai: ") || !strings.Contains(err.Error(), name) {
+		if err := validateEmbedder(wrong); err == nil || !strings.Contains(err.Error(), "embedder: openai: ") || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"time"
 
-	"palimpsest/internal/audit"
 	"palimpsest/internal/audit/clickhouse"
 	"palimpsest/internal/broker"
 	"palimpsest/internal/config"
@@ -18,7 +17,6 @@ import (
 	"palimpsest/internal/engine"
 	"palimpsest/internal/erasure"
 	"palimpsest/internal/sqlitefile"
-	"palimpsest/internal/store"
 	"palimpsest/internal/store/sqlite"
 	"palimpsest/internal/transfer"
 )
@@ -108,9 +106,9 @@ func passes(err error) bool {
 
 func (h *process) eraser() eraser { return eraser{h.cfg, h.embedder.Info(), h.now, h.log} }
 
-// Erase erases a user, or the user of a receipt, from the files of a Palimpsest that
-// is not running, and finishes earlier jobs. It returns the receipts.
-func (inv *Invocation) Erase(data, user string, receipt *erasure.Receipt) (done []erasure.Receipt, err error) {
+// Erase adds a job to the erasures of a Palimpsest that is not running, where ask is
+// given, and finishes all jobs. It returns the receipts.
+func (inv *Invocation) Erase(data string, ask func(*erasure.Book, time.Time) error) (done []erasure.Receipt, err error) {
 	cfg, _, err := inv.Configuration(map[string]string{"data": data})
 	if err != nil {
 		return nil, err
@@ -118,7 +116,7 @@ func (inv *Invocation) Erase(data, user string, receipt *erasure.Receipt) (done 
 	if cfg.NATS.Own() && absentDir(cfg.Data) {
 		return nil, fmt.Errorf("data: %s does not exist", cfg.Data)
 	}
-	embedder, err := cfg.Embedder.open()
+	embedder, err := openEmbedder(cfg.Embedder)
 	if err == nil {
 		err = cfg.openBook()
 	}
@@ -128,30 +126,18 @@ func (inv *Invocation) Erase(data, user string, receipt *erasure.Receipt) (done 
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = inUse(*cfg, err) }()
+	defer func() { err = plain(*cfg, err) }()
 	e := eraser{*cfg, embedder.Info(), time.Now, cfg.Log.New(inv.Terminal().Err)}
 	// Before there is a job, which the process that runs would do at its next start.
 	if err := errors.Join(e.finish(), e.still(inv.Context())); err != nil {
 		return nil, err
 	}
-	switch {
-	case receipt != nil:
-		_, err = cfg.erasures.AskAgain(*receipt, time.Now())
-	case user != "":
-		_, err = cfg.erasures.Ask(inv.Project(), user, "", time.Now())
-	}
-	if err != nil {
-		return nil, err
+	if ask != nil {
+		if err := ask(cfg.erasures, time.Now()); err != nil {
+			return nil, err
+		}
 	}
 	return e.run(inv.Context())
-}
-
-// inUse says what to do about a data directory that another process uses.
-func inUse(cfg Config, err error) error {
-	if engine.InUse(err) {
-		return fmt.Errorf("%w: Palimpsest runs on %s: stop it, or ask it with --server", plain(cfg, err), cfg.Data)
-	}
-	return err
 }
 
 // eraser opens the files and servers of a data directory that is not in use, to erase
@@ -199,18 +185,14 @@ func (e eraser) run(ctx context.Context) ([]erasure.Receipt, error) {
 		return nil, nil
 	}
 	deps := erasure.Deps{Discard: e.discardDrafts, Now: e.now, Logger: e.log}
-	deps.Memory = func(ctx context.Context, use func(store.Eraser) error) error {
-		return eachBackend(e.cfg, e.cfg.Memory, memoryFile, use, func(cfg Config) (io.Closer, error) {
-			opened, _, err := openMemory(ctx, cfg, e.embedder, e.now, e.log)
-			return opened, err
-		})
-	}
-	deps.Log = func(ctx context.Context, use func(audit.Eraser) error) error {
-		return eachBackend(e.cfg, e.cfg.Audit, auditFile, use, func(cfg Config) (io.Closer, error) {
-			opened, _, err := openAudit(ctx, cfg, e.log)
-			return opened, err
-		})
-	}
+	deps.Memory = e.backends(e.cfg.Memory, memoryFile, func(ctx context.Context, cfg Config) (io.Closer, error) {
+		opened, _, err := openMemory(ctx, cfg, e.embedder, e.now, e.log)
+		return opened, err
+	})
+	deps.Log = e.backends(e.cfg.Audit, auditFile, func(ctx context.Context, cfg Config) (io.Closer, error) {
+		opened, _, err := openAudit(ctx, cfg, e.log)
+		return opened, err
+	})
 	if !e.cfg.NATS.Own() {
 		remote, err := openRemote(ctx, e.cfg, "erase", e.log)
 		if err != nil {
@@ -225,32 +207,22 @@ func (e eraser) run(ctx context.Context) ([]erasure.Receipt, error) {
 	return e.cfg.erasures.Finish(ctx, deps)
 }
 
-// eachBackend calls use with the backend that a setting chooses, and with the file of the
-// data directory, which stays there when another backend is chosen. A file that is not
-// there is left out. open opens the memory store and the audit log of a configuration.
-func eachBackend[E any](cfg Config, chosen, file string, use func(E) error, open func(Config) (io.Closer, error)) error {
-	var list []string
-	if chosen != backendFile {
-		list = append(list, chosen)
-	}
-	if !sqlitefile.Absent(cfg.dataPath(file)) {
-		list = append(list, backendFile)
-	}
-	for _, backend := range list {
+// backends open the backend that a setting chooses, and the file of the data directory,
+// which stays there when another backend is chosen. A file that is not there is left out.
+// open opens the memory store or the audit log of a configuration.
+func (e eraser) backends(chosen, file string, open func(context.Context, Config) (io.Closer, error)) (all []erasure.Opener) {
+	add := func(backend string) {
+		cfg := e.cfg
 		cfg.Memory, cfg.Audit = backend, backend // open looks at one of them
-		opened, err := open(cfg)
-		if err != nil {
-			return err
-		}
-		from, ok := opened.(E)
-		if !ok {
-			return errors.Join(fmt.Errorf("%T cannot erase", opened), opened.Close())
-		}
-		if err := errors.Join(use(from), opened.Close()); err != nil {
-			return err
-		}
+		all = append(all, func(ctx context.Context) (io.Closer, error) { return open(ctx, cfg) })
 	}
-	return nil
+	if chosen != backendFile {
+		add(chosen)
+	}
+	if !sqlitefile.Absent(e.cfg.dataPath(file)) {
+		add(backendFile)
+	}
+	return all
 }
 
 // discardDrafts removes what a killed rebuild or import left, and the older store where

@@ -3,11 +3,7 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -17,12 +13,9 @@ import (
 	"palimpsest/internal/broker"
 	"palimpsest/internal/chaos"
 	"palimpsest/internal/config"
-	"palimpsest/internal/embed"
 	"palimpsest/internal/embed/local"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/sqlite"
-	"palimpsest/pkg/events"
-	"palimpsest/services/ingest"
 )
 
 // OwnEngines configures a single process that keeps its engines in the directory
@@ -33,8 +26,13 @@ func OwnEngines(dir string) Config {
 	return cfg
 }
 
-// Services is the number of services.
-func Services() int { return len(services) }
+// Services are the processes of one service each, in the order in which data meets them.
+func Services() (all []chaos.Process) {
+	for _, p := range services {
+		all = append(all, chaos.Process{Name: p.name, Args: []string{p.name, "--http", "127.0.0.1:0"}, Answers: p.answers})
+	}
+	return all
+}
 
 // sharing is a process on engines that several processes share, all of which it needs.
 func sharing() target {
@@ -43,29 +41,10 @@ func sharing() target {
 	return shared
 }
 
-// Deployment is the configuration of several processes, and the plan to run so
-// many of each service with it.
-func (inv *Invocation) Deployment(replicas int) (Config, chaos.Plan, error) {
+// SharedConfiguration returns that of several processes on shared engines.
+func (inv *Invocation) SharedConfiguration() (*Config, error) {
 	cfg, _, err := inv.configurationOf(sharing(), nil)
-	if err != nil {
-		return Config{}, chaos.Plan{}, err
-	}
-	plan := chaos.Plan{
-		Broker: cfg.NATS.Named("chaos"),
-		// The engines are named for rebuild too, which has others by default.
-		Environ: []string{"PALIMPSEST_MEMORY=" + cfg.Memory, "PALIMPSEST_AUDIT=" + cfg.Audit, "PALIMPSEST_NATS_URL=" + cfg.NATS.URL},
-	}
-	if inv.Flags().ConfigFile != "" {
-		plan.Flags = []string{"--config", inv.Flags().ConfigFile}
-	}
-	for range replicas {
-		for _, p := range services {
-			plan.Processes = append(plan.Processes, chaos.Process{
-				Name: p.name, Args: []string{p.name, "--http", "127.0.0.1:0"}, Answers: p.answers,
-			})
-		}
-	}
-	return *cfg, plan, nil
+	return cfg, err
 }
 
 // VacantEngines refuses engines of several processes that hold data or have clients:
@@ -98,7 +77,7 @@ func JudgeEngines(ctx context.Context, cfg Config, record chaos.Record, workload
 	if err != nil {
 		return verdict, err
 	}
-	defer func() { err = plain(cfg, errors.Join(err, left.close(context.WithoutCancel(ctx)))) }()
+	defer func() { err = plain(cfg, errors.Join(err, left.Close(context.WithoutCancel(ctx)))) }()
 	deadLetters, err := chaos.DeadLetters(ctx, left.js)
 	if err != nil {
 		return verdict, err
@@ -124,48 +103,22 @@ func CompareEngines(ctx context.Context, several, single Config, verdict *chaos.
 	return verdict.CompareShapes(ctx, workload, many, one)
 }
 
-// BenchParts hands over what is measured, as the embedded shape wires it.
-func BenchParts(environ []string) (bench.Parts, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return bench.Parts{}, fmt.Errorf("find this program: %w", err)
-	}
+// BenchParts returns what is measured, as one process wires it.
+func BenchParts() bench.Parts {
 	return bench.Parts{
-		Version: Version(), Program: program, Environ: slices.DeleteFunc(slices.Clone(environ), configures), Embedder: local.New(),
+		Version: Version(), Embedder: local.New(),
 		Login: func(dir string) (nats.Option, error) {
 			return nats.NkeyOptionFromSeed(filepath.Join(dir, natsDir, broker.SeedFile))
 		},
 		OpenStore: func(ctx context.Context, dir string) (store.Store, error) {
 			return sqlite.Open(ctx, sqlite.Config{Path: filepath.Join(dir, "memory.db"), Embedder: local.New().Info()})
 		},
-		Ingest: func(into store.Store) (func(context.Context, events.Raw) error, error) {
-			service, err := ingest.New(ingest.Config{}, ingest.Deps{
-				Episodes: into, Cursors: into, Shares: into, Vectors: into, Embedders: embed.Only(local.New()),
-			})
-			if err != nil {
-				return nil, err
-			}
-			stage := service.Stages()[0]
-			return func(ctx context.Context, raw events.Raw) error {
-				_, err := stage.Handle(ctx, raw)
-				return err
-			}, nil
-		},
-	}, nil
+	}
 }
 
-// configures reports whether a line of the environment changes the configuration.
-func configures(line string) bool {
-	name, _, _ := strings.Cut(line, "=")
-	return Reads(name)
-}
-
-// ServePeer runs what bench compares, or compares with, by its name, over the
+// ServePeer runs a part of the product that bench measures, by its name, over the
 // directory data, until ctx ends.
 func (inv *Invocation) ServePeer(ctx context.Context, name, data string) error {
-	if name == bench.PeerBare {
-		return bench.ServeBare(ctx, data, inv.Terminal().Out)
-	}
 	cfg, _, err := inv.Configuration(map[string]string{
 		"data": data, "http.listen": "127.0.0.1:0", "nats.listen": "127.0.0.1:0",
 	})

@@ -35,7 +35,7 @@ func (h *process) export(ctx context.Context) error {
 		return err
 	}
 	h.tracer = export.Tracer()
-	h.later("telemetry", export.Shutdown)
+	h.Later("telemetry", export.Shutdown)
 	return nil
 }
 

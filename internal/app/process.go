@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -40,7 +41,7 @@ type process struct {
 	cfg    Config
 	log    *slog.Logger
 	now    func() time.Time
-	closers
+	engine.Closers
 
 	streams  broker.Broker
 	store    store.Store
@@ -75,7 +76,7 @@ func assemble(ctx context.Context, sh target, cfg Config, log *slog.Logger) (*pr
 	heap.Start()
 	h := &process{target: sh, cfg: cfg, log: log, now: time.Now}
 	var err error
-	if h.embedder, err = cfg.Embedder.open(); err != nil {
+	if h.embedder, err = openEmbedder(cfg.Embedder); err != nil {
 		return h, err
 	}
 	return h, h.open(ctx)
@@ -97,7 +98,7 @@ func (h *process) openStores(ctx context.Context) error {
 	if h.store, h.storeGone, err = openMemory(ctx, h.cfg, h.embedder.Info(), h.now, h.log); err != nil {
 		return err
 	}
-	h.later("memory store", func(context.Context) error { return h.store.Close() })
+	h.Later("memory store", func(context.Context) error { return h.store.Close() })
 	if h.target.embeds() {
 		if err := h.store.BuildSpace(ctx, h.embedder.Info()); err != nil {
 			return err
@@ -109,7 +110,7 @@ func (h *process) openStores(ctx context.Context) error {
 	if h.auditLog, h.auditGone, err = openAudit(ctx, h.cfg, h.log); err != nil {
 		return err
 	}
-	h.later("audit log", func(context.Context) error { return h.auditLog.Close() })
+	h.Later("audit log", func(context.Context) error { return h.auditLog.Close() })
 	return nil
 }
 
@@ -118,7 +119,7 @@ func (h *process) connect(ctx context.Context) error {
 	if h.streams, err = openBroker(ctx, h.cfg, h.target.name, h.log); err != nil {
 		return err
 	}
-	h.later("broker", h.streams.Shutdown)
+	h.Later("broker", h.streams.Shutdown)
 	return nil
 }
 
@@ -175,30 +176,86 @@ func (h *process) serveOnceThere(ctx context.Context, ready func()) error {
 func (h *process) shut() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
-	return h.closers.close(ctx)
+	return h.Close(ctx)
 }
 
-// closer undoes one step of opening.
-type closer struct {
-	name  string
-	close func(context.Context) error
+// service is a service as a process runs it. Each needs the streams and the memory
+// store; what else it needs is opened where it is wanted.
+type service struct {
+	name string
+	// auditLog: it works on the audit log.
+	auditLog bool
+	// answers: it serves an API to callers, besides its own status.
+	answers bool
+	// embeds: it gives texts their vectors, so that its embedder is the one that the
+	// memory store is to have.
+	embeds bool
+	wire   func(h *process) (pipeline.Service, error)
 }
 
-// closers undo what was opened.
-type closers []closer
-
-func (c *closers) later(name string, undo func(context.Context) error) {
-	*c = append(*c, closer{name, undo})
+// services are all services, in the order in which data meets them.
+var services = []service{
+	{name: "ingest", embeds: true, wire: (*process).wireIngest},
+	{name: "scheduler", wire: (*process).wireScheduler},
+	{name: "extractor", wire: (*process).wireExtractor},
+	{name: "decider", wire: (*process).wireDecider},
+	{name: "consolidator", auditLog: true, wire: (*process).wireConsolidator},
+	{name: "query", auditLog: true, answers: true, wire: (*process).wireQuery},
 }
 
-// close undoes what was opened, last first.
-func (c *closers) close(ctx context.Context) error {
+// target lists the services of one process. It decides which of them are wired and
+// which backends are opened for them; the services do not depend on it.
+type target struct {
+	name     string
+	services []service
+	entire   bool // it has every service
+}
+
+// whole is everything in one process.
+func whole() target { return target{"up", services, true} }
+
+// alone is one service, by its name.
+func alone(name string) target {
+	return target{name, slices.DeleteFunc(slices.Clone(services), func(p service) bool { return p.name != name }), false}
+}
+
+func (s target) auditLog() bool {
+	return slices.ContainsFunc(s.services, func(p service) bool { return p.auditLog })
+}
+
+func (s target) answers() bool {
+	return slices.ContainsFunc(s.services, func(p service) bool { return p.answers })
+}
+
+func (s target) embeds() bool {
+	return slices.ContainsFunc(s.services, func(p service) bool { return p.embeds })
+}
+
+// validate names the settings that the process cannot work with: a backend that
+// belongs to one process where several share it.
+func (s target) validate(c Config) error {
 	var errs []error
-	for i := len(*c) - 1; i >= 0; i-- {
-		if err := (*c)[i].close(ctx); err != nil {
-			errs = append(errs, fmt.Errorf("close %s: %w", (*c)[i].name, err))
+	own := func(key, value, instead string) {
+		errs = append(errs, fmt.Errorf("%s: %q belongs to one process, and \"palimpsest %s\" is one of several: name %s, or use \"palimpsest up\"",
+			key, value, s.name, instead))
+	}
+	if len(s.services) < len(services) {
+		if c.NATS.Own() {
+			own("nats.url", broker.OwnServer, "nats://…")
+		}
+		if c.Memory == backendFile {
+			own("memory", backendFile, "redis://…")
+		}
+		if c.Audit == backendFile && s.auditLog() {
+			own("audit", backendFile, "clickhouse://…")
 		}
 	}
-	*c = nil
 	return errors.Join(errs...)
+}
+
+// warn says at the start what is allowed and yet not wise.
+func (s target) warn(c Config, log *slog.Logger) {
+	if s.answers() && c.HTTP.Mode() == auth.Off && c.HTTP.Reachable() {
+		log.Warn("the HTTP API takes no keys: every caller that reaches it reads and writes everything", "listen", c.HTTP.Listen)
+	}
 }

@@ -2,8 +2,6 @@ package app
 
 import (
 	"fmt"
-	"net/url"
-	"strings"
 
 	"palimpsest/internal/decide/deterministic"
 	decidemodel "palimpsest/internal/decide/model"
@@ -21,63 +19,29 @@ import (
 	"palimpsest/internal/rules"
 )
 
-// Embedder says what turns texts into vectors. All processes on one memory
-// store need the same.
-type Embedder struct {
-	// Model is hashed (words and their parts), static (meaning, in English, from
-	// a table in this program), file:///… (a directory with a BERT model in the
-	// layout of sentence-transformers, or a table in that of model2vec), or
-	// openai:MODEL (a model at an endpoint with OpenAI's embeddings format).
-	Model string
-	// BaseURL, Key and Dimensions are those of an endpoint and its model; without a
-	// BaseURL it is OpenAI's.
-	BaseURL    string
-	Key        string `secret:"true"`
-	Dimensions int
-}
-
-// The values of embedder.model that this program provides.
-const (
-	modelHashed = "hashed"
-	modelStatic = "static"
-	modelRemote = "openai:" // and the name of the model
-)
-
-// Validate names a model that there is none of.
-func (c Embedder) Validate() error {
-	_, err := c.opener()
-	return err
-}
-
-// open returns the embedder that Model names. It calls no endpoint.
-func (c Embedder) open() (embed.Embedder, error) {
-	open, err := c.opener()
-	if err != nil {
-		return nil, err
+// openEmbedder returns the embedder that a configuration names. It calls no endpoint.
+func openEmbedder(c embed.Config) (embed.Embedder, error) {
+	switch kind, name := c.Kind(); kind {
+	case embed.Hashed:
+		return local.New(), nil
+	case embed.Static:
+		return ownTable()
+	case embed.Remote:
+		return openai.New(openai.Config{BaseURL: c.BaseURL, Model: name, Key: c.Key, Dimensions: c.Dimensions})
+	default:
+		return openDirectory(name)
 	}
-	return open()
 }
 
-// opener returns what opens the embedder that Model names.
-func (c Embedder) opener() (func() (embed.Embedder, error), error) {
-	if model, ok := strings.CutPrefix(c.Model, modelRemote); ok {
-		e, err := openai.New(openai.Config{BaseURL: c.BaseURL, Model: model, Key: c.Key, Dimensions: c.Dimensions})
-		if err != nil {
-			return nil, fmt.Errorf("embedder: %w", err)
+// validateEmbedder opens an endpoint, which calls nothing, and no directory or table: they
+// may be large.
+func validateEmbedder(c embed.Config) error {
+	if kind, _ := c.Kind(); kind == embed.Remote {
+		if _, err := openEmbedder(c); err != nil {
+			return fmt.Errorf("embedder: %w", err)
 		}
-		return func() (embed.Embedder, error) { return e, nil }, nil
 	}
-	switch c.Model {
-	case modelHashed:
-		return func() (embed.Embedder, error) { return local.New(), nil }, nil
-	case modelStatic:
-		return ownTable, nil
-	}
-	u, err := url.Parse(c.Model)
-	if err != nil || u.Scheme != "file" || u.Host != "" && u.Host != "localhost" || u.Path == "" {
-		return nil, fmt.Errorf("embedder.model: %q is none of %s, %s, file:///…, %sMODEL", c.Model, modelHashed, modelStatic, modelRemote)
-	}
-	return func() (embed.Embedder, error) { return openDirectory(u.Path) }, nil
+	return c.Validate()
 }
 
 // ownTable is the table in the binary, with hashed features for the texts that it does
@@ -125,7 +89,7 @@ func ownEmbedder(space embed.Info) embed.Embedder {
 	if e := local.New(); e.Info().Same(space) {
 		return e
 	}
-	if space.Name != modelStatic {
+	if space.Name != embed.Static {
 		return nil
 	}
 	if e, err := ownTable(); err == nil && e.Info().Same(space) {
@@ -151,20 +115,18 @@ func (c Config) modelRules() string {
 
 // openModel returns the model of an endpoint. It calls nothing.
 func openModel(c llm.Config, e llm.Endpoint) (*llm.Ladder, error) {
-	var p llm.Provider
-	key, err := c.Key(e.Provider)
+	at, err := c.Client(e)
 	if err != nil {
 		return nil, err
 	}
+	var p llm.Provider
 	switch e.Provider {
 	case llm.Anthropic:
-		p, err = anthropic.New(anthropic.Config{BaseURL: e.BaseURL, Model: e.Model, Key: key, Temperature: c.Temperature, Timeout: c.Timeout})
+		p, err = anthropic.New(at)
 	case llm.Gemini:
-		p, err = gemini.New(gemini.Config{BaseURL: e.BaseURL, Model: e.Model, Key: key, Temperature: c.Temperature, Timeout: c.Timeout})
+		p, err = gemini.New(at)
 	default:
-		p, err = llmopenai.New(llmopenai.Config{
-			BaseURL: e.BaseURL, APIVersion: e.APIVersion, Model: e.Model, Key: key, Temperature: c.Temperature, Timeout: c.Timeout,
-		})
+		p, err = llmopenai.New(at)
 	}
 	if err != nil {
 		return nil, err

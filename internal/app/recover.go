@@ -29,7 +29,6 @@ import (
 	"palimpsest/internal/terminal"
 	"palimpsest/internal/topology"
 	"palimpsest/pkg/client"
-	"palimpsest/services/consolidator"
 )
 
 // Rebuild rebuilds the memory store of a stopped Palimpsest, whose data directory is
@@ -42,9 +41,6 @@ func (inv *Invocation) Rebuild(data string, mode recovery.Mode) (out recovery.Re
 	shown := terminal.NewProgress(inv.Terminal().Err)
 	out, err = rebuild(inv.Context(), *cfg, cfg.Log.New(inv.Terminal().Err), shown, mode)
 	shown.Wait()
-	if cfg.Memory == backendFile && errors.Is(err, store.ErrLocked) || errors.Is(err, broker.ErrInUse) || errors.Is(err, audit.ErrLocked) {
-		return out, fmt.Errorf("%w: a running Palimpsest must be stopped before its memory store is rebuilt", plain(*cfg, err))
-	}
 	return out, plain(*cfg, err)
 }
 
@@ -54,8 +50,11 @@ func (inv *Invocation) Rebuild(data string, mode recovery.Mode) (out recovery.Re
 // that it receives meanwhile are recovered after the switch. A broker's directory stays
 // locked until the end, so that no other process begins to use the file in between.
 func rebuild(ctx context.Context, cfg Config, log *slog.Logger, shown *terminal.Progress, mode recovery.Mode) (out recovery.Rebuilt, err error) {
+	var opened engine.Closers
 	defer func() {
-		if err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
+		defer cancel()
+		if err = errors.Join(err, opened.Close(ctx)); err != nil {
 			err = fmt.Errorf("rebuild: %w", err)
 		}
 	}()
@@ -64,7 +63,7 @@ func rebuild(ctx context.Context, cfg Config, log *slog.Logger, shown *terminal.
 			return out, err
 		}
 	}
-	embedder, err := cfg.Embedder.open()
+	embedder, err := openEmbedder(cfg.Embedder)
 	if err != nil {
 		return out, err
 	}
@@ -77,16 +76,12 @@ func rebuild(ctx context.Context, cfg Config, log *slog.Logger, shown *terminal.
 	if err != nil {
 		return out, err
 	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
-		defer cancel()
-		err = errors.Join(err, from.Shutdown(ctx))
-	}()
+	opened.Later("broker", from.Shutdown)
 	kept, _, err := openAudit(ctx, cfg, log)
 	if err != nil {
 		return out, err
 	}
-	defer func() { err = errors.Join(err, kept.Close()) }()
+	opened.Later("audit log", func(context.Context) error { return kept.Close() })
 	return recovery.New(recovery.Inputs{
 		Repair: cfg.repair(from, kept, embedder, log), Born: cfg.erasures.Born, Part: shown.Part,
 		Live: func(ctx context.Context) (store.Store, error) { return liveOf(ctx, cfg, log) },
@@ -100,20 +95,16 @@ func rebuild(ctx context.Context, cfg Config, log *slog.Logger, shown *terminal.
 func beginDraft(ctx context.Context, cfg Config, embedder embed.Info, log *slog.Logger) (recovery.Draft, error) {
 	if cfg.Memory != backendFile {
 		to := cfg.redis()
-		to.Building, to.Embedder, to.AccessedFrom, to.Logger, to.Born = true, embedder, putBack(time.Now), log, cfg.erasures.Born
-		return openRedis(ctx, to)
+		to.Building, to.Embedder, to.AccessedFrom, to.Logger, to.Born = true, embedder, store.PutBack(time.Now), log, cfg.erasures.Born
+		return redis.Open(ctx, to)
 	}
 	path := cfg.dataPath(memoryFile) + sqlite.NewSuffix
 	if err := sqlite.Discard(path); err != nil {
 		return nil, err
 	}
-	made, err := sqlite.Open(ctx, sqlite.Config{
-		Path: path, Building: true, Embedder: embedder, Born: cfg.erasures.Born, AccessedFrom: putBack(time.Now), Logger: log,
+	return sqlite.Open(ctx, sqlite.Config{
+		Path: path, Building: true, Embedder: embedder, Born: cfg.erasures.Born, AccessedFrom: store.PutBack(time.Now), Logger: log,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return made, nil
 }
 
 // liveOf opens the memory store that is there, with any embedder.
@@ -121,28 +112,13 @@ func liveOf(ctx context.Context, cfg Config, log *slog.Logger) (store.Store, err
 	if cfg.Memory != backendFile {
 		to := cfg.redis()
 		to.Logger, to.Born = log, cfg.erasures.Born
-		return openRedis(ctx, to)
+		return redis.Open(ctx, to)
 	}
 	path := cfg.dataPath(memoryFile)
 	if sqlitefile.Absent(path) {
 		return nil, fmt.Errorf("data: %s: %w", path, recovery.ErrAbsent)
 	}
-	live, err := sqlite.Open(ctx, sqlite.Config{Path: path})
-	if err != nil {
-		return nil, err
-	}
-	return live, nil
-}
-
-func openRedis(ctx context.Context, cfg redis.Config) (recovery.Draft, error) {
-	opened, err := redis.Open(ctx, cfg)
-	switch {
-	case errors.Is(err, store.ErrLocked):
-		return nil, engine.Faultf(err, "another rebuild of the memory store is under way")
-	case err != nil:
-		return nil, err
-	}
-	return opened, nil
+	return sqlite.Open(ctx, sqlite.Config{Path: path})
 }
 
 // openOwn opens streams in the data directory and listens on no address. Missing
@@ -174,7 +150,7 @@ func (inv *Invocation) Reindex(data string) (out recovery.Reindexed, err error) 
 		}
 	} else if err == nil {
 		var configured embed.Embedder
-		if configured, err = cfg.Embedder.open(); err == nil {
+		if configured, err = openEmbedder(cfg.Embedder); err == nil {
 			set := embedders(configured, func(e embed.Embedder) embed.Embedder { return e })
 			out, err = recovery.Reindex(inv.Context(), cfg.Ingest, configured.Info(), set, live, shown.Part)
 		}
@@ -207,12 +183,7 @@ func (h *process) serve(ctx context.Context, ready func()) error {
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	beside.Go(func() { h.readiness.Track(ctx) })
-	beside.Go(func() {
-		if h.healing.Await(ctx) {
-			ready()
-		}
-		h.healing.Keep(ctx)
-	})
+	beside.Go(func() { h.healing.Run(ctx, ready) })
 	return h.runtime.Run(ctx, h.services...)
 }
 
@@ -247,9 +218,8 @@ func effectsOf(js jetstream.JetStream) *pipeline.Replay {
 	return pipeline.NewReplay(js, topology.StreamAudit, "consolidator")
 }
 
-// restore builds a memory store anew whose file is missing, or whose log was cut,
-// where there are streams to build it from. Where they do not have all that it takes,
-// or lost some, the store that there is begins, and readiness says what is missing.
+// restore rebuilds a memory store whose file is missing, or whose log was cut, where
+// there are streams, as [recovery.Restore] does.
 func (h *process) restore(ctx context.Context) error {
 	if !h.cfg.local() {
 		return nil
@@ -265,22 +235,11 @@ func (h *process) restore(ctx context.Context) error {
 		why = "its log was cut"
 	}
 	if _, err := os.Stat(h.cfg.dataPath(natsDir)); err != nil || why == "" {
-		return nil //nolint:nilerr // there is nothing to build, or nothing to build it from
+		return nil //nolint:nilerr // nothing is missing, or there is nothing to rebuild it from
 	}
-	began := time.Now()
-	h.log.Warn("the memory store is built anew from the streams", "because", why)
-	out, err := rebuild(ctx, h.cfg, h.log, terminal.NewProgress(io.Discard), recovery.Mode{})
-	gap := (*consolidator.GapError)(nil)
-	switch {
-	case errors.As(err, &gap), errors.Is(err, consolidator.ErrAhead), errors.As(err, new(*recovery.LossError)):
-		h.log.Error("the memory store cannot be built anew", "error", err)
-	case err != nil:
-		return err
-	default:
-		h.log.Warn("the memory store was built anew", "episodes", out.Episodes, "effects", out.Effects, "scopes", out.Scopes,
-			"took", time.Since(began))
-	}
-	return nil
+	return recovery.Restore(why, h.log, func() (recovery.Rebuilt, error) {
+		return rebuild(ctx, h.cfg, h.log, terminal.NewProgress(io.Discard), recovery.Mode{})
+	})
 }
 
 // compareStreams looks whether EPISODES or AUDIT lacks the end that the stores

@@ -54,7 +54,7 @@ func (inv *Invocation) serve(sh target, flags map[string]string) error {
 		if !errors.Is(err, errErase) || inv.Context().Err() != nil {
 			return plain(*cfg, err)
 		}
-		log.Warn("services are stopped, to erase", "end", err)
+		log.Warn("restarting to erase users", "error", err)
 	}
 }
 
@@ -185,20 +185,14 @@ func (inv *Invocation) temporary(settings map[string]string, use func(context.Co
 	case err := <-ended:
 		return errors.Join(errors.New("ended before it was ready"), err)
 	}
-	err = h.lend(ctx, inv, use)
+	c, err := client.New(h.http.URL())
+	if err == nil {
+		shown := terminal.NewProgress(inv.Terminal().Err)
+		err = use(ctx, Temporary{Client: c, Store: h.store, Embedder: h.embedder, Search: h.cfg.Query.Search, Part: shown.Part})
+		if err == nil { // a bar that has not ended would be waited for
+			shown.Wait()
+		}
+	}
 	stop()
 	return errors.Join(err, <-ended)
-}
-
-func (h *process) lend(ctx context.Context, inv *Invocation, use func(context.Context, Temporary) error) error {
-	c, err := client.New(h.http.URL())
-	if err != nil {
-		return err
-	}
-	shown := terminal.NewProgress(inv.Terminal().Err)
-	err = use(ctx, Temporary{Client: c, Store: h.store, Embedder: h.embedder, Search: h.cfg.Query.Search, Part: shown.Part})
-	if err == nil { // a bar that has not ended would be waited for
-		shown.Wait()
-	}
-	return err
 }

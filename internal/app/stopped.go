@@ -23,7 +23,6 @@ import (
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/sqlite"
 	"palimpsest/internal/terminal"
-	"palimpsest/internal/topology"
 	"palimpsest/internal/transfer"
 )
 
@@ -42,7 +41,7 @@ type engines struct {
 	checks map[string]func(context.Context, func(done, all int)) error // of files
 	// running: another process has the streams.
 	running bool
-	closers
+	engine.Closers
 }
 
 // openEngines opens the streams that the configuration names, and with steps a memory
@@ -51,7 +50,7 @@ func openEngines(ctx context.Context, cfg *Config, steps ...func(*engines, conte
 	e := &engines{checks: map[string]func(context.Context, func(done, all int)) error{}}
 	for _, open := range append([]func(*engines, context.Context, *Config) error{(*engines).openStreams}, steps...) {
 		if err := open(e, ctx, cfg); err != nil {
-			return nil, errors.Join(plain(*cfg, err), e.close(context.WithoutCancel(ctx)))
+			return nil, errors.Join(plain(*cfg, err), e.Close(context.WithoutCancel(ctx)))
 		}
 	}
 	return e, nil
@@ -67,7 +66,7 @@ func (e *engines) openStreams(ctx context.Context, cfg *Config) error {
 		}
 		opened, err := openOwn(*cfg, silent)
 		if err == nil {
-			e.later("broker", opened.Shutdown)
+			e.Later("broker", opened.Shutdown)
 			e.js = opened.JetStream()
 			return nil
 		}
@@ -75,14 +74,13 @@ func (e *engines) openStreams(ctx context.Context, cfg *Config) error {
 			return err
 		}
 	}
-	conn, err := cfg.connect(ctx)
+	js, done, err := cfg.jetStream(ctx)
 	if err != nil {
 		return err
 	}
-	e.running = true
-	e.later("connection", func(context.Context) error { conn.Close(); return nil })
-	e.js, err = broker.NewJetStream(conn)
-	return err
+	e.js, e.running = js, true
+	e.Later("connection", func(context.Context) error { done(); return nil })
+	return nil
 }
 
 // readStore opens the memory store, which a process may have open, to be compared.
@@ -101,14 +99,14 @@ func (e *engines) readStore(ctx context.Context, cfg *Config) error {
 		return err
 	}
 	e.store, e.checks[memoryFile] = file, file.Check
-	e.later("memory store", func(context.Context) error { return file.Close() })
+	e.Later("memory store", func(context.Context) error { return file.Close() })
 	return nil
 }
 
 // openStore opens the memory store to be searched.
 func (e *engines) openStore(ctx context.Context, cfg *Config) (err error) {
 	if e.store, err = liveOf(ctx, *cfg, silent); err == nil {
-		e.later("memory store", func(context.Context) error { return e.store.Close() })
+		e.Later("memory store", func(context.Context) error { return e.store.Close() })
 	}
 	return err
 }
@@ -125,7 +123,7 @@ func (e *engines) openLog(ctx context.Context, cfg *Config) (err error) {
 		}
 		e.log, e.checks[auditFile] = file, file.Check
 	}
-	e.later("audit log", func(context.Context) error { return e.log.Close() })
+	e.Later("audit log", func(context.Context) error { return e.log.Close() })
 	return nil
 }
 
@@ -140,7 +138,7 @@ func (inv *Invocation) Sources(data string) (from recovery.Sources, done func() 
 	if err != nil {
 		return from, nil, err
 	}
-	return from, func() error { return e.close(context.WithoutCancel(inv.Context())) }, nil
+	return from, func() error { return e.Close(context.WithoutCancel(inv.Context())) }, nil
 }
 
 // sources are the sources over opened engines, which the caller closes.
@@ -152,7 +150,7 @@ func (inv *Invocation) sources(cfg *Config, steps ...func(*engines, context.Cont
 		return from, nil, err
 	}
 	shown := terminal.NewProgress(inv.Terminal().Err)
-	e.later("progress", func(context.Context) error { shown.Wait(); return nil })
+	e.Later("progress", func(context.Context) error { shown.Wait(); return nil })
 	from = recovery.Sources{
 		Store: e.store, Journal: journal.New(e.js), Log: e.log, Episodes: episodesOf(e.js), Effects: effectsOf(e.js), Ingest: cfg.Ingest,
 		Erased: cfg.erasures.Erased, Born: cfg.erasures.Born,
@@ -201,7 +199,7 @@ func (inv *Invocation) ExportAll(data string, to io.Writer) (out transfer.Counts
 	if err != nil {
 		return out, err
 	}
-	defer func() { err = errors.Join(plain(*cfg, err), e.close(context.WithoutCancel(inv.Context()))) }()
+	defer func() { err = errors.Join(plain(*cfg, err), e.Close(context.WithoutCancel(inv.Context()))) }()
 	from := transfer.Source{Sources: sources, JS: e.js, Digest: func(ctx context.Context) (string, error) {
 		return digestOf(ctx, cfg, false)
 	}}
@@ -236,20 +234,17 @@ func (inv *Invocation) ImportAll(data string, from io.Reader) (out transfer.Coun
 	out, err = to.Import(inv.Context(), from, cfg.erasures, step)
 	end()
 	shown.Wait()
-	return out, cfg.importing(err)
+	return out, err
 }
 
 // imported is the data directory as an import makes it.
 func (c Config) imported() transfer.Directory {
 	return transfer.Directory{
-		Streams: c.dataPath(natsDir), Mark: c.dataPath("import.unchecked"), Lock: c.dataPath("import.lock"), Logged: !sqlitefile.Absent(c.dataPath(auditFile)),
+		Data: c.Data, Streams: c.dataPath(natsDir), Mark: c.dataPath("import.unchecked"), Lock: c.dataPath("import.lock"), Logged: !sqlitefile.Absent(c.dataPath(auditFile)),
 		Open: func(ctx context.Context, dir string) (jetstream.JetStream, func(context.Context) error, error) {
 			own, err := c.NATS.StartPrivate(dir, silent)
 			if err != nil {
 				return nil, nil, err
-			}
-			if err := topology.Apply(ctx, own.JetStream(), c.NATS.Topology()); err != nil {
-				return nil, nil, errors.Join(err, own.Shutdown(context.WithoutCancel(ctx)))
 			}
 			return own.JetStream(), own.Shutdown, nil
 		},
@@ -263,22 +258,11 @@ func (c Config) imported() transfer.Directory {
 	}
 }
 
-func (c Config) importing(err error) error {
-	if errors.Is(err, transfer.ErrUnderWay) {
-		return engine.Faultf(err, "data: an import into %s is under way: wait until it ends", c.Data)
-	}
-	return err
-}
-
-// refuseImport removes an import that ended before it was compared with its export,
-// and says so once: a start must not serve it. It refuses to start during an import.
+// refuseImport removes an import that ended before it was compared with its export, and
+// reports it once: a start must not serve it. It refuses to start during an import.
 func (h *process) refuseImport(context.Context) error {
-	if !h.cfg.NATS.Own() {
-		return nil
+	if h.cfg.NATS.Own() {
+		return h.cfg.imported().Resume()
 	}
-	found, err := h.cfg.imported().Resume()
-	if err == nil && found {
-		err = errors.New("an import ended before its memory was compared with the export; nothing of it is kept: import again, or start anew")
-	}
-	return h.cfg.importing(err)
+	return nil
 }

@@ -2,8 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
-	"net"
 	"sync"
 
 	"palimpsest/internal/audit/journal"
@@ -67,7 +65,7 @@ func (h *process) wire(ctx context.Context) error {
 	if h.http, err = httpserver.Listen(h.cfg.HTTP, h.handler, h.log); err != nil {
 		return err
 	}
-	h.later("HTTP address", func(context.Context) error { return ignoreClosed(h.http.Close()) })
+	h.Later("HTTP address", func(context.Context) error { return h.http.Close() })
 	return nil
 }
 
@@ -202,11 +200,4 @@ func (h *process) wireQuery() (pipeline.Service, error) {
 	}
 	h.handler = h.metrics.HTTP(q.Handler(), h.tracer)
 	return q, nil
-}
-
-func ignoreClosed(err error) error {
-	if errors.Is(err, net.ErrClosed) {
-		return nil
-	}
-	return err
 }

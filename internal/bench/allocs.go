@@ -8,7 +8,9 @@ import (
 	"runtime"
 	"time"
 
+	"palimpsest/internal/embed"
 	"palimpsest/pkg/events"
+	"palimpsest/services/ingest"
 )
 
 // measureAllocs counts the allocations for one message from the delivered bytes to
@@ -40,20 +42,23 @@ func (b *bench) allocs(ctx context.Context) (count, size float64, err error) {
 		return 0, 0, fmt.Errorf("open store: %w", err)
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	ingest, err := b.Ingest(s)
+	service, err := ingest.New(ingest.Config{}, ingest.Deps{
+		Episodes: s, Cursors: s, Shares: s, Vectors: s, Embedders: embed.Only(b.Embedder),
+	})
 	if err != nil {
 		return 0, 0, err
 	}
+	stage := service.Stages()[0]
 	all := delivered(flood(b.messages + floodScopes))
 	for _, raw := range all[:floodScopes] { // makes the scopes
-		if err := ingest(ctx, raw); err != nil {
+		if _, err := stage.Handle(ctx, raw); err != nil {
 			return 0, 0, err
 		}
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for _, raw := range all[floodScopes:] {
-		if err := ingest(ctx, raw); err != nil {
+		if _, err := stage.Handle(ctx, raw); err != nil {
 			return 0, 0, err
 		}
 	}

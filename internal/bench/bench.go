@@ -15,7 +15,6 @@ import (
 
 	"palimpsest/internal/embed"
 	"palimpsest/internal/store"
-	"palimpsest/pkg/events"
 )
 
 // Config says what to measure. Its zero value is everything, at full size.
@@ -91,8 +90,6 @@ type Parts struct {
 	Environ []string
 	// OpenStore opens a memory store over a directory.
 	OpenStore func(ctx context.Context, dir string) (store.Store, error)
-	// Ingest is the path of one message: decode, validate, put into the store.
-	Ingest func(into store.Store) (func(context.Context, events.Raw) error, error)
 	// Login is how the owner's own processes connect to the broker of a data
 	// directory.
 	Login func(dir string) (nats.Option, error)

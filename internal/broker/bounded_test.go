@@ -161,6 +161,8 @@ func TestOnlyBoundedCalls(t *testing.T) {
 		"internal/pipeline/log_reader.go: within r.rt.cfg.PublishTimeout", "internal/pipeline/keeper.go: within limit",
 		// A start waits for a server that is away, or for this process's own.
 		"internal/app/backend.go: within engine.AwayLimit", "internal/broker/embedded.go: within startLimit",
+		// The backends are closed.
+		"internal/app/process.go: within closeLimit", "internal/app/recover.go: within closeLimit",
 		// The server lists the subjects of a stream for as long as it takes.
 		"internal/broker/forget.go: within subjectsLimit",
 	}
@@ -203,7 +205,9 @@ func TestOnlyBoundedCalls(t *testing.T) {
 
 // speaksToBroker reports whether a file has the means to ask the broker.
 func speaksToBroker(file *ast.File) bool {
-	return slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool { return strings.Contains(i.Path.Value, "nats-io/nats.go") })
+	return slices.ContainsFunc(file.Imports, func(i *ast.ImportSpec) bool {
+		return strings.Contains(i.Path.Value, "nats-io/nats.go") || i.Path.Value == `"palimpsest/internal/broker"`
+	})
 }
 
 // walk parses the program, without its tests, the bench of the bare engines and

@@ -110,6 +110,24 @@ func (c Config) Open(ctx context.Context, name string, log *slog.Logger) (*Remot
 	return remote, nil
 }
 
+// ConnectOwner connects with the owner's credential to the broker: to the server that
+// runs on the directory dir where it is one of our own. The error wraps [ErrNotRunning]
+// where none runs there.
+func (c Config) ConnectOwner(ctx context.Context, dir string) (*nats.Conn, error) {
+	if c.Own() {
+		to, err := Endpoint(dir)
+		if err != nil {
+			return nil, err
+		}
+		return Connect(ctx, to)
+	}
+	conn, err := Connect(ctx, c.Named("palimpsest"))
+	if err != nil {
+		return nil, Unreached(ctx, c.URL, err)
+	}
+	return conn, nil
+}
+
 // Broker is what a process needs of its broker; [Embedded] and [Remote] are one.
 type Broker interface {
 	Conn() *nats.Conn

@@ -74,6 +74,15 @@ func (c *Call) Print(v any, human func(io.Writer)) error {
 // project that they name. Where they name none, it is that of the API key.
 func (c *Call) Client() (*client.Client, error) { return c.ClientOf(c.asked()) }
 
+// Ready returns nil if the server is ready.
+func (c *Call) Ready(ctx context.Context) error {
+	cl, err := c.Client()
+	if err == nil {
+		_, err = cl.Ready(ctx)
+	}
+	return err
+}
+
 // asked is the project that requests name; empty leaves it to the API key.
 func (c *Call) asked() string {
 	if key, err := c.apiKey(); err == nil && key != "" {

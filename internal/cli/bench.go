@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"runtime/pprof"
+	"slices"
+	"strings"
 
 	"palimpsest/internal/app"
 	"palimpsest/internal/bench"
@@ -42,12 +44,16 @@ func (c *benchCommand) Run(inv *app.Invocation) error {
 	if err := cfg.Validate(); err != nil {
 		return err
 	}
-	parts, err := app.BenchParts(inv.Terminal().Environ)
-	if err != nil {
-		return err
-	}
-	if c.Program != "" {
-		parts.Program = c.Program
+	parts := app.BenchParts()
+	parts.Environ = slices.DeleteFunc(slices.Clone(inv.Terminal().Environ), func(line string) bool {
+		name, _, _ := strings.Cut(line, "=")
+		return app.Reads(name)
+	})
+	if parts.Program = c.Program; parts.Program == "" {
+		var err error
+		if parts.Program, err = os.Executable(); err != nil {
+			return fmt.Errorf("find this program: %w", err)
+		}
 	}
 	report, failed := bench.Run(inv.Context(), cfg, parts)
 	if inv.Context().Err() != nil {
@@ -128,7 +134,7 @@ func (c *benchPeerCommand) Run(inv *app.Invocation) error {
 		cancel()
 	}()
 	if c.Profile == "" {
-		return inv.ServePeer(ctx, c.Name, c.Data)
+		return c.serve(ctx, inv)
 	}
 	file, err := os.Create(c.Profile)
 	if err != nil {
@@ -137,9 +143,16 @@ func (c *benchPeerCommand) Run(inv *app.Invocation) error {
 	if err := pprof.StartCPUProfile(file); err != nil {
 		return errors.Join(fmt.Errorf("write profile: %w", err), file.Close())
 	}
-	err = inv.ServePeer(ctx, c.Name, c.Data)
+	err = c.serve(ctx, inv)
 	pprof.StopCPUProfile()
 	return errors.Join(err, file.Close())
+}
+
+func (c *benchPeerCommand) serve(ctx context.Context, inv *app.Invocation) error {
+	if c.Name == bench.PeerBare {
+		return bench.ServeBare(ctx, c.Data, inv.Terminal().Out)
+	}
+	return inv.ServePeer(ctx, c.Name, c.Data)
 }
 
 // writeHeapProfile writes what is in use, before the services end.

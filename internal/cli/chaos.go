@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"palimpsest/internal/app"
@@ -33,9 +34,9 @@ type chaosCommand struct {
 func (c *chaosCommand) Help() string {
 	return `Starts "palimpsest up" on free ports over a directory of its own and lets many publishers talk to it: several devices and sessions of each
 user, late and reordered messages, repetitions that the broker still knows and others that it has forgotten. Meanwhile the process is killed (-9)
-at random and started again. When all is consolidated, it is stopped, and what it left is held against what was acknowledged and what must be
+at random and started again. When all is consolidated, it is stopped, and what it left is compared with what was acknowledged and what must be
 known: lost, duplicated, out of order, wrong, the ledger, the audit log against AUDIT, gaps in revisions, and the digest of the memory store
-against that of one that is built anew. The exit code is 0 only if every count is zero and the digests are equal.
+against that of a rebuilt one. The exit code is 0 only if every count is zero and the digests are equal.
 
 With --replicas it starts so many processes of each service, on the NATS server, the Redis and the ClickHouse of the configuration, and kills
 one of them at a time. These engines must hold nothing yet (name another redis.namespace, another database, another NATS account), and what is
@@ -115,7 +116,7 @@ func (c *chaosCommand) judge(inv *app.Invocation, program string) error {
 		return err
 	}
 	t := &trial{inv: inv, program: program, dir: c.Judge, begun: true, kept: true}
-	if err := t.choose(record.Processes / app.Services()); err != nil {
+	if err := t.choose(record.Processes / len(app.Services())); err != nil {
 		return err
 	}
 	return t.keep(t.conclude())
@@ -146,7 +147,7 @@ func (c *chaosCommand) directory() (string, error) {
 func (c *chaosCommand) size() chaos.Size {
 	size := chaos.Size{
 		Episodes: c.Episodes, Users: c.Users, Kills: c.Kills, Seed: rand.Uint64N(1_000_000),
-		Processes: max(1, c.Replicas*app.Services()), Every: c.Every, OneVoice: c.Compare,
+		Processes: max(1, c.Replicas*len(app.Services())), Every: c.Every, OneVoice: c.Compare,
 	}
 	if c.Every > 0 {
 		size.Kills = int(c.For / c.Every)
@@ -174,10 +175,21 @@ func (t *trial) calm() string { return filepath.Join(t.dir, "one") }
 
 // choose makes the plan: one process of everything, over the directory, or
 // replicas of each service.
-func (t *trial) choose(replicas int) (err error) {
+func (t *trial) choose(replicas int) error {
 	if replicas > 0 {
-		t.cfg, t.plan, err = t.inv.Deployment(replicas)
-		return err
+		cfg, err := t.inv.SharedConfiguration()
+		if err != nil {
+			return err
+		}
+		t.cfg, t.plan = *cfg, chaos.Plan{
+			Broker: cfg.NATS.Named("chaos"), Processes: slices.Repeat(app.Services(), replicas),
+			// The engines are named for rebuild too, which has others by default.
+			Environ: []string{"PALIMPSEST_MEMORY=" + cfg.Memory, "PALIMPSEST_AUDIT=" + cfg.Audit, "PALIMPSEST_NATS_URL=" + cfg.NATS.URL},
+		}
+		if file := t.inv.Flags().ConfigFile; file != "" {
+			t.plan.Flags = []string{"--config", file}
+		}
+		return nil
 	}
 	t.cfg, t.plan = app.OwnEngines(t.dir), chaos.Whole(t.dir)
 	return nil

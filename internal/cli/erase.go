@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"palimpsest/internal/app"
+	"palimpsest/internal/engine"
 	"palimpsest/internal/erasure"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/client"
@@ -105,19 +106,32 @@ func (c *eraseCommand) known(inv *app.Invocation) (string, error) {
 
 // erase works on the files of a stopped Palimpsest.
 func (c *eraseCommand) erase(inv *app.Invocation) ([]api.Receipt, error) {
-	var receipt *api.Receipt
-	if c.Apply != "" {
+	var ask func(*erasure.Book, time.Time) error
+	switch {
+	case c.Apply != "":
 		raw, err := os.ReadFile(c.Apply)
 		if err != nil {
 			return nil, err
 		}
-		r, err := erasure.Verify(raw, "")
+		receipt, err := erasure.Verify(raw, "")
 		if err != nil {
 			return nil, err
 		}
-		receipt = &r
+		ask = func(book *erasure.Book, now time.Time) error {
+			_, err := book.AskAgain(receipt, now)
+			return err
+		}
+	case c.User != "":
+		ask = func(book *erasure.Book, now time.Time) error {
+			_, err := book.Ask(inv.Project(), c.User, "", now)
+			return err
+		}
 	}
-	return inv.Erase(c.Data, c.User, receipt)
+	done, err := inv.Erase(c.Data, ask)
+	if engine.InUse(err) {
+		err = fmt.Errorf("%w: stop Palimpsest, or ask it with --server", err)
+	}
+	return done, err
 }
 
 // askAgain is the pause between questions how far an erasure is.

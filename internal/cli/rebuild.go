@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"palimpsest/internal/app"
+	"palimpsest/internal/engine"
 	"palimpsest/internal/recovery"
 )
 
@@ -19,6 +20,9 @@ type rebuildCommand struct {
 // Run implements the command. With --check, digests that differ are an error.
 func (c *rebuildCommand) Run(inv *app.Invocation) error {
 	out, err := inv.Rebuild(c.Data, recovery.Mode{Check: c.Check, Accept: c.AcceptLoss})
+	if engine.InUse(err) {
+		err = fmt.Errorf("%w: stop Palimpsest before its memory store is rebuilt", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -183,7 +183,7 @@ func TestNothingStartsDuringAnImport(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the streams of the import", func() error { _, err := os.Stat(filepath.Join(data, "nats.import")); return err })
-	if _, stderr, code := run(t, nil, "up", "--data", data, "--http", "127.0.0.1:0", "--nats", "127.0.0.1:0"); code == 0 || !strings.Contains(stderr, "an import into") {
+	if _, stderr, code := run(t, nil, "up", "--data", data, "--http", "127.0.0.1:0", "--nats", "127.0.0.1:0"); code == 0 || !strings.Contains(stderr, "an import is under way") {
 		t.Errorf("up: exit %d: %s", code, stderr)
 	}
 	if _, err := io.WriteString(to, export[half:]); err != nil {

@@ -47,12 +47,12 @@ func TestP1TheStoreIsHealedAtStart(t *testing.T) {
 		},
 		"deleted": func(i *process, _ []byte) string {
 			i.unlink()
-			return "built anew"
+			return "the memory store was rebuilt"
 		},
 		"emptied": func(i *process, _ []byte) string {
 			i.unlink()
 			write(i.t, i.files()[0], nil)
-			return "built anew"
+			return "the memory store was rebuilt"
 		},
 		"log cut": func(i *process, _ []byte) string {
 			log := i.files()[1]

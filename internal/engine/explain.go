@@ -27,6 +27,9 @@ func (s Settings) Explain(err error) error {
 	switch {
 	case err == nil || Correctable(err):
 		return err
+	case is(store.ErrLocked) && !s.MemoryFile:
+		// Without the cause: the data directory is not in use.
+		return Faultf(nil, "another rebuild of the memory store is under way")
 	case InUse(err):
 		return Faultf(err, "data: %s is in use by another process", s.Data)
 	case is(store.ErrNewer, audit.ErrNewer):

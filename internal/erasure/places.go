@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"time"
@@ -44,14 +45,34 @@ type Streams interface {
 	Publish(ctx context.Context, subject string, header map[string][]string, body []byte) error
 }
 
+// Opener opens a [store.Eraser] or an [audit.Eraser].
+type Opener = func(ctx context.Context) (io.Closer, error)
+
+// each calls use with each backend, opened.
+func each[E any](ctx context.Context, backends []Opener, use func(E) error) error {
+	for _, open := range backends {
+		opened, err := open(ctx)
+		if err != nil {
+			return err
+		}
+		from, ok := opened.(E)
+		if !ok {
+			return errors.Join(fmt.Errorf("%T cannot erase", opened), opened.Close())
+		}
+		if err := errors.Join(use(from), opened.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Deps are the places of an installation that is not in use.
 type Deps struct {
 	// Streams are those of each broker that there is. The first is the one in use; it has
 	// EPISODES and AUDIT.
 	Streams []Streams
-	// Memory and Log call use with each memory store and each audit log that there is.
-	Memory func(ctx context.Context, use func(store.Eraser) error) error
-	Log    func(ctx context.Context, use func(audit.Eraser) error) error
+	// Memory opens each memory store, and Log each audit log, that there is.
+	Memory, Log []Opener
 	// Discard removes what a killed rebuild or import left.
 	Discard func() error
 	Now     func() time.Time
@@ -152,7 +173,7 @@ func (p places) eraseMemory(ctx context.Context, _ string, whom memory.Whom) (ou
 		return out, err
 	}
 	out.Counts = map[string]uint64{}
-	err = p.Memory(ctx, func(from store.Eraser) error {
+	err = each(ctx, p.Memory, func(from store.Eraser) error {
 		done, err := from.Erase(ctx, whom)
 		out.Add(map[string]uint64{"scopes": done.Scopes, "episodes": done.Episodes, "facts": done.Facts, "rows": done.Rows}, done.Beyond)
 		return err
@@ -161,7 +182,7 @@ func (p places) eraseMemory(ctx context.Context, _ string, whom memory.Whom) (ou
 }
 
 func (p places) scanMemory(ctx context.Context, _ string, whom memory.Whom) (left uint64, err error) {
-	err = p.Memory(ctx, func(from store.Eraser) error {
+	err = each(ctx, p.Memory, func(from store.Eraser) error {
 		n, err := from.Scan(ctx, whom)
 		left += n
 		return err
@@ -171,7 +192,7 @@ func (p places) scanMemory(ctx context.Context, _ string, whom memory.Whom) (lef
 
 func (p places) eraseLog(ctx context.Context, _ string, whom memory.Whom) (out Removed, err error) {
 	out.Counts = map[string]uint64{}
-	err = p.Log(ctx, func(from audit.Eraser) error {
+	err = each(ctx, p.Log, func(from audit.Eraser) error {
 		done, err := from.Erase(ctx, whom)
 		out.Add(map[string]uint64{"effects": done.Effects, "rows": done.Rows}, done.Beyond)
 		return err
@@ -180,7 +201,7 @@ func (p places) eraseLog(ctx context.Context, _ string, whom memory.Whom) (out R
 }
 
 func (p places) scanLog(ctx context.Context, _ string, whom memory.Whom) (left uint64, err error) {
-	err = p.Log(ctx, func(from audit.Eraser) error {
+	err = each(ctx, p.Log, func(from audit.Eraser) error {
 		n, err := from.Scan(ctx, whom)
 		left += n
 		return err

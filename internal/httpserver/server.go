@@ -183,8 +183,11 @@ func (s *Server) stop(ctx context.Context) {
 	_ = s.http.Close()
 }
 
-// Close gives the address back without having served.
+// Close gives the address back, unless Serve did.
 func (s *Server) Close() error {
 	s.cancel()
-	return s.listener.Close()
+	if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
 }

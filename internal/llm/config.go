@@ -48,6 +48,26 @@ type Endpoint struct {
 	Mode string
 }
 
+// Client is what a provider needs to reach the model of an endpoint.
+type Client struct {
+	BaseURL string // empty means the provider's own
+	// APIVersion is that of an Azure resource whose Model is a deployment; empty
+	// for all others.
+	APIVersion  string
+	Model       string
+	Key         string // empty where the endpoint wants none
+	Temperature float64
+	Timeout     time.Duration // of a request
+}
+
+// Client reads the key of an endpoint.
+func (c Config) Client(e Endpoint) (Client, error) {
+	key, err := c.Key(e.Provider)
+	return Client{
+		BaseURL: e.BaseURL, APIVersion: e.APIVersion, Model: e.Model, Key: key, Temperature: c.Temperature, Timeout: c.Timeout,
+	}, err
+}
+
 // Keys are the keys of the providers, or file:///… for the file that holds one.
 type Keys struct {
 	OpenAI    string `secret:"true" yaml:"openai"`

@@ -97,6 +97,15 @@ func (h *Healing) Mend(ctx context.Context) {
 	}
 }
 
+// Run calls ready once the store has all that the streams hold now, and repairs it
+// whenever it has lost rows, until ctx ends.
+func (h *Healing) Run(ctx context.Context, ready func()) {
+	if h.Await(ctx) {
+		ready()
+	}
+	h.Keep(ctx)
+}
+
 // Keep repairs the memory store whenever it has lost rows, until ctx ends.
 func (h *Healing) Keep(ctx context.Context) {
 	for {

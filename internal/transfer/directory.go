@@ -15,6 +15,7 @@ import (
 
 // Directory is a data directory that an import makes.
 type Directory struct {
+	Data string // the data directory, which errors name
 	// Streams is the directory of the streams. It gets this name when all are written;
 	// before that, Streams + DraftSuffix.
 	Streams string
@@ -88,11 +89,14 @@ func (d Directory) write(ctx context.Context, dir string, from io.Reader, gone E
 // ErrUnderWay means that another process imports into the directory.
 var ErrUnderWay = errors.New("an import is under way")
 
+// ErrUnchecked means that an import ended before it was compared with its export.
+var ErrUnchecked = errors.New("an import ended before its memory was compared with the export; all of it is removed: import again, or start with an empty memory")
+
 func (d Directory) lock() (unlock func() error, err error) {
 	lock := flock.New(d.Lock, flock.SetPermissions(0o600))
 	held, err := lock.TryLock()
 	if err == nil && !held {
-		err = ErrUnderWay
+		err = fmt.Errorf("data: %s: %w: wait until it ends", d.Data, ErrUnderWay)
 	}
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
@@ -100,18 +104,23 @@ func (d Directory) lock() (unlock func() error, err error) {
 	return func() error { return errors.Join(os.Remove(lock.Path()), lock.Close()) }, nil
 }
 
-// Resume is [Directory.Drop] for a start. It returns [ErrUnderWay] during an import.
-func (d Directory) Resume() (bool, error) {
+// Resume is [Directory.Drop] for a start. It returns [ErrUnderWay] during an import, and
+// [ErrUnchecked] once where it removed one.
+func (d Directory) Resume() error {
 	if _, err := os.Stat(d.Lock); err == nil {
 		unlock, err := d.lock()
 		if err == nil { // its process died
 			err = unlock()
 		}
 		if err != nil {
-			return false, err
+			return err
 		}
 	}
-	return d.Drop()
+	found, err := d.Drop()
+	if err == nil && found {
+		err = ErrUnchecked
+	}
+	return err
 }
 
 // mark writes the mark, before the streams have their name.

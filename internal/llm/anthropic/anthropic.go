@@ -19,14 +19,9 @@ import (
 // DefaultBaseURL is Anthropic's.
 const DefaultBaseURL = "https://api.anthropic.com/"
 
-// Config names an endpoint and a model.
-type Config struct {
-	BaseURL     string // ends before v1/messages; empty means [DefaultBaseURL]
-	Model       string
-	Key         string
-	Temperature float64
-	Timeout     time.Duration
-}
+// Config says where the model is. BaseURL ends before v1/messages; empty means
+// [DefaultBaseURL].
+type Config = llm.Client
 
 // Provider implements [llm.Provider].
 type Provider struct {

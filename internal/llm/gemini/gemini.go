@@ -13,7 +13,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"palimpsest/internal/llm"
 )
@@ -21,14 +20,9 @@ import (
 // DefaultBaseURL is that of the Gemini API.
 const DefaultBaseURL = "https://generativelanguage.googleapis.com/"
 
-// Config names an endpoint and a model.
-type Config struct {
-	BaseURL     string // ends before v1beta; empty means [DefaultBaseURL]
-	Model       string
-	Key         string
-	Temperature float64
-	Timeout     time.Duration
-}
+// Config says where the model is. BaseURL ends before v1beta; empty means
+// [DefaultBaseURL].
+type Config = llm.Client
 
 // Provider implements [llm.Provider].
 type Provider struct {

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/openai/openai-go"
 	"github.com/openai/openai-go/option"
@@ -21,20 +20,11 @@ import (
 // DefaultBaseURL is OpenAI's.
 const DefaultBaseURL = "https://api.openai.com/v1/"
 
-// Config names an endpoint and a model.
-type Config struct {
-	// BaseURL ends before chat/completions; empty means [DefaultBaseURL]. That of
-	// Azure ends in /openai/v1/, or is the resource where APIVersion is set.
-	BaseURL string
-	// APIVersion is that of an Azure resource whose Model is a deployment; empty
-	// for all others.
-	APIVersion string
-	Model      string
-	Key        string // empty where the endpoint wants none
-	// Temperature is sent until the endpoint says that the model takes none.
-	Temperature float64
-	Timeout     time.Duration
-}
+// Config says where the model is: any endpoint with chat completions. BaseURL ends before
+// chat/completions; empty means [DefaultBaseURL]. That of Azure ends in /openai/v1/, or is
+// the resource where APIVersion is set. The temperature is sent until the endpoint says
+// that the model takes none.
+type Config = llm.Client
 
 // Provider implements [llm.Provider].
 type Provider struct {
