@@ -9,11 +9,13 @@ const (
 	WhyQuarantined = "quarantined"
 )
 
-// Distrust names messages of one fact scope: one of the members is set.
+// Distrust names messages of one fact scope: one of the first three members is set.
 type Distrust struct {
 	Episode    string `json:"episode,omitempty"`
 	Session    string `json:"session,omitempty"`
 	SourceNode string `json:"source_node,omitempty"`
+	// Request is the correlation id of the quarantine; empty in marks of version 0.1.0.
+	Request string `json:"request,omitempty"`
 }
 
 // Names reports whether a message is one of them.

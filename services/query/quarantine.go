@@ -32,7 +32,8 @@ type quarantineInput struct {
 
 // quarantine puts a mark into the held buffer of each fact scope that has such
 // messages, and then undoes the deltas that rest on them alone. Both have the request
-// id of this request, so that its undo brings back both.
+// id of this request, so that its undo brings back both. Where all the marks are of an
+// earlier request, which died before its undo, both have the id of that one.
 func (s *Service) quarantine(ctx context.Context, in *quarantineInput) (*written, error) {
 	body, err := read[api.Quarantine](in.RawBody)
 	if err != nil {
@@ -70,7 +71,10 @@ func (s *Service) distrust(ctx context.Context, a attempt, c criteria) (*written
 		return nil, err
 	}
 	var marked *written
-	if len(marks.scopes) > 0 {
+	switch {
+	case len(marks.scopes) == 0 && marks.request != "":
+		a = attempt{correlation: marks.request, again: true}
+	case len(marks.scopes) > 0:
 		if marked, err = s.takeBack(ctx, a, marks); err != nil || marked.pending {
 			return marked, err
 		}
@@ -80,7 +84,7 @@ func (s *Service) distrust(ctx context.Context, a attempt, c criteria) (*written
 	none := errors.As(err, &problem) && problem.Code == api.CodeNotFound
 	switch {
 	case marked == nil && (none || err == nil && len(plan.scopes) == 0):
-		return nil, api.NewProblem(http.StatusConflict, api.CodeFactConflict, "", "these messages are in quarantine already: the first request's correlation_id releases them")
+		return nil, api.NewProblem(http.StatusConflict, api.CodeFactConflict, "", "these messages are in quarantine already: the first request's correlation_id releases them: %s", marks.request)
 	case none:
 		return marked, nil // no fact was made of the messages
 	case err != nil:
@@ -107,7 +111,7 @@ func (s *Service) marks(ctx context.Context, a attempt, c criteria) (undoPlan, e
 	if len(seen) == 0 {
 		return plan, api.NewProblem(http.StatusNotFound, api.CodeNotFound, "", "there are no such messages")
 	}
-	whose := events.Distrust{Episode: c.Episode, Session: c.Session, SourceNode: c.SourceNode}
+	whose := events.Distrust{Episode: c.Episode, Session: c.Session, SourceNode: c.SourceNode, Request: a.correlation}
 	id := markPrefix + events.HashID(whose.Episode, whose.Session, whose.SourceNode)[:16]
 	now := s.deps.Now()
 	for key := range seen {
@@ -118,7 +122,10 @@ func (s *Service) marks(ctx context.Context, a attempt, c criteria) (undoPlan, e
 		if err != nil {
 			return plan, err
 		}
-		if !a.again && slices.ContainsFunc(held, func(h events.Hold) bool { return h.ID == id }) {
+		if i := slices.IndexFunc(held, func(h events.Hold) bool { return h.ID == id }); i >= 0 && !a.again {
+			if there := held[i].Distrust; there != nil {
+				plan.request = either(plan.request, there.Request)
+			}
 			continue
 		}
 		plan.steps[key.owner] = []events.UndoStep{{Hold: &events.Hold{

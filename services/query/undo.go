@@ -119,6 +119,8 @@ type undoPlan struct {
 	steps     map[scope.Scope][]events.UndoStep
 	conflicts map[scope.Scope][]undoConflict
 	marks     bool // it takes back marks of a quarantine
+	// request is the correlation id of a quarantine that marked the messages before.
+	request string
 }
 
 // undoConflict is a fact that is left alone, and why.
