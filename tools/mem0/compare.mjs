@@ -1,7 +1,8 @@
 // Compares adds and searches of Palimpsest with those of mem0's libraries for Node and
 // Python, in one run: the same texts, the same embedder (a stub on this machine), no
-// inference. Call: node compare.mjs PALIMPSEST DIR [ROWS], where DIR has the packages
-// that install.sh installed.
+// inference. Call: node compare.mjs PALIMPSEST DIR [ROWS [DELAY]], where DIR has the packages
+// that install.sh installed. The stub takes DELAY ms for each text, as a model on this
+// machine does; a library waits for it in each add.
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -11,7 +12,7 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const [program, packages, rows = "10000"] = process.argv.slice(2);
+const [program, packages, rows = "10000", delay = "0"] = process.argv.slice(2);
 const minutes = 20; // a side that takes longer is ended
 const work = mkdtempSync(join(tmpdir(), "palimpsest-mem0-"));
 
@@ -31,6 +32,7 @@ const embedder = createServer(async (request, answer) => {
     const v = vector(text);
     return { object: "embedding", index, embedding: format === "base64" ? Buffer.from(v.buffer).toString("base64") : [...v] };
   });
+  if (delay > 0) await new Promise((embedded) => setTimeout(embedded, delay * data.length));
   answer.setHeader("Content-Type", "application/json");
   answer.end(JSON.stringify({ object: "list", model: "stub", data, usage: { prompt_tokens: 1, total_tokens: 1 } }));
 }).listen(0, "127.0.0.1");
@@ -45,7 +47,7 @@ function child(command, args, env) {
   return started;
 }
 
-/** Runs a side, which prints {"add": PER_SECOND, "search": PER_SECOND} in its last line. */
+/** Runs a side, which prints how many messages it adds a second, by one and in lists, and how many searches, in its last line. */
 async function side(command, args, env) {
   const started = child(command, args, { ...env, EMBEDDINGS: embeddings, ROWS: rows, WORK: work });
   let out = "";
@@ -75,9 +77,9 @@ try {
   const ours = await palimpsest();
   const node = await side("node", [join(here, "library.mjs"), resolve(packages)], { MEM0_TELEMETRY: "false" });
   const python = await side(join(resolve(packages), "python/bin/python"), [join(here, "library.py")], { MEM0_TELEMETRY: "False", MEM0_DIR: join(work, "mem0") });
-  console.log(`${rows} rows, load before ${load}`);
+  console.log(`${rows} rows, ${delay} ms an embedding, load before ${load}`);
   for (const [name, theirs] of [["npm", node], ["Python", python]]) {
-    for (const what of ["add", "search"]) {
+    for (const what of ["add", "list", "search"]) {
       console.log(`${what}: ${ours[what].toFixed(0)}/s, mem0 for ${name} ${theirs[what].toFixed(1)}/s, ratio ${(ours[what] / theirs[what]).toFixed(1)}`);
     }
   }

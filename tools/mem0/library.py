@@ -4,7 +4,7 @@ import time
 
 from mem0 import Memory
 
-ROWS, COUNTED, WORK = int(os.environ["ROWS"]), 200, os.environ["WORK"]
+ROWS, COUNTED, LISTED, WORK = int(os.environ["ROWS"]), 200, 50, os.environ["WORK"]
 memory = Memory.from_config(
     {
         "embedder": {
@@ -37,8 +37,14 @@ def add(n):
     memory.add(text(n), user_id="u", infer=False)
 
 
+def add_list(n):
+    start = ROWS + COUNTED + n * LISTED
+    memory.add([{"role": "user", "content": text(i)} for i in range(start, start + LISTED)], user_id="u", infer=False)
+
+
 rate(0, ROWS, add)
 added = rate(ROWS, COUNTED, add)
+lists = LISTED * rate(0, COUNTED // LISTED, add_list)
 searched = rate(0, COUNTED, lambda n: memory.search(text(n), filters={"user_id": "u"}, top_k=5))
-print(json.dumps({"add": added, "search": searched}))
+print(json.dumps({"add": added, "list": lists, "search": searched}))
 memory.vector_store.client.close()
