@@ -159,7 +159,7 @@ func TestDriversStayInTheirLayers(t *testing.T) {
 		"github.com/ebitengine/purego":   {}, // tests alone
 		"github.com/redis/go-redis":      {"palimpsest/internal/store/redis"},
 		"github.com/alicebob/miniredis":  {}, // tests alone
-		"github.com/nats-io/nats-server": {"palimpsest/internal/broker", "palimpsest/internal/bench"},
+		"github.com/nats-io/nats-server": {"palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/bench"},
 		"github.com/nats-io/nats.go":     {"palimpsest/internal/audit/journal", "palimpsest/internal/auth/bucket", "palimpsest/internal/tail", "palimpsest/internal/engine", "palimpsest/internal/transfer", "palimpsest/internal/doctor", "palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/pipeline", "palimpsest/internal/app", "palimpsest/internal/cli", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/examples/consumer", "palimpsest/examples/chatbot"},
 	}
 	for path, imports := range importGraph(t) {

@@ -89,7 +89,7 @@ func benchConsume(b *testing.B, partitions int, take func(env *bench, names []st
 func (b *bench) serve(names []string, route Route) (stop func()) {
 	stages := make([]Stage, len(names))
 	for i, name := range names {
-		stages[i] = Consume(name, route)
+		stages[i] = Consume("EPISODES", name, route)
 	}
 	_, stop = b.start(Config{}, stages...)
 	return stop

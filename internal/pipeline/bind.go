@@ -25,49 +25,22 @@ type binding struct {
 	queue    bool // of the stream: it holds what is yet to be done
 }
 
-// directory finds the streams that consumers belong to.
-type directory map[string][]jetstream.Stream
-
-// readDirectory lists every durable consumer the broker has.
-func readDirectory(ctx context.Context, js jetstream.JetStream) (directory, error) {
-	found := make(directory)
-	names := js.StreamNames(ctx)
-	for name := range names.Name() {
-		stream, err := js.Stream(ctx, name)
-		if err != nil {
-			return nil, fmt.Errorf("pipeline: look up stream %s: %w", name, err)
-		}
-		consumers := stream.ConsumerNames(ctx)
-		for consumer := range consumers.Name() {
-			found[consumer] = append(found[consumer], stream)
-		}
-		if err := consumers.Err(); err != nil {
-			return nil, fmt.Errorf("pipeline: list consumers of %s: %w", name, err)
-		}
-	}
-	if err := names.Err(); err != nil {
-		return nil, fmt.Errorf("pipeline: list streams: %w", err)
-	}
-	return found, nil
-}
-
 // bind finds a durable consumer and refuses settings that the runtime cannot
 // keep its promises with. It never creates one.
-func (d directory) bind(ctx context.Context, name string) (*binding, error) {
-	streams := d[name]
-	if len(streams) != 1 {
-		return nil, fmt.Errorf("pipeline: consumer %s: declared by %d streams, not by one", name, len(streams))
-	}
-	consumer, err := streams[0].Consumer(ctx, name)
+func bind(ctx context.Context, js jetstream.JetStream, from, name string) (*binding, error) {
+	stream, err := js.Stream(ctx, from)
 	if err != nil {
-		return nil, fmt.Errorf("pipeline: bind %s: %w", name, err)
+		return nil, fmt.Errorf("pipeline: look up stream %s: %w", from, err)
 	}
-	cfg := consumer.CachedInfo().Config
-	if err := checkConsumer(cfg); err != nil {
+	consumer, err := stream.Consumer(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("pipeline: look up consumer %s of %s: %w", name, from, err)
+	}
+	if err := checkConsumer(consumer.CachedInfo().Config); err != nil {
 		return nil, fmt.Errorf("pipeline: consumer %s: %w", name, err)
 	}
-	of := streams[0].CachedInfo().Config
-	return &binding{consumer: consumer, name: name, stream: of.Name, streamID: identity(streams[0]), queue: of.Retention == jetstream.WorkQueuePolicy}, nil
+	queue := stream.CachedInfo().Config.Retention == jetstream.WorkQueuePolicy
+	return &binding{consumer: consumer, name: name, stream: from, streamID: identity(stream), queue: queue}, nil
 }
 
 // checkConsumer refuses consumer settings that break a promise:

@@ -34,7 +34,7 @@ func crashChild() {
 		os.Exit(2)
 	}
 	_ = rt.Run(context.Background(), service{name: "worker", stages: []Stage{
-		Consume("episodes", On(func(ctx context.Context, in episode) ([]events.Payload, error) {
+		Consume("EPISODES", "episodes", On(func(ctx context.Context, in episode) ([]events.Payload, error) {
 			switch in.Data.Content {
 			case "deadly":
 				os.Exit(killed)
@@ -46,7 +46,7 @@ func crashChild() {
 			}
 			return nil, ctx.Err()
 		})),
-		Consume("ticks", On(func(_ context.Context, in events.Event[events.TickIssued]) ([]events.Payload, error) {
+		Consume("TICKS", "ticks", On(func(_ context.Context, in events.Event[events.TickIssued]) ([]events.Payload, error) {
 			if in.Data.Rule == "deadly" {
 				os.Exit(killed)
 			}

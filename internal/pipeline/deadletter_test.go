@@ -76,7 +76,7 @@ func TestRetriedRangesAreLate(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.standard()
-	_, stop := b.start(quickConfig(), Consume("ticks", On(func(context.Context, events.Event[events.TickIssued]) ([]events.Payload, error) {
+	_, stop := b.start(quickConfig(), Consume("TICKS", "ticks", On(func(context.Context, events.Event[events.TickIssued]) ([]events.Payload, error) {
 		return nil, Rejectf("bad_rule", "rule", "no such rule")
 	})))
 	b.publish(tick(user("ann"), 3))
@@ -86,7 +86,7 @@ func TestRetriedRangesAreLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := make(chan events.TickIssued, 1)
-	b.start(quickConfig(), Consume("ticks", On(func(_ context.Context, in events.Event[events.TickIssued]) ([]events.Payload, error) {
+	b.start(quickConfig(), Consume("TICKS", "ticks", On(func(_ context.Context, in events.Event[events.TickIssued]) ([]events.Payload, error) {
 		got <- in.Data
 		return nil, nil
 	})))

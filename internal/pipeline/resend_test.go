@@ -31,7 +31,7 @@ func (b *bench) batches() {
 
 // refusing rejects every message except the stand-ins of those that it rejected.
 func refusing[In events.Payload](consumer string) Stage {
-	return Consume(consumer, On(func(_ context.Context, in events.Event[In]) ([]events.Payload, error) {
+	return Consume(strings.ToUpper(consumer), consumer, On(func(_ context.Context, in events.Event[In]) ([]events.Payload, error) {
 		if c, ok := any(in.Data).(events.CandidatesExtracted); ok && c.Skipped != "" {
 			return nil, nil
 		}
@@ -40,7 +40,7 @@ func refusing[In events.Payload](consumer string) Stage {
 }
 
 func catching[In events.Payload](consumer string, got chan<- In) Stage {
-	return Consume(consumer, On(func(_ context.Context, in events.Event[In]) ([]events.Payload, error) {
+	return Consume(strings.ToUpper(consumer), consumer, On(func(_ context.Context, in events.Event[In]) ([]events.Payload, error) {
 		got <- in.Data
 		return nil, nil
 	}))
@@ -279,7 +279,7 @@ func TestBuriedCommandHasAStandIn(t *testing.T) {
 			b := newBench(t)
 			b.batches()
 			got, rest := make(chan events.DeltasDecided, 2), make(chan string, 2)
-			b.start(quickConfig(), catching("deltas", got), Consume("commands", On(func(_ context.Context, in events.Event[events.CommandRequested]) ([]events.Payload, error) {
+			b.start(quickConfig(), catching("deltas", got), Consume("COMMANDS", "commands", On(func(_ context.Context, in events.Event[events.CommandRequested]) ([]events.Payload, error) {
 				switch {
 				case in.Data.RequestID == "next":
 					rest <- in.Data.RequestID

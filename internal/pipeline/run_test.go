@@ -60,7 +60,7 @@ func (r *runs) gather(t *testing.T, n, endsAt int) (b *bench, rt *Runtime) {
 	b = newBench(t)
 	b.standard()
 	r.release = make(chan struct{})
-	rt, stop := b.start(quickConfig(), Consume("episodes", OnRun(r.handle), On(r.end)))
+	rt, stop := b.start(quickConfig(), Consume("EPISODES", "episodes", OnRun(r.handle), On(r.end)))
 	for i := range n {
 		if endsAt > 0 && i%endsAt == endsAt-1 {
 			b.publish(events.SessionEnded{Scope: user("ann"), Cause: events.EndIdle, LastOrdinal: uint64(i)})

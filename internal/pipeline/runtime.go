@@ -201,14 +201,10 @@ func start(background, handlers context.Context, runners []runner) *group {
 func (rt *Runtime) bindAll(ctx context.Context, services []Service) ([][]runner, error) {
 	ctx, cancel := within(ctx, rt.cfg.PublishTimeout)
 	defer cancel()
-	dir, err := readDirectory(ctx, rt.js)
-	if err != nil {
-		return nil, err
-	}
 	out := make([][]runner, len(services))
 	for i, service := range services {
 		for _, stage := range service.Stages() {
-			r, err := rt.bind(ctx, dir, service.Name(), stage)
+			r, err := rt.bind(ctx, service.Name(), stage)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", service.Name(), err)
 			}
@@ -223,14 +219,14 @@ func (rt *Runtime) bindAll(ctx context.Context, services []Service) ([][]runner,
 	return out, nil
 }
 
-func (rt *Runtime) bind(ctx context.Context, dir directory, service string, stage Stage) (runner, error) {
+func (rt *Runtime) bind(ctx context.Context, service string, stage Stage) (runner, error) {
 	if stage.clock != nil {
 		return newTicker(rt, service, stage), nil
 	}
 	if stage.log != nil {
 		return newLogGroup(rt, service, stage), nil
 	}
-	b, err := dir.bind(ctx, stage.consumer)
+	b, err := bind(ctx, rt.js, stage.stream, stage.name)
 	if err != nil {
 		return nil, err
 	}

@@ -31,11 +31,11 @@ type Service interface {
 
 // Stage is one loop of a service: made by [Consume], [ReadLog] or [Clock].
 type Stage struct {
-	name     string
-	consumer string // durable consumer, as the topology declares it
-	routes   []Route
-	clock    *clock
-	log      *Log
+	name   string
+	stream string // of a durable consumer, which has the stage's name
+	routes []Route
+	clock  *clock
+	log    *Log
 }
 
 // Route binds a kind of message to its handler; made by [On] or [OnRun].
@@ -82,10 +82,11 @@ func OnRun[In events.Payload](h RunHandler[In]) Route {
 	return r
 }
 
-// Consume is a stage that reads a durable consumer of the topology. Messages of
+// Consume is a stage that reads a durable consumer of a stream, both as the topology
+// declares them. Messages of
 // one fact scope are handled in order, those of different ones in parallel.
-func Consume(consumer string, routes ...Route) Stage {
-	return Stage{name: consumer, consumer: consumer, routes: routes}
+func Consume(stream, consumer string, routes ...Route) Stage {
+	return Stage{name: consumer, stream: stream, routes: routes}
 }
 
 // Clock is a stage that runs h at start, every interval (± 10 %), and whenever

@@ -20,7 +20,7 @@ import (
 type episode = events.Event[events.EpisodeRecorded]
 
 func onEpisode(h func(context.Context, episode) ([]events.Payload, error)) Stage {
-	return Consume("episodes", On(h))
+	return Consume("EPISODES", "episodes", On(h))
 }
 
 func TestHandledMessagesAreFollowedAndAcked(t *testing.T) {
@@ -181,7 +181,7 @@ func TestBuriedRangesAreSkipped(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.standard()
-	_, stop := b.start(quickConfig(), Consume("ticks", On(func(context.Context, events.Event[events.TickIssued]) ([]events.Payload, error) {
+	_, stop := b.start(quickConfig(), Consume("TICKS", "ticks", On(func(context.Context, events.Event[events.TickIssued]) ([]events.Payload, error) {
 		return nil, Rejectf("bad_rule", "rule", "no such rule")
 	})))
 	b.publish(tick(user("ann"), 3))
@@ -251,7 +251,7 @@ func TestP7TroubleOfOneTenantTakesNoSlotOfAnother(t *testing.T) {
 	cfg := quickConfig()
 	cfg.Concurrency, cfg.RetryMax = 8, 50*time.Millisecond
 	passed := make(chan string, 1000)
-	_, stop := b.start(cfg, Consume("ticks", On(func(_ context.Context, in events.Event[events.TickIssued]) ([]events.Payload, error) {
+	_, stop := b.start(cfg, Consume("TICKS", "ticks", On(func(_ context.Context, in events.Event[events.TickIssued]) ([]events.Payload, error) {
 		if in.Scope.Project == "troubled" && down.Load() {
 			return nil, errors.New("its model is down")
 		}

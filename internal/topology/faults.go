@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -17,7 +18,7 @@ func (s Stream) Faults() []Difference {
 	stored := storedSubjects(s.Config)
 	for _, c := range s.Consumers {
 		for _, filter := range filtersOf(c) {
-			if filter == "" || slices.ContainsFunc(stored, func(subject string) bool { return overlaps(subject, filter) }) {
+			if filter == "" || slices.ContainsFunc(stored, func(subject string) bool { return server.SubjectsCollide(subject, filter) }) {
 				continue
 			}
 			found = append(found, Difference{
@@ -81,7 +82,7 @@ func coverageFaults(stream string, stored []string, consumers []jetstream.Consum
 func overlap(a, b jetstream.ConsumerConfig) (filter string, found bool) {
 	for _, fa := range filtersOf(a) {
 		for _, fb := range filtersOf(b) {
-			if fa == "" || fb == "" || overlaps(fa, fb) {
+			if fa == "" || fb == "" || server.SubjectsCollide(fa, fb) {
 				return fb, true
 			}
 		}

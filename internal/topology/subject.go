@@ -5,38 +5,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// overlaps reports whether some subject matches both patterns.
-func overlaps(a, b string) bool {
-	as, bs := strings.Split(a, "."), strings.Split(b, ".")
-	for i := 0; ; i++ {
-		switch {
-		case i == len(as) || i == len(bs):
-			return len(as) == len(bs)
-		case as[i] == ">" || bs[i] == ">":
-			return true
-		case as[i] != bs[i] && as[i] != "*" && bs[i] != "*":
-			return false
-		}
-	}
-}
-
 // covers reports whether every subject that matches b matches a.
-func covers(a, b string) bool {
-	as, bs := strings.Split(a, "."), strings.Split(b, ".")
-	for i := 0; ; i++ {
-		switch {
-		case i == len(as) || i == len(bs):
-			return len(as) == len(bs)
-		case as[i] == ">":
-			return true
-		case bs[i] == ">", as[i] != "*" && as[i] != bs[i]:
-			return false
-		}
-	}
-}
+func covers(a, b string) bool { return server.SubjectMatchesFilter(b, a) }
 
 var (
 	placeholder = regexp.MustCompile(`^\{\{\s*(?i:wildcard)\(.*\)\s*\}\}$|^\$\d+$`)

@@ -6,48 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
-	"pgregory.net/rapid"
 )
-
-// patterns draws subjects from few tokens, so that they often meet.
-func patterns(wild bool) *rapid.Generator[string] {
-	return rapid.Custom(func(t *rapid.T) string {
-		choices := []string{"a", "b", "c"}
-		if wild {
-			choices = append(choices, "*", "*")
-		}
-		tokens := rapid.SliceOfN(rapid.SampledFrom(choices), 1, 4).Draw(t, "tokens")
-		if wild && rapid.Bool().Draw(t, "open") {
-			tokens = append(tokens, ">")
-		}
-		return strings.Join(tokens, ".")
-	})
-}
-
-func TestPatternsAgreeWithTheServer(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		a, b, literal := patterns(true).Draw(t, "a"), patterns(true).Draw(t, "b"), patterns(false).Draw(t, "literal")
-		if got, want := overlaps(a, b), server.SubjectsCollide(a, b); got != want {
-			t.Fatalf("overlaps(%q, %q) = %t, the server says %t", a, b, got, want)
-		}
-		if overlaps(a, b) != overlaps(b, a) {
-			t.Fatalf("overlaps(%q, %q) is not symmetric", a, b)
-		}
-		inA, inB := covers(a, literal), covers(b, literal)
-		if inA && inB && !overlaps(a, b) {
-			t.Fatalf("%q matches %q and %q, which do not overlap", literal, a, b)
-		}
-		if covers(a, b) && inB && !inA {
-			t.Fatalf("%q covers %q, yet does not match %q", a, b, literal)
-		}
-		if !covers(a, a) || covers(a, b) && !overlaps(a, b) {
-			t.Fatalf("covers(%q, %q) is no order", a, b)
-		}
-	})
-}
 
 func TestStoredSubjects(t *testing.T) {
 	t.Parallel()

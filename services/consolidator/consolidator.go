@@ -82,9 +82,9 @@ func (*Service) Name() string { return "consolidator" }
 // Stages implements [pipeline.Service].
 func (s *Service) Stages() []pipeline.Stage {
 	return []pipeline.Stage{
-		pipeline.Consume("consolidator-deltas-rules", pipeline.On(s.commit)),
-		pipeline.Consume("consolidator-deltas-model", pipeline.On(s.commit)),
-		pipeline.Consume("consolidator-deltas", pipeline.On(s.commit)), // work without a class
+		pipeline.Consume("DELTAS", "consolidator-deltas-rules", pipeline.On(s.commit)),
+		pipeline.Consume("DELTAS", "consolidator-deltas-model", pipeline.On(s.commit)),
+		pipeline.Consume("DELTAS", "consolidator-deltas", pipeline.On(s.commit)), // work without a class
 		pipeline.ReadLog(pipeline.Log{
 			Name: Projector, Stream: auditStream, Partitions: Partitions(), Adopt: s.deps.Adopt,
 			Cursors: s.deps.Cursors, Shares: s.deps.Shares, Handle: s.project,
@@ -93,7 +93,7 @@ func (s *Service) Stages() []pipeline.Stage {
 			Name: logReader, Stream: auditStream, Partitions: wholeAudit(logReader), Adopt: s.deps.Adopt,
 			Cursors: s.deps.LogCursors, Shares: s.deps.Shares, Handle: s.sink, Batch: s.cfg.SinkSize, Linger: s.cfg.SinkWait,
 		}),
-		pipeline.Consume("consolidator-access", pipeline.OnRun(s.access)),
+		pipeline.Consume("ACCESS", "consolidator-access", pipeline.OnRun(s.access)),
 	}
 }
 

@@ -84,10 +84,10 @@ func (*Service) Name() string { return name }
 // Stages implements [pipeline.Service].
 func (s *Service) Stages() []pipeline.Stage {
 	return []pipeline.Stage{
-		pipeline.Consume("decider-candidates-rules", pipeline.On(s.decide)),
-		pipeline.Consume("decider-candidates-model", pipeline.On(s.decide)),
-		pipeline.Consume("decider-candidates", pipeline.On(s.decide)), // work without a class
-		pipeline.Consume("decider-commands", pipeline.On(s.command)),
+		pipeline.Consume("CANDIDATES", "decider-candidates-rules", pipeline.On(s.decide)),
+		pipeline.Consume("CANDIDATES", "decider-candidates-model", pipeline.On(s.decide)),
+		pipeline.Consume("CANDIDATES", "decider-candidates", pipeline.On(s.decide)), // work without a class
+		pipeline.Consume("COMMANDS", "decider-commands", pipeline.On(s.command)),
 	}
 }
 

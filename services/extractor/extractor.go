@@ -84,8 +84,8 @@ func (*Service) Name() string { return "extractor" }
 // Stages implements [pipeline.Service].
 func (s *Service) Stages() []pipeline.Stage {
 	return []pipeline.Stage{
-		pipeline.Consume("extractor-ticks-rules", pipeline.On(s.extract)),
-		pipeline.Consume("extractor-ticks-model", pipeline.On(s.extract)),
-		pipeline.Consume("extractor-ticks", pipeline.On(s.extract)), // work without a class
+		pipeline.Consume("TICKS", "extractor-ticks-rules", pipeline.On(s.extract)),
+		pipeline.Consume("TICKS", "extractor-ticks-model", pipeline.On(s.extract)),
+		pipeline.Consume("TICKS", "extractor-ticks", pipeline.On(s.extract)), // work without a class
 	}
 }

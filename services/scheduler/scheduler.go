@@ -124,8 +124,8 @@ func (*Service) Name() string { return "scheduler" }
 // Stages implements [pipeline.Service].
 func (s *Service) Stages() []pipeline.Stage {
 	return []pipeline.Stage{
-		pipeline.Consume("scheduler-stored", pipeline.OnRun(s.stored)),
-		pipeline.Consume("scheduler-audit", pipeline.On(s.committed), pipeline.On(s.erased)),
+		pipeline.Consume("STORED", "scheduler-stored", pipeline.OnRun(s.stored)),
+		pipeline.Consume("AUDIT", "scheduler-audit", pipeline.On(s.committed), pipeline.On(s.erased)),
 		pipeline.Clock("scheduler-queue", revisitInterval, s.queueReady, s.revisit),
 		pipeline.Clock("scheduler-idle", s.cfg.Sweep, nil, s.idle),
 		pipeline.Clock("scheduler-holds", s.cfg.Sweep, nil, s.holds),
