@@ -16,7 +16,7 @@ import (
 	"palimpsest/internal/audit/audittest"
 	"palimpsest/internal/audit/journal"
 	"palimpsest/internal/broker"
-	"palimpsest/internal/broker/brokertest"
+	"palimpsest/internal/testengine/brokertest"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )

@@ -34,6 +34,7 @@ var layers = []layer{
 	{"palimpsest/examples/chatbot", append([]string{"palimpsest/pkg/client"}, wire...)},
 	{"palimpsest/examples/quickstart", []string{"palimpsest/pkg/"}},
 	{"palimpsest/internal/readiness", append(below("palimpsest/services/scheduler"), contracts...)},
+	{"palimpsest/internal/erasure/streams", below("palimpsest/internal/erasure", "palimpsest/internal/topology", "palimpsest/internal/failpoint")},
 	{"palimpsest/internal/erasure", append(below("palimpsest/services/query", "palimpsest/internal/topology"), contracts...)},
 	{"palimpsest/internal/recovery", append(below("palimpsest/services/", "palimpsest/pkg/client"), contracts...)},
 	{"palimpsest/internal/transfer", below("palimpsest/internal/recovery", "palimpsest/internal/memory", "palimpsest/internal/tail", "palimpsest/internal/topology")},
@@ -160,7 +161,7 @@ func TestDriversStayInTheirLayers(t *testing.T) {
 		"github.com/redis/go-redis":      {"palimpsest/internal/store/redis"},
 		"github.com/alicebob/miniredis":  {}, // tests alone
 		"github.com/nats-io/nats-server": {"palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/bench"},
-		"github.com/nats-io/nats.go":     {"palimpsest/internal/audit/journal", "palimpsest/internal/auth/bucket", "palimpsest/internal/tail", "palimpsest/internal/engine", "palimpsest/internal/transfer", "palimpsest/internal/doctor", "palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/pipeline", "palimpsest/internal/app", "palimpsest/internal/cli", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/examples/consumer", "palimpsest/examples/chatbot"},
+		"github.com/nats-io/nats.go":     {"palimpsest/internal/audit/journal", "palimpsest/internal/auth/bucket", "palimpsest/internal/erasure/streams", "palimpsest/internal/tail", "palimpsest/internal/engine", "palimpsest/internal/transfer", "palimpsest/internal/doctor", "palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/pipeline", "palimpsest/internal/app", "palimpsest/internal/cli", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/examples/consumer", "palimpsest/examples/chatbot"},
 	}
 	for path, imports := range importGraph(t) {
 		if suite(path) {

@@ -16,6 +16,7 @@ import (
 	"palimpsest/internal/embed"
 	"palimpsest/internal/engine"
 	"palimpsest/internal/erasure"
+	"palimpsest/internal/erasure/streams"
 	"palimpsest/internal/sqlitefile"
 	"palimpsest/internal/store/sqlite"
 	"palimpsest/internal/transfer"
@@ -100,7 +101,7 @@ func (h *process) eraseAsked(ctx context.Context) error {
 // passes reports whether err ends an attempt to erase, and the next one may succeed: a
 // server is away, ClickHouse cannot apply a mutation, or another process reads the streams.
 func passes(err error) bool {
-	return errors.Is(err, clickhouse.ErrMutation) || errors.Is(err, broker.ErrRead) ||
+	return errors.Is(err, clickhouse.ErrMutation) || errors.Is(err, streams.ErrRead) ||
 		engine.Away(err) || errors.Is(err, context.DeadlineExceeded)
 }
 
@@ -171,7 +172,12 @@ func (e eraser) still(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(remote.Still(ctx), remote.Shutdown(ctx))
+	return errors.Join(e.streams(remote).Still(ctx), remote.Shutdown(ctx))
+}
+
+// streams are those of a broker of others.
+func (e eraser) streams(of *broker.Remote) *streams.Server {
+	return streams.Of(of.Conn(), of.JetStream(), e.cfg.NATS.Topology())
 }
 
 func absentDir(dir string) bool {
@@ -199,7 +205,7 @@ func (e eraser) run(ctx context.Context) ([]erasure.Receipt, error) {
 			return nil, err
 		}
 		defer func() { _ = remote.Shutdown(ctx) }() // it closes the connection
-		deps.Streams = append(deps.Streams, remote)
+		deps.Streams = append(deps.Streams, e.streams(remote))
 	}
 	if old := e.stopped(); !absentDir(old.Dir) {
 		deps.Streams = append(deps.Streams, old)

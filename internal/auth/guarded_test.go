@@ -15,7 +15,7 @@ import (
 	"palimpsest/internal/auth"
 	"palimpsest/internal/auth/bucket"
 	"palimpsest/internal/broker"
-	"palimpsest/internal/broker/brokertest"
+	"palimpsest/internal/testengine/brokertest"
 	"palimpsest/internal/topology"
 )
 

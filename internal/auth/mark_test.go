@@ -9,8 +9,8 @@ import (
 
 	"palimpsest/internal/auth"
 	"palimpsest/internal/auth/bucket"
-	"palimpsest/internal/broker/brokertest"
 	"palimpsest/internal/cursor"
+	"palimpsest/internal/testengine/brokertest"
 	"palimpsest/internal/topology"
 )
 

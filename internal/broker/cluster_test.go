@@ -18,7 +18,7 @@ import (
 	"palimpsest/internal/audit/audittest"
 	"palimpsest/internal/audit/journal"
 	"palimpsest/internal/broker"
-	"palimpsest/internal/broker/brokertest"
+	"palimpsest/internal/testengine/brokertest"
 	"palimpsest/internal/topology"
 	"palimpsest/pkg/scope"
 )

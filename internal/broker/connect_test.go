@@ -21,7 +21,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"palimpsest/internal/broker"
-	"palimpsest/internal/broker/brokertest"
+	"palimpsest/internal/testengine/brokertest"
 )
 
 func TestConnectConfigIsValidated(t *testing.T) {

@@ -37,7 +37,6 @@ var oldestServer = [3]int{2, 12, 0}
 type Remote struct {
 	conn *nats.Conn
 	js   jetstream.JetStream
-	decl topology.Declaration
 	away atomic.Pointer[[]string]
 }
 
@@ -50,7 +49,7 @@ func OpenRemote(ctx context.Context, cfg ConnectConfig, decl topology.Declaratio
 	if err != nil {
 		return nil, err
 	}
-	r := &Remote{conn: conn, decl: decl}
+	r := &Remote{conn: conn}
 	if r.js, err = NewJetStream(conn); err == nil {
 		err = r.prepare(ctx, decl)
 	}
@@ -65,6 +64,16 @@ func OpenRemote(ctx context.Context, cfg ConnectConfig, decl topology.Declaratio
 		cfg.Logger.Warn("the broker takes smaller messages than it should", "max_payload", size, "wanted", maxPayload)
 	}
 	return r, nil
+}
+
+// listen subscribes on the subject by which an erasure sees that a process is connected.
+// Whatever the process does, the server has the subscription.
+func (r *Remote) listen(name string) error {
+	if name == "" {
+		return nil
+	}
+	_, err := r.conn.Subscribe(topology.Presence(name), func(*nats.Msg) {})
+	return err
 }
 
 func (r *Remote) prepare(ctx context.Context, decl topology.Declaration) error {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"palimpsest/internal/broker"
-	"palimpsest/internal/broker/brokertest"
+	"palimpsest/internal/testengine/brokertest"
 	"palimpsest/internal/topology"
 )
 

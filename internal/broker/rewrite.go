@@ -12,7 +12,6 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nats.go/jetstream"
 
 	"palimpsest/internal/failpoint"
 )
@@ -145,29 +144,23 @@ func (s Stopped) Count(ctx context.Context, edit Edit) (left uint64, err error) 
 
 // LastSequence is that of the newest message that a stream has had.
 func (s Stopped) LastSequence(ctx context.Context, stream string) (last uint64, err error) {
-	err = inPrivate(ctx, s.EmbeddedConfig, func(e *Embedded) (err error) {
-		last, err = lastSequence(ctx, e.js, stream)
-		return err
+	err = inPrivate(ctx, s.EmbeddedConfig, func(e *Embedded) error {
+		found, err := e.js.Stream(ctx, stream)
+		if err != nil {
+			return fmt.Errorf("read the end of %s: %w", stream, err)
+		}
+		last = found.CachedInfo().State.LastSeq
+		return nil
 	})
 	return last, err
 }
 
-func lastSequence(ctx context.Context, js jetstream.JetStream, stream string) (uint64, error) {
-	s, err := js.Stream(ctx, stream)
-	if err != nil {
-		return 0, fmt.Errorf("read the end of %s: %w", stream, err)
-	}
-	return s.CachedInfo().State.LastSeq, nil
-}
-
 // Publish publishes a message.
 func (s Stopped) Publish(ctx context.Context, subject string, header map[string][]string, body []byte) error {
-	return inPrivate(ctx, s.EmbeddedConfig, func(e *Embedded) error { return publish(ctx, e.js, subject, header, body) })
-}
-
-func publish(ctx context.Context, js jetstream.JetStream, subject string, header map[string][]string, body []byte) error {
-	_, err := js.PublishMsg(ctx, &nats.Msg{Subject: subject, Header: header, Data: body})
-	return err
+	return inPrivate(ctx, s.EmbeddedConfig, func(e *Embedded) error {
+		_, err := e.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Header: header, Data: body})
+		return err
+	})
 }
 
 // inPrivate runs a broker that serves use alone.

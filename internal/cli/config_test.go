@@ -13,8 +13,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	natsserver "github.com/nats-io/nats-server/v2/server"
 
-	"palimpsest/internal/broker/brokertest"
 	"palimpsest/internal/terminal"
+	"palimpsest/internal/testengine/brokertest"
 )
 
 // TestCheckReachesWhatIsNamed: each server that cannot be reached is named with

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"palimpsest/internal/broker"
-	"palimpsest/internal/broker/brokertest"
+	"palimpsest/internal/testengine/brokertest"
 )
 
 // A container's health check is the exit code.

@@ -14,8 +14,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"palimpsest/internal/broker/brokertest"
 	"palimpsest/internal/terminal"
+	"palimpsest/internal/testengine/brokertest"
 	"palimpsest/internal/topology"
 )
 

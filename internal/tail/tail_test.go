@@ -10,8 +10,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
 
-	"palimpsest/internal/broker/brokertest"
 	"palimpsest/internal/tail"
+	"palimpsest/internal/testengine/brokertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

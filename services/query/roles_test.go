@@ -12,8 +12,8 @@ import (
 
 	"palimpsest/internal/auth"
 	"palimpsest/internal/auth/bucket"
-	"palimpsest/internal/broker/brokertest"
 	"palimpsest/internal/pipeline"
+	"palimpsest/internal/testengine/brokertest"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"

@@ -12,7 +12,7 @@ import (
 	"palimpsest/internal/audit"
 	"palimpsest/internal/audit/audittest"
 	"palimpsest/internal/audit/journal"
-	"palimpsest/internal/broker/brokertest"
+	"palimpsest/internal/testengine/brokertest"
 	"palimpsest/internal/topology"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"palimpsest/internal/audit/journal"
-	"palimpsest/internal/broker/brokertest"
+	"palimpsest/internal/testengine/brokertest"
 	"palimpsest/internal/topology"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"

@@ -10,7 +10,7 @@ import (
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/audit/journal"
-	"palimpsest/internal/broker/brokertest"
+	"palimpsest/internal/testengine/brokertest"
 	"palimpsest/internal/topology"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"

@@ -1,7 +1,8 @@
-package broker_test
+package streams_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -12,15 +13,88 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/goleak"
 
 	"palimpsest/internal/broker"
-	"palimpsest/internal/broker/brokertest"
+	"palimpsest/internal/erasure/streams"
+	"palimpsest/internal/testengine/brokertest"
 	"palimpsest/internal/topology"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const erasedUser = "mallory-7c1e"
+
+func dropErased(_, subject string, _ uint64, data []byte) ([]byte, bool) {
+	return data, !strings.Contains(subject, erasedUser)
+}
+
+var declared = topology.Declare(topology.Config{})
+
+// place is a server of others, and a connection to it.
+type place struct {
+	*streams.Server
+	of *broker.Remote
+}
+
+func (p place) JetStream() jetstream.JetStream { return p.of.JetStream() }
+
+func bounded(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func publish(t testing.TB, js jetstream.JetStream, subject, body string) {
+	t.Helper()
+	if _, err := js.Publish(bounded(t), subject, []byte(body)); err != nil {
+		t.Fatalf("publish %s: %v", subject, err)
+	}
+}
+
+// others runs a server that knows nothing of Palimpsest.
+func others(t *testing.T) *server.Server {
+	t.Helper()
+	return brokertest.Serve(t, &server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(),
+	})
+}
+
+func remote(t *testing.T, url string) place {
+	t.Helper()
+	r, err := broker.OpenRemote(t.Context(), broker.ConnectConfig{URL: url, Name: "test"}, declared)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	return place{streams.Of(r.Conn(), r.JetStream(), declared), r}
+}
+
+// until tries again until ok holds or the test ends.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	ctx := bounded(t)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("timed out waiting until %s", what)
+		}
+	}
+}
 
 // unpacked returns the files that hold the erased user's name in clear, also those of
 // compressed blocks, and how many blocks are compressed.
@@ -58,7 +132,7 @@ func unpacked(t *testing.T, dir string) (holding []string, compressed int) {
 func TestP10EraseReachesEveryBlock(t *testing.T) {
 	t.Parallel()
 	srv := others(t)
-	r, dir := remote(t, srv), srv.StoreDir()
+	r, dir := remote(t, srv.ClientURL()), srv.StoreDir()
 	ctx := bounded(t)
 	filler := make([]byte, 300<<10) // of 60, two blocks are full
 	if _, err := rand.Read(filler); err != nil {
@@ -135,7 +209,7 @@ func TestP10EraseReachesEveryBlock(t *testing.T) {
 // were acknowledged.
 func TestEraseSaysWhatStays(t *testing.T) {
 	t.Parallel()
-	r := remote(t, others(t))
+	r := remote(t, others(t).ClientURL())
 	ctx := bounded(t)
 	for n := range 4 {
 		publish(t, r.JetStream(), "palimpsest.commands.default.bob._._", fmt.Sprint(n))
@@ -162,7 +236,7 @@ func TestEraseSaysWhatStays(t *testing.T) {
 func TestErasesOnlyWhereNoServiceIs(t *testing.T) {
 	t.Parallel()
 	srv := others(t)
-	r := remote(t, srv)
+	r := remote(t, srv.ClientURL())
 	if err := r.Still(bounded(t)); err != nil {
 		t.Errorf("without services: %v", err)
 	}
@@ -174,12 +248,12 @@ func TestErasesOnlyWhereNoServiceIs(t *testing.T) {
 		}
 		all = append(all, service)
 	}
-	if err := r.Still(bounded(t)); !errors.Is(err, broker.ErrRead) || !strings.Contains(err.Error(), strings.Join(topology.Processes(), ", ")) {
+	if err := r.Still(bounded(t)); !errors.Is(err, streams.ErrRead) || !strings.Contains(err.Error(), strings.Join(topology.Processes(), ", ")) {
 		t.Errorf("with each service: %v", err)
 	}
 	for i, service := range all {
 		if i == len(all)-1 {
-			if _, err := r.Count(bounded(t), dropErased); !errors.Is(err, broker.ErrRead) {
+			if _, err := r.Count(bounded(t), dropErased); !errors.Is(err, streams.ErrRead) {
 				t.Errorf("a scan with the last one: %v", err)
 			}
 		}
@@ -196,7 +270,7 @@ func TestErasesOnlyWhereNoServiceIs(t *testing.T) {
 // kept, without the user.
 func TestEraseKeepsANewerKey(t *testing.T) {
 	t.Parallel()
-	r := remote(t, others(t))
+	r := remote(t, others(t).ClientURL())
 	subject := topology.SubjectKeys + "one"
 	publish(t, r.JetStream(), subject, "old "+erasedUser)
 	newer := sync.OnceFunc(func() { publish(t, r.JetStream(), subject, "new "+erasedUser) })
@@ -228,11 +302,7 @@ func TestEraseNamesALackOfPermission(t *testing.T) {
 			Publish: &server.SubjectPermission{Deny: []string{"$JS.API.STREAM.MSG.DELETE.>"}},
 		}}},
 	})
-	r, err := broker.OpenRemote(t.Context(), broker.ConnectConfig{URL: "nats://query:query@" + srv.Addr().String(), Name: "test"}, declared)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = r.Shutdown(t.Context()) }()
+	r := remote(t, "nats://query:query@"+srv.Addr().String())
 	publish(t, r.JetStream(), "palimpsest.episodes.default."+erasedUser+"._._", erasedUser)
 	if _, _, err := r.Rewrite(bounded(t), "job", dropErased); !errors.Is(err, nats.ErrPermissionViolation) {
 		t.Errorf("without a permission: %v", err)

@@ -1,4 +1,5 @@
-package broker
+// Package streams erases from the streams of a NATS server of others, as far as requests reach.
+package streams
 
 import (
 	"bytes"
@@ -12,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"palimpsest/internal/erasure"
 	"palimpsest/internal/failpoint"
 	"palimpsest/internal/topology"
 )
@@ -21,34 +23,40 @@ import (
 var ErrRead = errors.New("services are connected to the streams: stop them first")
 
 const (
-	// stillWait is how long [Remote.Still] waits for processes that end. The server notices
+	// stillWait is how long [Server.Still] waits for processes that end. The server notices
 	// after a moment that the connection of one that was killed is lost.
 	stillWait  = 5 * time.Second
 	stillAgain = 200 * time.Millisecond
+	// flushLimit bounds a round trip to the server.
+	flushLimit = 5 * time.Second
 	// subjectsLimit bounds the list of a stream's subjects. The server lists them anew
 	// for each page of 100,000.
 	subjectsLimit = 5 * time.Minute
 )
 
-// listen subscribes on the subject by which [Remote.Still] sees that a process is connected.
-// Whatever the process does, the server has the subscription.
-func (r *Remote) listen(name string) error {
-	if name == "" {
-		return nil
-	}
-	_, err := r.conn.Subscribe(topology.Presence(name), func(*nats.Msg) {})
-	return err
+// Server has the streams of a NATS server of others, to erase from them.
+type Server struct {
+	conn *nats.Conn
+	js   jetstream.JetStream
+	decl topology.Declaration
+}
+
+var _ erasure.Streams = (*Server)(nil)
+
+// Of returns the declared streams of the server of a connection.
+func Of(conn *nats.Conn, js jetstream.JetStream, decl topology.Declaration) *Server {
+	return &Server{conn, js, decl}
 }
 
 // Still returns nil once no process with a service is connected to the broker, and
 // [ErrRead] with the names of the services where one still is.
-func (r *Remote) Still(ctx context.Context) error {
+func (s *Server) Still(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, stillWait)
 	defer cancel()
 	for {
-		present, err := r.present(ctx)
+		present, err := s.present()
 		if err != nil {
-			return fmt.Errorf("look for services: %w", r.refused(err))
+			return fmt.Errorf("look for services: %w", s.refused(err))
 		}
 		if len(present) == 0 {
 			return nil
@@ -56,27 +64,27 @@ func (r *Remote) Still(ctx context.Context) error {
 		select {
 		case <-time.After(stillAgain):
 		case <-limit.Done():
-			return r.refused(fmt.Errorf("%w (%s)", ErrRead, strings.Join(present, ", ")))
+			return s.refused(fmt.Errorf("%w (%s)", ErrRead, strings.Join(present, ", ")))
 		}
 	}
 }
 
 // present are the services of which a process is connected. The server answers a request
 // that nobody listens for, before it answers the ping that follows.
-func (r *Remote) present(ctx context.Context) (names []string, err error) {
+func (s *Server) present() (names []string, err error) {
 	names = topology.Processes()
-	inbox, absent := r.conn.NewInbox(), make(chan *nats.Msg, len(names))
-	answers, err := r.conn.ChanSubscribe(inbox+".*", absent)
+	inbox, absent := s.conn.NewInbox(), make(chan *nats.Msg, len(names))
+	answers, err := s.conn.ChanSubscribe(inbox+".*", absent)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = answers.Unsubscribe() }() // the connection may be lost
 	for _, name := range names {
-		if err := r.conn.PublishRequest(topology.Presence(name), inbox+"."+name, nil); err != nil {
+		if err := s.conn.PublishRequest(topology.Presence(name), inbox+"."+name, nil); err != nil {
 			return nil, err
 		}
 	}
-	if err := roundTrip(ctx, r.conn); err != nil {
+	if err := s.conn.FlushTimeout(flushLimit); err != nil {
 		return nil, err
 	}
 	for {
@@ -99,27 +107,27 @@ func (r *Remote) present(ctx context.Context) (names []string, err error) {
 // A secure delete takes messages that the stream still has. The file of a queue also
 // holds those that were acknowledged, until its block is dropped. So a stream that is
 // empty is purged, which replaces all of its files.
-func (r *Remote) Rewrite(ctx context.Context, _ string, edit Edit) (counts map[string]uint64, beyond []string, err error) {
-	if err := r.Still(ctx); err != nil {
+func (s *Server) Rewrite(ctx context.Context, _ string, edit erasure.Edit) (counts map[string]uint64, beyond []string, err error) {
+	if err := s.Still(ctx); err != nil {
 		return nil, nil, err
 	}
 	counts = map[string]uint64{}
-	for _, d := range r.decl.Streams {
+	for _, d := range s.decl.Streams {
 		name := d.Config.Name
-		s, err := r.js.Stream(ctx, name)
+		stream, err := s.js.Stream(ctx, name)
 		if err != nil {
-			return counts, beyond, fmt.Errorf("erase from %s: %w", name, r.refused(err))
+			return counts, beyond, fmt.Errorf("erase from %s: %w", name, s.refused(err))
 		}
-		n, err := r.edit(ctx, s, edit, true)
+		n, err := s.edit(ctx, stream, edit, true)
 		if err != nil {
-			return counts, beyond, fmt.Errorf("erase from %s: %w", name, r.refused(err))
+			return counts, beyond, fmt.Errorf("erase from %s: %w", name, s.refused(err))
 		}
 		if n > 0 {
 			counts[name] = n
 		}
-		left, err := sweep(ctx, s)
+		left, err := sweep(ctx, stream)
 		if err != nil {
-			return counts, beyond, fmt.Errorf("erase from %s: %w", name, r.refused(err))
+			return counts, beyond, fmt.Errorf("erase from %s: %w", name, s.refused(err))
 		}
 		beyond = append(beyond, left...)
 	}
@@ -129,8 +137,8 @@ func (r *Remote) Rewrite(ctx context.Context, _ string, edit Edit) (counts map[s
 
 // refused adds to an error that the login lacks a permission. The server does not answer such a
 // request.
-func (r *Remote) refused(err error) error {
-	if last := r.conn.LastError(); errors.Is(last, nats.ErrPermissionViolation) {
+func (s *Server) refused(err error) error {
+	if last := s.conn.LastError(); errors.Is(last, nats.ErrPermissionViolation) {
 		return errors.Join(err, last)
 	}
 	return err
@@ -138,16 +146,16 @@ func (r *Remote) refused(err error) error {
 
 // Count returns how many messages of the declared streams edit would leave out or change,
 // or [ErrRead] where a service has connected meanwhile.
-func (r *Remote) Count(ctx context.Context, edit Edit) (left uint64, err error) {
-	if err := r.Still(ctx); err != nil {
+func (s *Server) Count(ctx context.Context, edit erasure.Edit) (left uint64, err error) {
+	if err := s.Still(ctx); err != nil {
 		return 0, err
 	}
-	for _, d := range r.decl.Streams {
-		s, err := r.js.Stream(ctx, d.Config.Name)
+	for _, d := range s.decl.Streams {
+		stream, err := s.js.Stream(ctx, d.Config.Name)
 		if err != nil {
 			return left, fmt.Errorf("count messages of %s: %w", d.Config.Name, err)
 		}
-		n, err := r.edit(ctx, s, edit, false)
+		n, err := s.edit(ctx, stream, edit, false)
 		if err != nil {
 			return left, fmt.Errorf("count messages of %s: %w", d.Config.Name, err)
 		}
@@ -157,22 +165,27 @@ func (r *Remote) Count(ctx context.Context, edit Edit) (left uint64, err error) 
 }
 
 // LastSequence is that of the newest message that a stream has had.
-func (r *Remote) LastSequence(ctx context.Context, stream string) (uint64, error) {
-	return lastSequence(ctx, r.js, stream)
+func (s *Server) LastSequence(ctx context.Context, stream string) (uint64, error) {
+	found, err := s.js.Stream(ctx, stream)
+	if err != nil {
+		return 0, fmt.Errorf("read the end of %s: %w", stream, err)
+	}
+	return found.CachedInfo().State.LastSeq, nil
 }
 
 // Publish publishes a message.
-func (r *Remote) Publish(ctx context.Context, subject string, header map[string][]string, body []byte) error {
-	return publish(ctx, r.js, subject, header, body)
+func (s *Server) Publish(ctx context.Context, subject string, header map[string][]string, body []byte) error {
+	_, err := s.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Header: header, Data: body})
+	return err
 }
 
 // edit applies an edit to the messages of a stream, or only counts where it would. The
 // subject tells whether a message is left out, so only those of such subjects are read,
 // and the API keys, whose data change.
-func (r *Remote) edit(ctx context.Context, s jetstream.Stream, edit Edit, apply bool) (edited uint64, err error) {
+func (s *Server) edit(ctx context.Context, stream jetstream.Stream, edit erasure.Edit, apply bool) (edited uint64, err error) {
 	listing, cancel := context.WithTimeout(ctx, subjectsLimit)
 	defer cancel()
-	info, err := s.Info(listing, jetstream.WithSubjectFilter(">"))
+	info, err := stream.Info(listing, jetstream.WithSubjectFilter(">"))
 	if err != nil {
 		return 0, err
 	}
@@ -182,7 +195,7 @@ func (r *Remote) edit(ctx context.Context, s jetstream.Stream, edit Edit, apply 
 			continue
 		}
 		for next := uint64(1); ; {
-			m, err := s.GetMsg(ctx, next, jetstream.WithGetMsgSubject(subject))
+			m, err := stream.GetMsg(ctx, next, jetstream.WithGetMsgSubject(subject))
 			if errors.Is(err, jetstream.ErrMsgNotFound) {
 				break
 			}
@@ -195,9 +208,9 @@ func (r *Remote) edit(ctx context.Context, s jetstream.Stream, edit Edit, apply 
 			case keep && bytes.Equal(kept, m.Data):
 				continue
 			case apply && keep:
-				err = r.replace(ctx, m, kept)
+				err = s.replace(ctx, m, kept)
 			case apply:
-				err = s.SecureDeleteMsg(ctx, m.Sequence)
+				err = stream.SecureDeleteMsg(ctx, m.Sequence)
 			}
 			if changed(err) {
 				continue // the newer message of the subject is the next one
@@ -214,8 +227,8 @@ func (r *Remote) edit(ctx context.Context, s jetstream.Stream, edit Edit, apply 
 }
 
 // replace publishes the newest message of a subject with other data.
-func (r *Remote) replace(ctx context.Context, m *jetstream.RawStreamMsg, data []byte) error {
-	_, err := r.js.PublishMsg(ctx, &nats.Msg{Subject: m.Subject, Data: data}, jetstream.WithExpectLastSequencePerSubject(m.Sequence))
+func (s *Server) replace(ctx context.Context, m *jetstream.RawStreamMsg, data []byte) error {
+	_, err := s.js.PublishMsg(ctx, &nats.Msg{Subject: m.Subject, Data: data}, jetstream.WithExpectLastSequencePerSubject(m.Sequence))
 	return err
 }
 
