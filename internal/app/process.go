@@ -141,7 +141,7 @@ func (h *process) run(ctx context.Context, ready func()) error {
 	}()
 	heap.Limit(h.cfg.MemoryLimit)
 	if h.gate != nil {
-		spareForCallers()
+		httpserver.SpareThreads()
 	}
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error { heap.Trim(running); return nil })

@@ -180,11 +180,7 @@ func digestOf(ctx context.Context, cfg *Config, content bool) (sum string, err e
 		return "", err
 	}
 	defer func() { err = errors.Join(err, live.Close()) }()
-	mode := memory.ExportFull
-	if content {
-		mode = memory.ExportContent
-	}
-	return store.Digest(ctx, live, mode)
+	return store.Digest(ctx, live, memory.ModeOf(content))
 }
 
 // ExportAll writes all episodes and all records of AUDIT, of the Palimpsest whose

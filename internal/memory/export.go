@@ -34,10 +34,17 @@ type ExportMode int
 // The modes of export.
 const (
 	ExportFull ExportMode = iota
-	// ExportContent leaves out wall-clock fields as well: what two shapes of
-	// deployment are compared by.
+	// ExportContent leaves out wall-clock fields as well, to compare two installations.
 	ExportContent
 )
+
+// ModeOf returns [ExportContent] if content is set, [ExportFull] if not.
+func ModeOf(content bool) ExportMode {
+	if content {
+		return ExportContent
+	}
+	return ExportFull
+}
 
 // Line is one object of the canonical export.
 type Line struct {

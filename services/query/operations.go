@@ -89,11 +89,7 @@ type digestInput struct {
 type digest struct{ Body api.Digest }
 
 func (s *Service) digest(ctx context.Context, in *digestInput) (*digest, error) {
-	mode := memory.ExportFull
-	if in.Content {
-		mode = memory.ExportContent
-	}
-	sum, err := store.Digest(ctx, s.deps.Store, mode)
+	sum, err := store.Digest(ctx, s.deps.Store, memory.ModeOf(in.Content))
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}

@@ -46,12 +46,8 @@ func (s *Service) export(ctx context.Context, in *exportInput) (*huma.StreamResp
 	if err != nil {
 		return nil, s.problem(ctx, err)
 	}
-	mode := memory.ExportFull
-	if in.Content {
-		mode = memory.ExportContent
-	}
 	return s.lines(func(ctx context.Context, write func(any) error) error {
-		lines, err := s.exported(ctx, sel, mode)
+		lines, err := s.exported(ctx, sel, memory.ModeOf(in.Content))
 		if err != nil {
 			return err
 		}

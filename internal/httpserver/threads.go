@@ -1,4 +1,4 @@
-package app
+package httpserver
 
 import (
 	"os"
@@ -12,10 +12,10 @@ import (
 // to spare waits for the network, and the system wakes it at once.
 const spareThreads = 2
 
-// spareForCallers starts the spare threads. GOMAXPROCS takes precedence, and so does a
+// SpareThreads starts the spare threads. GOMAXPROCS takes precedence, and so does a
 // limit of the container on processor time: threads above it would use the time up
 // early in each period, and then all of them would stop.
-func spareForCallers() {
+func SpareThreads() {
 	if n := withSpare(runtime.GOMAXPROCS(0), runtime.NumCPU(), os.Getenv("GOMAXPROCS")); n > 0 {
 		runtime.GOMAXPROCS(n)
 	}
