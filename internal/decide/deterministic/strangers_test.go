@@ -169,6 +169,12 @@ func TestNothingMoves(t *testing.T) {
 	}
 }
 
+// nothingEnds is what a user is known by, and what ends none of it.
+type nothingEnds struct {
+	Known   []string            `yaml:"known"`
+	Classes map[string][]string `yaml:"classes"`
+}
+
 // TestNothingEnds holds that what is about code, a text, a game or one day, and what
 // only looks like a change, leaves every fact of the user as it is.
 func TestNothingEnds(t *testing.T) {
@@ -177,26 +183,25 @@ func TestNothingEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := []string{
-		"I live in Ghent.", "I work at Lindt as a chemist.", "I drive a Volvo.", "I use Python for everything.", "I use Bash for scripts.",
-		"My dentist appointment is on Tuesday.", "My bank is Revolut.", "I drink oat milk.", "I use Spotify.", "I go to yoga on Mondays.",
-	}
-	before := remembered(t, x, known)
-	for _, says := range []string{
-		"use Python instead of bash for this script", "my script no longer compiles since I moved from Python to Bash",
-		"We replaced Python with Go in that service", "I dreamt that I moved from Ghent to Mars", "In the game I swapped my Volvo for a tank",
-		"In my novel I left Ghent and moved to Paris", "Revolut is over capacity, I'm on hold now", "Done with yoga, now I'm in the shower",
-		"it's Python, not Bash", "The tutorial says: i switched from Python to Rust", "in the draft I'm no longer at Lindt but with Ferrero",
-		"I switched the config from Revolut to Stripe", "Lindt is closed today, I'm at home now", "out of oat milk, using soy today",
-		"Lindt closed the plant in Ghent, now it is in Brno", "My dentist appointment is done, I'm at the cafe now",
-		"done with Python for today, reading Dune now", "I'm done with Spotify, Tidal it is", "I'm happy with Spotify", "I'm with Klara",
-		"swap butter for margarine in the recipe", "my sister switched from Spotify to Tidal", "my mum swapped Spotify for Tidal",
-	} {
-		after := remembered(t, x, append(slices.Clone(known), says))
-		for _, f := range before {
-			if !slices.ContainsFunc(after, func(g events.Fact) bool { return g.Text == f.Text }) {
-				t.Errorf("%q ends %q", says, f.Text)
-			}
+	for _, file := range []string{"testdata/nothing_ends.yaml"} {
+		var set nothingEnds
+		decodeFile(t, file, &set)
+		before := remembered(t, x, set.Known)
+		if len(before) < len(set.Known) {
+			t.Errorf("%s: %d facts of %d statements", file, len(before), len(set.Known))
+		}
+		for class, sentences := range set.Classes {
+			t.Run(class, func(t *testing.T) {
+				t.Parallel()
+				for _, says := range sentences {
+					after := remembered(t, x, slices.Concat(set.Known, strings.Split(says, " | ")))
+					for _, f := range before {
+						if !slices.ContainsFunc(after, func(g events.Fact) bool { return g.Text == f.Text }) {
+							t.Errorf("%q ends %q", says, f.Text)
+						}
+					}
+				}
+			})
 		}
 	}
 }

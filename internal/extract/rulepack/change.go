@@ -76,12 +76,33 @@ func (lx *lexicon) fleets(ts []token) bool {
 	return false
 }
 
+// passing reports whether a clause tells what is so for some days: "i am in Rome this
+// week". What happened then may last: "i moved to Rome this week".
+func (lx *lexicon) passing(ts []token) bool {
+	if lx.began(ts) {
+		return false
+	}
+	for i := 1; i < len(ts); i++ {
+		if (lx.fleeting.at(ts, i) > 0 || lx.brief.at(ts, i) > 0) && !lx.is(ts[i-1], isPreposition) {
+			return true // but not "as of this week"
+		}
+	}
+	return false
+}
+
 // share reports whether two values have a word in common: "the night shift", "the day
 // shift".
 func (lx *lexicon) share(a, b []token) bool {
 	return slices.ContainsFunc(a, func(t token) bool {
 		return t.word && !lx.is(t, isArticle|isOwn|isPreposition) && slices.ContainsFunc(b, func(u token) bool { return u.low == t.low })
 	})
+}
+
+// moving reports whether what stands before an old value moves another thing: "we moved
+// the customer from".
+func (lx *lexicon) moving(ts []token) bool {
+	n := len(ts) - 1
+	return n > 0 && ts[n].low == lx.origin && slices.ContainsFunc(ts[max(0, n-longestGap):n], func(t token) bool { return lx.is(t, isArticle) })
 }
 
 // change drafts what a match of a frame means.
@@ -109,6 +130,9 @@ func (r *reading) change(c *Change, ts []token, got *framed) bool {
 	if c.Lasting && !lx.shaped(value) && lx.fleets(ts) {
 		return false
 	}
+	if c.Loose && !lx.shaped(value) && lx.moving(ts[:got.old.from]) {
+		return false
+	}
 	ends := events.Triple{Subject: subjectUser, Object: source(old)}
 	object := source(value)
 	r.drafts = slices.DeleteFunc(r.drafts, func(d events.Candidate) bool {
@@ -132,7 +156,7 @@ func (r *reading) change(c *Change, ts []token, got *framed) bool {
 		if c.Single {
 			ends.Predicate = d.Predicate
 		}
-		d.Retracts = append(d.Retracts, ends)
+		d.Retracts, d.Transient = append(d.Retracts, ends), false
 		d.Moves = d.Moves || ends.Predicate == "" && (c.Loose && strings.EqualFold(d.Object, object) || weak)
 		return true
 	}
@@ -236,6 +260,9 @@ func (r *reading) spokenOf(value []token) []token {
 	const turns = 2
 	for i := len(r.before) - 1; i >= 0 && i >= len(r.before)-turns; i-- {
 		ts := lx.tokenize(blank(r.before[i].Content))
+		if r.before[i].Role != events.RoleUser && !slices.ContainsFunc(ts, func(t token) bool { return lx.is(t, isHearer) }) {
+			continue // "the recipe needs 900 g" tells nothing of the user
+		}
 		for at := len(ts) - 1; at >= 0; at-- {
 			t := ts[at]
 			switch {

@@ -16,7 +16,7 @@ func (r *reading) draft(rule *Rule, m *match, who *person, full []token) {
 	c := events.Candidate{
 		Kind: rule.Kind, Category: rule.Category, Subject: who.subject(r.l.lx), Cardinality: rule.Cardinality,
 		EvidenceQuote: r.l.evidence(r.text, full), Confidence: rule.Confidence, Explicit: !rule.Implicit,
-		Sensitivity: rule.Sensitivity, Transient: rule.Transient, Unsafe: rule.Unsafe,
+		Sensitivity: rule.Sensitivity, Transient: rule.Transient || rule.Lasting && r.l.lx.passing(m.ts), Unsafe: rule.Unsafe,
 		Hedged: rule.Hedged || m.flags&flagHedged != 0, EventTime: r.said, RuleID: rule.ID,
 	}
 	if c.EvidenceQuote == "" || rule.Kind != events.FactProcedural && r.l.lx.addressed(m) {
@@ -24,6 +24,9 @@ func (r *reading) draft(rule *Rule, m *match, who *person, full []token) {
 	}
 	if r.technical && rule.Category == "skill" && r.l.lx.ofTask(m) {
 		return // "i use the function twice"
+	}
+	if rule.Category == "possession" && r.given(full) {
+		return // "i ordered a Tesla for my nephew"
 	}
 	if talk[rule.Category] && (r.technical || r.l.lx.unresolved(m)) || rule.Category == "preference" && r.l.lx.unresolved(m) {
 		return
@@ -78,6 +81,19 @@ func (lx *lexicon) ofTask(m *match) bool {
 			if n := lx.technical.at(m.ts, i); n > 0 && n < s.to-s.from {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// given reports whether a clause says for whom else something is: "for my nephew".
+func (r *reading) given(ts []token) bool {
+	for i := 1; i+1 < len(ts); i++ {
+		if ts[i].low != r.l.lx.benefit {
+			continue
+		}
+		if who, _ := r.l.mentioned(ts, i+1); who != nil || r.l.lx.is(ts[i+1], isHe|isShe) || r.known.byName[ts[i+1].low] != nil {
+			return true
 		}
 	}
 	return false

@@ -20,7 +20,7 @@ func (r *reading) fold() {
 		for j := range r.drafts {
 			n := &r.drafts[j]
 			if !n.Negated && n.Cardinality == events.One && n.Subject == ends.Subject && n.Predicate == ends.Predicate {
-				n.Retracts = append(n.Retracts, ends)
+				n.Retracts, n.Transient = append(n.Retracts, ends), false
 				gone[i] = true
 				break
 			}

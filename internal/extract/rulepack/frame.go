@@ -165,7 +165,7 @@ func (f *frame) step(lx *lexicon, ts []token, part, i int, got *framed) bool {
 func (f *frame) take(lx *lexicon, ts []token, part, i int, got *framed) bool {
 	for n := 1; n <= longestValue && i+n <= len(ts); n++ {
 		t := ts[i+n-1]
-		if !t.word && (t.low != "%" || n == 1) || t.quoted || lx.is(t, isSpeaker|isAsking|isNegator) || lx.is(t, isAnd) {
+		if !t.word && (t.low != "%" || n == 1) || t.quoted || lx.is(t, isSpeaker|isAsking|isNegator|isReporting) || lx.is(t, isAnd) {
 			return false
 		}
 		if next := part + 1; f.parts[part].capture == "new" && next < len(f.parts) && (f.parts[next].gap || f.parts[next].optional) && !lx.bounds(ts, i+n) {

@@ -170,6 +170,12 @@ type Lexicon struct {
 	Planned []string `yaml:"planned"`
 	// Fleeting are times that end with the day: "for the day".
 	Fleeting []string `yaml:"fleeting"`
+	// Replies are leads that answer, and greet nobody: "no".
+	Replies []string `yaml:"replies"`
+	// Benefit is the preposition of whom something is for.
+	Benefit string `yaml:"benefit"`
+	// Brief are those that bound a state to some days: "this week", "until".
+	Brief []string `yaml:"brief"`
 	// Naming words stand between a relation and a name; Yes affirms a question,
 	// No denies it.
 	Naming []string `yaml:"naming"`
@@ -201,11 +207,11 @@ func (l Lexicon) overlay(over Lexicon) Lexicon {
 		{&out.NotNames, &over.NotNames},
 		{&out.Unreal, &over.Unreal},
 		{&out.Reporting, &over.Reporting},
-		{&out.Planned, &over.Planned}, {&out.Fleeting, &over.Fleeting},
+		{&out.Planned, &over.Planned}, {&out.Fleeting, &over.Fleeting}, {&out.Brief, &over.Brief}, {&out.Replies, &over.Replies},
 	} {
 		*f.to = append(slices.Clone(*f.to), *f.from...)
 	}
-	out.Changed, out.Origin = or(over.Changed, l.Changed), or(over.Origin, l.Origin)
+	out.Changed, out.Origin, out.Benefit = or(over.Changed, l.Changed), or(over.Origin, l.Origin), or(over.Benefit, l.Benefit)
 	out.Elided = append(slices.Clone(l.Elided), over.Elided...)
 	out.Contractions = maps.Clone(l.Contractions)
 	if out.Contractions == nil {
@@ -307,6 +313,8 @@ type lexicon struct {
 	within, speaker      string
 
 	planned, fleeting   phrases
+	brief, replies      phrases
+	benefit             string
 	changedText, origin string
 
 	subject, possessive, otherOwn, noLonger, possess, shared string
@@ -367,6 +375,7 @@ func (l Lexicon) compile() *lexicon {
 	lx.technical = newPhrases(l.Technical)
 	lx.only = toSet(l.Only)
 	lx.planned, lx.fleeting, lx.changedText, lx.origin = newPhrases(l.Planned), newPhrases(l.Fleeting), l.Changed, l.Origin
+	lx.brief, lx.replies, lx.benefit = newPhrases(l.Brief), newPhrases(l.Replies), l.Benefit
 	lx.nowadays = newPhrases(l.Nowadays)
 	lx.corrects, lx.notThis, lx.sensitive = newPhrases(l.Corrects), newPhrases(l.NotThis), newPhrases(l.Sensitive)
 	lx.endings3 = l.Inflections

@@ -55,6 +55,8 @@ type Rule struct {
 	Implicit    bool               `yaml:"implicit"`
 	Hedged      bool               `yaml:"hedged"`
 	Transient   bool               `yaml:"transient"`
+	// Lasting leaves out what is so for a time: "i am in Rome this week" is no home.
+	Lasting bool `yaml:"lasting"`
 	// Polarity negative means that a match says that the triple ends or does
 	// not hold. A negation inside an otherwise positive clause does the same,
 	// unless Denied says what it means instead.

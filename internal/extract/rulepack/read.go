@@ -97,7 +97,10 @@ func (r *reading) clause(c, before *clause) {
 	if lead == nil {
 		lead = lx.leadOf(ts[verb:])
 	}
-	if lead != nil && (r.l.opens(before) || r.l.carries(before)) {
+	if before != nil && before.about == nil && len(full) > 1 && lx.is(full[0], isAnd|isJoint) && lx.third[ts[0].low] != "" && !r.l.opens(before) && !r.l.carries(before) {
+		return // "Tom sold his Volvo and bought a Tesla"
+	}
+	if lead != nil && (r.l.opens(before) || before.about == nil && r.l.carries(before)) {
 		ts, elided = append(virtual(lead...), ts...), true
 	}
 	ts = r.l.owned(r.antecedent(ts), before)
@@ -144,7 +147,7 @@ func (r *reading) clause(c, before *clause) {
 				if lx.hedges.at(ts, 0) > 0 {
 					f |= flagHedged
 				}
-				r.match(c, full, ts, i, f)
+				r.scoped(ts[:i], func() { r.match(c, full, ts, i, f) })
 			}
 			return
 		}
@@ -157,6 +160,24 @@ func (r *reading) clause(c, before *clause) {
 		}
 		r.match(c, full, ts, w.span.to, f) // "el mes pasado me mudé a…"
 	}
+}
+
+// scoped reads a clause behind an adverbial. What is so in a named place or game only
+// ("in Cyberpunk i drive a Porsche") is not the one value of the speaker's.
+func (r *reading) scoped(lead []token, read func()) {
+	lx := r.l.lx
+	from := len(r.drafts)
+	read()
+	if from > len(r.drafts) || !lx.is(lead[0], isLocative) || len(lead) < 2 || !lead[1].capital() || lx.dated(lead) {
+		return
+	}
+	kept := r.drafts[:from]
+	for _, d := range r.drafts[from:] {
+		if d.Cardinality != events.One {
+			kept = append(kept, d)
+		}
+	}
+	r.drafts = kept
 }
 
 // virtualMark keeps the subject that was supplied visible to the next clause.
@@ -204,7 +225,9 @@ func (l *language) enter(ts []token) ([]token, flags) {
 		case n == 1 && l.no[ts[0].low] && len(ts) > 1 && ts[1].word && !lx.is(ts[1], isSpeaker|isOwn|isOther|isLead|isVerb|isNegator|isJoint|isFiller):
 			return ts, f // "no dairy for me"
 		case n > 0:
-			f |= flagGreeted
+			if lx.replies.at(ts, 0) < n { // "no, it is KCl" is no name
+				f |= flagGreeted
+			}
 			ts = ts[n:]
 		case !ts[0].word || lx.is(ts[0], isJoint):
 			ts = ts[1:]
