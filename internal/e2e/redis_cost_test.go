@@ -19,11 +19,11 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// The limits of what Redis is asked. An episode of a new scope takes about 34 commands
-// in one process and 36 in six, 13 of which write hashes; one of a scope with history 50
+// The limits of what Redis is asked. An episode of a new scope takes about 32 commands
+// in one process and 34 in six, 13 of which write hashes; one of a scope with history 50
 // and 52. On a busy machine, the commands of clocks count for more.
 const (
-	commandsPerEpisode = 37 // as the server counts them, those of scripts included
+	commandsPerEpisode = 36 // as the server counts them, those of scripts included
 	commandsOfKnown    = 54 // of a scope with history
 	searchesPerEpisode = 2
 	commandsIdle       = 5 // a second

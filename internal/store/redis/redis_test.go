@@ -103,7 +103,7 @@ func (answersLost) DialHook(next goredis.DialHook) goredis.DialHook { return nex
 
 func (answersLost) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 	return func(ctx context.Context, cmd goredis.Cmder) error {
-		if err := next(ctx, cmd); err != nil || cmd.Name() != "evalsha" {
+		if err := next(ctx, cmd); err != nil || cmd.Name() != "evalsha" && cmd.Name() != "hsetnx" {
 			return err
 		}
 		return next(ctx, cmd)
@@ -133,6 +133,38 @@ func TestAClaimWhoseAnswerGotLostIsWon(t *testing.T) {
 	second := store.Claim{Range: events.Range{To: 1}, At: said0.Add(time.Minute), Attempt: 1}
 	claim(first, second, true)
 	claim(first, second, false) // of another caller
+
+	once := func(what string, next store.Claim, won bool) {
+		t.Helper()
+		stands, mine, err := s.Claim(t.Context(), ana, "sleep", store.Claim{}, next)
+		if err != nil || mine != won || stands != first {
+			t.Errorf("%s: won %v, %v stands, %v", what, mine, stands, err)
+		}
+	}
+	once("the first claim", first, true)
+	if _, err := s.Look(t.Context(), ana); err != nil { // the next write begins with what it read
+		t.Fatal(err)
+	}
+	once("another caller's first claim", second, false)
+}
+
+// TestAFirstClaimIsKept checks that a caller that read the scope before another one's first
+// claim does not replace it.
+func TestAFirstClaimIsKept(t *testing.T) {
+	t.Parallel()
+	s := openNew(t, testConfig(t))
+	tell(t, s, "1", "hello")
+	if _, err := s.Look(t.Context(), ana); err != nil {
+		t.Fatal(err)
+	}
+	first := store.Claim{Range: events.Range{To: 1}, At: said0}
+	if _, err := s.call(t.Context(), "HSETNX", s.place(ana).state(), claimField+"turn", formatClaim(first)); err != nil {
+		t.Fatal(err) // as another process does
+	}
+	second := store.Claim{Range: events.Range{To: 1}, At: said0.Add(time.Minute)}
+	if stands, won, err := s.Claim(t.Context(), ana, "turn", store.Claim{}, second); err != nil || won || stands != first {
+		t.Errorf("won %v, %v stands, %v", won, stands, err)
+	}
 }
 
 // aheadBy is how far the clock of each namespace is ahead.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -19,7 +20,12 @@ import (
 // was sent is the caller's.
 func (s *Store) Claim(ctx context.Context, fact scope.Scope, rule string, expect, next store.Claim) (stands store.Claim, won bool, err error) {
 	next.At = fromMicros(micros(next.At))
-	sent := false
+	sent := expect == (store.Claim{}) && !s.isLost()
+	if sent {
+		if won, err = s.claimFirst(ctx, fact, rule, next); won || err != nil {
+			return next, won, err
+		}
+	}
 	err = s.write(ctx, fact, nil, func(f fields, _ []any, b *batch) error {
 		stands = parseClaim(f[claimField+rule])
 		won = sent && formatClaim(stands) == formatClaim(next)
@@ -27,11 +33,26 @@ func (s *Store) Claim(ctx context.Context, fact scope.Scope, rule string, expect
 			return nil
 		}
 		sent, b.hint = true, true
+		b.guard(b.place.state(), claimField+rule, f[claimField+rule]) // a first claim leaves ver alone
 		b.set(f, claimField+rule, formatClaim(next))
 		stands, won = next, true
 		return nil
 	})
 	return stands, won, err
+}
+
+// claimFirst makes the first claim of a rule in a scope, by one command. It reports false
+// where there was one before.
+func (s *Store) claimFirst(ctx context.Context, fact scope.Scope, rule string, next store.Claim) (bool, error) {
+	if err := fact.Validate(); err != nil {
+		return false, err
+	}
+	p := s.place(fact)
+	reply, err := s.call(ctx, "HSETNX", p.state(), claimField+rule, formatClaim(next))
+	if err != nil {
+		return false, fmt.Errorf("first claim: %w", err)
+	}
+	return reply == int64(1), nil
 }
 
 // LastFire implements [store.Schedule].

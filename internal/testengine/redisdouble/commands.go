@@ -47,7 +47,7 @@ var commands = map[string]command{
 	"DEL": {writes: every}, "UNLINK": {writes: every}, "EXISTS": {}, "TYPE": {}, "SCAN": {},
 	"PEXPIRE": {writes: first}, "PEXPIREAT": {writes: first},
 	"GET": {}, "SET": {writes: first}, "INCR": {writes: first},
-	"HGET": {}, "HMGET": {}, "HGETALL": {}, "HSET": {writes: first}, "HDEL": {writes: first}, "HINCRBY": {writes: first},
+	"HGET": {}, "HMGET": {}, "HGETALL": {}, "HSET": {writes: first}, "HSETNX": {writes: first}, "HDEL": {writes: first}, "HINCRBY": {writes: first},
 	"HEXPIRE": {},
 	"SADD":    {}, "SREM": {}, "SMEMBERS": {},
 	"ZADD": {}, "ZCOUNT": {}, "ZRANGE": {}, "ZREM": {}, "ZREMRANGEBYLEX": {},

@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "record the answers of the server that T
 func TestMain(m *testing.M) { goleak.VerifyTestMain(Tests{m}) }
 
 func script(file string) (string, error) {
-	raw, err := os.ReadFile(filepath.Join("..", "store", "redis", "scripts", file))
+	raw, err := os.ReadFile(filepath.Join("..", "..", "store", "redis", "scripts", file))
 	return string(raw), err
 }
 
