@@ -2,6 +2,7 @@ package lex
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -61,16 +62,38 @@ func readThesaurus(table string) thesaurus {
 			pair(all, strings.Fields(line), strings.Fields(line), sameWeight)
 		}
 	}
+	return thesaurus{withForms(all), little, idioms}
+}
+
+// withForms lets each word find the forms of its synonyms, and each form of it what it
+// finds.
+func withForms(all map[string][]Synonym) map[string][]Synonym {
+	whole := make(map[string][]Synonym, len(all))
 	for of, list := range all {
-		for _, s := range list {
-			for _, f := range all[s.Term] {
-				if s.Weight < formWeight && f.Weight == formWeight && f.Term != of && !hasTerm(all[of], f.Term) {
-					all[of] = append(all[of], Synonym{f.Word, f.Term, s.Weight})
+		found := slices.Clone(list)
+		add := func(s Synonym) {
+			if s.Term != of && !hasTerm(found, s.Term) {
+				found = append(found, s)
+			}
+		}
+		for _, form := range list {
+			if form.Weight < formWeight {
+				continue
+			}
+			for _, s := range all[form.Term] {
+				add(s)
+			}
+		}
+		for _, s := range slices.Clone(found) {
+			for _, form := range all[s.Term] {
+				if s.Weight < formWeight && form.Weight == formWeight {
+					add(Synonym{form.Word, form.Term, s.Weight})
 				}
 			}
 		}
+		whole[of] = found
 	}
-	return thesaurus{all, little, idioms}
+	return whole
 }
 
 // pair lets each word of from find each of to. The first line that pairs two words

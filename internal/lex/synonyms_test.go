@@ -25,6 +25,7 @@ func TestSynonyms(t *testing.T) {
 		{"мама", "мать", sameWeight},
 		{"машина", "автомобиль", sameWeight},
 		{"питомец", "собака", kindWeight},
+		{"children", "son", kindWeight},
 		{"lighthouse", "work", 0},
 		{"妻子", "太太", sameWeight},
 		{"autumn", "october", kindWeight},

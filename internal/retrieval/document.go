@@ -31,15 +31,17 @@ type document struct {
 	id        string
 	session   string
 	at        time.Time
-	terms     []termID // in order
-	words     []int32  // distinct, by their numbers
-	speaker   string   // name of who speaks; empty where the episode has only a role
-	assistant bool     // an assistant without a name speaks
-	asks      bool     // it ends in a question
-	number    bool     // it holds a digit or a word of time
-	relation  bool     // it begins with a relative or friend of the user
-	own       bool     // the user mentions himself or herself
-	names     bool     // it holds a name, or a relative or friend
+	terms     []termID   // in order
+	words     []int32    // distinct, by their numbers
+	speaker   string     // name of who speaks; empty where the episode has only a role
+	assistant bool       // an assistant without a name speaks
+	asks      bool       // it ends in a question
+	number    bool       // it holds a digit or a word of time
+	relation  bool       // it begins with a relative or friend of the user
+	own       bool       // the user mentions himself or herself
+	names     bool       // it holds a name, or a relative or friend
+	other     bool       // another person than the user is its subject
+	kinds     valueKinds // that it holds
 }
 
 // The metadata that name who speaks.
@@ -56,8 +58,10 @@ func analyse(e *memory.Episode, table embed.Words) *document {
 	d.number = d.number || slices.ContainsFunc(d.terms, func(id termID) bool { return timeWords()[id] })
 	if d.speaker == "" && e.Role == events.RoleUser {
 		d.relation, d.own = aboutRelation(e.Content), aboutSpeaker(e.Content)
+		d.other = aboutOther(e.Content)
 	}
 	d.names = holdsName(e.Content) || slices.ContainsFunc(d.terms, func(id termID) bool { return relations()[id] })
+	d.kinds = kindsIn(e.Content, d.terms)
 	d.assistant = d.speaker == "" && e.Role == events.RoleAssistant
 	return d
 }

@@ -25,7 +25,8 @@ type question struct {
 	month   time.Month // 0 where none is named
 	own     bool       // it is about the asker
 	tense   tense
-	naming  bool // it asks who, where or for a name
+	kinds   valueKinds // that it asks for
+	naming  bool       // it asks who, where or for a name
 	// attributes are the predicates that it asks for, of those that have one of
 	// subjects as a name.
 	attributes map[string][]string
@@ -61,6 +62,7 @@ func ask(text string, counts store.TextCounts, speakers, askers map[string]bool)
 			}
 		}
 	}
+	q.kinds = expected(words)
 	q.when, q.naming, q.tense = asksNumber(words), asksName(words), tenseOf(words)
 	for _, term := range lex.Terms(text) {
 		if !names[term] && !slices.Contains(q.terms, term) && len(q.terms) < maxQuestionTerms {

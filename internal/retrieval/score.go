@@ -173,15 +173,16 @@ func (p *pool) measureEpisode(c *candidate, text, vector float64) {
 	mask, akin := c.match.mask, c.match.akin
 	p.likesNear = append(p.likesNear[:0], c.likes...)
 	near := p.likesNear
+	alone := p.alone(c)
 	for _, side := range sides {
-		if n := p.around(c, side.distance); n != nil {
+		if n := p.around(c, side.distance); n != nil && !alone {
 			v[side.feature] = n.text
 			mask |= n.match.mask
 			akin |= n.match.akin
 			raise(near, n.likes)
 		}
 	}
-	if before := p.around(c, -1); before != nil {
+	if before := p.around(c, -1); before != nil && !alone {
 		v[previousVector] = before.vector
 		if before.doc.asks {
 			v[answering] = before.text
@@ -200,6 +201,8 @@ func (p *pool) measureEpisode(c *candidate, text, vector float64) {
 	if p.asked.own {
 		v[subject] = one(d.own && !d.relation) - one(d.relation)
 	}
+	v[other] = one(p.asked.own && d.other)
+	v[fits] = one(p.asked.kinds&d.kinds != 0)
 	if f := c.stated; f != nil {
 		for _, of := range stated {
 			v[of] = f.values[of]
@@ -209,6 +212,16 @@ func (p *pool) measureEpisode(c *candidate, text, vector float64) {
 			c.lent = []string{f.hit.Fact.ID}
 		}
 	}
+}
+
+// alone reports whether the turns beside one are of the same speaker.
+func (p *pool) alone(c *candidate) bool {
+	for _, side := range sides {
+		if n := p.around(c, side.distance); n != nil && (n.doc.speaker != c.doc.speaker || n.doc.assistant != c.doc.assistant) {
+			return false
+		}
+	}
+	return true
 }
 
 func (p *pool) measureText(c *candidate) {
@@ -250,6 +263,9 @@ func (p *pool) measureFact(c *candidate) {
 	}
 	p.measureText(c)
 	c.values[coverage] = max(c.values[coverage], c.values[ownCoverage])
+	if c.hit.Fact.Subject == asker {
+		c.values[other] = 0
+	}
 	c.values[nearLikeness] = max(c.values[nearLikeness], c.values[ownLikeness])
 }
 

@@ -1,0 +1,54 @@
+package retrieval
+
+import (
+	"testing"
+
+	"palimpsest/internal/lex"
+)
+
+func TestKinds(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		question, text string
+		fits           bool
+	}{
+		{"When is the party?", "We meet on the 3rd", true},
+		{"What time is the train?", "It leaves at 7:40", true},
+		{"When is the party?", "It costs 400 crowns", false},
+		{"How much was the piano?", "It cost £90", true},
+		{"How much was the piano?", "He gave me sixty quid for it", true},
+		{"How much was the piano?", "We moved it in March", false},
+		{"How many goats are there?", "There are seven of them", true},
+		{"How old is the house?", "No one knows", false},
+		{"Where is the workshop?", "I rent a room in Kaunas", true},
+		{"Where is the workshop?", "I like it a lot", false},
+		{"Where is the workshop?", "It opens in May", false},
+		{"Who is there?", "Seven of them on the 3rd in Kaunas", false},
+	} {
+		asked := expected(lex.Words(tc.question))
+		if got := asked&kindsIn(tc.text, termsOf(tc.text)) != 0; got != tc.fits {
+			t.Errorf("%q answers %q: %v, want %v", tc.text, tc.question, got, tc.fits)
+		}
+	}
+}
+
+func TestAboutOther(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"Jonas drives our van":        true,
+		"Jonas can't eat nuts":        true,
+		"Rita's goat is called Bruno": true,
+		"She works at the mill":       true,
+		"I drive a van":               false,
+		"The van is old":              false,
+		"It's an old van":             false,
+		"My van is old":               false,
+		"Moved to Kaunas in May":      false,
+		"Yes":                         false,
+		"":                            false,
+	} {
+		if got := aboutOther(text); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}
