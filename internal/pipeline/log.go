@@ -23,6 +23,8 @@ type Log struct {
 	Cursors cursor.Store
 	Shares  cursor.Shares
 	Handle  LogHandler
+	// Shared, if set, gets the names of the readers that this process has, as they change.
+	Shared func(readers []string)
 	// Batch bounds the messages of one call of Handle, and Linger is how long they
 	// are collected. Defaults: 512 and no time.
 	Batch  int

@@ -72,6 +72,9 @@ func (g *logGroup) share(life lifetime, readers *sync.WaitGroup, compare bool) {
 		}
 		return
 	}
+	if g.Shared != nil {
+		g.Shared(mine)
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for name, r := range g.running {

@@ -15,13 +15,8 @@ import (
 // more. What JetStream cannot change in place, and faults that remain, are
 // errors that name the stream and consumer.
 func Apply(ctx context.Context, js jetstream.JetStream, decl Declaration) error {
-	if err := decl.Validate(); err != nil {
+	if err := settle(ctx, js, decl, true); err != nil {
 		return err
-	}
-	for _, want := range decl.Streams {
-		if err := applyStream(ctx, js, want); err != nil {
-			return err
-		}
 	}
 	if err := removeRetired(ctx, js); err != nil {
 		return err
@@ -35,37 +30,20 @@ func Apply(ctx context.Context, js jetstream.JetStream, decl Declaration) error 
 // in several processes at once. The error wraps [ErrIncompatible] where what is there
 // cannot be used.
 func Ensure(ctx context.Context, js jetstream.JetStream, decl Declaration) error {
-	if err := decl.Validate(); err != nil {
+	if err := settle(ctx, js, decl, false); err != nil {
 		return err
-	}
-	for _, want := range decl.Streams {
-		if err := ensureStream(ctx, js, want); err != nil {
-			return err
-		}
 	}
 	return Check(ctx, js, decl)
 }
 
-// ensureStream creates a missing stream. Another process may create it at the same
-// time; Check compares the result with the wanted configuration.
-func ensureStream(ctx context.Context, js jetstream.JetStream, want Stream) error {
-	name := want.Config.Name
-	have, err := inspect(ctx, js, name)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		_, err = js.CreateStream(ctx, want.Config)
-		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			err = nil
-		}
+// settle creates what is missing and, where change is set, updates what differs.
+func settle(ctx context.Context, js jetstream.JetStream, decl Declaration, change bool) error {
+	if err := decl.Validate(); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("create stream %s: %w", name, err)
-	}
-	for _, c := range want.Consumers {
-		if slices.ContainsFunc(have.Consumers, func(h jetstream.ConsumerConfig) bool { return h.Durable == c.Durable }) {
-			continue
-		}
-		if _, err := js.CreateConsumer(ctx, name, c); err != nil && !errors.Is(err, jetstream.ErrConsumerExists) {
-			return fmt.Errorf("create consumer %s of stream %s: %w", c.Durable, name, err)
+	for _, want := range decl.Streams {
+		if err := settleStream(ctx, js, want, change); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -82,24 +60,33 @@ func (d Declaration) Validate() error {
 	return errors.Join(all...)
 }
 
-func applyStream(ctx context.Context, js jetstream.JetStream, want Stream) error {
+// settleStream does so with one. Another process may create the same at the same time;
+// Check compares the result with the wanted configuration.
+func settleStream(ctx context.Context, js jetstream.JetStream, want Stream, change bool) error {
 	name := want.Config.Name
 	have, err := inspect(ctx, js, name)
-	exists := !errors.Is(err, jetstream.ErrStreamNotFound)
-	if exists && err != nil {
-		return fmt.Errorf("inspect stream %s: %w", name, err)
-	}
-	if !exists || len(compare(Difference{}, streamFacets, want.Config, have.Config)) > 0 {
-		if _, err := js.CreateOrUpdateStream(ctx, want.Config); err != nil {
-			return fmt.Errorf("apply stream %s: %w", name, err)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		if _, err = js.CreateStream(ctx, want.Config); errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
+			err = nil
 		}
+	case err == nil && change && len(compare(Difference{}, streamFacets, want.Config, have.Config)) > 0:
+		_, err = js.CreateOrUpdateStream(ctx, want.Config)
+	}
+	if err != nil {
+		return fmt.Errorf("apply stream %s: %w", name, err)
 	}
 	for _, c := range want.Consumers {
 		i := slices.IndexFunc(have.Consumers, func(h jetstream.ConsumerConfig) bool { return h.Durable == c.Durable })
-		if i >= 0 && len(compare(Difference{}, consumerFacets, c, have.Consumers[i])) == 0 {
-			continue
+		switch {
+		case i < 0:
+			if _, err = js.CreateConsumer(ctx, name, c); errors.Is(err, jetstream.ErrConsumerExists) {
+				err = nil
+			}
+		case change && len(compare(Difference{}, consumerFacets, c, have.Consumers[i])) > 0:
+			_, err = js.CreateOrUpdateConsumer(ctx, name, c)
 		}
-		if _, err := js.CreateOrUpdateConsumer(ctx, name, c); err != nil {
+		if err != nil {
 			return fmt.Errorf("apply consumer %s of stream %s: %w", c.Durable, name, err)
 		}
 	}

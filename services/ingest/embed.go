@@ -35,7 +35,7 @@ func (s *Service) embed(ctx context.Context, now time.Time) ([]events.Payload, e
 	if busy {
 		s.idle.reset()
 	}
-	mine := s.shares.partitions()
+	mine := *s.mine.Load()
 	if len(mine) == 0 || s.idle.at(now) || s.resting.at(now) {
 		return nil, nil
 	}

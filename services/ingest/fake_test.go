@@ -165,13 +165,11 @@ func newFixture(t *testing.T, cfg Config) fixture {
 // share gives the process its share of the partitions.
 func (f fixture) share(t testing.TB, process string) {
 	t.Helper()
-	readers := make([]string, 0, events.Partitions)
-	for _, p := range Partitions() {
-		readers = append(readers, p.Reader)
-	}
-	if _, err := f.shares.Share(t.Context(), f.Name(), readers, process, time.Minute); err != nil {
+	mine, err := f.deps.Shares.Share(t.Context(), f.Name(), pipeline.Readers(Partitions()), process, time.Minute)
+	if err != nil {
 		t.Fatal(err)
 	}
+	f.shared(mine)
 }
 
 // mustRecord records a batch, and compares the errors of its messages with want: ""

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -39,8 +40,9 @@ type Service struct {
 	cfg  Config
 	deps Deps
 	wake chan struct{}
-	// shares says what this process stores and embeds.
-	shares *shares
+	// mine are the partitions that this process stores and embeds, none until it was
+	// given its share.
+	mine atomic.Pointer[[]int]
 	// stored counts the batches that were stored.
 	stored atomic.Uint64
 	// The embedding loop alone uses these: seen is what stored was when it last
@@ -70,14 +72,24 @@ func New(cfg Config, deps Deps) (*Service, error) {
 		deps.Logger = slog.New(slog.DiscardHandler)
 	}
 	cfg = cfg.WithDefaults()
-	return &Service{
+	s := &Service{
 		cfg:    cfg,
 		deps:   deps,
 		wake:   make(chan struct{}, 1),
-		shares: &shares{Shares: deps.Shares},
 		paused: [2]backoff{{first: firstBackoff, most: cfg.EmbedBackoff}, {first: firstBackoff, most: cfg.EmbedBackoff}},
 		idle:   backoff{first: cfg.EmbedInterval, most: max(cfg.EmbedInterval, idleMost)},
-	}, nil
+	}
+	s.shared(nil)
+	return s, nil
+}
+
+// shared remembers which partitions the process was given to read.
+func (s *Service) shared(readers []string) {
+	all, mine := pipeline.Readers(Partitions()), make([]int, len(readers))
+	for i, name := range readers {
+		mine[i] = slices.Index(all, name)
+	}
+	s.mine.Store(&mine)
 }
 
 // Name implements [pipeline.Service].
@@ -88,7 +100,8 @@ func (*Service) Name() string { return "ingest" }
 func (s *Service) Stages() []pipeline.Stage {
 	return []pipeline.Stage{
 		pipeline.ReadLog(pipeline.Log{
-			Name: s.Name(), Stream: Stream, Partitions: Partitions(), Cursors: s.deps.Cursors, Shares: s.shares, Handle: s.record, Adopt: s.deps.Adopt,
+			Name: s.Name(), Stream: Stream, Partitions: Partitions(), Cursors: s.deps.Cursors, Shares: s.deps.Shares, Shared: s.shared,
+			Handle: s.record, Adopt: s.deps.Adopt,
 		}),
 		pipeline.Clock("ingest-embed", s.cfg.EmbedInterval, s.wake, s.embed),
 	}

@@ -39,7 +39,7 @@ func TestTwoReplicasEmbedEachTextOnce(t *testing.T) {
 	}
 	var both sync.WaitGroup
 	for process, f := range map[string]fixture{"p1": a, "p2": b} {
-		f.shares.Shares = halves{}
+		f.deps.Shares = halves{}
 		f.share(t, process)
 		both.Go(func() {
 			if _, err := f.embed(t.Context(), noon); err != nil {
@@ -63,7 +63,7 @@ func TestAProcessWithoutAShareEmbedsNothing(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, Config{})
 	f.vectors.add("text")
-	f.shares.mine.Store(nil)
+	f.shared(nil)
 	if _, err := f.embed(t.Context(), noon); err != nil || f.vectors.calls != 0 || f.embedder.calls != 0 {
 		t.Errorf("%v; asked the store %d times, the embedder %d times", err, f.vectors.calls, f.embedder.calls)
 	}
