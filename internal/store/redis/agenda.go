@@ -73,11 +73,7 @@ func (s *Store) list(ctx context.Context, t *tenure, entries ...string) error {
 // unlist takes entries out.
 func (s *Store) unlist(ctx context.Context, t *tenure, entries ...string) error {
 	for part := range slices.Chunk(entries, maxEntries) {
-		args := []any{"ZREM", t.agenda()}
-		for _, e := range part {
-			args = append(args, e)
-		}
-		if _, err := s.call(ctx, args...); err != nil {
+		if _, err := s.call(ctx, with(part, "ZREM", t.agenda())...); err != nil {
 			return fmt.Errorf("take out of the agenda: %w", err)
 		}
 	}

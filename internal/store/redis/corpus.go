@@ -44,13 +44,7 @@ func (c corpus) alone() (fact scope.Scope, ok bool) {
 }
 
 // counts asks how many texts of a scope each term is in.
-func (c corpus) counts(p place) []any {
-	command := append(make([]any, 0, len(c.terms)+2), "HMGET", p.words(c.kind))
-	for _, term := range c.terms {
-		command = append(command, term)
-	}
-	return command
-}
+func (c corpus) counts(p place) []any { return with(c.terms, "HMGET", p.words(c.kind)) }
 
 // maxPlaces is from how many scopes on the index counts the texts that hold a
 // term, in place of each scope's own counts.

@@ -16,11 +16,7 @@ const (
 
 // ReadCursors implements [cursor.Store].
 func (s *Store) ReadCursors(ctx context.Context, readers ...string) ([]cursor.Cursor, error) {
-	args := []any{"HMGET", s.layout().shared(keyCursors)}
-	for _, r := range readers {
-		args = append(args, r)
-	}
-	reply, err := s.call(ctx, args...)
+	reply, err := s.call(ctx, with(readers, "HMGET", s.layout().shared(keyCursors))...)
 	if err != nil {
 		return nil, fmt.Errorf("read cursors: %w", err)
 	}

@@ -57,10 +57,7 @@ func (s *Store) askEpochRecord(ctx context.Context, on goredis.Scripter, known *
 	if known != nil {
 		args = []any{rand.Text(), known.pass, flag(!isClosed(s.Lost())), known.generation}
 	}
-	for _, id := range ids {
-		args = append(args, id)
-	}
-	reply, err := epochRecordScript.Run(ctx, on, []string{s.epochRecordKey()}, args...).Result()
+	reply, err := epochRecordScript.Run(ctx, on, []string{s.epochRecordKey()}, with(ids, args...)...).Result()
 	if err := explain(err); err != nil {
 		return epochRecord{}, fmt.Errorf("read the epoch record: %w", err)
 	}

@@ -341,10 +341,7 @@ func rewriteFilesOf(ctx context.Context, node *goredis.Client) (beyond []string,
 		if work.command == "BGREWRITEAOF" && info["aof_enabled"] == "0" {
 			continue
 		}
-		var args []any
-		for word := range strings.FieldsSeq(work.command) {
-			args = append(args, word)
-		}
+		args := with(strings.Fields(work.command))
 		err := node.Do(ctx, args...).Err()
 		for err != nil && strings.Contains(err.Error(), "in progress") { // another client was faster
 			if _, err := idle(ctx, node); err != nil {

@@ -131,6 +131,3 @@ func (s *Store) remove(ctx context.Context, l layout) error {
 	}
 	return s.deleteKeys(ctx, l)
 }
-
-// Generation is the number of the generation that is open.
-func (s *Store) Generation() uint64 { return s.layout().generation }

@@ -32,8 +32,8 @@ func TestOpenStoresFollowAPromotion(t *testing.T) {
 	}
 	tell(t, first, "2", "hello 2") // which the construction has not seen
 	for _, s := range []*Store{first, other} {
-		if err := s.Ping(t.Context()); err != nil || s.Generation() != 1 {
-			t.Errorf("before the switch: generation %d, %v", s.Generation(), err)
+		if err := s.Ping(t.Context()); err != nil || s.layout().generation != 1 {
+			t.Errorf("before the switch: generation %d, %v", s.layout().generation, err)
 		}
 	}
 	if err := made.Promote(t.Context()); err != nil {
@@ -53,8 +53,8 @@ func TestOpenStoresFollowAPromotion(t *testing.T) {
 	}
 	for _, s := range []*Store{first, other, made} {
 		hits, err := s.SearchText(t.Context(), selAna(), "hello", store.SearchQuery{Target: store.Episodes, Limit: 9})
-		if err != nil || len(hits) != 3 || s.Generation() != 2 {
-			t.Errorf("generation %d: %d hits, %v", s.Generation(), len(hits), err)
+		if err != nil || len(hits) != 3 || s.layout().generation != 2 {
+			t.Errorf("generation %d: %d hits, %v", s.layout().generation, len(hits), err)
 		}
 	}
 	if err := made.Retire(t.Context()); err != nil {

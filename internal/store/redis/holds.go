@@ -25,10 +25,7 @@ func (s *Store) Holds(ctx context.Context, fact scope.Scope) ([]events.Hold, err
 
 // ListHolds implements [store.FactReader].
 func (s *Store) ListHolds(ctx context.Context, sel scope.Selector, q store.HoldQuery) ([]store.Hold, error) {
-	if err := checkLimit(q.Limit); err != nil {
-		return nil, err
-	}
-	if err := sel.Validate(); err != nil {
+	if err := checkList(sel, q.Limit); err != nil {
 		return nil, err
 	}
 	find := of(kindHold).within(s.layout(), sel)

@@ -65,10 +65,7 @@ func (s *Store) rowsBy(ctx context.Context, p place, names []string, parts ...en
 			commands[i] = []any{"GET", p.base + m}
 			continue
 		}
-		commands[i] = []any{"HMGET", p.base + m}
-		for _, name := range names {
-			commands[i] = append(commands[i], name)
-		}
+		commands[i] = with(names, "HMGET", p.base+m)
 	}
 	replies, err := s.pipe(ctx, commands)
 	if err != nil {

@@ -145,11 +145,7 @@ func (t *tenure) putting(e memory.Episode, body []byte, now int64, served space)
 		args = append(append(args, len(list)), list...)
 	}
 	words := distinct(terms)
-	args = append(args, len(words))
-	for _, word := range words {
-		args = append(args, word)
-	}
-	return scriptCall{keys, args}
+	return scriptCall{keys, with(words, append(args, len(words))...)}
 }
 
 func (s *Store) answerPut(e memory.Episode, fact scope.Scope, reply any) (store.Put, error) {

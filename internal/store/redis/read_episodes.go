@@ -182,6 +182,11 @@ func (s *Store) NewestSequence(ctx context.Context) (uint64, error) {
 	return uint64(toFloat(rows[0].get("seq"))), nil
 }
 
+// checkList checks what lists have in common.
+func checkList(sel scope.Selector, limit int) error {
+	return cmp.Or(checkLimit(limit), sel.Validate())
+}
+
 func checkLimit(limit int) error {
 	if limit < 1 || limit > 1000 {
 		return fmt.Errorf("redis: limit %d is outside 1 to 1000", limit)

@@ -112,10 +112,7 @@ func byAddress(a, b store.Fact) int {
 
 // Facts implements [store.FactReader].
 func (s *Store) Facts(ctx context.Context, sel scope.Selector, q store.FactQuery) ([]store.Fact, error) {
-	if err := checkLimit(q.Limit); err != nil {
-		return nil, err
-	}
-	if err := sel.Validate(); err != nil {
+	if err := checkList(sel, q.Limit); err != nil {
 		return nil, err
 	}
 	var list []store.Fact

@@ -12,10 +12,7 @@ import (
 
 // Recent implements [store.EpisodeReader].
 func (s *Store) Recent(ctx context.Context, sel scope.Selector, q store.RecentQuery) ([]memory.Episode, error) {
-	if err := checkLimit(q.Limit); err != nil {
-		return nil, err
-	}
-	if err := sel.Validate(); err != nil {
+	if err := checkList(sel, q.Limit); err != nil {
 		return nil, err
 	}
 	find := of(kindEpisode).within(s.layout(), sel)
@@ -82,10 +79,7 @@ func behindEpisode(find *query, q store.RecentQuery, project string) string {
 
 // Sessions implements [store.EpisodeReader].
 func (s *Store) Sessions(ctx context.Context, sel scope.Selector, q store.SessionQuery) ([]scope.Scope, error) {
-	if err := checkLimit(q.Limit); err != nil {
-		return nil, err
-	}
-	if err := sel.Validate(); err != nil {
+	if err := checkList(sel, q.Limit); err != nil {
 		return nil, err
 	}
 	way := "ASC"

@@ -32,6 +32,14 @@ func texts(reply any) []string {
 	return out
 }
 
+// with is a command that ends in a list of texts.
+func with(texts []string, begin ...any) []any {
+	for _, t := range texts {
+		begin = append(begin, t)
+	}
+	return begin
+}
+
 func toUint(text string) uint64 {
 	n, _ := strconv.ParseUint(text, 10, 64) // absent is 0
 	return n

@@ -136,8 +136,6 @@ func (s *Store) EndsAbove(ctx context.Context, fact scope.Scope, from uint64) ([
 	return ends, nil
 }
 
-var sessionColumns = []any{"p", "u", "a", "x", "first", "seen", "last", "live", "ended", "cause"}
-
 var sessionFields = []string{"p", "u", "a", "x", "first", "seen", "last", "live", "ended", "cause"}
 
 func parseSession(r record) (memory.Session, error) {
@@ -164,7 +162,7 @@ func (s *Store) OpenSessions(ctx context.Context, fact scope.Scope) ([]memory.Se
 	}
 	var commands [][]any
 	for _, e := range texts(reply) {
-		commands = append(commands, append([]any{"HMGET", p.base + e[len(openSession)+1:]}, sessionColumns...))
+		commands = append(commands, with(sessionFields, "HMGET", p.base+e[len(openSession)+1:]))
 	}
 	replies, err := s.pipe(ctx, commands)
 	if err != nil {
@@ -197,7 +195,7 @@ func (s *Store) listedSessions(ctx context.Context, entries []string) (right []s
 			return nil, nil, err
 		}
 		places[i] = s.place(fact)
-		commands[i] = append([]any{"HMGET", places[i].row(kindSession, session), "idle"}, sessionColumns...)
+		commands[i] = with(sessionFields, "HMGET", places[i].row(kindSession, session), "idle")
 	}
 	replies, err := s.pipe(ctx, commands)
 	if err != nil {

@@ -159,10 +159,7 @@ func kindOf(t store.Target) string {
 // narrowed is the selector of the rows that q asks for among those of sel; possible
 // is false where it has none.
 func narrowed(sel scope.Selector, q store.SearchQuery) (_ scope.Selector, possible bool, err error) {
-	if err := checkLimit(q.Limit); err != nil {
-		return sel, false, err
-	}
-	if err := sel.Validate(); err != nil {
+	if err := checkList(sel, q.Limit); err != nil {
 		return sel, false, err
 	}
 	if q.Target != store.Facts && q.Target != store.Episodes {

@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -49,11 +50,9 @@ func serverWarnings(info fields) (list []string) {
 
 var oldestSearch = [2]int{2, 10}
 
-// older compares the first two numbers of a version.
+// older compares the first two numbers of a version; one that cannot be read is not older.
 func older(version string, than [2]int) bool {
-	var major, minor int
-	if n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor); n != 2 {
-		return false
-	}
-	return major < than[0] || major == than[0] && minor < than[1]
+	var have [2]int
+	_, err := fmt.Sscanf(version, "%d.%d", &have[0], &have[1])
+	return err == nil && slices.Compare(have[:], than[:]) < 0
 }

@@ -31,11 +31,7 @@ func (s *Store) Share(ctx context.Context, group string, readers []string, proce
 	if mine, settled := shareOf(hashOf(replies[1]), readers, process); settled {
 		return mine, nil
 	}
-	args := []any{process, life}
-	for _, r := range readers {
-		args = append(args, r)
-	}
-	reply, err := s.run(ctx, shareScript, []string{key}, args...)
+	reply, err := s.run(ctx, shareScript, []string{key}, with(readers, process, life)...)
 	if err != nil {
 		return nil, fmt.Errorf("share the readers of %s: %w", group, err)
 	}

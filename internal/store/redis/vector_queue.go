@@ -162,13 +162,7 @@ func (s *Store) takeVectors(ctx context.Context, t *tenure, sp space, turns *tak
 // pendingFields are what a pending text is read from; the first is the flag.
 var pendingFields = []string{"q", "k", "b", "c", "okey"}
 
-func (r queuedRow) read(sp space) []any {
-	command := []any{"HMGET", r.key, sp.flag()}
-	for _, f := range pendingFields[1:] {
-		command = append(command, f)
-	}
-	return command
-}
+func (r queuedRow) read(sp space) []any { return with(pendingFields[1:], "HMGET", r.key, sp.flag()) }
 
 // readPending reads what entries name, but for what this process has written itself,
 // and takes stale ones out of the queue.
