@@ -172,14 +172,14 @@ func (s *Store) EpisodesBefore(ctx context.Context, session scope.Scope, ordinal
 	return list, err
 }
 
-// NewestSequence is the highest sequence in EPISODES of the episodes stored; 0
-// where there is none.
-func (s *Store) NewestSequence(ctx context.Context) (uint64, error) {
+// Newest returns the sequence of the newest message of EPISODES that the store has, 0 for
+// none. Of AUDIT it returns 0: no index has these sequences, and the audit log has them too.
+func (s *Store) Newest(ctx context.Context) (episode, effect uint64, err error) {
 	rows, err := s.page(ctx, of(kindState).atLeast("seq", 1), "", []any{"@seq", "DESC"}, 1, "@seq")
 	if err != nil || len(rows) == 0 {
-		return 0, err
+		return 0, 0, err
 	}
-	return uint64(toFloat(rows[0].get("seq"))), nil
+	return uint64(toFloat(rows[0].get("seq"))), 0, nil
 }
 
 // checkList checks what lists have in common.
