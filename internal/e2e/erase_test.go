@@ -265,7 +265,7 @@ func TestP10TheOldestUserIsErased(t *testing.T) {
 		i.say(other, "Good morning.")
 	}
 	i.settled(of, 5)
-	if _, stderr, code := run(t, nil, "erase", "--data", i.data, "--user", other.User, "--yes"); code == 0 || !strings.Contains(stderr, "stop it") {
+	if _, stderr, code := run(t, nil, "erase", "--data", i.data, "--user", other.User, "--yes"); code == 0 || !strings.Contains(stderr, "stop Palimpsest") {
 		t.Errorf("data in use are erased: exit %d: %s", code, stderr)
 	}
 	if err := i.stop(); err != nil {
