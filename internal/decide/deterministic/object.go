@@ -32,6 +32,13 @@ func says(f events.Fact, c events.Candidate) bool {
 	return covers(f.Object, c.Object)
 }
 
+// unnamed reports whether a candidate mentions a relative whom the known fact names: "my
+// wife is asleep" does not take Klara's place.
+func unnamed(c events.Candidate, known events.Fact) bool {
+	isName := func(s string) bool { return strings.ContainsFunc(s, unicode.IsUpper) }
+	return strings.HasPrefix(c.Predicate, "has_") && c.Object != "" && !isName(c.Object) && isName(known.Object)
+}
+
 // covers reports whether whole names part and more: part begins it ("Oslo,
 // Norway" and "Oslo"), or stands between its commas ("Norway"). The end of a
 // name alone is another name ("New York" and "York").

@@ -41,7 +41,7 @@ func (d *decision) replace() (bool, error) {
 		return false, nil
 	}
 	known := current[len(current)-1]
-	if plain(known.Object) != plain(d.c.Object) && says(known, d.c) && !d.retracts(known) {
+	if plain(known.Object) != plain(d.c.Object) && (says(known, d.c) || unnamed(d.c, known)) && !d.retracts(known) {
 		return true, d.noop(events.ReasonDuplicate, known.ID)
 	}
 	version, reason := d.successor(known)

@@ -240,7 +240,7 @@ func (lx *lexicon) shape(t token) string {
 	if _, ok := lx.calendar.Weekdays[stem]; ok {
 		return "day"
 	}
-	if _, ok := lx.calendar.Numbers[t.low]; ok && !t.capital() {
+	if _, ok := lx.calendar.Numbers[t.low]; ok && !t.capital() && !lx.is(t, isArticle) {
 		return "number"
 	}
 	return ""
