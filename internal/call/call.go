@@ -167,12 +167,24 @@ func (c *Call) apiKey() (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("read the API key: %w", err)
 		}
-		return strings.TrimSpace(string(text)), nil
+		key := strings.TrimSpace(string(text))
+		if key == "" {
+			return "", fmt.Errorf("read the API key: %s is empty", path)
+		}
+		return legible(key, path)
 	}
 	for _, line := range c.term.Environ {
 		if key, ok := strings.CutPrefix(line, KeyVariable+"="); ok {
-			return strings.TrimSpace(key), nil
+			return legible(strings.TrimSpace(key), KeyVariable)
 		}
 	}
 	return "", nil
+}
+
+// legible refuses what no header can hold, such as two keys or a picture.
+func legible(key, from string) (string, error) {
+	if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", fmt.Errorf("read the API key: %s holds more than one word of ASCII", from)
+	}
+	return key, nil
 }

@@ -4,12 +4,13 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"palimpsest/pkg/api"
 )
 
-// wrap bounds the body, recovers panics and records each request at debug level
+// wrap bounds the body, refuses a compressed one, whose size is not known, recovers panics and records each request at debug level
 // without its query or body, which may hold content.
 func wrap(next http.Handler, maxBody int64, log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -29,6 +30,10 @@ func wrap(next http.Handler, maxBody int64, log *slog.Logger) http.Handler {
 			}
 			log.Debug("http: request", "method", r.Method, "path", r.URL.Path, "status", rec.status, "took", time.Since(start))
 		}()
+		if coding := r.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+			refuse(rec, api.NewProblem(http.StatusUnsupportedMediaType, api.CodeMalformed, "Content-Encoding", "compressed bodies are not read; send the body without a content encoding"))
+			return
+		}
 		next.ServeHTTP(rec, r)
 	})
 }

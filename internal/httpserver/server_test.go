@@ -270,6 +270,28 @@ func TestBodyLimit(t *testing.T) {
 	}
 }
 
+// A compressed body is named as the cause, and reaches no handler.
+func TestCompressedBody(t *testing.T) {
+	t.Parallel()
+	s := serve(t, local(), func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	for coding, want := range map[string]int{"gzip": http.StatusUnsupportedMediaType, "Identity": http.StatusNoContent, "": http.StatusNoContent} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Encoding", coding)
+		res, err := http.DefaultTransport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if err != nil || res.StatusCode != want || want != http.StatusNoContent && !strings.Contains(string(answer), "Content-Encoding") {
+			t.Errorf("%q: %d %s, %v", coding, res.StatusCode, answer, err)
+		}
+	}
+}
+
 // A handler may take longer than its request may take to arrive.
 func TestReadTimeoutDoesNotCancelHandlers(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,7 @@ import (
 	"palimpsest/internal/httpserver"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/client"
+	"palimpsest/pkg/events"
 )
 
 // call is one request and a client of the native API that ends with it.
@@ -104,7 +105,10 @@ func (c *call) body(v any) error {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil
 	}
-	if err := json.Unmarshal(text, v); err != nil {
+	var refused *events.FieldError
+	if err := events.Unmarshal(text, v); errors.As(err, &refused) {
+		return invalid("the body cannot be read: %s %s", refused.Field, refused.Reason)
+	} else if err != nil {
 		return invalid("the body cannot be read: %v", err)
 	}
 	return nil

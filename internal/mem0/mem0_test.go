@@ -111,6 +111,24 @@ func TestMetadataRoundTrip(t *testing.T) {
 	}
 }
 
+// A body that another reader could understand otherwise is refused, and reaches nobody.
+func TestAddRefusesAnAmbiguousBody(t *testing.T) {
+	t.Parallel()
+	h := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("it is recorded") })
+	for body, why := range map[string]string{
+		"{\"user_id\":\"ada\",\"messages\":\"caf\xe9\"}":    "UTF-8",
+		`{"user_id":"ada","messages":"\ud800"}`:             "surrogate",
+		`{"user_id":"ada","user_id":"eve","messages":"hi"}`: "user_id",
+		`{"user_id":"ada","messages":"hi"} {}`:              "body",
+		`{"user_id":7,"messages":"hi"}`:                     "user_id",
+		`{"user_id":"ada","messages":"hi","metadata":{"a":` + strings.Repeat("[", 40) + strings.Repeat("]", 40) + `}}`: "nests too deep",
+	} {
+		if got := do(h, "POST", "/v3/memories/add/", body); got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), why) {
+			t.Errorf("%q: %d %s, want 400 with %q", body, got.Code, got.Body, why)
+		}
+	}
+}
+
 func TestRefusalsHaveBothMembers(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
