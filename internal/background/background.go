@@ -24,6 +24,9 @@ const (
 	startAgain = 50 * time.Millisecond
 )
 
+// InUse is the exit code of a program whose data directory another process uses.
+const InUse = 3
+
 // Program is a call of this program that outlives its caller.
 type Program struct {
 	Dir     string      // holds its data, its log up.log, and its process id up.pid
@@ -72,7 +75,9 @@ func (p Program) detach(ctx context.Context) error {
 		return err
 	}
 	// Users stop it by this file; a stale one is replaced at the next start.
-	if err := os.WriteFile(filepath.Join(p.Dir, "up.pid"), []byte(strconv.Itoa(run.Process.Pid)+"\n"), 0o600); err != nil {
+	pid := filepath.Join(p.Dir, "up.pid")
+	earlier, _ := os.ReadFile(pid) // there may be none
+	if err := os.WriteFile(pid, []byte(strconv.Itoa(run.Process.Pid)+"\n"), 0o600); err != nil {
 		return errors.Join(err, run.Process.Kill(), run.Wait())
 	}
 	ended := make(chan error, 1)
@@ -83,6 +88,13 @@ func (p Program) detach(ctx context.Context) error {
 		select {
 		case <-again.C:
 		case err := <-ended:
+			if run.ProcessState.ExitCode() == InUse { // an earlier start, whose caller died, is under way
+				ended = nil
+				if err := os.WriteFile(pid, earlier, 0o600); err != nil { //nolint:gosec // it is the file of before
+					return err
+				}
+				continue
+			}
 			return errors.Join(fmt.Errorf("it ended; see %s", file), err)
 		case <-ctx.Done():
 			return fmt.Errorf("it did not answer; see %s: %w", file, ctx.Err())

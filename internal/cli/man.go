@@ -141,7 +141,7 @@ func (b *manual) flags(title string, flags []*kong.Flag) {
 func (b *manual) ending() {
 	b.line(".SH", "EXIT STATUS")
 	for _, code := range []struct{ term, help string }{
-		{"0", "success"}, {"1", "failure"}, {"2", "wrong usage"}, {"130", "ended by a second signal"},
+		{"0", "success"}, {"1", "failure"}, {"2", "wrong usage"}, {"3", "another process uses the data directory"}, {"130", "ended by a second signal"},
 	} {
 		b.entry(code.term, code.help)
 	}

@@ -12,6 +12,8 @@ import (
 
 	"palimpsest/internal/app"
 	"palimpsest/internal/assistant"
+	"palimpsest/internal/background"
+	"palimpsest/internal/engine"
 	"palimpsest/internal/heap"
 	"palimpsest/internal/terminal"
 )
@@ -21,6 +23,7 @@ const (
 	exitOK    = 0
 	exitError = 1 // the work could not be done
 	exitUsage = 2 // the words of the call are off
+	exitInUse = background.InUse
 )
 
 // Main runs one command and returns its exit code. When ctx ends, it drains the
@@ -85,5 +88,8 @@ func fail(term terminal.Terminal, err error) int {
 		err = errors.New("interrupted")
 	}
 	_, _ = fmt.Fprintf(term.Err, "palimpsest: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+	if engine.InUse(err) {
+		return exitInUse
+	}
 	return exitError
 }

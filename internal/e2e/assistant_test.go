@@ -106,6 +106,34 @@ func TestMCPStartsPalimpsest(t *testing.T) {
 	}
 }
 
+// TestAssistantOutlivesAKilledStart: an assistant that is killed while it starts the program
+// leaves one that the next assistant uses.
+func TestAssistantOutlivesAKilledStart(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	environ := append(os.Environ(), "PALIMPSEST_DATA="+data, "PALIMPSEST_HTTP_LISTEN="+freeAddresses(t, 1)[0], "PALIMPSEST_NATS_LISTEN=127.0.0.1:0")
+	killed := exec.Command(program, "mcp", "--user", "nora")
+	killed.Env = environ
+	if _, err := killed.StdinPipe(); err != nil { // at the end of its input it would end by itself
+		t.Fatal(err)
+	}
+	if err := killed.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stopDetached(t, data) })
+	eventually(t, "the start", func() error { _, err := os.Stat(filepath.Join(data, "up.pid")); return err })
+	if err := errors.Join(killed.Process.Kill(), killed.Wait()); err == nil {
+		t.Error("the assistant has ended by itself")
+	}
+	run := exec.Command(program, "mcp", "--user", "nora")
+	run.Env = environ
+	next := modelOf(t, &sdk.CommandTransport{Command: run})
+	next.must("remember_fact", object{"text": "Nora lives in Oslo."}, nil)
+	if err := next.session.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // stopDetached ends a process that was started in the background, and waits until it
 // has released its data.
 func stopDetached(t *testing.T, data string) {

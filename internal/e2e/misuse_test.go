@@ -94,7 +94,7 @@ func TestMisuseOfADirectory(t *testing.T) {
 	t.Parallel()
 	i := start(t, t.TempDir())
 	i.say(person("ann"), "I live in Oslo")
-	refused(t, 1, i.data, "", up(i.data)...)
+	refused(t, 3, i.data, "", up(i.data)...)
 	i.settled(of(person("ann")), 1)
 	if err := i.stop(); err != nil {
 		t.Fatalf("exit: %v\n%s", err, i.stderr)
@@ -130,7 +130,8 @@ func newer(t *testing.T, path string) (undo func()) {
 	return func() { set(old) }
 }
 
-// TestMisuseOfPublish publishes to no server, or without a user.
+// TestMisuseOfPublish publishes to no server, or without a user, and names files that hold
+// no key.
 func TestMisuseOfPublish(t *testing.T) {
 	t.Parallel()
 	nobody := "127.0.0.1:1" // a port that needs privileges and has no service
@@ -138,6 +139,13 @@ func TestMisuseOfPublish(t *testing.T) {
 	refused(t, 1, nobody, "", "search", "hello", "--all-users", "--server", "http://"+nobody)
 	refused(t, 2, "--role", "hello\n", "publish", "--user", "ann", "--role", "boss")
 	refused(t, 2, "text", "", "search")
+	for text, words := range map[string]string{"\n": "is empty", "pal_a\npal_b\n": "more than one word", "\x89PNG": "more than one word"} {
+		key := filepath.Join(t.TempDir(), "key")
+		if err := os.WriteFile(key, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, 1, words, "", "search", "hello", "--all-users", "--server", "http://"+nobody, "--api-key-file", key)
+	}
 }
 
 // publishNamesTheLine: an error names the refused line, after acknowledged ones.

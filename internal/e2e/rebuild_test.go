@@ -107,8 +107,8 @@ func TestP5RebuildEqualsLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused(t, 1, "in use by another process", "", "rebuild", "--data", i.data, "--check")
-	refused(t, 1, "in use by another process", "", "digest", "--data", i.data)
+	refused(t, 3, "in use by another process", "", "rebuild", "--data", i.data, "--check")
+	refused(t, 3, "in use by another process", "", "digest", "--data", i.data)
 	i.kill()
 
 	offline, stderr, code := run(t, nil, "digest", "--data", i.data)
