@@ -67,7 +67,7 @@ var categories = map[string]string{
 	"earns": "finance", "owes": "finance", "pays": "finance", "saves": "finance", "budget": "finance",
 	"bank": "finance", "insurer": "finance", "invests_in": "finance", "reading": "hobby", "watching": "hobby", "playing": "hobby",
 	"subscribes_to": "possession", "goes_to": "habit", "recurring": "habit", "weighs": "trait", "takes_class": "education",
-	"is": "trait", "has_trait": "trait", "fears": "trait", "raised_by": "family",
+	"is": "trait", "has_trait": "trait", "fears": "trait", "raised_by": "family", "family_role": "family",
 }
 
 // categoryOf is the category of a predicate; one that is not listed is its own.

@@ -14,7 +14,7 @@ import (
 // the past, traits from birth, feelings and plans stay beside the new value.
 var keptPredicates = []string{
 	"did", "lived_in", "from", "born_in", "birthday", "age", "name", "degree", "quit", "likes", "dislikes", "thinks",
-	"fears", "wants_to", "plans_to", "skill", "instruction", "copes_by", "is", "condition", "gender", "pronouns", "allergic_to", "blood_type",
+	"fears", "wants_to", "plans_to", "skill", "instruction", "copes_by", "is", "family_role", "condition", "gender", "pronouns", "allergic_to", "blood_type",
 }
 
 // keptRelations are the relatives that a statement of change does not replace.

@@ -2,6 +2,15 @@ package rulepack
 
 import "slices"
 
+// Verdict holds the words of an opinion on a thing that was named before them.
+type Verdict struct {
+	Refuses  []string `yaml:"refuses"`  // "no way"
+	Welcomes []string `yaml:"welcomes"` // "yes please"
+	// Like and Dislike are the verbs that they stand for.
+	Like    string `yaml:"like"`
+	Dislike string `yaml:"dislike"`
+}
+
 // opensScene reports whether a sentence opens a role play, a supposition or a joke.
 func (lx *lexicon) opensScene(ts []token) bool {
 	ts = lx.strip(ts)
@@ -12,11 +21,40 @@ func (lx *lexicon) opensScene(ts []token) bool {
 func (r *reading) raised(s sentence) bool {
 	const longest = 4
 	const closed = isSpeaker | isOther | isHearer | isAsking | isAuxiliary | isAsked | isBe | isVerb | isLead | isEmpty
+	if s.asks && len(s.tokens) > 1 && len(s.tokens) <= longest && r.l.lx.is(s.tokens[0], isOwn) {
+		r.topic = s.tokens // "my name? it's Leo"
+		return true
+	}
 	if !s.asks || len(s.tokens) > longest || slices.ContainsFunc(s.tokens, func(t token) bool { return r.l.lx.is(t, closed) }) {
 		return false
 	}
 	r.topic = s.tokens
 	return true
+}
+
+// judged reads what a sentence says of the thing that the question before it or its own
+// first words name: "liver? no way", "thai food, yes please".
+func (r *reading) judged(s sentence) bool {
+	lx := r.l.lx
+	topic, said := r.topic, s.tokens
+	for i := 1; topic == nil && !s.asks && i < len(said) && i <= 5; i++ {
+		if said[i].low == "," {
+			topic, said = said[:i], said[i+1:]
+		}
+	}
+	const closed = isSpeaker | isOther | isHearer | isAsking | isAuxiliary | isBe | isOwn | isLead | isEmpty | isNegator
+	if len(topic) == 0 || len(said) == 0 || slices.ContainsFunc(topic, func(t token) bool { return t.quoted || !t.word || lx.is(t, closed) }) {
+		return false
+	}
+	liked := lx.welcomes.at(said, 0)
+	if n := max(liked, lx.refuses.at(said, 0)); n == 0 || n < len(said) && said[n].word {
+		return false
+	}
+	verb := lx.dislike
+	if liked > 0 {
+		verb = lx.like
+	}
+	return r.match(&clause{unreal: r.scene}, s.tokens, append(virtual(lx.speaker, verb), topic...), 0, 0)
 }
 
 // owned puts what the clause before has of the speaker's for "it" as a subject: "i

@@ -164,7 +164,7 @@ func (lx *lexicon) boundary(ts []token, from, i int) (at int, ok bool) {
 	switch {
 	case t.low == "(" || t.low == ")" || (t.low == "—" || t.low == "–") && !lx.is(t, isBe) || t.low == ":" && i+1 < len(ts) && !lx.namesOnly(ts[i+1:]) && !numeric(ts[i+1]):
 		return i, true
-	case !lx.is(prev, isSpeaker) && lx.opensQuestion(ts, i) && !(lx.is(t, isBe) && lx.dated(ts[i+1:min(len(ts), i+3)])) && (joint || !lx.is(ts[i+1], isOwn|isSpeaker)):
+	case !lx.is(prev, isSpeaker) && lx.opensQuestion(ts, i) && (!lx.is(t, isBe) || lx.clefts.at(ts, from) == 0) && !(lx.is(t, isBe) && lx.dated(ts[i+1:min(len(ts), i+3)])) && (joint || !lx.is(ts[i+1], isOwn|isSpeaker)):
 		asks := lx.is(ts[from], isAsking) && i-from <= 3 // "how old are you"
 		return i, !asks && !lx.is(prev, isBinder) || joint
 	case lx.is(t, isUnreal):
@@ -173,7 +173,7 @@ func (lx *lexicon) boundary(ts []token, from, i int) (at int, ok bool) {
 		return i, true
 	case lx.is(t, isTheirs) && i-from >= 2 && !lx.is(prev, isBinder|isPreposition|isVerb|isBe|isJoint) && lx.owns(ts, i):
 		return i, true // "a puppy his name is Bruno"
-	case lx.is(t, isParticiple) && i-from >= 3 && lx.is(ts[from], isSpeaker) && lx.is(ts[from+1], isShared) && lx.is(ts[from+2], isArticle) && !lx.is(prev, isArticle|isBe|isVerb|isAnd|isPreposition|isFiller):
+	case lx.is(t, isParticiple) && i-from >= 3 && i+1 < len(ts) && lx.is(ts[i+1], isPreposition) && lx.is(ts[from], isSpeaker) && lx.is(ts[from+1], isShared) && lx.is(ts[from+2], isArticle) && !lx.is(prev, isArticle|isBe|isVerb|isAnd|isPreposition|isFiller):
 		return i, true // "i am a Finn living in Bonn"
 	case joint:
 		j := i

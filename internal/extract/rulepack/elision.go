@@ -1,6 +1,9 @@
 package rulepack
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Inflection replaces the ending From of a verb by To: "carries", "carry".
 type Inflection struct {
@@ -32,7 +35,7 @@ func (lx *lexicon) leadOf(ts []token) []string {
 		return nil
 	}
 	for _, e := range lx.elided {
-		if endsIn(e.words, ts[0].low) && !slices.ContainsFunc(ts[1:], func(t token) bool { return lx.is(t, isBe|isAuxiliary) || lx.third[t.low] != "" }) {
+		if endsIn(e.words, ts[0].low) && !slices.ContainsFunc(ts[1:], func(t token) bool { return t.low != "'s" && (lx.is(t, isBe|isAuxiliary) || lx.third[t.low] != "") }) {
 			return e.lead
 		}
 	}
@@ -45,4 +48,13 @@ func (lx *lexicon) endedAt(ts []token, i int) int {
 		return 0
 	}
 	return lx.ended.at(ts, i)
+}
+
+// apostrophed writes a contraction out that opens a clause without its apostrophe: "were
+// moving to Ghent".
+func (lx *lexicon) apostrophed(ts []token) []token {
+	if len(ts) < 2 || len(lx.bare[ts[0].low]) == 0 || !strings.HasSuffix(ts[1].low, "ing") {
+		return ts
+	}
+	return append(virtual(lx.bare[ts[0].low]...), ts[1:]...)
 }

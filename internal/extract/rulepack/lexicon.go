@@ -24,6 +24,9 @@ type Lexicon struct {
 	Inverts bool `yaml:"inverts"`
 	// CapitalNouns says that every noun is written like a name.
 	CapitalNouns bool `yaml:"capital_nouns"`
+	// Bare maps a word that may be a contraction without its apostrophe to what it stands for
+	// before a participle: "were moving".
+	Bare map[string][]string `yaml:"bare"`
 	// Rewrite maps a word to the one that patterns know: "we": "i".
 	Rewrite map[string]string `yaml:"rewrite"`
 	// Rephrase does so for phrases of several words: "have got": "have".
@@ -50,6 +53,9 @@ type Lexicon struct {
 	// is the speaker's own. Documents name a text of another author before a colon.
 	Scenes    []string `yaml:"scenes"`
 	Documents []string `yaml:"documents"`
+	Verdict   Verdict  `yaml:"verdict"`
+	// Particles stand in lower case between the parts of a name: "van".
+	Particles []string `yaml:"particles"`
 	// Cleft holds the words of sentences that put what they state first or last.
 	Cleft Cleft `yaml:"cleft"`
 	// Roles open what the speaker says that they are, in front of a clause: "as a". What
@@ -265,12 +271,14 @@ const (
 	isGiven
 	isSimile
 	isParticiple
+	isParticle
 )
 
 // lexicon is a compiled [Lexicon].
 type lexicon struct {
 	words        map[string]class
 	contractions map[string][]string
+	bare         map[string][]string
 	prefixes     map[string]string
 	capitalNouns bool
 	inverts      bool
@@ -307,10 +315,8 @@ type lexicon struct {
 	pairs        phrases
 	endings3     []Inflection
 
-	roles, wishes, tells phrases
-	clefts, places       phrases
-	binds                phrases
-	within, speaker      string
+	roles, wishes, tells, clefts, places, binds, refuses, welcomes phrases
+	within, speaker, like, dislike                                 string
 
 	planned, fleeting   phrases
 	brief, replies      phrases
@@ -330,7 +336,7 @@ func (l Lexicon) compile() *lexicon {
 		words:        make(map[string]class),
 		contractions: make(map[string][]string, len(l.Contractions)),
 		prefixes:     l.Prefixes, capitalNouns: l.CapitalNouns, inverts: l.Inverts,
-		rewrite: l.Rewrite, third: l.Third, echo: l.Echo, rephrase: l.Rephrase, present: l.Present, hearer: l.Hearer,
+		bare: l.Bare, rewrite: l.Rewrite, third: l.Third, echo: l.Echo, rephrase: l.Rephrase, present: l.Present, hearer: l.Hearer,
 		support: l.Support, namings: l.Naming, mine: l.Mine,
 		subject: l.Subject, possessive: l.Possessive, otherOwn: l.OtherOwn, calendar: l.Calendar, endings: make(map[string]events.EntityType), followers: l.NameFollowers, noLonger: l.NoLonger, possess: l.Possess, shared: first(l.Shared),
 		shifts: newPhrases(slices.Collect(maps.Keys(l.Calendar.Shifts))),
@@ -356,7 +362,7 @@ func (l Lexicon) compile() *lexicon {
 		{isAbbreviation, l.Abbreviations}, {isAnd, l.And}, {isTheirs, l.Theirs},
 		{isShared, l.Shared}, {isModal, l.Modals}, {isOften, l.Often}, {isIt, l.It}, {isHearer, slices.Collect(maps.Keys(l.Hearer))},
 		{isDocument, l.Documents}, {isRelative, l.Relative}, {isKinName, l.KinNames}, {isFigure, l.Figures},
-		{isLocative, l.Locative}, {isGiven, l.Given}, {isSimile, l.Similes}, {isParticiple, l.Participles},
+		{isLocative, l.Locative}, {isGiven, l.Given}, {isSimile, l.Similes}, {isParticiple, l.Participles}, {isParticle, l.Particles},
 	} {
 		for _, w := range c.words {
 			lx.words[w] |= c.bit
@@ -371,6 +377,8 @@ func (l Lexicon) compile() *lexicon {
 	lx.rephrased, lx.tasks = newPhrases(slices.Collect(maps.Keys(l.Rephrase))), newPhrases(l.Tasks)
 	lx.roles, lx.wishes, lx.tells = newPhrases(l.Roles), newPhrases(l.Wishes), newPhrases(l.Tells)
 	lx.clefts, lx.places, lx.binds = newPhrases(l.Cleft.Heads), newPhrases(l.Cleft.Places), newPhrases(l.Cleft.Binds)
+	lx.refuses, lx.welcomes = newPhrases(l.Verdict.Refuses), newPhrases(l.Verdict.Welcomes)
+	lx.like, lx.dislike = l.Verdict.Like, l.Verdict.Dislike
 	lx.within, lx.speaker = l.Cleft.Within, first(l.Speaker)
 	lx.technical = newPhrases(l.Technical)
 	lx.only = toSet(l.Only)

@@ -358,6 +358,10 @@ func (m *machine) nameLen(at int, anyCase bool) int {
 	n := 0
 	for i := at; i < len(m.ts) && n < 4; i++ {
 		t := m.ts[i]
+		if k := m.lx.particles(m.ts[i:]); n > 0 && k > 0 {
+			n, i = n+k, i+k-1 // "Maria del Carmen"
+			continue
+		}
 		if !t.word || digit(t.low) || m.lx.is(t, isNotName) && !(n > 0 && t.capital()) {
 			break
 		}

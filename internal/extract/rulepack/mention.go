@@ -107,6 +107,19 @@ func (lx *lexicon) nameAt(ts []token, i int) int {
 	return n
 }
 
+// particles is how many tokens in front of a part of a name belong to the name.
+func (lx *lexicon) particles(ts []token) int {
+	for i, t := range ts[:min(len(ts), 3)] {
+		if !lx.is(t, isParticle) || t.capital() {
+			if t.word && t.capital() {
+				return i
+			}
+			return 0
+		}
+	}
+	return 0
+}
+
 func (lx *lexicon) namelike(t token) bool {
 	const closed = isSpeaker | isOwn | isOther | isBe | isLead | isFiller | isNegator | isUnreal | isAsking |
 		isAuxiliary | isAsked | isJoint | isBinder | isStop | isPreposition | isArticle | isVerb

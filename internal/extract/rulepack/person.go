@@ -74,7 +74,7 @@ func (l *language) mentioned(ts []token, i int) (who *person, n int) {
 			}
 		}
 	}
-	if i == 0 && lx.is(ts[0], isKinName) && len(ts) > 2 && ts[0].capital() && (lx.is(ts[1], isBe) || lx.third[ts[1].low] != "" || ts[1].low == "'s") {
+	if i == 0 && lx.is(ts[0], isKinName) && len(ts) > 2 && (lx.is(ts[1], isBe) || lx.third[ts[1].low] != "" || ts[1].low == "'s") {
 		if rel := l.relationOf[ts[0].low]; rel != nil {
 			return &person{rel: ts[0].low, relation: rel}, 1 // "Dad passed away"
 		}
@@ -257,6 +257,8 @@ func (lx *lexicon) isCopula(ts []token, i int) bool {
 	switch {
 	case lx.is(next, isArticle|isPreposition|isNegator):
 		return true
+	case lx.isNumber(next.low) && !ordinal(next.low) && (i+2 == len(ts) || !ts[i+2].word || lx.is(ts[i+2], isAnd|isJoint|isPreposition|isTail)):
+		return true // "my son's six"
 	case i+2 == len(ts) && i > 0:
 		return true // "my mom's American"
 	case strings.HasSuffix(next.low, "ing") && !next.capital():
@@ -264,6 +266,11 @@ func (lx *lexicon) isCopula(ts []token, i int) bool {
 		return !finite
 	}
 	return false
+}
+
+// ordinal reports whether a number is that of a rank: "my dad's 70th".
+func ordinal(number string) bool {
+	return strings.HasSuffix(number, "th") || strings.HasSuffix(number, "st") || strings.HasSuffix(number, "nd") || strings.HasSuffix(number, "rd")
 }
 
 // sameRelation finds the one person whom a mention without a name means.

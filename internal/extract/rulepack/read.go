@@ -58,6 +58,10 @@ func (r *reading) read(previous *question) {
 		if r.denied(s) || r.raised(s) {
 			continue
 		}
+		if r.judged(s) {
+			r.topic = nil
+			continue
+		}
 		var before *clause
 		cs := lx.split(s)
 		for i := range cs {
@@ -84,10 +88,13 @@ func (r *reading) clause(c, before *clause) {
 			f |= g // "hey, it's…"
 		}
 	}
+	if before == nil && len(r.topic) > 0 && lx.is(r.topic[0], isOwn) {
+		ts = r.l.owned(ts, &clause{tokens: r.topic})
+	}
 	if len(ts) == 0 || c.question || c.reported || r.coupled(c, ts, before) || r.corrects(ts, full) || !c.unreal && r.succeeded(ts, full) {
 		return
 	}
-	ts = lx.uncleft(lx.uninverted(r.mine(ts)))
+	ts = lx.uncleft(lx.uninverted(lx.apostrophed(r.mine(ts))))
 	verb := 0
 	for verb < len(ts)-1 && lx.is(ts[verb], isFiller) && (before != nil || !lx.is(ts[verb], isLead)) {
 		verb++
@@ -134,7 +141,7 @@ func (r *reading) clause(c, before *clause) {
 	if !c.unreal && c.about == nil && !r.apposed(c, before) {
 		r.others(full)
 	}
-	if r.match(c, full, ts, 0, f) || len(ts) < 2 {
+	if r.match(c, full, ts, 0, f) || len(ts) < 2 || r.shared(c, full, ts, f) {
 		return
 	}
 	// A leading adverbial: "For plotting I'd take…", "Last week I moved…".
@@ -275,50 +282,6 @@ func (r *reading) match(c *clause, full, ts []token, at int, f flags) bool {
 
 // elided reports whether the subject of a clause was supplied with its verb.
 func elided(ts []token) bool { return len(ts) > 1 && ts[0].virtual() && ts[1].virtual() }
-
-// more reads what else the same verb governs: "i am 6 and allergic to peanuts",
-// "i am Katarzyna, 34, from Gdynia".
-func (r *reading) more(c *clause, full []token, last *Rule, m *match, at int) {
-	lx := r.l.lx
-	shared := at+1 < len(m.ts) && lx.is(m.ts[at], isSpeaker) && lx.is(m.ts[at+1], isShared)
-	named := !shared && last.Predicate == "name" && lx.shared != "" && c.about == nil // "Ana here, 34, a nurse"
-	if !shared && !named || m.flags&flagNegated != 0 {
-		return
-	}
-	const far = 6
-	from := 0
-	for i := m.end - 1; i < len(m.ts) && i < m.end+far && from == 0; i++ {
-		switch {
-		case m.ts[i].low == "," || lx.is(m.ts[i], isAnd):
-			from = i + 1
-		case (i == m.end-1 || i == m.end) && i > at+2 && lx.is(m.ts[i], isPreposition) && len(last.Retracts) == 0 && !last.Transient: // not "i am happy with Klara"
-			from = i
-		}
-	}
-	for from > 0 && from < len(m.ts) && lx.is(m.ts[from], isAnd|isFiller) {
-		from++
-	}
-	if from == 0 || from >= len(m.ts) || lx.is(m.ts[from], isSpeaker|isOwn|isOther) {
-		return
-	}
-	accept := func(rule *Rule) bool {
-		return rule.Predicate != "name" && rule.Confidence > looseConfidence && (!c.unreal || rule.Unreal) && (c.about == nil || !rule.Self)
-	}
-	verb := lx.shared
-	if shared {
-		verb = m.ts[at+1].low
-	}
-	said := append(virtual(r.l.speakerWord, verb), m.ts[from:]...)
-	rule, next := r.l.find(said, r.memo(said), 0, 0, accept)
-	if next == nil && lx.isNumber(m.ts[from].low) && lx.possess != "" {
-		said[1].rename(lx.possess) // "i am 52, divorced, two kids"
-		rule, next = r.l.find(said, r.memo(said), 0, 0, accept)
-	}
-	if next != nil {
-		r.draft(rule, next, c.about, full)
-		r.more(c, full, rule, next, 0)
-	}
-}
 
 // looseConfidence is that of rules which take anything for their object.
 const looseConfidence = 0.75
