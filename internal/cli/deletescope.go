@@ -10,6 +10,8 @@ import (
 
 	"palimpsest/internal/app"
 	"palimpsest/internal/terminal"
+	"palimpsest/pkg/api"
+	"palimpsest/pkg/client"
 	"palimpsest/pkg/scope"
 )
 
@@ -34,15 +36,9 @@ func (c *deleteScopeCommand) Run(inv *app.Invocation) error {
 			return err
 		}
 	}
-	cl, err := inv.Client()
-	if err != nil {
-		return err
-	}
-	out, err := cl.DeleteScope(inv.Context(), sel, "")
-	if err != nil {
-		return err
-	}
-	return printWritten(inv, out)
+	return write(inv, func(ctx context.Context, cl *client.Client) (api.Written, error) {
+		return cl.DeleteScope(ctx, sel, "")
+	})
 }
 
 // named describes the levels that have a value.

@@ -26,11 +26,7 @@ func (c *exportCommand) Run(inv *app.Invocation) error {
 		}
 		return err
 	}
-	sel, err := c.Selector(inv.Project())
-	if err != nil {
-		return err
-	}
-	cl, err := inv.Client()
+	cl, sel, err := c.asks(inv)
 	if err != nil {
 		return err
 	}

@@ -15,19 +15,6 @@ type factCommand struct {
 	Revision uint64 `help:"Fail unless this revision is the newest." placeholder:"N"`
 }
 
-// run sends the change and prints what it did.
-func (c *factCommand) run(inv *app.Invocation, change func(context.Context, *client.Client) (api.Written, error)) error {
-	cl, err := inv.Client()
-	if err != nil {
-		return err
-	}
-	out, err := change(inv.Context(), cl)
-	if err != nil {
-		return err
-	}
-	return printWritten(inv, out)
-}
-
 type correctCommand struct {
 	factCommand
 	Text     []string `arg:"" help:"The new text."`
@@ -37,7 +24,7 @@ type correctCommand struct {
 
 // Run implements the command.
 func (c *correctCommand) Run(inv *app.Invocation) error {
-	return c.run(inv, func(ctx context.Context, cl *client.Client) (api.Written, error) {
+	return write(inv, func(ctx context.Context, cl *client.Client) (api.Written, error) {
 		return cl.Correct(ctx, c.ID, c.Revision, api.Correct{Text: strings.Join(c.Text, " "), Category: c.Category, Object: c.Object})
 	})
 }
@@ -46,7 +33,7 @@ type confirmCommand struct{ factCommand }
 
 // Run implements the command.
 func (c *confirmCommand) Run(inv *app.Invocation) error {
-	return c.run(inv, func(ctx context.Context, cl *client.Client) (api.Written, error) {
+	return write(inv, func(ctx context.Context, cl *client.Client) (api.Written, error) {
 		return cl.Confirm(ctx, c.ID, c.Revision)
 	})
 }
@@ -55,7 +42,7 @@ type restoreCommand struct{ factCommand }
 
 // Run implements the command.
 func (c *restoreCommand) Run(inv *app.Invocation) error {
-	return c.run(inv, func(ctx context.Context, cl *client.Client) (api.Written, error) {
+	return write(inv, func(ctx context.Context, cl *client.Client) (api.Written, error) {
 		return cl.Restore(ctx, c.ID, c.Revision)
 	})
 }
@@ -64,7 +51,7 @@ type forgetCommand struct{ factCommand }
 
 // Run implements the command.
 func (c *forgetCommand) Run(inv *app.Invocation) error {
-	return c.run(inv, func(ctx context.Context, cl *client.Client) (api.Written, error) {
+	return write(inv, func(ctx context.Context, cl *client.Client) (api.Written, error) {
 		return cl.Delete(ctx, c.ID, c.Revision)
 	})
 }

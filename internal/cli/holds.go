@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"time"
 
 	"palimpsest/internal/app"
 	"palimpsest/internal/terminal"
+	"palimpsest/pkg/api"
+	"palimpsest/pkg/client"
 )
 
 type holdsCommand struct {
@@ -23,11 +26,7 @@ type holdListCommand struct {
 
 // Run implements the command.
 func (c *holdListCommand) Run(inv *app.Invocation) error {
-	cl, err := inv.Client()
-	if err != nil {
-		return err
-	}
-	sel, err := c.Selector(inv.Project())
+	cl, sel, err := c.asks(inv)
 	if err != nil {
 		return err
 	}
@@ -58,15 +57,9 @@ type holdReleaseCommand struct {
 
 // Run implements the command.
 func (c *holdReleaseCommand) Run(inv *app.Invocation) error {
-	cl, err := inv.Client()
-	if err != nil {
-		return err
-	}
-	out, err := cl.Release(inv.Context(), c.ID)
-	if err != nil {
-		return err
-	}
-	return printWritten(inv, out)
+	return write(inv, func(ctx context.Context, cl *client.Client) (api.Written, error) {
+		return cl.Release(ctx, c.ID)
+	})
 }
 
 type holdDismissCommand struct {
@@ -75,13 +68,7 @@ type holdDismissCommand struct {
 
 // Run implements the command.
 func (c *holdDismissCommand) Run(inv *app.Invocation) error {
-	cl, err := inv.Client()
-	if err != nil {
-		return err
-	}
-	out, err := cl.Dismiss(inv.Context(), c.ID)
-	if err != nil {
-		return err
-	}
-	return printWritten(inv, out)
+	return write(inv, func(ctx context.Context, cl *client.Client) (api.Written, error) {
+		return cl.Dismiss(ctx, c.ID)
+	})
 }

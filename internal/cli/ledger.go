@@ -16,11 +16,7 @@ type ledgerCommand struct {
 
 // Run implements the command. A ledger that does not balance is an error.
 func (c *ledgerCommand) Run(inv *app.Invocation) error {
-	sel, err := c.Selector(inv.Project())
-	if err != nil {
-		return err
-	}
-	cl, err := inv.Client()
+	cl, sel, err := c.asks(inv)
 	if err != nil {
 		return err
 	}

@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"context"
+
 	"palimpsest/internal/app"
 	"palimpsest/pkg/api"
+	"palimpsest/pkg/client"
 )
 
 type endSessionCommand struct {
@@ -14,13 +17,7 @@ type endSessionCommand struct {
 
 // Run implements the command.
 func (c *endSessionCommand) Run(inv *app.Invocation) error {
-	cl, err := inv.Client()
-	if err != nil {
-		return err
-	}
-	out, err := cl.EndSession(inv.Context(), api.Scope{User: c.User, Agent: c.Agent, Session: c.Session}, c.Cause)
-	if err != nil {
-		return err
-	}
-	return printWritten(inv, out)
+	return write(inv, func(ctx context.Context, cl *client.Client) (api.Written, error) {
+		return cl.EndSession(ctx, api.Scope{User: c.User, Agent: c.Agent, Session: c.Session}, c.Cause)
+	})
 }

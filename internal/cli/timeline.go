@@ -16,11 +16,7 @@ type timelineCommand struct {
 
 // Run implements the command.
 func (c *timelineCommand) Run(inv *app.Invocation) error {
-	cl, err := inv.Client()
-	if err != nil {
-		return err
-	}
-	sel, err := c.Selector(inv.Project())
+	cl, sel, err := c.asks(inv)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@ package cli
 import (
 	"errors"
 
+	"palimpsest/internal/app"
+	"palimpsest/pkg/client"
 	"palimpsest/pkg/scope"
 )
 
@@ -23,4 +25,14 @@ func (w Whose) Selector(project string) (scope.Selector, error) {
 		return sel, errors.New("name --user, --agent or --session, or read the whole project with --all-users")
 	}
 	return sel, nil
+}
+
+// asks returns the client and the selector of a command that reads.
+func (w Whose) asks(inv *app.Invocation) (*client.Client, scope.Selector, error) {
+	sel, err := w.Selector(inv.Project())
+	if err != nil {
+		return nil, sel, err
+	}
+	cl, err := inv.Client()
+	return cl, sel, err
 }

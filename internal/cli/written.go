@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 
@@ -10,9 +11,23 @@ import (
 	"palimpsest/internal/app"
 	"palimpsest/internal/terminal"
 	"palimpsest/pkg/api"
+	"palimpsest/pkg/client"
 )
 
-// printWritten prints what a write did.
+// write sends a change and prints its result.
+func write(inv *app.Invocation, change func(context.Context, *client.Client) (api.Written, error)) error {
+	cl, err := inv.Client()
+	if err != nil {
+		return err
+	}
+	out, err := change(inv.Context(), cl)
+	if err != nil {
+		return err
+	}
+	return printWritten(inv, out)
+}
+
+// printWritten prints the result of a change.
 func printWritten(inv *app.Invocation, out api.Written) error {
 	return inv.Print(out, func(w io.Writer) {
 		switch {

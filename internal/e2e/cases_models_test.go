@@ -12,6 +12,7 @@ import (
 	"palimpsest/internal/llm/llmtest"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
+	"palimpsest/pkg/scope"
 )
 
 // hobby finds the statement of which only the models of these tests make a fact.
@@ -277,12 +278,7 @@ func TestModelsSummarise(t *testing.T) {
 	who := on.person("bob")
 	on.say(who, "I work at Fenwick Labs.", "My sister Ida works at Fenwick Labs.", "My friend Ben works at Fenwick Labs.")
 	on.settled(of(who), 3)
-	body := fmt.Sprintf(`{"user":%q,"agent":%q,"wait":true}`, who.User, who.Agent)
-	for range 2 {
-		if status, answer := i.ask(http.MethodPost, "/v1/rules/maintenance/run", body); status != http.StatusOK {
-			t.Fatalf("%d %v", status, answer)
-		}
-	}
+	on.runTwice(who, "maintenance")
 	status, answer := i.ask(http.MethodGet, "/v1/entities/Fenwick%20Labs?user="+who.User, "")
 	entity, _ := answer.(object)
 	if summary, _ := entity["summary"].(string); status != http.StatusOK || summary != "Ida and Ben work at Fenwick Labs with the user." {
@@ -310,15 +306,21 @@ func TestModelsFindCauses(t *testing.T) {
 	who := on.person("bob")
 	on.say(who, "I lost my job at the mill.", "I moved back to my parents.", "It is warm today.")
 	on.settled(of(who), 3)
-	body := fmt.Sprintf(`{"user":%q,"agent":%q,"wait":true}`, who.User, who.Agent)
-	for range 2 {
-		if status, answer := i.ask(http.MethodPost, "/v1/rules/causes/run", body); status != http.StatusOK {
-			t.Fatalf("%d %v", status, answer)
-		}
-	}
+	on.runTwice(who, "causes")
 	status, answer := i.ask(http.MethodGet, "/v1/stats?user="+who.User, "")
 	stats, _ := answer.(object)
 	if edges, _ := stats["edge_types"].(object); status != http.StatusOK || edges["causal"] != 1.0 || calls.Load() != 1 {
 		t.Errorf("%d calls, %d %v", calls.Load(), status, answer)
+	}
+}
+
+// runTwice runs a rule for a user, and waits for each run.
+func (i *instance) runTwice(who scope.Scope, rule string) {
+	i.t.Helper()
+	body := fmt.Sprintf(`{"user":%q,"agent":%q,"wait":true}`, who.User, who.Agent)
+	for range 2 {
+		if status, answer := i.ask(http.MethodPost, "/v1/rules/"+rule+"/run", body); status != http.StatusOK {
+			i.t.Fatalf("%d %v", status, answer)
+		}
 	}
 }

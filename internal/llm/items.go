@@ -38,6 +38,22 @@ func Items(text, key string) (Reading, error) {
 	return Reading{}, fmt.Errorf("%w: it holds no list %q", ErrMalformed, key)
 }
 
+// Decode is [Items] whose objects have a type. It leaves out an object that has not.
+func Decode[T any](text, key string) ([]T, error) {
+	r, err := Items(text, key)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]T, 0, len(r.Items))
+	for _, item := range r.Items {
+		var v T
+		if json.Unmarshal(item, &v) == nil {
+			out = append(out, v)
+		}
+	}
+	return out, nil
+}
+
 // itemsAt reads a list, or an object with one under key, at the start of text.
 func itemsAt(text, key string) (Reading, bool) {
 	dec := json.NewDecoder(strings.NewReader(text))

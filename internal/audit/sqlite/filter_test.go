@@ -16,18 +16,7 @@ import (
 // none.
 func TestUnmatched(t *testing.T) {
 	t.Parallel()
-	l, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "audit.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	if err := l.Write(t.Context(), audittest.LogStory(scope.Scope{Project: "p", User: "u"}, 4, 1)); err != nil {
-		t.Fatal(err)
-	}
-	page, err := l.spots(t.Context(), spot{place: place{project: "p"}}, math.MaxInt64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l, page := story(t)
 	for _, tc := range []struct {
 		where string
 		kept  []uint64 // revisions
@@ -58,18 +47,7 @@ func TestUnmatched(t *testing.T) {
 // TestUnmatchedByMany: a filter may have as many values as filters may.
 func TestUnmatchedByMany(t *testing.T) {
 	t.Parallel()
-	l, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "audit.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	if err := l.Write(t.Context(), audittest.LogStory(scope.Scope{Project: "p", User: "u"}, 4, 1)); err != nil {
-		t.Fatal(err)
-	}
-	page, err := l.spots(t.Context(), spot{place: place{project: "p"}}, math.MaxInt64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l, page := story(t)
 	ids := make([]string, filter.MaxValues)
 	for i := range ids {
 		ids[i] = fmt.Sprint("none-", i)
@@ -81,4 +59,22 @@ func TestUnmatchedByMany(t *testing.T) {
 			t.Errorf("%d of %d effects are skipped, %v; want %d", len(skip), len(page), err, n)
 		}
 	}
+}
+
+// story is a log of four effects, and a page with all of them.
+func story(t *testing.T) (*Log, []spot) {
+	t.Helper()
+	l, err := Open(t.Context(), Config{Path: filepath.Join(t.TempDir(), "audit.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	if err := l.Write(t.Context(), audittest.LogStory(scope.Scope{Project: "p", User: "u"}, 4, 1)); err != nil {
+		t.Fatal(err)
+	}
+	page, err := l.spots(t.Context(), spot{place: place{project: "p"}}, math.MaxInt64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, page
 }

@@ -227,18 +227,7 @@ type operation struct {
 }
 
 func read(reply llm.Reply) ([]operation, error) {
-	r, err := llm.Items(reply.Text, "operations")
-	if err != nil {
-		return nil, err
-	}
-	out := make([]operation, 0, len(r.Items))
-	for _, item := range r.Items {
-		var op operation
-		if json.Unmarshal(item, &op) == nil {
-			out = append(out, op)
-		}
-	}
-	return out, nil
+	return llm.Decode[operation](reply.Text, "operations")
 }
 
 // schema requires every member, as endpoints demand that hold replies to it.

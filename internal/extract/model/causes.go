@@ -3,7 +3,6 @@ package model
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -62,15 +61,14 @@ func (x *Causes) Extract(ctx context.Context, episodes []memory.Episode, in extr
 	if err != nil {
 		return nil, fmt.Errorf("ask the model: %w", err)
 	}
-	items, err := llm.Items(reply.Text, "causes")
+	all, err := llm.Decode[cause](reply.Text, "causes")
 	if err != nil {
 		return nil, &extract.UnusableError{Reply: reply.Text, Err: err}
 	}
 	var out []events.Candidate
 	seen := map[int]bool{}
-	for _, item := range items.Items {
-		var c cause
-		if json.Unmarshal(item, &c) != nil || c.Effect < 2 || c.Effect > len(turns) || seen[c.Effect] || !(c.Confidence >= leastCause && c.Confidence <= 1) {
+	for _, c := range all {
+		if c.Effect < 2 || c.Effect > len(turns) || seen[c.Effect] || !(c.Confidence >= leastCause && c.Confidence <= 1) {
 			continue
 		}
 		earlier, later := turns[c.Effect-2], turns[c.Effect-1]

@@ -2,7 +2,6 @@ package model
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,14 +38,13 @@ func (x *Extractor) Describe(ctx context.Context, fact scope.Scope, of []extract
 	if err != nil {
 		return nil, fmt.Errorf("ask the model: %w", err)
 	}
-	items, err := llm.Items(reply.Text, "entities")
+	all, err := llm.Decode[portrayed](reply.Text, "entities")
 	if err != nil {
 		return nil, &extract.UnusableError{Reply: reply.Text, Err: err}
 	}
 	out := make([]extract.Description, len(of))
-	for _, item := range items.Items {
-		var p portrayed
-		if json.Unmarshal(item, &p) == nil && p.Number >= 1 && p.Number <= len(of) {
+	for _, p := range all {
+		if p.Number >= 1 && p.Number <= len(of) {
 			out[p.Number-1] = p.of(of[p.Number-1])
 		}
 	}

@@ -3,7 +3,6 @@ package model
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -184,18 +183,7 @@ func of(known []events.Fact, episodes []memory.Episode) []events.Fact {
 
 // read reads the facts of a reply. A fact that is no fact is left out.
 func read(reply llm.Reply) ([]told, error) {
-	r, err := llm.Items(reply.Text, "facts")
-	if err != nil {
-		return nil, err
-	}
-	out := make([]told, 0, len(r.Items))
-	for _, item := range r.Items {
-		var f told
-		if json.Unmarshal(item, &f) == nil {
-			out = append(out, f)
-		}
-	}
-	return out, nil
+	return llm.Decode[told](reply.Text, "facts")
 }
 
 // candidates makes candidates of what the model told, each under the episode that

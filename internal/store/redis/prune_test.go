@@ -1,12 +1,12 @@
 package redis
 
 import (
-	"fmt"
+	"slices"
 	"testing"
 	"time"
 
-	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
+	"palimpsest/internal/store/storetest"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -40,20 +40,8 @@ func pruneOf(t *testing.T, n, due int) map[string]int {
 			t.Fatal(err)
 		}
 	}
-	var all []events.Fact
-	for i := range n {
-		text := fmt.Sprintf("fact %06d of many", i)
-		f := events.Fact{
-			ID: events.HashID("f", text), Revision: 1, Kind: events.FactSemantic, Subject: "user", Predicate: "likes", Object: text, Text: text,
-			Hash: memory.HashText(text), Confidence: 0.9, DecayRate: 0.1, EventTime: at, CreatedAt: at, UpdatedAt: at, ValidFrom: at, SourceEpisodeIDs: []string{"e"},
-		}
-		if i%(n/due) == 0 {
-			f.Confidence = 0.01
-		}
-		if all = append(all, f); len(all) == 250 {
-			apply(all)
-			all = nil
-		}
+	for batch := range slices.Chunk(storetest.Fading(n, due, at), 250) {
+		apply(batch)
 	}
 	sent := &counts{sent: map[string]int{}}
 	addHook(s, sent)

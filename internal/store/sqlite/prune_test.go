@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"palimpsest/internal/store"
+	"palimpsest/internal/store/storetest"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
@@ -43,20 +45,10 @@ func pruneOf(t *testing.T, n, due int) int64 {
 			t.Fatal(err)
 		}
 	}
-	var all []events.Fact
-	for i := range n {
-		text := fmt.Sprintf("fact %d of many", i)
-		f := events.Fact{
-			ID: events.HashID("f", text), Revision: 1, Kind: events.FactSemantic, Subject: "user", Predicate: "likes", Object: text, Text: text,
-			Hash: text, Confidence: 0.9, DecayRate: 0.1, EventTime: at, CreatedAt: at, UpdatedAt: at, ValidFrom: at, SourceEpisodeIDs: []string{"e"},
-		}
-		if i%(n/due) == 0 {
-			f.Confidence = 0.01
-		}
-		if all = append(all, f); len(all) == n/scopes {
-			apply(i*scopes/n, all)
-			all = nil
-		}
+	batch := 0
+	for facts := range slices.Chunk(storetest.Fading(n, due, at), n/scopes) {
+		apply(batch, facts)
+		batch++
 	}
 	for _, detail := range planOf(t, s, decayed.all) {
 		if strings.HasPrefix(detail, "SCAN") || strings.Contains(detail, "TEMP B-TREE") {

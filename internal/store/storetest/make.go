@@ -166,3 +166,19 @@ func pending(t *testing.T, s store.Store, rule string) []string {
 	}
 	return keys
 }
+
+// Fading makes n facts of the user, each n/due-th of which is due to be pruned at once.
+func Fading(n, due int, at time.Time) []events.Fact {
+	all := make([]events.Fact, n)
+	for i := range all {
+		text := fmt.Sprintf("fact %06d of many", i)
+		all[i] = events.Fact{
+			ID: events.HashID("f", text), Revision: 1, Kind: events.FactSemantic, Subject: "user", Predicate: "likes", Object: text, Text: text,
+			Hash: memory.HashText(text), Confidence: 0.9, DecayRate: 0.1, EventTime: at, CreatedAt: at, UpdatedAt: at, ValidFrom: at, SourceEpisodeIDs: []string{"e"},
+		}
+		if i%(n/due) == 0 {
+			all[i].Confidence = 0.01
+		}
+	}
+	return all
+}
