@@ -24,7 +24,7 @@ type Flags struct {
 	ConfigFile string `name:"config" help:"Configuration file (YAML)." placeholder:"FILE"`
 	JSON       bool   `name:"json" help:"Answer in JSON."`
 	Server     string `name:"server" help:"HTTP address of a running Palimpsest; the configured one unless given." placeholder:"URL"`
-	Project    string `name:"project" help:"Tenant; that of the API key, or \"default\", unless given." placeholder:"NAME"`
+	Project    string `name:"project" help:"Project; that of the API key, or \"default\", unless given." placeholder:"NAME"`
 	APIKeyFile string `name:"api-key-file" help:"File that holds the API key; else PALIMPSEST_API_KEY is read." placeholder:"FILE"`
 }
 

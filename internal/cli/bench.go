@@ -17,13 +17,13 @@ import (
 
 type benchCommand struct {
 	Only             []string `help:"Measures to run; all unless given." placeholder:"NAME,…"`
-	Rounds           int      `help:"How often each side takes its turn; 5 unless given." placeholder:"N"`
-	Facts            []int    `help:"Sizes of the scope that is searched; 1000,100000 unless given." placeholder:"N,…"`
-	Quick            bool     `help:"Only show that it runs, within seconds."`
+	Rounds           int      `help:"How many times each side is measured; 5 unless given." placeholder:"N"`
+	Facts            []int    `help:"Sizes of the searched scope; 1000,100000 unless given." placeholder:"N,…"`
+	Quick            bool     `help:"Run a short check of seconds; the figures mean nothing."`
 	Out              string   `help:"Write the figures to a file, as JSON." placeholder:"FILE" type:"path"`
 	Compare          string   `help:"Compare with the figures of an earlier run." placeholder:"FILE" type:"path"`
-	Profile          string   `help:"Write CPU and heap profiles of what is measured to a directory." placeholder:"DIR" type:"existingdir"`
-	Program          string   `help:"Measure another build than this one." placeholder:"FILE" type:"existingfile"`
+	Profile          string   `help:"Write CPU and heap profiles of the measured processes to a directory." placeholder:"DIR" type:"existingdir"`
+	Program          string   `help:"Measure another build." placeholder:"FILE" type:"existingfile"`
 	FailOnRegression bool     `help:"With --compare: exit 1 if a figure got worse beyond the noise of the rounds."`
 }
 
@@ -113,7 +113,7 @@ func writeReport(path string, report bench.Report) error {
 // of it, or the bare engine, as a process of its own.
 type benchPeerCommand struct {
 	Name string `arg:"" enum:"nats,broker,ingest,whole" help:"What to run."`
-	Data string `required:"" help:"Directory of whatever is kept." placeholder:"DIR"`
+	Data string `required:"" help:"Data directory." placeholder:"DIR"`
 
 	Profile string `help:"Write a CPU profile of the whole run to a file, and a heap profile of its end beside it." placeholder:"FILE"`
 }

@@ -17,30 +17,30 @@ import (
 )
 
 type chaosCommand struct {
-	Episodes int           `help:"Different episodes to say." default:"20000"`
-	Users    int           `help:"Users to say them." default:"200"`
-	Kills    int           `help:"How often to kill a process (-9), unless --every says." default:"25"`
+	Episodes int           `help:"Number of different episodes." default:"20000"`
+	Users    int           `help:"Number of users." default:"200"`
+	Kills    int           `help:"How many times to kill a process (-9), unless --every is given." default:"25"`
 	Seed     *uint64       `help:"Repeat the run of this seed: the same words, the same processes killed at the same counts. Random unless given."`
-	Replicas int           `help:"Run so many processes of each service, on the engines that are configured; one process of everything unless given."`
+	Replicas int           `help:"Number of processes of each service, on the configured engines; one process with all services unless given."`
 	Every    time.Duration `help:"Kill by the clock, with --replicas: one process each time this has passed." placeholder:"DURATION"`
-	For      time.Duration `help:"How long to kill by the clock; the episodes are said over this time." default:"60s"`
-	Compare  bool          `help:"Tell the same to one process that nobody kills, and compare what is known; with --replicas."`
-	Keep     bool          `help:"Keep the directory of the run; one with a bad verdict is kept anyway."`
-	Data     string        `help:"Directory to run in, and to keep: a new or an empty one. A temporary one unless given." placeholder:"DIR"`
-	Judge    string        `help:"Run nothing; judge the directory that a run kept once more." placeholder:"DIR"`
+	For      time.Duration `help:"How long to kill by the clock; the episodes are published over this time." default:"60s"`
+	Compare  bool          `help:"Publish the same to one process that is not killed, and compare the facts; with --replicas."`
+	Keep     bool          `help:"Keep the directory of the run; it is kept anyway if the verdict is bad."`
+	Data     string        `help:"Directory of the run, which is kept: a new or an empty one. A temporary one unless given." placeholder:"DIR"`
+	Judge    string        `help:"Run nothing; judge the directory of an earlier run again." placeholder:"DIR"`
 }
 
 // Help implements kong's interface for the long help.
 func (c *chaosCommand) Help() string {
-	return `Starts "palimpsest up" on free ports over a directory of its own and lets many publishers talk to it: several devices and sessions of each
-user, late and reordered messages, repetitions that the broker still knows and others that it has forgotten. Meanwhile the process is killed (-9)
-at random and started again. When all is consolidated, it is stopped, and what it left is compared with what was acknowledged and what must be
-known: lost, duplicated, out of order, wrong, the ledger, the audit log against AUDIT, gaps in revisions, and the digest of the memory store
+	return `Starts "palimpsest up" on free ports over a directory of its own. Many publishers send episodes: several devices and sessions of each
+user, late and reordered messages, and duplicates, which the broker still recognises or no longer does. Meanwhile the process is killed (-9)
+at random and started again. When all is consolidated, it is stopped, and its data is compared with the acknowledged episodes and the expected
+facts: lost, duplicated, out of order, wrong, the ledger, the audit log against AUDIT, gaps in revisions, and the digest of the memory store
 against that of a rebuilt one. The exit code is 0 only if every count is zero and the digests are equal.
 
 With --replicas it starts so many processes of each service, on the NATS server, the Redis and the ClickHouse of the configuration, and kills
-one of them at a time. These engines must hold nothing yet (name another redis.namespace, another database, another NATS account), and what is
-said to them is left there.`
+one of them at a time. These engines must be empty (name another redis.namespace, another database, another NATS account); the run leaves its
+data there.`
 }
 
 // Validate implements kong's hook.
@@ -57,7 +57,7 @@ func (c *chaosCommand) Validate() error {
 }
 
 // errChaos: the verdict is bad.
-var errChaos = errors.New("what was kept is not what was acknowledged")
+var errChaos = errors.New("the data differ from the acknowledged episodes")
 
 // Run implements the command. A bad verdict is an error.
 func (c *chaosCommand) Run(inv *app.Invocation) error {

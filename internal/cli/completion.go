@@ -9,7 +9,7 @@ import (
 // activate completion in the one that the user logs in with.
 type completionCommand struct {
 	Shell string `arg:"" optional:"" help:"The shell: bash, zsh or fish; without it, how to activate completion in the login shell." enum:"bash,zsh,fish," default:""`
-	Code  bool   `short:"c" hidden:"" help:"Print the script, as it does for a shell that is named."`
+	Code  bool   `short:"c" hidden:"" help:"Print the script, as for a named shell."`
 }
 
 // Run prints it.

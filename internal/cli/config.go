@@ -41,7 +41,7 @@ func short(value string) string {
 }
 
 type configCheckCommand struct {
-	Offline bool `help:"Leave out whether the servers that it names can be reached."`
+	Offline bool `help:"Do not check whether the configured servers can be reached."`
 }
 
 // Run implements the command. It changes nothing anywhere.
@@ -56,7 +56,7 @@ func (c *configCheckCommand) Run(inv *app.Invocation) error {
 			_, _ = fmt.Fprintln(w, "vectors are of", checked.Vectors)
 		}
 		if checked.VectorsBuilding != "" {
-			_, _ = fmt.Fprintf(w, "vectors of %s are made, %d texts are pending\n", checked.VectorsBuilding, checked.VectorsPending)
+			_, _ = fmt.Fprintf(w, "vectors of %s are being made, %d texts are pending\n", checked.VectorsBuilding, checked.VectorsPending)
 		}
 	})
 }

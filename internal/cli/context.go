@@ -13,7 +13,7 @@ type contextCommand struct {
 	Whose
 	Text          []string `arg:"" help:"The message or question to assemble for."`
 	Budget        int      `help:"Tokens at most; 1000 or 3000 by the question unless given."`
-	EpisodeWindow string   `help:"Only episodes of this time before now, in days (30d) or as a duration (12h)." placeholder:"TIME"`
+	EpisodeWindow string   `help:"Only episodes of the last days (30d) or of a duration (12h)." placeholder:"TIME"`
 	FirstTurn     bool     `help:"Include the summary of the latest session."`
 	narrowFlags
 }

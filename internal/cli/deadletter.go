@@ -16,13 +16,13 @@ import (
 type deadletterCommand struct {
 	List  letterListCommand  `cmd:"" help:"List refused messages, oldest first."`
 	Show  letterShowCommand  `cmd:"" help:"Show one with its body."`
-	Retry letterRetryCommand `cmd:"" help:"Hand one, or all that match, to its service again."`
+	Retry letterRetryCommand `cmd:"" help:"Retry one, or all that match."`
 	Drop  letterDropCommand  `cmd:"" help:"Forget one, or all that match."`
 }
 
 // reach says whose letters a command sees.
 type reach struct {
-	Everywhere bool `help:"Those of every project, and those whose project could not be read."`
+	Everywhere bool `help:"Dead letters of all projects, and of messages whose project could not be read."`
 }
 
 func (r reach) client(inv *app.Invocation) (*client.Client, error) {
@@ -34,9 +34,9 @@ func (r reach) client(inv *app.Invocation) (*client.Client, error) {
 
 // letterFilter narrows a command to some of the letters.
 type letterFilter struct {
-	Service string `help:"Buried by this service." placeholder:"NAME"`
-	Code    string `help:"Buried for this code." placeholder:"CODE"`
-	User    string `help:"Of this user." placeholder:"ID"`
+	Service string `help:"Only dead letters of this service." placeholder:"NAME"`
+	Code    string `help:"Only dead letters with this error code." placeholder:"CODE"`
+	User    string `help:"User." placeholder:"ID"`
 }
 
 func (f letterFilter) behind(after uint64, limit int) client.ListLetters {
@@ -46,8 +46,8 @@ func (f letterFilter) behind(after uint64, limit int) client.ListLetters {
 type letterListCommand struct {
 	reach
 	letterFilter
-	After uint64 `help:"Continue behind this sequence."`
-	Limit int    `help:"Letters at most." default:"100"`
+	After uint64 `help:"Continue after this sequence."`
+	Limit int    `help:"Dead letters at most." default:"100"`
 }
 
 // Run implements the command.
@@ -71,7 +71,7 @@ func (c *letterListCommand) Run(inv *app.Invocation) error {
 
 type letterShowCommand struct {
 	reach
-	Sequence uint64 `arg:"" help:"The letter's sequence."`
+	Sequence uint64 `arg:"" help:"Sequence of the dead letter."`
 }
 
 // Run implements the command.
@@ -94,8 +94,8 @@ func (c *letterShowCommand) Run(inv *app.Invocation) error {
 type letterCommand struct {
 	reach
 	letterFilter
-	Sequence uint64 `arg:"" optional:"" help:"The letter's sequence."`
-	All      bool   `help:"All letters that the other flags let through."`
+	Sequence uint64 `arg:"" optional:"" help:"Sequence of the dead letter."`
+	All      bool   `help:"All dead letters that the other flags select."`
 }
 
 // Validate implements kong's hook.
@@ -104,7 +104,7 @@ func (c *letterCommand) Validate() error {
 	case c.All && c.Sequence != 0:
 		return errors.New("a sequence and --all exclude each other")
 	case !c.All && c.Sequence == 0:
-		return errors.New("name a letter by its sequence, or say --all")
+		return errors.New("name a dead letter by its sequence, or use --all")
 	case !c.All && narrowed:
 		return errors.New("--service, --code and --user go with --all")
 	}
@@ -148,7 +148,7 @@ func (c *letterCommand) each(inv *app.Invocation, settle func(*client.Client, co
 		}
 	})
 	if err == nil && left > 0 {
-		return fmt.Errorf("%d of %d letters are left as they were", left, len(sequences))
+		return fmt.Errorf("%d of %d dead letters were not changed", left, len(sequences))
 	}
 	return err
 }

@@ -16,11 +16,11 @@ import (
 )
 
 type deleteScopeCommand struct {
-	User    *string `help:"Of this user; of any unless given." placeholder:"ID"`
-	Agent   *string `help:"Of this agent; of any unless given." placeholder:"ID"`
-	Session *string `help:"Of this session; of any unless given." placeholder:"ID"`
+	User    *string `help:"User; any unless given." placeholder:"ID"`
+	Agent   *string `help:"Agent; any unless given." placeholder:"ID"`
+	Session *string `help:"Session; any unless given." placeholder:"ID"`
 
-	Yes bool `help:"Do not ask."`
+	Yes bool `help:"Do not ask for confirmation."`
 }
 
 // Run implements the command.
@@ -58,7 +58,7 @@ func (c *deleteScopeCommand) named() []string {
 // confirmed asks a question on the terminal and returns nil if the answer is yes.
 func confirmed(ctx context.Context, t terminal.Terminal, question string) error {
 	if !t.Interactive() {
-		return errors.New("there is no terminal to ask on; confirm with --yes")
+		return errors.New("no terminal to ask for confirmation: use --yes")
 	}
 	_, _ = fmt.Fprintf(t.Err, "%s [y/N] ", question)
 	answer := make(chan string, 1)

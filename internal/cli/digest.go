@@ -10,7 +10,7 @@ import (
 
 type digestCommand struct {
 	Content bool   `help:"Leave out wall-clock fields, to compare two installations."`
-	Data    string `help:"Data directory of a stopped Palimpsest, or any where memory is no file: the memory store is read itself. A running Palimpsest is asked unless given." placeholder:"DIR"`
+	Data    string `help:"Data directory of a stopped Palimpsest, or of any one whose memory store is a server: read the store directly. A running Palimpsest is asked unless given." placeholder:"DIR"`
 }
 
 // Run implements the command.

@@ -15,11 +15,11 @@ import (
 type episodesCommand struct {
 	Whose
 	Limit  int         `help:"Episodes at most (1 to 1000)." default:"20"`
-	After  api.Instant `help:"Only later ones: RFC 3339 or YYYY-MM-DD." placeholder:"INSTANT"`
-	Before api.Instant `help:"Only earlier ones." placeholder:"INSTANT"`
+	After  api.Instant `help:"Only episodes after this time: RFC 3339 or YYYY-MM-DD." placeholder:"INSTANT"`
+	Before api.Instant `help:"Only episodes before this time." placeholder:"INSTANT"`
 	narrowFlags
-	EpisodeWindow string `help:"Only episodes of this time before now, in days (30d) or as a duration (12h)." placeholder:"TIME"`
-	Cursor        string `help:"Continue where the page before ended."`
+	EpisodeWindow string `help:"Only episodes of the last days (30d) or of a duration (12h)." placeholder:"TIME"`
+	Cursor        string `help:"Continue where the previous page ended."`
 }
 
 // Validate implements kong's hook.

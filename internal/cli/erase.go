@@ -24,7 +24,7 @@ type eraseCommand struct {
 	Apply  string `help:"Erase the user of this receipt from a copy of the data directory that is older. Needs --data." placeholder:"RECEIPT"`
 	Resume bool   `help:"Finish the erasures that were interrupted. Needs --data."`
 	Data   string `help:"Data directory of a stopped Palimpsest; without it, a running one is asked." placeholder:"DIR"`
-	Yes    bool   `help:"Do not ask."`
+	Yes    bool   `help:"Do not ask for confirmation."`
 }
 
 // Run implements the command.

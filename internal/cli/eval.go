@@ -17,7 +17,7 @@ import (
 type evalCommand struct {
 	Retrieval  evalRetrievalCommand  `cmd:"" help:"Index a labelled set in a Palimpsest of its own, ask its questions and print recall and MRR."`
 	Extraction evalExtractionCommand `cmd:"" help:"Extract facts from labelled utterances and print precision and recall per category."`
-	Fit        evalFitCommand        `cmd:"" help:"Fit the weights of search to labelled sets, and print how weights fitted to the other conversations rank each one."`
+	Fit        evalFitCommand        `cmd:"" help:"Fit the weights of search to labelled sets, and print the ranking of each conversation with weights fitted to the others."`
 }
 
 type evalRetrievalCommand struct {

@@ -10,7 +10,7 @@ import (
 
 type evalExtractionCommand struct {
 	Data string `required:"" help:"File of JSON lines, or a directory with such files (*.jsonl)." placeholder:"FILE|DIR" type:"path"`
-	Out  string `help:"Write what each utterance gave, lacked and gave too much, as JSON lines." placeholder:"FILE" type:"path"`
+	Out  string `help:"Write the correct, missing and wrong facts of each utterance, as JSON lines." placeholder:"FILE" type:"path"`
 }
 
 // Run implements the command.

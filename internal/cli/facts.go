@@ -19,10 +19,10 @@ type factsCommand struct {
 	Revision uint64 `help:"One version of the fact."`
 	Limit    int    `help:"Facts at most." default:"100"`
 	narrowFlags
-	ValidAt api.Instant `help:"What was true then: RFC 3339 or YYYY-MM-DD." placeholder:"INSTANT"`
-	AsOf    api.Instant `help:"What was known then." placeholder:"INSTANT"`
+	ValidAt api.Instant `help:"Facts that were valid at this time: RFC 3339 or YYYY-MM-DD." placeholder:"INSTANT"`
+	AsOf    api.Instant `help:"Facts as they were known at this time." placeholder:"INSTANT"`
 	Kinds   []string    `help:"Kinds of facts; all unless given." placeholder:"KIND"`
-	Weak    bool        `help:"What is about to be forgotten: a confidence below 0.3, or pruned within 7 days."`
+	Weak    bool        `help:"Facts with a confidence below 0.3, or that are pruned within 7 days."`
 	Closed  bool        `help:"Closed and archived facts too."`
 }
 
@@ -58,7 +58,7 @@ func (c *factsCommand) Run(inv *app.Invocation) error {
 
 func (c *factsCommand) weak(inv *app.Invocation, cl *client.Client) error {
 	if c.ID != "" || c.Closed || c.Where != "" || c.Entity != "" || len(c.Kinds) > 0 || !c.ValidAt.IsZero() || !c.AsOf.IsZero() {
-		return errors.New("--weak takes no other flag than those that say whose facts, and --limit")
+		return errors.New("--weak can be combined only with --user, --agent, --session, --all-users and --limit")
 	}
 	sel, err := c.Selector(inv.Project())
 	if err != nil {

@@ -13,15 +13,15 @@ import (
 )
 
 type holdsCommand struct {
-	List    holdListCommand    `cmd:"" help:"List what waits before it changes what is known, oldest first."`
-	Release holdReleaseCommand `cmd:"" help:"Decide on it now."`
-	Dismiss holdDismissCommand `cmd:"" help:"Give it up: it changes nothing."`
+	List    holdListCommand    `cmd:"" help:"List the holds, oldest first."`
+	Release holdReleaseCommand `cmd:"" help:"Decide a hold now."`
+	Dismiss holdDismissCommand `cmd:"" help:"Dismiss a hold: it changes nothing."`
 }
 
 type holdListCommand struct {
 	Whose
 	Limit  int    `help:"At most this many." default:"100"`
-	Cursor string `help:"Continue where the page before ended."`
+	Cursor string `help:"Continue where the previous page ended."`
 }
 
 // Run implements the command.
@@ -52,7 +52,7 @@ func (c *holdListCommand) Run(inv *app.Invocation) error {
 }
 
 type holdReleaseCommand struct {
-	ID string `arg:"" help:"What is held: its id, or the last 8 hex digits."`
+	ID string `arg:"" help:"Hold: its id, or the last 8 hex digits."`
 }
 
 // Run implements the command.
@@ -63,7 +63,7 @@ func (c *holdReleaseCommand) Run(inv *app.Invocation) error {
 }
 
 type holdDismissCommand struct {
-	ID string `arg:"" help:"What is held: its id, or the last 8 hex digits."`
+	ID string `arg:"" help:"Hold: its id, or the last 8 hex digits."`
 }
 
 // Run implements the command.

@@ -14,7 +14,7 @@ const hookLimit = 8 * time.Second
 
 type hookCommand struct {
 	Assistant string `arg:"" help:"The assistant that calls."`
-	User      string `help:"Whose memory it is." required:"" placeholder:"ID"`
+	User      string `help:"User of the memory." required:"" placeholder:"ID"`
 }
 
 // Run implements the command. An assistant shows the error of a hook at each prompt

@@ -29,8 +29,8 @@ const (
 
 type importCommand struct {
 	Files []string `arg:"" help:"Exports of ChatGPT, Claude (also as archives), mem0, Zep or Graphiti, or lines of JSON; - is standard input."`
-	User  string   `help:"User of what names none." placeholder:"ID"`
-	Agent string   `help:"Agent of what names none." placeholder:"ID"`
+	User  string   `help:"User of messages that do not name one." placeholder:"ID"`
+	Agent string   `help:"Agent of messages that do not name one." placeholder:"ID"`
 	Quiet bool     `help:"No progress bar."`
 
 	Everything bool   `help:"Import what export --everything wrote into a new data directory."`

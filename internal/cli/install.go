@@ -13,9 +13,9 @@ import (
 
 type installCommand struct {
 	Assistant string `arg:"" help:"${assistants}." enum:"${assistants}"`
-	User      string `help:"Whose memory it is; the name of this account unless given." placeholder:"ID"`
-	Undo      bool   `help:"Remove what was installed."`
-	Yes       bool   `help:"Do not ask."`
+	User      string `help:"User of the memory; the name of this account unless given." placeholder:"ID"`
+	Undo      bool   `help:"Remove the installation."`
+	Yes       bool   `help:"Do not ask for confirmation."`
 }
 
 // installed is the answer in JSON.

@@ -15,16 +15,16 @@ import (
 type keysCommand struct {
 	Data string `help:"Data directory of the running Palimpsest." placeholder:"DIR"`
 
-	Create keysCreateCommand `cmd:"" help:"Make a key and print it, once."`
+	Create keysCreateCommand `cmd:"" help:"Make a key and print it once."`
 	List   keysListCommand   `cmd:"" help:"List the keys, with their last use."`
-	Revoke keysRevokeCommand `cmd:"" help:"End a key for good."`
-	Rotate keysRotateCommand `cmd:"" help:"Give a key another secret and print it, once."`
+	Revoke keysRevokeCommand `cmd:"" help:"Revoke a key."`
+	Rotate keysRotateCommand `cmd:"" help:"Give a key a new secret and print it once."`
 }
 
 type keysCreateCommand struct {
-	Name        string        `help:"What the key is for." placeholder:"TEXT"`
-	Role        string        `help:"reader, writer, operator or admin; each may do what the ones before it may." enum:"reader,writer,operator,admin" default:"writer"`
-	User        []string      `help:"A user that the key is for; may be repeated; all users unless given." placeholder:"ID" sep:"none"`
+	Name        string        `help:"Purpose of the key." placeholder:"TEXT"`
+	Role        string        `help:"reader, writer, operator or admin; each has the permissions of those before it." enum:"reader,writer,operator,admin" default:"writer"`
+	User        []string      `help:"User of the key; may be repeated; all users unless given." placeholder:"ID" sep:"none"`
 	AllProjects bool          `help:"A key for all projects; for operators and admins."`
 	Expires     time.Duration `help:"How long the key is valid; for ever unless given." placeholder:"DURATION"`
 	Rate        float64       `help:"Requests per second." placeholder:"N"`
@@ -73,7 +73,7 @@ func (c *keysCreateCommand) Run(inv *app.Invocation, of *keysCommand) error {
 // redirected into a file, and its description to standard error.
 func printMade(inv *app.Invocation, verb string, key auth.Key, token string) error {
 	if !inv.Flags().JSON {
-		_, _ = fmt.Fprintf(inv.Terminal().Err, "%s key %s: %s of %s. It is shown this once:\n", verb, key.ID, key.Role, reachOf(key))
+		_, _ = fmt.Fprintf(inv.Terminal().Err, "%s key %s: %s of %s. It is shown only once:\n", verb, key.ID, key.Role, reachOf(key))
 	}
 	return inv.Print(made{auth.Used{Key: key}.Public(), token}, func(io.Writer) { _, _ = fmt.Fprintln(inv.Terminal().Out, token) })
 }
@@ -136,7 +136,7 @@ func stateOf(k auth.Key, now time.Time) string {
 }
 
 type keysRevokeCommand struct {
-	ID string `arg:"" help:"Identifier of the key."`
+	ID string `arg:"" help:"Id of the key."`
 }
 
 // Run implements the command.
@@ -151,8 +151,8 @@ func (c *keysRevokeCommand) Run(inv *app.Invocation, of *keysCommand) error {
 }
 
 type keysRotateCommand struct {
-	ID    string        `arg:"" help:"Identifier of the key."`
-	Grace time.Duration `help:"How long the secret before is accepted beside the new one." default:"0s" placeholder:"DURATION"`
+	ID    string        `arg:"" help:"Id of the key."`
+	Grace time.Duration `help:"How long the previous secret is accepted too." default:"0s" placeholder:"DURATION"`
 }
 
 // Run implements the command.

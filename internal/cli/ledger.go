@@ -11,7 +11,7 @@ import (
 
 type ledgerCommand struct {
 	Whose
-	Accounts bool `help:"One line per scope besides the totals."`
+	Accounts bool `help:"Print one line per scope too."`
 }
 
 // Run implements the command. A ledger that does not balance is an error.

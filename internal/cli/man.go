@@ -13,7 +13,7 @@ import (
 )
 
 type manCommand struct {
-	Dir string `arg:"" optional:"" help:"Directory to write a page per command to; palimpsest(1) goes to standard output unless given." placeholder:"DIR"`
+	Dir string `arg:"" optional:"" help:"Directory for one page per command; palimpsest(1) is printed unless given." placeholder:"DIR"`
 }
 
 // Run implements the command.

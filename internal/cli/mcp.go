@@ -14,9 +14,9 @@ import (
 )
 
 type mcpCommand struct {
-	User    string `help:"User of calls that name none." placeholder:"ID"`
-	Agent   string `help:"Agent of calls that name none." placeholder:"ID"`
-	Session string `help:"Session of calls that name none." placeholder:"ID"`
+	User    string `help:"User of calls that do not name one." placeholder:"ID"`
+	Agent   string `help:"Agent of calls that do not name one." placeholder:"ID"`
+	Session string `help:"Session of calls that do not name one." placeholder:"ID"`
 }
 
 // Run implements the command. Without --server it starts the configured Palimpsest

@@ -11,7 +11,7 @@ import (
 // narrowFlags are what searches and lists narrow their rows by.
 type narrowFlags struct {
 	Where  string `help:"Only rows that match: a condition as in SQL, on the fields of facts and episodes and metadata.<path>." placeholder:"CONDITION"`
-	Entity string `help:"Only what concerns the entity of that name or alias." placeholder:"NAME"`
+	Entity string `help:"Only facts about the entity with this name or alias." placeholder:"NAME"`
 }
 
 // auditFlags are what changes are narrowed by.

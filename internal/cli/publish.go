@@ -32,7 +32,7 @@ type publishCommand struct {
 	User    string `help:"User that the lines belong to." placeholder:"ID"`
 	Agent   string `help:"Agent that the lines belong to." placeholder:"ID"`
 	Session string `help:"Session that the lines belong to." placeholder:"ID"`
-	Role    string `help:"Who says the lines." enum:"user,assistant,system,tool" default:"user"`
+	Role    string `help:"Role of the speaker." enum:"user,assistant,system,tool" default:"user"`
 	NATS    string `name:"nats" help:"NATS address; the configured one unless given." placeholder:"URL"`
 	Quiet   bool   `help:"No progress bar."`
 }

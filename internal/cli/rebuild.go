@@ -28,7 +28,7 @@ func (c *rebuildCommand) Run(inv *app.Invocation) error {
 	}
 	err = inv.Print(out, func(w io.Writer) { tellRebuilt(w, out) })
 	if err == nil && c.Check && !out.Same() {
-		return errors.New("the memory store differs from what the streams make of it")
+		return errors.New("the memory store differs from the one rebuilt from the streams")
 	}
 	return err
 }
@@ -40,13 +40,13 @@ func tellRebuilt(w io.Writer, r recovery.Rebuilt) {
 	}
 	_, _ = fmt.Fprintf(w, "live     %s\nrebuilt  %s\n%d episodes, %d effects, %d scopes\n", live, r.Rebuilt, r.Episodes, r.Effects, r.Scopes)
 	if r.Moved > 0 {
-		_, _ = fmt.Fprintf(w, "%d places of the live store hold another episode than in the rebuilt one, or none\n", r.Moved)
+		_, _ = fmt.Fprintf(w, "%d positions of the live store hold another episode than in the rebuilt one, or none\n", r.Moved)
 	}
 	if r.Unreadable > 0 {
-		_, _ = fmt.Fprintf(w, "%d places of the live store cannot be read\n", r.Unreadable)
+		_, _ = fmt.Fprintf(w, "%d positions of the live store cannot be read\n", r.Unreadable)
 	}
 	if r.OnlyLive > 0 {
-		_, _ = fmt.Fprintf(w, "%d episodes are in the live store alone: EPISODES lacks them\n", r.OnlyLive)
+		_, _ = fmt.Fprintf(w, "%d episodes are only in the live store: EPISODES lacks them\n", r.OnlyLive)
 	}
 	if r.ScopesOnlyLive > 0 {
 		_, _ = fmt.Fprintf(w, "%d scopes have effects that neither AUDIT nor the audit log has\n", r.ScopesOnlyLive)
@@ -58,6 +58,6 @@ func tellRebuilt(w io.Writer, r recovery.Rebuilt) {
 		_, _ = fmt.Fprintln(w, "switched to the rebuilt store")
 	}
 	if r.Kept != "" {
-		_, _ = fmt.Fprintf(w, "the one before is kept as %s\n", r.Kept)
+		_, _ = fmt.Fprintf(w, "the previous store is kept as %s\n", r.Kept)
 	}
 }

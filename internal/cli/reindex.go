@@ -22,6 +22,6 @@ func (c *reindexCommand) Run(inv *app.Invocation) error {
 			_, _ = fmt.Fprintf(w, "vectors are of %s\n", out.To)
 			return
 		}
-		_, _ = fmt.Fprintf(w, "vectors are of %s now, of %s before\n", out.To, out.From)
+		_, _ = fmt.Fprintf(w, "vectors are now of %s, previously of %s\n", out.To, out.From)
 	})
 }

@@ -20,16 +20,16 @@ import (
 type replayCommand struct {
 	Whose
 	Scope string   `help:"One fact scope by its key, such as /user/alice/, in place of --user, --agent and --session." placeholder:"KEY"`
-	From  point    `help:"First sequence, or instant (RFC 3339 or YYYY-MM-DD) from which on it was committed." placeholder:"POINT"`
-	To    point    `help:"Last sequence, or instant before which it was committed." placeholder:"POINT"`
-	After uint64   `help:"Resume behind this sequence."`
-	Kind  []string `help:"Only effects that hold such a delta (add, update, delete, noop)." enum:"add,update,delete,noop"`
+	From  point    `help:"First sequence, or earliest commit time (RFC 3339 or YYYY-MM-DD)." placeholder:"POINT"`
+	To    point    `help:"Last sequence, or the time before which the effect was committed." placeholder:"POINT"`
+	After uint64   `help:"Resume after this sequence."`
+	Kind  []string `help:"Only effects with a delta of this operation (add, update, delete, noop)." enum:"add,update,delete,noop"`
 	auditFlags
 	Limit    int           `help:"Effects at most; all unless given."`
-	Speed    float64       `help:"Pace as a multiple of the original one; 0 is as fast as possible." default:"0"`
+	Speed    float64       `help:"Speed as a multiple of the original; 0 is as fast as possible." default:"0"`
 	MaxPause time.Duration `help:"Shorten silences to this, after --speed; 0 keeps them." default:"1m"`
 	Format   string        `help:"ndjson or cloudevents: one JSON object per line either way." enum:"ndjson,cloudevents" default:"ndjson"`
-	Follow   bool          `short:"f" help:"Go on with what is committed later, until interrupted."`
+	Follow   bool          `short:"f" help:"Continue with later effects until interrupted."`
 }
 
 // maxSpeed bounds --speed; beyond it there is nothing left to wait for.
@@ -47,7 +47,7 @@ func (c *replayCommand) Validate() error {
 	case c.Scope != "" && (c.User != nil || c.Agent != nil || c.Session != nil || c.AllUsers):
 		return errors.New("--scope names user, agent and session already")
 	case c.Follow && c.To != point{}:
-		return errors.New("--follow has no end, --to is one")
+		return errors.New("--follow and --to exclude each other")
 	case c.To.sequence > 0 && c.To.sequence < c.From.sequence, !c.To.at.IsZero() && c.To.at.Before(c.From.at):
 		return errors.New("--to lies before --from")
 	case c.After > 0 && c.From.sequence > 0:
@@ -87,9 +87,9 @@ func (r *replaying) ended(ctx context.Context, err error) error {
 	case err == nil || r.last == 0:
 		return err
 	case interrupted:
-		return fmt.Errorf("interrupted; go on with --after %d", r.last)
+		return fmt.Errorf("interrupted; continue with --after %d", r.last)
 	}
-	return fmt.Errorf("%w; go on with --after %d", err, r.last)
+	return fmt.Errorf("%w; continue with --after %d", err, r.last)
 }
 
 func (c *replayCommand) selection(project string) (scope.Selector, error) {
@@ -218,7 +218,7 @@ func (r *replaying) follow(ctx context.Context) error {
 		if err == nil || ctx.Err() != nil || !known || errors.As(err, new(*api.Problem)) || errors.As(err, new(*writeError)) {
 			return err
 		}
-		_, _ = fmt.Fprintf(r.errs, "palimpsest: %v; trying again behind %d\n", err, r.rest().After)
+		_, _ = fmt.Fprintf(r.errs, "palimpsest: %v; trying again after %d\n", err, r.rest().After)
 		select {
 		case <-time.After(reconnectWait):
 		case <-ctx.Done():

@@ -16,11 +16,11 @@ import (
 
 type reportCommand struct {
 	Whose
-	Name   string      `arg:"" optional:"" help:"The report; their list unless given."`
-	From   api.Instant `help:"Only what was applied then or later: RFC 3339 or YYYY-MM-DD." placeholder:"INSTANT"`
-	To     api.Instant `help:"Only what was applied before." placeholder:"INSTANT"`
+	Name   string      `arg:"" optional:"" help:"Name of the report; all reports are listed unless given."`
+	From   api.Instant `help:"Only deltas that were applied at this time or later: RFC 3339 or YYYY-MM-DD." placeholder:"INSTANT"`
+	To     api.Instant `help:"Only deltas that were applied before this time." placeholder:"INSTANT"`
 	Limit  int         `help:"Rows at most (1 to 10000)." default:"1000"`
-	Format string      `help:"table, json or csv; --json is the second." enum:"table,json,csv" default:"table"`
+	Format string      `help:"table, json or csv; --json is the same as json." enum:"table,json,csv" default:"table"`
 }
 
 // Validate implements kong's hook.

@@ -14,7 +14,7 @@ import (
 type rulesCommand struct {
 	List   ruleListCommand   `cmd:"" default:"1" help:"List the rules."`
 	Run    ruleRunCommand    `cmd:"" help:"Run a rule in a scope now."`
-	DryRun ruleDryRunCommand `cmd:"" help:"Show what a run would decide; nothing is applied."`
+	DryRun ruleDryRunCommand `cmd:"" help:"Show the deltas of a run; apply nothing."`
 }
 
 type ruleListCommand struct{}
@@ -64,7 +64,7 @@ type inScope struct {
 	ID      string `arg:"" help:"The rule."`
 	User    string `help:"User." placeholder:"ID"`
 	Agent   string `help:"Agent." placeholder:"ID"`
-	Session string `help:"Session of nobody known." placeholder:"ID"`
+	Session string `help:"Session whose user is unknown." placeholder:"ID"`
 }
 
 func (c inScope) body() api.RunRule {

@@ -14,12 +14,12 @@ import (
 
 type searchCommand struct {
 	Whose
-	Text  []string `arg:"" help:"What to look for."`
+	Text  []string `arg:"" help:"Question or words."`
 	Limit int      `help:"Results at most (1 to 1000); 5 or 20 by the question unless given."`
 	narrowFlags
 	Kinds         []string `help:"Kinds of facts; all unless given." placeholder:"KIND"`
-	EpisodeWindow string   `help:"Only episodes of this time before now, in days (30d) or as a duration (12h)." placeholder:"TIME"`
-	MinScore      *float64 `help:"Leave out what scores less (0 to 1); query.search.min_score of the server unless given." placeholder:"SCORE"`
+	EpisodeWindow string   `help:"Only episodes of the last days (30d) or of a duration (12h)." placeholder:"TIME"`
+	MinScore      *float64 `help:"Leave out results with a lower score (0 to 1); query.search.min_score of the server unless given." placeholder:"SCORE"`
 	Explain       bool     `help:"Show where each channel ranked each result."`
 }
 

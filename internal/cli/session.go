@@ -12,7 +12,7 @@ type endSessionCommand struct {
 	Session string `arg:"" help:"The session."`
 	User    string `help:"User of the session." placeholder:"ID"`
 	Agent   string `help:"Agent of the session." placeholder:"ID"`
-	Cause   string `help:"Why it ends." enum:"explicit,disconnect,timeout" default:"explicit"`
+	Cause   string `help:"Cause of the end." enum:"explicit,disconnect,timeout" default:"explicit"`
 }
 
 // Run implements the command.

@@ -10,7 +10,7 @@ import (
 
 type timelineCommand struct {
 	Whose
-	Name  string `arg:"" help:"Its name or an alias; user for the user."`
+	Name  string `arg:"" help:"Name or alias of the entity; user for the user."`
 	Limit int    `help:"Versions of facts at most, the newest." default:"100"`
 }
 

@@ -16,10 +16,10 @@ type topologyCommand struct {
 	Data string `help:"Data directory of the running Palimpsest." placeholder:"DIR"`
 
 	Show  topologyShowCommand  `cmd:"" help:"Show the streams and consumers as declared."`
-	Apply topologyApplyCommand `cmd:"" help:"Create and update them."`
-	Diff  topologyDiffCommand  `cmd:"" help:"Compare the declared with what the broker has."`
+	Apply topologyApplyCommand `cmd:"" help:"Create and update the streams and consumers."`
+	Diff  topologyDiffCommand  `cmd:"" help:"Compare the declared streams and consumers with those of the broker."`
 
-	Permissions topologyPermissionsCommand `cmd:"" help:"Print what a NATS server should let each service do."`
+	Permissions topologyPermissionsCommand `cmd:"" help:"Print the permissions of each service on a NATS server."`
 	Accounts    topologyAccountsCommand    `cmd:"" help:"Print the accounts of a NATS server: services, and publishers of projects."`
 }
 

@@ -11,16 +11,16 @@ import (
 )
 
 type undoCommand struct {
-	Request    string   `help:"What came of a request: its correlation id. That of an undo brings back what the undo took back." placeholder:"ID"`
-	Episode    string   `help:"What came of a message." placeholder:"ID"`
-	RuleRun    uint64   `help:"What a run of a rule decided: the sequence that replay shows." placeholder:"SEQUENCE"`
-	SourceNode string   `help:"What came of the messages of a source node." placeholder:"NAME"`
-	Session    string   `help:"What came of a session." placeholder:"ID"`
-	Rule       string   `help:"What a consolidation rule decided, or a pattern or prompt by its rule id." placeholder:"ID"`
-	Since      string   `help:"What was committed then or later: RFC 3339 or YYYY-MM-DD." placeholder:"TIME"`
+	Request    string   `help:"Deltas of a request: its correlation id. That of an undo reverses the undo." placeholder:"ID"`
+	Episode    string   `help:"Deltas of a message." placeholder:"ID"`
+	RuleRun    uint64   `help:"Deltas of one run of a rule: the sequence that replay shows." placeholder:"SEQUENCE"`
+	SourceNode string   `help:"Deltas of the messages of a source node." placeholder:"NAME"`
+	Session    string   `help:"Deltas of a session." placeholder:"ID"`
+	Rule       string   `help:"Deltas of a consolidation rule, or of a pattern or prompt, by its rule id." placeholder:"ID"`
+	Since      string   `help:"Effects that were committed at this time or later: RFC 3339 or YYYY-MM-DD." placeholder:"TIME"`
 	User       string   `help:"Only in the memory of this user." placeholder:"ID"`
 	Agent      string   `help:"Only in the memory of this agent." placeholder:"ID"`
-	Include    []string `help:"Facts of conflicts to take back nevertheless; all for all of them." placeholder:"FACT"`
+	Include    []string `help:"Facts to undo although later changes conflict; all for all of them." placeholder:"FACT"`
 	DryRun     bool     `help:"Only show what would change."`
 }
 

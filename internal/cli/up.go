@@ -13,7 +13,7 @@ type upCommand struct {
 	HTTP string `name:"http" help:"Address for HTTP; 127.0.0.1:8080 unless configured." placeholder:"HOST:PORT"`
 	NATS string `name:"nats" help:"Address for NATS publishers; 127.0.0.1:4222 unless configured." placeholder:"HOST:PORT"`
 
-	Ephemeral bool `help:"Keep everything in a temporary directory, which is removed at the end."`
+	Ephemeral bool `help:"Use a temporary data directory, which is removed at the end."`
 }
 
 // Run implements the command: it returns once the user has stopped it and everything

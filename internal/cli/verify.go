@@ -38,10 +38,10 @@ func (c *verifyCommand) Run(inv *app.Invocation) (err error) {
 func tell(w io.Writer, v recovery.Verified) {
 	_, _ = fmt.Fprintf(w, "%d episodes in %d scopes, %d effects, %d rows in the audit log\n", v.Episodes, v.Scopes, v.Effects, v.Rows)
 	if v.Dropped > 0 {
-		_, _ = fmt.Fprintf(w, "%d episodes of the store are older than EPISODES reaches back\n", v.Dropped)
+		_, _ = fmt.Fprintf(w, "%d episodes of the store are older than the first one of EPISODES\n", v.Dropped)
 	}
 	if v.OnlyStore > 0 {
-		_, _ = fmt.Fprintf(w, "%d episodes are in the store alone, where a rebuild kept them\n", v.OnlyStore)
+		_, _ = fmt.Fprintf(w, "%d episodes are only in the store, where a rebuild kept them\n", v.OnlyStore)
 	}
 	for _, d := range v.Differences {
 		_, _ = fmt.Fprintln(w, d)

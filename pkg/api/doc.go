@@ -1,3 +1,3 @@
-// Package api is what the HTTP interface sends and expects, in the order of its
-// routes: shared by the server and by pkg/client, so that there is one of each.
+// Package api declares the requests and answers of the HTTP interface, in the order of
+// its routes, for the server and for pkg/client.
 package api

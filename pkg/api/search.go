@@ -22,7 +22,7 @@ type Search struct {
 	Before        Bound    `json:"before,omitempty" doc:"Exclusive; as after. A name means its first moment."`
 	ValidAt       *Instant `json:"valid_at,omitempty" doc:"What was true then, in the version of then; now unless given."`
 	Now           *Instant `json:"now,omitempty" doc:"What dates and sessions in the text count from, in its zone; the clock unless given."`
-	Cursor        string   `json:"cursor,omitempty" doc:"Continue where the page before ended; the other members as before."`
+	Cursor        string   `json:"cursor,omitempty" doc:"Continue where the previous page ended; the other members as in the previous request."`
 	MinScore      *float64 `json:"min_score,omitempty" minimum:"0" maximum:"1" doc:"Leave out what scores less; query.search.min_score unless given."`
 	Explain       bool     `json:"explain,omitempty" doc:"Add each channel's rank and score."`
 	At            string   `json:"at,omitempty" doc:"Read-your-writes token of a write that must be visible."`

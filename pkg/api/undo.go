@@ -13,7 +13,7 @@ type Undo struct {
 	SourceNode string  `json:"source_node,omitempty" doc:"What came of the messages of one source_node." maxLength:"256"`
 	Session    string  `json:"session,omitempty" doc:"What came of one session." maxLength:"256"`
 	Rule       string  `json:"rule,omitempty" doc:"What a consolidation rule decided, or a pattern, key or prompt by its rule_id." maxLength:"256"`
-	Since      string  `json:"since,omitempty" doc:"What was committed then or later: RFC 3339 or YYYY-MM-DD."`
+	Since      string  `json:"since,omitempty" doc:"Effects that were committed at this time or later: RFC 3339 or YYYY-MM-DD."`
 	// Include names facts of conflicts that are taken back nevertheless, with the
 	// later deltas that touched them.
 	Include []string `json:"include,omitempty" doc:"Facts of conflicts to take back nevertheless, with what changed them later; all for all of them."`

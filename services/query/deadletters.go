@@ -35,7 +35,7 @@ type listLettersInput struct {
 	Service string `query:"service" doc:"Of one service."`
 	User    string `query:"user" doc:"Of one user."`
 	Code    string `query:"code" doc:"Of one code."`
-	After   uint64 `query:"after" doc:"Continue behind this sequence."`
+	After   uint64 `query:"after" doc:"Continue after this sequence."`
 	Limit   int    `query:"limit" doc:"1 to 1000; 100 unless given."`
 }
 

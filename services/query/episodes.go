@@ -42,8 +42,8 @@ type recentInput struct {
 	Before        string `query:"before" doc:"Exclusive; as after. A name means its first moment."`
 	Filters       string `query:"filters" doc:"A filter: {field, operator, value}, {AND: […]}, {OR: […]} or {NOT: …}. Operators: eq, ne, gt, gte, lt, lte, in, nin, contains, icontains, exists. Fields: those of facts and episodes, and metadata.<path>."`
 	Entity        string `query:"entity" doc:"Only episodes that facts about the entity of that name or alias came from."`
-	EpisodeWindow string `query:"episode_window" doc:"Only episodes of this time before now, in days (30d) or as a duration (12h)."`
-	Cursor        string `query:"cursor" doc:"Continue where the page before ended."`
+	EpisodeWindow string `query:"episode_window" doc:"Only episodes of the last days (30d) or of a duration (12h)."`
+	Cursor        string `query:"cursor" doc:"Continue where the previous page ended."`
 	At            string `query:"at" doc:"Read-your-writes token."`
 }
 

@@ -39,7 +39,7 @@ const csvType = "text/csv; charset=utf-8"
 type reportInput struct {
 	SelectorParams
 	Name   string `path:"name" doc:"One of those that GET /v1/reports lists."`
-	From   string `query:"from" doc:"Only what was applied then or later: RFC 3339 or YYYY-MM-DD."`
+	From   string `query:"from" doc:"Only deltas that were applied at this time or later: RFC 3339 or YYYY-MM-DD."`
 	To     string `query:"to" doc:"Only what was applied before: RFC 3339 or YYYY-MM-DD."`
 	Limit  int    `query:"limit" doc:"Rows at most: 1 to 10000; 1000 unless given." minimum:"0" maximum:"10000"`
 	Format string `query:"format" enum:"json,csv" default:"json"`
