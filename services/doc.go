@@ -1,4 +1,4 @@
-// Package services holds nothing itself. Its folders are the steps of the pipeline, in the
+// Package services documents the steps of the pipeline, which are its folders, in the
 // order in which data meets them:
 //
 //	ingest ─▶ scheduler ─▶ extractor ─▶ decider ─▶ consolidator ─▶ query

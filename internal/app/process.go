@@ -256,6 +256,6 @@ func (s target) validate(c Config) error {
 // warn says at the start what is allowed and yet not wise.
 func (s target) warn(c Config, log *slog.Logger) {
 	if s.answers() && c.HTTP.Mode() == auth.Off && c.HTTP.Reachable() {
-		log.Warn("the HTTP API takes no keys: every caller that reaches it reads and writes everything", "listen", c.HTTP.Listen)
+		log.Warn("the HTTP API requires no keys: every caller can read and write everything", "listen", c.HTTP.Listen)
 	}
 }

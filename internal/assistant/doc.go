@@ -6,8 +6,8 @@
 // plan is applied.
 //
 // A hook is a command that the assistant starts at an event, with the event as JSON
-// on standard input. At the start of a session and at a prompt the answer is what
-// is known, as additional context in the format that the assistant documents.
+// on standard input. At the start of a session and at a prompt the answer is the
+// known facts, as additional context in the format that the assistant documents.
 // Prompts and replies are recorded; before the assistant compacts a conversation,
 // and at its end, the session is ended so that it is consolidated.
 package assistant

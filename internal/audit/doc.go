@@ -1,5 +1,4 @@
-// Package audit is the contract of the truth and of its readable copy. The
-// Journal is the AUDIT stream: appending to it is the commit. The Log answers
-// questions about it; its backends are sibling folders, and audittest is the
-// suite that each must pass.
+// Package audit is the contract of the AUDIT stream and of its readable copy. The
+// Journal is the stream: to append to it is the commit. The Log answers queries about
+// it; its backends are sibling folders, and audittest is the suite that each must pass.
 package audit

@@ -1,4 +1,4 @@
-// Package background starts this program once, in a process that goes on when its
+// Package background starts this program once, in a process that continues when its
 // caller ends.
 package background
 

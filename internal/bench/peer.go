@@ -172,7 +172,7 @@ func (b *bench) with(ctx context.Context, name string, f func(*peer) error) erro
 	if err != nil {
 		err = fmt.Errorf("%s: %w", name, err)
 		if said := p.said.String(); said != "" && ctx.Err() == nil {
-			err = fmt.Errorf("%w (it said: %s)", err, said)
+			err = fmt.Errorf("%w (output: %s)", err, said)
 		}
 		return errors.Join(err, p.stop())
 	}

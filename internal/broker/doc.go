@@ -1,5 +1,5 @@
-// Package broker is where Palimpsest meets NATS: it connects, runs the server
-// as a library where none is given, and keeps the journal (the AUDIT stream).
+// Package broker connects to NATS, and runs the NATS server in this process where no
+// other one is configured.
 //
-// Services never see this package. They are handed what it makes.
+// Services do not import this package. They receive connections and streams.
 package broker

@@ -146,7 +146,7 @@ func StartEmbedded(cfg EmbeddedConfig) (*Embedded, error) {
 		return nil, errors.Join(err, e.lock.Unlock())
 	}
 	if err := e.release(ctx); err != nil {
-		e.cfg.Logger.Warn("messages in hand were not released: they are delivered again when their ack wait ends", "error", err)
+		e.cfg.Logger.Warn("cannot release unacknowledged messages: they are redelivered when their ack wait ends", "error", err)
 	}
 	e.stopGuard = e.guardSpace()
 	return e, nil

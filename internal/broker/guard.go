@@ -56,7 +56,7 @@ func (e *Embedded) guardOnce(ctx context.Context, broken bool) bool {
 	r := e.current.Load()
 	broken = broken || now.starved() || r == nil || !r.srv.JetStreamEnabled()
 	if broken && !now.low() {
-		e.cfg.Logger.Warn("restarting the broker: there is room again", "free_bytes", now.Free)
+		e.cfg.Logger.Warn("restarting the broker: the disk has space again", "free_bytes", now.Free)
 		restart, cancel := context.WithTimeout(ctx, startLimit)
 		defer cancel()
 		if err := e.restart(restart); err != nil {

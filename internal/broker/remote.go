@@ -61,7 +61,7 @@ func OpenRemote(ctx context.Context, cfg ConnectConfig, decl topology.Declaratio
 		return nil, err
 	}
 	if size := conn.MaxPayload(); size < maxPayload && cfg.Logger != nil {
-		cfg.Logger.Warn("the broker takes smaller messages than it should", "max_payload", size, "wanted", maxPayload)
+		cfg.Logger.Warn("the maximum payload of the broker is too small", "max_payload", size, "wanted", maxPayload)
 	}
 	return r, nil
 }

@@ -39,7 +39,7 @@ func (c Config) validate() error {
 	case max(1, c.Processes) != len(c.Plan.Processes):
 		return fmt.Errorf("processes: the size is of %d, the plan of %d", c.Processes, len(c.Plan.Processes))
 	case !c.Plan.shared() && len(c.Plan.Processes) > 1:
-		return errors.New("broker: several processes need one that is none of theirs")
+		return errors.New("broker: several processes need a shared one")
 	case !c.Plan.shared() && c.Every > 0:
 		return errors.New("every: a process that has the broker is killed at counts")
 	}

@@ -56,7 +56,7 @@ func (w *watch) String() string {
 }
 
 // errNobody: no process can be asked, while all of them start.
-var errNobody = errors.New("nobody can be asked")
+var errNobody = errors.New("no process answers")
 
 // ask is a client of the process that answers at an address.
 func ask(http string) (*client.Client, error) {

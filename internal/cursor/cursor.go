@@ -1,6 +1,6 @@
-// Package cursor says how far an ordered reader of a stream has come. A cursor is
-// kept beside what the reader writes, so that a store that loses writes loses the
-// cursor that counts them.
+// Package cursor records the position of an ordered reader of a stream. A cursor is
+// stored together with the data that the reader writes, so that a store that loses
+// writes loses the cursor that counts them too.
 package cursor
 
 import (

@@ -1,5 +1,5 @@
-// Package engine waits for engines, which are servers and files that settings name, and
-// puts their errors in the words of those who set them.
+// Package engine waits for engines, which are the servers and files that settings name,
+// closes them, and rewrites their errors: an error names the setting to correct.
 package engine
 
 import (

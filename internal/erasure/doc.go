@@ -1,4 +1,4 @@
 // Package erasure keeps the jobs, receipts and tombstones of erased users as files
-// of a data directory. It stores no name of a user: a keyed hash tells whether a
-// user is the one. It deletes nothing itself; each place that holds data does.
+// of a data directory. It stores no name of a user, but a keyed hash that identifies
+// one. Each place that holds data deletes it; this package only coordinates them.
 package erasure

@@ -85,7 +85,7 @@ func (b *Book) Finish(ctx context.Context, deps Deps) ([]Receipt, error) {
 	if len(pending) == 0 {
 		return nil, nil
 	}
-	deps.Logger.Warn("erasing users, as was asked; nothing is served meanwhile", "erasures", len(pending))
+	deps.Logger.Warn("erasing users; no requests are served meanwhile", "erasures", len(pending))
 	began := time.Now()
 	p := places{deps, b}
 	done, err := b.Run(ctx, Work{
@@ -100,7 +100,7 @@ func (b *Book) Finish(ctx context.Context, deps Deps) ([]Receipt, error) {
 	if err != nil {
 		return done, fmt.Errorf("finish an erasure: %w", err)
 	}
-	deps.Logger.Warn("users are erased", "erasures", len(done), "took", time.Since(began))
+	deps.Logger.Warn("users were erased", "erasures", len(done), "took", time.Since(began))
 	return done, nil
 }
 

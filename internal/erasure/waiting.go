@@ -21,7 +21,7 @@ type Waiting struct{ cause atomic.Pointer[error] }
 
 // ready says why nothing else is answered.
 func (w *Waiting) ready(context.Context) api.Readiness {
-	text := "users are erased; the services start behind it"
+	text := "users are being erased; the services start afterwards"
 	if err := w.cause.Load(); err != nil {
 		text = "an erasure waits: " + (*err).Error()
 	}
@@ -35,7 +35,7 @@ func (w *Waiting) Handler(c httpserver.Config, version string) http.Handler {
 	mux.Handle("GET /healthz", status)
 	mux.Handle("GET /readyz", status)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		p := api.NewProblem(http.StatusServiceUnavailable, api.CodeStoreUnavailable, "", "users are erased, and nothing is served meanwhile; GET /readyz tells more")
+		p := api.NewProblem(http.StatusServiceUnavailable, api.CodeStoreUnavailable, "", "users are being erased, and no requests are served meanwhile; GET /readyz says more")
 		w.Header().Set("Content-Type", p.ContentType(""))
 		w.Header().Set("Retry-After", "1")
 		w.WriteHeader(p.Status)

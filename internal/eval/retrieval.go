@@ -129,7 +129,7 @@ func (s System) settle(ctx context.Context, total uint64) error {
 			last, since = left, time.Now()
 		}
 		if time.Since(since) > settleLimit {
-			return errors.New("record: the pipeline stands still")
+			return errors.New("record: the pipeline makes no progress")
 		}
 		select {
 		case <-tick.C:

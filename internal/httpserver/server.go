@@ -80,7 +80,7 @@ func (c Config) Validate() error {
 		return fmt.Errorf("http.auth: %w", err)
 	}
 	if c.Unprotected && mode == auth.Required {
-		return errors.New("http.unprotected: lets in everybody, and http.auth: required does not; leave one of both out")
+		return errors.New("http.unprotected and http.auth: required exclude each other")
 	}
 	if err := c.Limits.Validate(); err != nil {
 		return fmt.Errorf("http.%w", err)

@@ -193,7 +193,7 @@ func (g *Governor) Complete(ctx context.Context, req Request) (Reply, error) {
 	if lost == nil {
 		return reply, err
 	}
-	lost = fmt.Errorf("llm: keep what was spent: %w", lost)
+	lost = fmt.Errorf("llm: store the spent tokens: %w", lost)
 	if err == nil {
 		return reply, &unkeptError{lost}
 	}

@@ -54,7 +54,7 @@ func (g *Governor) afford(ctx context.Context, project string) error {
 	now := g.now()
 	spent, err := g.purse.Spent(ctx, project, day(now))
 	if err != nil {
-		return fmt.Errorf("llm: read what was spent: %w", err)
+		return fmt.Errorf("llm: read the spent tokens: %w", err)
 	}
 	if over(spent.Input+spent.Output, g.limits.DailyTokens) || over(spent.Dollars, g.limits.DailyDollars) {
 		midnight := now.UTC().Truncate(24 * time.Hour).Add(24 * time.Hour)

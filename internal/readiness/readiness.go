@@ -1,5 +1,5 @@
-// Package readiness asks the dependencies of a process how they are, and says whether
-// it can take requests.
+// Package readiness checks the dependencies of a process, and reports whether it can
+// serve requests.
 package readiness
 
 import (

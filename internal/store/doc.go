@@ -1,5 +1,5 @@
-// Package store is the contract of the memory store: small roles, each with
-// what a backend must do, and the sentinel errors they share. Backends are
+// Package store is the contract of the memory store: small roles, each with the
+// requirements on a backend, and their sentinel errors. Backends are
 // sibling folders; storetest is the suite that each must pass.
 //
 // The store is a projection. Ingest writes episodes; everything else it holds

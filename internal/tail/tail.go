@@ -1,11 +1,11 @@
 // Package tail reads a stream of JetStream in order and without loss.
 //
-// JetStream keeps no order across redelivery, so nothing that needs stream order
-// rests on acknowledgements. A [Reader] has a consumer of its own that is never
-// acknowledged, counts what it is sent, and begins anew behind the last message
-// that it returned wherever a message is missing: after a lost connection, a
-// restarted server, a dropped delivery. It looks again in a silence, because the
-// last message that was sent may be the one that got lost.
+// JetStream keeps no order across redelivery, so nothing that needs stream order uses
+// acknowledgements. A [Reader] has its own consumer, which is never acknowledged, and
+// counts the deliveries. Where a message is missing, after a lost connection, a
+// restarted server or a dropped delivery, it starts again after the last message that
+// it returned. It checks the stream when no message comes, because the last message
+// may be the lost one.
 package tail
 
 import (
@@ -254,7 +254,7 @@ func (r *Reader) open(ctx context.Context) error {
 // failed has the next read begin with another consumer.
 func (r *Reader) failed(err error) error {
 	r.drop(context.Background())
-	return fmt.Errorf("tail: read %s behind %d: %w", r.cfg.Stream, r.at, err)
+	return fmt.Errorf("tail: read %s after %d: %w", r.cfg.Stream, r.at, err)
 }
 
 // drop forgets the consumer. The next one sends again all that it was to send.

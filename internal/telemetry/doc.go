@@ -1,6 +1,6 @@
-// Package telemetry turns what the parts of Palimpsest report into metrics and
-// traces. It holds no globals: a process makes one Metrics and hands it on.
+// Package telemetry turns the reports of the parts of Palimpsest into metrics and
+// traces. It has no globals: a process makes one Metrics and passes it on.
 //
-// Backends are timed by wrapping their contracts ([Metrics.Store] and its
-// siblings), so that neither they nor the services know of it.
+// Backends are timed by wrappers of their contracts ([Metrics.Store] and its
+// siblings); neither backends nor services depend on it.
 package telemetry

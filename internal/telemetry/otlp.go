@@ -56,10 +56,10 @@ func (c *courier) report(err error) {
 	case err != nil:
 		c.metrics.ExportFailed(c.signal)
 		if !c.away {
-			c.log.Warn("the collector takes nothing: dropping, until it does", "signal", c.signal, "error", err)
+			c.log.Warn("the collector is away: dropping telemetry until it answers", "signal", c.signal, "error", err)
 		}
 	case c.away:
-		c.log.Info("the collector takes what is exported again", "signal", c.signal)
+		c.log.Info("the collector answers again", "signal", c.signal)
 	}
 	c.away = err != nil
 }

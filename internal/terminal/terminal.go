@@ -1,4 +1,4 @@
-// Package terminal writes what people read: tables, times and colours.
+// Package terminal formats output for people: tables, times and colours.
 package terminal
 
 import (

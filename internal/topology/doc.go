@@ -1,5 +1,5 @@
-// Package topology declares the streams and durable consumers of Palimpsest as
-// data: with it a broker is set up, compared and guarded.
+// Package topology declares the streams, durable consumers and permissions of Palimpsest
+// as data, and applies them to a broker or compares them with it.
 package topology
 
 import "errors"

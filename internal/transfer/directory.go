@@ -90,7 +90,7 @@ func (d Directory) write(ctx context.Context, dir string, from io.Reader, gone E
 var ErrUnderWay = errors.New("an import is under way")
 
 // ErrUnchecked means that an import ended before it was compared with its export.
-var ErrUnchecked = errors.New("an import ended before its memory was compared with the export; all of it is removed: import again, or start with an empty memory")
+var ErrUnchecked = errors.New("an import ended before its memory was compared with the export; it was removed: import again, or start with an empty memory")
 
 func (d Directory) lock() (unlock func() error, err error) {
 	lock := flock.New(d.Lock, flock.SetPermissions(0o600))

@@ -168,7 +168,7 @@ func (r revisions) follows(m tail.Message) error {
 		return fmt.Errorf("read record %d of AUDIT: %w", m.Sequence, err)
 	}
 	if last := r[m.Subject]; effect.Revision != last+1 {
-		return fmt.Errorf("record %d of AUDIT has revision %d of its scope behind %d: older records were trimmed, and an export would lack them",
+		return fmt.Errorf("record %d of AUDIT has revision %d of its scope after %d: older records were trimmed, and an export would lack them",
 			m.Sequence, effect.Revision, last)
 	}
 	r[m.Subject] = effect.Revision

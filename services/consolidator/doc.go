@@ -4,7 +4,7 @@
 //	   │
 //	   └─▶ candidates, commands (the facts behind the decision changed: decide again)
 //
-// A batch becomes an effect, the effect is appended to AUDIT behind the last one
+// A batch becomes an effect, the effect is appended to AUDIT after the last one
 // of the scope's row, and only then applied to the store. A refused append means
 // that the row is behind: it is rolled forward from AUDIT and the batch judged
 // again. A redelivered batch finds its watermark moved or its outcome known. A

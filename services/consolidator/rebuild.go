@@ -20,7 +20,7 @@ var ErrAhead = errors.New("consolidator: the store holds effects that AUDIT lack
 // stuck is the error of a scope whose AUDIT refused an append and yet holds
 // nothing newer than the row.
 func stuck(fact scope.Scope, sequence uint64) error {
-	return fmt.Errorf("%w: scope %s: nothing stands at or behind sequence %d", ErrAhead, fact, sequence)
+	return fmt.Errorf("%w: scope %s: no message at or after sequence %d", ErrAhead, fact, sequence)
 }
 
 // GapError reports that effects of a scope are neither in AUDIT nor in the audit

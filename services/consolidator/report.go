@@ -15,7 +15,7 @@ func (s *Service) report(e events.EffectCommitted) {
 		if h.Why != string(events.ReasonChurn) || !h.Since.Equal(h.HeldAt) {
 			continue
 		}
-		s.deps.Logger.Warn("a fact changes too often: what is said of it is held",
+		s.deps.Logger.Warn("a fact changes too often: new statements about it are held",
 			"project", e.Scope.Project, "fact", h.FactID, "hold", h.ID, "held", h.Count, "due", h.Due)
 	}
 }

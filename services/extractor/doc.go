@@ -3,7 +3,7 @@
 //	ticks ─▶ extractor ─▶ candidates
 //
 // For a tick it reads the episodes of the range and the turns before them, runs
-// the extractor that the tick's rule names, and emits one batch, which goes the
-// whole way even when it is empty, because the watermark moves only at the
+// the extractor that the tick's rule names, and emits one batch. An empty batch is
+// committed too, because the watermark moves only at the
 // commit. It writes nothing, decides nothing and keeps nothing between ticks.
 package extractor

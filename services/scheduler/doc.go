@@ -15,8 +15,8 @@
 // doing work twice. Correctness does not depend on it, because of overlapping ticks
 // only the one that begins at the watermark is applied. State in memory (the queues,
 // counts of slots, announced findings) only saves work. A process that starts
-// publishes all claimed ticks again: the one before may have died between a claim
-// and its tick, which would be found only when it is overdue.
+// publishes all claimed ticks again: the previous process may have died between a claim
+// and its tick, which would be noticed only when it is overdue.
 //
 // Session ends. A publisher ends a session explicitly; the scheduler ends one
 // that is idle, and those that fell silent before another session of their
@@ -27,17 +27,17 @@
 // and repetitions give one.
 //
 // Releases. A held candidate may have a time at which it is decided on again. A
-// sweep asks for it by a command, as an API caller would; the first that is
-// carried out takes the candidate out of the buffer, later ones find it gone.
+// sweep releases it by a command, as an API caller does; the first command that is
+// executed removes the candidate from the buffer, later ones have no effect.
 //
 // Requests. An episode may ask for a tick of its own: its caller brings a prompt, or
 // waits for a model. Such episodes are read by the rule of requests, in their turn
 // among those of the rule that reads every episode: the tick names both, moves the
-// watermark of the latter, and covers only episodes that ask for the same. Order
-// rests on that one watermark. The other rules pass over them.
+// watermark of the latter, and covers only episodes with the same request. That one
+// watermark keeps the order. The other rules skip such episodes.
 //
-// Runs. A caller may want a rule to read a scope now. A message on STORED says so, and
-// the rule is due up to the ordinal that it names, also one that is switched off.
+// Runs. A caller may run a rule in a scope at once, also one that is switched off. A
+// message on STORED requests it, and the rule is due up to the ordinal in the message.
 //
 // Maintenance. A rule with steps has no range. When its cron fires, its ticks name the
 // facts that the store finds due.

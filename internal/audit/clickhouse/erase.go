@@ -182,7 +182,7 @@ func (e *erasing) mutate(ctx context.Context, table, where string, args ...any) 
 }
 
 // ErrMutation: the server does not finish a mutation, by which an erasure deletes rows.
-var ErrMutation = errors.New("a mutation fails: remove the cause, or end it with KILL MUTATION, and the erasure goes on")
+var ErrMutation = errors.New("a mutation fails: remove the cause, or end it with KILL MUTATION; then the erasure continues")
 
 // mutationPatience is how long a mutation may fail before an erasure gives up: the server
 // tries again without end.

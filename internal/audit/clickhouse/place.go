@@ -58,7 +58,7 @@ func (p place) check(ctx context.Context, conn asker) error {
 	case err != nil:
 		return err
 	case shards == 0:
-		return fmt.Errorf("the server knows no cluster %q", p.cluster)
+		return fmt.Errorf("the server has no cluster %q", p.cluster)
 	case shards > 1:
 		return fmt.Errorf("cluster %q has %d shards: the log is copied, not divided", p.cluster, shards)
 	}

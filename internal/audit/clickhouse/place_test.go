@@ -76,7 +76,7 @@ func TestClusterIsLookedAtFirst(t *testing.T) {
 	alone := server.DSN("native", "alone")
 	conn := connect(t, alone)
 	for cluster, says := range map[string]string{
-		"nowhere": `knows no cluster "nowhere"`,
+		"nowhere": `has no cluster "nowhere"`,
 		"divided": `cluster "divided" has 2 shards`,
 		"a`b":     "cluster \"a`b\" holds more",
 		"copies":  "made for one server",

@@ -119,7 +119,7 @@ func (j *Journal) read(ctx context.Context, r reader) effects {
 		r := r // each iteration begins at its beginning
 		r.journal, r.yield = j, yield
 		if err := r.run(ctx); err != nil && !errors.Is(err, errStopped) {
-			yield(events.Event[events.EffectCommitted]{}, fmt.Errorf("read journal behind %d: %w", r.at, err))
+			yield(events.Event[events.EffectCommitted]{}, fmt.Errorf("read journal after %d: %w", r.at, err))
 		}
 	}
 }

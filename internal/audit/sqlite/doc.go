@@ -1,5 +1,5 @@
 // Package sqlite keeps the audit log in one SQLite file. An effect is stored
-// once, compressed and whole; a table of keys says which record of which
-// effect answers a question, and the record is taken out of its effect when it
-// is read, so that the two cannot disagree.
+// once, complete and compressed; a table of keys finds the record of an effect that
+// answers a query, and the record is read from its effect, so that the two cannot
+// disagree.
 package sqlite

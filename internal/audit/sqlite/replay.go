@@ -25,7 +25,7 @@ type spot struct {
 func (l *Log) Between(ctx context.Context, sel scope.Selector, after, until uint64, matching filter.Expr) iter.Seq2[events.Event[events.EffectCommitted], error] {
 	return func(yield func(events.Event[events.EffectCommitted], error) bool) {
 		fail := func(err error) {
-			yield(events.Event[events.EffectCommitted]{}, fmt.Errorf("audit sqlite: replay behind %d: %w", after, err))
+			yield(events.Event[events.EffectCommitted]{}, fmt.Errorf("audit sqlite: replay after %d: %w", after, err))
 		}
 		last := spot{place{project: sel.Project}, after + 1} // the key of no effect comes first at a sequence
 		for {

@@ -1,3 +1,3 @@
 // Package decidetest is the suite that every decider must pass, and a memory of
-// one scope to decide upon.
+// one scope for its tests.
 package decidetest

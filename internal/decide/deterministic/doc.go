@@ -23,7 +23,7 @@
 //
 // # Repeated statements
 //
-// Words that made a version of a fact once change nothing when they are read
-// again, even if the fact has changed or ended since; nor do words that were said
-// before the fact ended. Said again later, in another episode, they are news.
+// Words that made a version of a fact change nothing when they are read again, even if
+// the fact has changed or ended since; nor do words from before the end of the fact.
+// The same words in a later episode are a new statement.
 package deterministic

@@ -1,3 +1,3 @@
-// Package assembly packs what a search found into a block of markdown for a system
-// prompt, under a budget of tokens.
+// Package assembly formats the results of a search as a block of markdown for a system
+// prompt, within a budget of tokens.
 package assembly
