@@ -152,7 +152,7 @@ func TestReplayFollows(t *testing.T) {
 	t.Parallel()
 	_, url := serveAudit(t, 5)
 	code, out, complaint := callWith(t, "", nil, "--server", url, "replay", "--all-users", "-f", "--limit", "5")
-	if diff := cmp.Diff([]uint64{1, 2, 3, 4, 5}, sequencesOf(t, out)); diff != "" || code != exitOK || !strings.Contains(complaint, "behind 2") {
+	if diff := cmp.Diff([]uint64{1, 2, 3, 4, 5}, sequencesOf(t, out)); diff != "" || code != exitOK || !strings.Contains(complaint, "after 2") {
 		t.Errorf("%d %s: %s", code, complaint, diff)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
