@@ -146,14 +146,14 @@ func TestOnlyBoundedCalls(t *testing.T) {
 	// These set a limit of their own.
 	allowed := []string{
 		"internal/broker/bounded.go: New", "internal/broker/connect.go: FlushWithContext",
-		"internal/pipeline/keeper.go: DoubleAck", "internal/pipeline/listener.go: FlushWithContext",
+		"internal/pipeline/conclude.go: DoubleAck", "internal/pipeline/listener.go: FlushWithContext",
 	}
 	limits := []string{
 		// Some seconds.
 		"5 * time.Second", "time.Second", "ackLimit", "askLimit", "closeLimit", "connectLimit", "grace", "limit", "lookLimit", "pullExpiry",
 		"pullExpiry + late", "requestLimit", "stillWait", "wait",
 		// No request waits until these: an acknowledgement, a cursor, and a context that shows no deadline.
-		"b.timeout", "k.rt.cfg.PublishTimeout / attempts", "r.rt.cfg.PublishTimeout",
+		"b.timeout", "w.rt.cfg.PublishTimeout / attempts", "r.rt.cfg.PublishTimeout",
 		// A start waits for a server that is away, or for this process's own.
 		"engine.AwayLimit", "startLimit",
 		// The server lists the subjects of a stream for as long as it takes.

@@ -19,10 +19,14 @@ type clock struct {
 
 // ticker runs a clock stage.
 type ticker struct {
-	keeper *keeper
-	name   string
-	clock  *clock
-	owed   owed
+	rt       *Runtime
+	source   string // of the published payloads
+	name     string
+	clock    *clock
+	meter    *meter
+	log      *slog.Logger
+	handlers context.Context //nolint:containedctx // the lifetime of the stage
+	owed     owed
 }
 
 // owed holds the payloads of a run that could not be published: the handler may
@@ -40,18 +44,15 @@ const maxOwed = time.Minute
 
 func newTicker(rt *Runtime, service string, stage Stage) *ticker {
 	return &ticker{
-		name: stage.name, clock: stage.clock,
-		keeper: &keeper{
-			rt: rt, service: service, source: sourceOf(service), point: stage.name,
-			meter: rt.newMeter(service, stage.name, nil), log: logger(rt.log, service, stage.name),
-		},
+		rt: rt, source: sourceOf(service), name: stage.name, clock: stage.clock,
+		meter: rt.newMeter(service, stage.name, nil), log: logger(rt.log, service, stage.name),
 	}
 }
 
 // run calls the handler at start, at intervals and when woken. After an error
 // it tries again with backoff, but not later than the interval.
 func (t *ticker) run(life lifetime) {
-	t.keeper.handlers = life.handlers
+	t.handlers = life.handlers
 	failures := 0
 	for life.stop.Err() == nil {
 		pause := time.Duration(float64(t.clock.interval) * (0.9 + 0.2*rand.Float64()))
@@ -59,7 +60,7 @@ func (t *ticker) run(life lifetime) {
 			failures = 0
 		} else {
 			failures++
-			pause = min(pause, t.keeper.rt.cfg.outage(failures, rand.Float64()))
+			pause = min(pause, t.rt.cfg.outage(failures, rand.Float64()))
 		}
 		timer := time.NewTimer(pause)
 		select {
@@ -76,9 +77,9 @@ func (t *ticker) run(life lifetime) {
 
 // once runs the handler and publishes what it returns.
 func (t *ticker) once() bool {
-	k, now, began := t.keeper, t.keeper.rt.now(), time.Now()
+	now, began := t.rt.now(), time.Now()
 	cause := events.Meta{ID: events.HashID(t.name, now.UTC().Format(time.RFC3339Nano))}
-	err := k.rt.call(k.handlers, func(ctx context.Context) error {
+	err := t.rt.call(t.handlers, func(ctx context.Context) error {
 		if err := t.settle(ctx); err != nil {
 			return err
 		}
@@ -86,23 +87,23 @@ func (t *ticker) once() bool {
 		if err != nil {
 			return err
 		}
-		failpoint.Reach(k.point, failpoint.Handled)
+		failpoint.Reach(t.name, failpoint.Handled)
 		t.owed = owed{cause, payloads, began}
 		return t.settle(ctx)
 	})
 	o := Observation{Verdict: string(actAck), Duration: time.Since(began)}
 	if err != nil {
 		o.Verdict = string(actWait)
-		o.Panicked = logFailure(k.log, err)
+		o.Panicked = logFailure(t.log, err)
 	}
-	k.meter.record(o)
+	t.meter.record(o)
 	return err == nil
 }
 
 // settle publishes the owed payloads.
 func (t *ticker) settle(ctx context.Context) error {
 	o := t.owed
-	err := t.keeper.rt.broker.follow(ctx, o.cause, t.keeper.source, t.keeper.point, o.payloads)
+	err := t.rt.broker.follow(ctx, o.cause, t.source, t.name, o.payloads)
 	if _, refused := refusal(err); err == nil || refused || time.Since(o.since) > maxOwed {
 		t.owed = owed{}
 	}

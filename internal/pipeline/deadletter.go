@@ -151,17 +151,9 @@ func (l *Letters) settle(ctx context.Context, deadLetters jetstream.Stream, lett
 			return err
 		}
 	}
-	return remove(ctx, deadLetters, letter.Sequence)
-}
-
-// remove deletes a dead letter. It returns ErrNoLetter if another call has deleted it.
-func remove(ctx context.Context, stream jetstream.Stream, sequence uint64) error {
-	err := stream.SecureDeleteMsg(ctx, sequence)
-	if err == nil {
-		return nil
-	}
-	if _, gone := stream.GetMsg(ctx, sequence); errors.Is(gone, jetstream.ErrMsgNotFound) {
-		return ErrNoLetter
+	err := remove(ctx, deadLetters, letter.Sequence)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return ErrNoLetter // another call has deleted it
 	}
 	return err
 }

@@ -10,6 +10,6 @@
 //
 // The source fetches no more messages than there are free slots. The dispatcher keeps the
 // order of a fact scope. The worker decodes, calls the handler and publishes the
-// returned payloads. One pure function judges. A batch stage has no dispatcher, and a log
-// stage (log*.go) reads a stream without a consumer.
+// returned payloads. One pure function judges. A log stage (log*.go) reads a stream
+// without a consumer.
 package pipeline

@@ -74,18 +74,18 @@ func (rt *Runtime) Progress(ctx context.Context) ([]Progress, error) {
 
 // progress counts the messages held here and those that the consumer has for any
 // replica.
-func (k *keeper) progress(ctx context.Context) (Progress, error) {
-	info, err := k.binding.consumer.Info(ctx)
+func (w *worker) progress(ctx context.Context) (Progress, error) {
+	info, err := w.binding.consumer.Info(ctx)
 	if err != nil {
-		return Progress{}, fmt.Errorf("pipeline: ask how far %s is: %w", k.binding.name, err)
+		return Progress{}, fmt.Errorf("pipeline: ask how far %s is: %w", w.binding.name, err)
 	}
-	did := k.meter.snapshot()
+	did := w.meter.snapshot()
 	p := Progress{
-		Service: k.service, Stage: did.Stage, Stream: k.binding.stream, Consumer: k.binding.name,
+		Service: w.service, Stage: did.Stage, Stream: w.binding.stream, Consumer: w.binding.name,
 		Pending: info.NumPending, Unacked: uint64(max(info.NumAckPending, 0)),
 		Runnable: info.NumPending, Passed: did.Handled + did.Buried,
 	}
-	k.dispatcher.each(func(d *delivery) {
+	w.dispatcher.each(func(d *delivery) {
 		if d.state == parked {
 			p.Delayed++
 			return

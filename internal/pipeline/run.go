@@ -158,13 +158,13 @@ func (w *worker) handleRun(ctx context.Context, route Route, in []decoded) error
 // ackRun acks messages together. The broker takes a connection's acks in order,
 // so that the answer to the last one stands for all. Should they get lost, the
 // messages come again, as after any ack.
-func (k *keeper) ackRun(run []*delivery) {
+func (w *worker) ackRun(run []*delivery) {
 	last := len(run) - 1
 	for _, d := range run[:last] {
-		msg, _, _ := k.dispatcher.latest(d)
+		msg, _, _ := w.dispatcher.latest(d)
 		if err := msg.Ack(); err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
-			k.log.Warn("acknowledge a message", "sequence", d.seq, "error", err)
+			w.log.Warn("acknowledge a message", "sequence", d.seq, "error", err)
 		}
 	}
-	k.ack(run[last])
+	w.ack(run[last])
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -129,6 +130,33 @@ func (rt *Runtime) passedBy(service string, b *binding) *atomic.Uint64 {
 	}
 	return rt.passed[key]
 }
+
+// call runs f with the handlers' deadline; a panic becomes an error.
+func (rt *Runtime) call(ctx context.Context, f func(ctx context.Context) error) (err error) {
+	ctx, cancel := within(ctx, rt.cfg.HandlerTimeout)
+	defer cancel()
+	defer func() {
+		if value := recover(); value != nil {
+			err = &panicked{value: value, stack: debug.Stack()}
+		}
+	}()
+	return f(ctx)
+}
+
+// within is [context.WithTimeout] for work of several requests. The context shows no
+// deadline: the JetStream client bounds a request to some seconds only where there is none.
+func within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	return undated{ctx}, cancel
+}
+
+// undated is a context that ends and does not say when.
+type undated struct {
+	context.Context //nolint:containedctx // it is a context
+}
+
+// Deadline implements [context.Context].
+func (undated) Deadline() (time.Time, bool) { return time.Time{}, false }
 
 // lifetime is how long a stage runs: it takes on new work until stop is done,
 // and its handlers run until handlers is.

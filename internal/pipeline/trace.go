@@ -78,7 +78,7 @@ func destination(k events.Kind) string { return "palimpsest." + k.Noun() }
 // spot is where a message is handled: the stage, and its consumer.
 type spot struct{ point, group string }
 
-func (k *keeper) spot() spot { return spot{point: k.point, group: k.binding.name} }
+func (w *worker) spot() spot { return spot{point: w.point, group: w.binding.name} }
 
 // process begins the span of an attempt at a message of size bytes; nil where
 // nothing is traced. From then on meta carries the span.

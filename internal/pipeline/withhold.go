@@ -25,17 +25,27 @@ func withheld(l events.MessageBuried) bool {
 	return l.Truncated && len(l.Data) == 0 && l.Size > 0
 }
 
-// erase deletes the message of a letter from its stream and overwrites its bytes.
+// erase deletes the message of a letter from its stream, unless an earlier attempt has.
 func (b *broker) erase(ctx context.Context, l events.MessageBuried) error {
 	stream, err := b.js.Stream(ctx, l.Stream)
-	if err != nil {
-		return err
+	if err == nil {
+		err = remove(ctx, stream, l.Sequence)
 	}
-	if err = stream.SecureDeleteMsg(ctx, l.Sequence); err == nil {
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil
 	}
-	if _, gone := stream.GetMsg(ctx, l.Sequence); errors.Is(gone, jetstream.ErrMsgNotFound) {
-		return nil // an earlier attempt deleted it
+	return err
+}
+
+// remove deletes a message and overwrites its bytes. It returns
+// [jetstream.ErrMsgNotFound] if there is none.
+func remove(ctx context.Context, stream jetstream.Stream, sequence uint64) error {
+	err := stream.SecureDeleteMsg(ctx, sequence)
+	if err == nil {
+		return nil
+	}
+	if _, gone := stream.GetMsg(ctx, sequence); errors.Is(gone, jetstream.ErrMsgNotFound) {
+		return gone
 	}
 	return err
 }

@@ -16,22 +16,37 @@ import (
 
 // worker runs a stage made by [Consume].
 type worker struct {
-	*keeper
-	routes map[events.Kind]Route
-	hold   int
+	rt         *Runtime
+	service    string
+	source     string // of the published payloads
+	point      string // stage of the failpoints
+	binding    *binding
+	routes     map[events.Kind]Route
+	hold       int
+	dispatcher *dispatcher
+	meter      *meter
+	log        *slog.Logger
+	// handlers ends when handlers must.
+	handlers context.Context //nolint:containedctx // the lifetime of a stage
 }
 
 func newWorker(rt *Runtime, service string, stage Stage, b *binding) *worker {
-	w := &worker{routes: make(map[events.Kind]Route, len(stage.routes)), hold: rt.cfg.Hold}
+	w := &worker{
+		rt: rt, service: service, source: sourceOf(service), point: stage.name, binding: b,
+		routes: make(map[events.Kind]Route, len(stage.routes)), hold: rt.cfg.Hold, log: logger(rt.log, service, stage.name),
+	}
 	for _, r := range stage.routes {
 		w.routes[r.kind] = r
 	}
-	w.keeper = newKeeper(rt, service, stage.name, b, newDispatcher(rt.cfg.Concurrency, rt.passedBy(service, b), w.work))
+	w.dispatcher = newDispatcher(rt.cfg.Concurrency, rt.passedBy(service, b), w.work)
 	if slices.ContainsFunc(stage.routes, func(r Route) bool { return r.run != nil }) {
 		w.dispatcher.runs = w.workRun
 	}
+	w.meter = rt.newMeter(service, stage.name, w.dispatcher.len)
 	return w
 }
+
+func sourceOf(service string) string { return "palimpsest/" + service }
 
 // run works until life stops, then finishes its messages or returns them to the
 // broker.
