@@ -28,8 +28,6 @@ type ConnectConfig struct {
 	Creds    string
 	NKeySeed string `yaml:"nkey_seed"`
 	TLS      TLS
-	// ReconnectWait is the pause between attempts, 250 ms by default and jittered.
-	ReconnectWait time.Duration `yaml:"-"`
 	// Logger logs lost and restored connections; nil drops them.
 	Logger *slog.Logger `yaml:"-"`
 
@@ -53,11 +51,12 @@ func (c ConnectConfig) Validate() error {
 		return errors.New("credentials: a credentials file and a seed exclude each other")
 	case (c.TLS.Cert == "") != (c.TLS.Key == ""):
 		return errors.New("tls: certificate and key are set together")
-	case c.ReconnectWait < 0:
-		return errors.New("reconnect wait: is negative")
 	}
 	return nil
 }
+
+// reconnectWait is the pause between attempts to reconnect, which jitter makes longer.
+const reconnectWait = 250 * time.Millisecond
 
 // Connect returns a connection that, once made, reconnects without end. It
 // tries until ctx ends, for a broker that is not there yet.
@@ -121,16 +120,12 @@ func (c ConnectConfig) options() ([]nats.Option, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	wait := c.ReconnectWait
-	if wait == 0 {
-		wait = 250 * time.Millisecond
-	}
 	options := []nats.Option{
 		nats.Name(c.Name),
 		nats.MaxReconnects(-1),
 		nats.RetryOnFailedConnect(true),
-		nats.ReconnectWait(wait),
-		nats.ReconnectJitter(wait/2, wait),
+		nats.ReconnectWait(reconnectWait),
+		nats.ReconnectJitter(reconnectWait/2, reconnectWait),
 		nats.ReconnectBufSize(-1),
 		nats.IgnoreAuthErrorAbort(),
 		nats.DisconnectErrHandler(func(conn *nats.Conn, err error) {

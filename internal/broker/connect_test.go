@@ -30,7 +30,6 @@ func TestConnectConfigIsValidated(t *testing.T) {
 		"no url":          {},
 		"two credentials": {URL: "nats://x", Creds: "a", NKeySeed: "b"},
 		"half a pair":     {URL: "nats://x", TLS: broker.TLS{Cert: "a"}},
-		"negative wait":   {URL: "nats://x", ReconnectWait: -1},
 		"no seed":         {URL: "nats://x", NKeySeed: filepath.Join(t.TempDir(), "none")},
 		"no roots":        {URL: "nats://x", TLS: broker.TLS{CA: filepath.Join(t.TempDir(), "none")}},
 	} {

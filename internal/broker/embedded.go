@@ -33,6 +33,9 @@ const (
 	SyncAlways Sync = "always"
 )
 
+// syncInterval is the pause between two syncs of the files.
+const syncInterval = 5 * time.Second
+
 // startLimit bounds each step of a start, recovery of the streams apart.
 const startLimit = 30 * time.Second
 
@@ -52,9 +55,8 @@ type EmbeddedConfig struct {
 	// Private serves this process alone: the server does not listen, and Host and
 	// Port are ignored.
 	Private bool
-	// Sync is SyncInterval by default, with SyncInterval every 5 s.
-	Sync         Sync
-	SyncInterval time.Duration
+	// Sync is SyncInterval by default.
+	Sync Sync
 	// Topology is applied before any client is let in.
 	Topology topology.Config
 	// Logger receives the server's log; nil drops it.
@@ -68,7 +70,6 @@ type EmbeddedConfig struct {
 func (c EmbeddedConfig) withDefaults() EmbeddedConfig {
 	c.Host = cmp.Or(c.Host, "127.0.0.1")
 	c.Sync = cmp.Or(c.Sync, SyncInterval)
-	c.SyncInterval = cmp.Or(c.SyncInterval, 5*time.Second)
 	c.SpaceInterval = cmp.Or(c.SpaceInterval, time.Second)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -88,7 +89,7 @@ func (c EmbeddedConfig) Validate() error {
 		return fmt.Errorf("port: %d is not between 0 and 65535", c.Port)
 	case c.Sync != "" && c.Sync != SyncInterval && c.Sync != SyncAlways:
 		return fmt.Errorf("sync: %q is neither %q nor %q", c.Sync, SyncInterval, SyncAlways)
-	case c.SyncInterval < 0 || c.SpaceInterval < 0:
+	case c.SpaceInterval < 0:
 		return errors.New("interval: is negative")
 	}
 	return c.Topology.Validate()

@@ -51,7 +51,7 @@ func (e *Embedded) serverOptions(publicKey string) (*server.Options, error) {
 		JetStreamMaxStore:  maxStore,
 		StoreDir:           e.cfg.Dir,
 		SyncAlways:         e.cfg.Sync == SyncAlways,
-		SyncInterval:       e.cfg.SyncInterval,
+		SyncInterval:       syncInterval,
 		Accounts:           []*server.Account{own, public},
 		Nkeys:              []*server.NkeyUser{{Nkey: publicKey, Account: own}},
 	}

@@ -30,8 +30,6 @@ type Config struct {
 	Filters []string
 	// After is the stream sequence behind which to begin.
 	After uint64
-	// HeadersOnly leaves out the bodies.
-	HeadersOnly bool
 	// Ahead and AheadBytes bound what is under way to the reader. Defaults: 512
 	// messages and 8 MiB, which must be more than the largest message.
 	Ahead, AheadBytes int
@@ -245,7 +243,7 @@ func (r *Reader) open(ctx context.Context) error {
 	}
 	r.consumer, err = r.cfg.JS.CreateConsumer(ctx, r.cfg.Stream, jetstream.ConsumerConfig{
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: r.at + 1, FilterSubjects: r.cfg.Filters,
-		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: idleLimit, HeadersOnly: r.cfg.HeadersOnly,
+		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: idleLimit,
 	})
 	r.seen = 0
 	return err

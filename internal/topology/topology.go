@@ -61,26 +61,21 @@ type Config struct {
 	// reads trimmed effects from the audit log.
 	AuditMaxAge   time.Duration
 	AuditMaxBytes int64
-	// DeadLetterMaxAge is how long dead letters are kept; 0 means 30 days.
-	DeadLetterMaxAge time.Duration
 }
 
-func (c Config) withDefaults() Config {
-	c.Replicas = cmp.Or(c.Replicas, 1)
-	c.DeadLetterMaxAge = cmp.Or(c.DeadLetterMaxAge, 30*24*time.Hour)
-	return c
-}
+// deadLetterAge is how long dead letters are kept.
+const deadLetterAge = 30 * 24 * time.Hour
 
 // Validate refuses values that JetStream would refuse, by name.
 func (c Config) Validate() error {
 	switch {
 	case c.Replicas < 0 || c.Replicas > 5:
 		return fmt.Errorf("replicas: %d is not between 1 and 5", c.Replicas)
-	case c.EpisodesMaxAge < 0 || c.AuditMaxAge < 0 || c.DeadLetterMaxAge < 0:
+	case c.EpisodesMaxAge < 0 || c.AuditMaxAge < 0:
 		return fmt.Errorf("max age: is negative")
 	case c.EpisodesMaxBytes < 0 || c.AuditMaxBytes < 0:
 		return fmt.Errorf("max bytes: is negative")
-	case 0 < c.AuditMaxAge && c.AuditMaxAge < usualWindow, 0 < c.DeadLetterMaxAge && c.DeadLetterMaxAge < usualWindow:
+	case 0 < c.AuditMaxAge && c.AuditMaxAge < usualWindow:
 		return fmt.Errorf("max age: is shorter than the deduplication window of %v", usualWindow)
 	case 0 < c.EpisodesMaxAge && c.EpisodesMaxAge < shortestWindow:
 		return fmt.Errorf("max age: is shorter than the deduplication window of %v", shortestWindow)
@@ -101,7 +96,6 @@ type Stream struct {
 // name and create no durable one. EPISODES has none: ingest reads each partition in
 // order from a cursor in the memory store. The projections read AUDIT likewise.
 func Declare(cfg Config) Declaration {
-	cfg = cfg.withDefaults()
 	// JetStream compresses a block once it is full. Queues are mostly empty.
 	kept := func(name, noun string) jetstream.StreamConfig {
 		s := stream(cfg, name, noun, jetstream.LimitsPolicy)
@@ -155,7 +149,7 @@ func Declare(cfg Config) Declaration {
 	letters := kept(StreamDeadLetter, events.NounDeadLetter)
 	letters.Description = "What was refused, by whom and why."
 	letters.Subjects = []string{"palimpsest." + events.NounDeadLetter + ".*.*.*.*.*"}
-	letters.MaxAge = cfg.DeadLetterMaxAge
+	letters.MaxAge = deadLetterAge
 
 	keys := kept(StreamKeys, BucketKeys)
 	keys.Description = "API keys, hashed, and how much each is used."
@@ -195,7 +189,7 @@ func stream(cfg Config, name, noun string, retention jetstream.RetentionPolicy) 
 		Retention:         retention,
 		Storage:           jetstream.FileStorage,
 		Discard:           jetstream.DiscardOld,
-		Replicas:          cfg.Replicas,
+		Replicas:          max(cfg.Replicas, 1),
 		Duplicates:        usualWindow,
 		MaxMsgs:           -1,
 		MaxBytes:          -1,
