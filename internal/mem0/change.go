@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 
 	"palimpsest/internal/filter"
 	"palimpsest/pkg/api"
@@ -272,12 +273,24 @@ func removeBatch(c *call) (any, error) {
 }
 
 // removeEntity deletes the memories of one entity.
-func removeEntity(c *call) (any, error) {
-	name := c.PathValue("name")
+func removeEntity(c *call) (any, error) { return c.removeEntity(c.PathValue("name")) }
+
+// removeEntityByID is removeEntity of older clients, by the id that [entities] gives.
+func removeEntityByID(c *call) (any, error) {
+	name, ok := strings.CutPrefix(c.PathValue("id"), c.PathValue("type")+":")
+	if !ok {
+		return nil, errNoSuchEntity
+	}
+	return c.removeEntity(name)
+}
+
+var errNoSuchEntity = &failure{http.StatusNotFound, "Entity not found!"}
+
+func (c *call) removeEntity(name string) (any, error) {
 	members := map[string]entityMembers{"user": {User: name}, "agent": {Agent: name}, "app": {App: name}, "run": {Run: name}}
 	who, known := members[c.PathValue("type")]
 	if !known || name == anyEntity { // it would delete the memories of all
-		return nil, &failure{http.StatusNotFound, "Entity not found!"}
+		return nil, errNoSuchEntity
 	}
 	if err := c.removeAll(readBody{entityMembers: who}); err != nil {
 		return nil, err

@@ -2,11 +2,13 @@ package mem0
 
 import (
 	"cmp"
+	"net/http"
 	"slices"
 	"strconv"
 	"time"
 
 	"palimpsest/internal/auth"
+	"palimpsest/pkg/scope"
 )
 
 // Entity is a user, an agent, an app or a run that has memories.
@@ -71,8 +73,7 @@ const (
 
 // ping tells a client that it is connected, and the project of its key.
 func ping(c *call) (any, error) {
-	project := cmp.Or(auth.Of(c.Context()).Project, anyProject)
-	return map[string]any{"status": "ok", "org_id": organization, "project_id": project, "user_email": nil}, nil
+	return map[string]any{"status": "ok", "org_id": organization, "project_id": c.projectOf(), "user_email": nil}, nil
 }
 
 // project answers with the settings that were asked for, none of which is set.
@@ -82,6 +83,27 @@ func project(c *call) (any, error) {
 		out[name] = nil
 	}
 	return out, nil
+}
+
+// projectOf is the project that a call is about.
+func (c *call) projectOf() string {
+	return cmp.Or(auth.Of(c.Context()).Project, c.URL.Query().Get("project"), anyProject)
+}
+
+// collections lists the one collection that a call sees, that of its project.
+func collections(c *call) (any, error) { return []string{c.projectOf()}, nil }
+
+// collection tells how many memories a project has.
+func collection(c *call) (any, error) {
+	name := c.projectOf()
+	if c.PathValue("name") != name {
+		return nil, &failure{http.StatusNotFound, "Collection not found!"}
+	}
+	stats, err := c.Stats(c.Context(), scope.Selector{All: true})
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"name": name, "count": stats.Facts}, nil
 }
 
 func count(n int) string {

@@ -129,6 +129,26 @@ func TestAddRefusesAnAmbiguousBody(t *testing.T) {
 	}
 }
 
+// TestCollections: a call sees the collection of its project, and how much is in it.
+func TestCollections(t *testing.T) {
+	t.Parallel()
+	h := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if got := r.URL.Query().Get("project"); r.URL.Path != "/v1/stats" || got != "tea" {
+			t.Errorf("%s of %q", r.URL.Path, got)
+		}
+		_, _ = io.WriteString(w, `{"facts":7}`)
+	})
+	for path, want := range map[string]string{
+		"/compat/v1/collections?project=tea":         `["tea"]`,
+		"/compat/v1/collections/tea/?project=tea":    `{"count":7,"name":"tea"}`,
+		"/compat/v1/collections/coffee/?project=tea": `{"detail":"Collection not found!","error":"Collection not found!"}`,
+	} {
+		if got := strings.TrimSpace(do(h, "GET", path, "").Body.String()); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+}
+
 func TestRefusalsHaveBothMembers(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

@@ -79,6 +79,7 @@ var hosted = map[string]action{
 	"DELETE /v1/batch":                         removeBatch,
 	"GET /v1/entities":                         entities,
 	"DELETE /v2/entities/{type}/{name}":        removeEntity,
+	"DELETE /v1/entities/{type}/{id}":          removeEntityByID,
 	"GET /v1/event/{id}":                       event,
 	"GET " + projectPath:                       project,
 	"POST /v1/feedback":                        feedback,
@@ -111,4 +112,6 @@ var compat = map[string]action{
 	"POST /v1/reset":                    reset,
 	"POST /v1/entities":                 graphEntities,
 	"GET /v1/entities/{name}/relations": graphRelations,
+	"GET /v1/collections":               collections,
+	"GET /v1/collections/{name}":        collection,
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"palimpsest/pkg/api"
@@ -35,6 +36,9 @@ func searchLimited(c *call) (any, error) {
 func (c *call) found(usual int) (b readBody, all []any, err error) {
 	if b, err = c.listBody(); err != nil {
 		return b, nil, err
+	}
+	if strings.TrimSpace(b.Query) == "" {
+		return b, nil, invalid("query: is required")
 	}
 	all, err = c.matching(b, usual)
 	return b, all, err
