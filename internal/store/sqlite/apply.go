@@ -148,9 +148,17 @@ func (w *writer) putEntities(row *scopeRow, entities []events.Entity) error {
 	return nil
 }
 
+// edgeBody is the stored form of an edge, without the members that are columns.
+type edgeBody struct {
+	events.Edge
+	ID       string `json:"id,omitempty"`
+	SourceID string `json:"source_id,omitempty"`
+	TargetID string `json:"target_id,omitempty"`
+}
+
 func (w *writer) putEdges(row *scopeRow, edges []events.Edge) error {
 	for _, e := range edges {
-		body, err := json.Marshal(e)
+		body, err := json.Marshal(edgeBody{Edge: e})
 		if err != nil {
 			return fmt.Errorf("encode edge: %w", err)
 		}

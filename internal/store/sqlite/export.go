@@ -75,7 +75,7 @@ func (s *Store) Snapshot(ctx context.Context, fact scope.Scope) (store.Snapshot,
 		if snap.Entities, err = bodies[events.Entity](ctx, v, `SELECT body FROM entities WHERE scope_id = ? ORDER BY id`, id); err != nil {
 			return err
 		}
-		if snap.Edges, err = bodies[events.Edge](ctx, v, `SELECT body FROM edges WHERE scope_id = ? ORDER BY id`, id); err != nil {
+		if snap.Edges, err = edges(ctx, v, `WHERE scope_id = ? ORDER BY id`, id); err != nil {
 			return err
 		}
 		if snap.Holds, err = bodies[events.Hold](ctx, v, `SELECT body FROM holds WHERE scope_id = ? ORDER BY id`, id); err != nil {

@@ -323,14 +323,35 @@ func (s *Store) Edges(ctx context.Context, fact scope.Scope, nodes []string) ([]
 	}
 	var list []events.Edge
 	if nodes == nil {
-		list, err = bodies[events.Edge](ctx, s.reads, `SELECT body FROM edges WHERE scope_id = ? ORDER BY id`, scopeID)
+		list, err = edges(ctx, s.reads, `WHERE scope_id = ? ORDER BY id`, scopeID)
 	} else {
-		list, err = bodies[events.Edge](ctx, s.reads, `SELECT body FROM edges WHERE scope_id = ?1 AND id IN (
+		list, err = edges(ctx, s.reads, `WHERE scope_id = ?1 AND id IN (
 		  SELECT id FROM edges WHERE scope_id = ?1 AND source_id IN (SELECT value FROM json_each(?2)) UNION
 		  SELECT id FROM edges WHERE scope_id = ?1 AND target_id IN (SELECT value FROM json_each(?2))) ORDER BY id`,
 			scopeID, jsonList(nodes))
 	}
 	return slices.DeleteFunc(list, func(e events.Edge) bool { return e.Type == events.EdgeSupersedes }), err
+}
+
+// edges reads the edges that a condition selects. The body of an edge that an earlier
+// version wrote has the columns as well.
+func edges(ctx context.Context, q querier, where string, args ...any) ([]events.Edge, error) {
+	var list []events.Edge
+	err := q.each(ctx, `SELECT id, source_id, target_id, body FROM edges `+where, args, func(row scanner) error {
+		var e events.Edge
+		var id, source, target string
+		var body rawText
+		if err := row.Scan(&id, &source, &target, &body); err != nil {
+			return err
+		}
+		if err := jsonv2.Unmarshal(body, &e); err != nil {
+			return fmt.Errorf("decode edge: %w", err)
+		}
+		e.ID, e.SourceID, e.TargetID = id, source, target
+		list = append(list, e)
+		return nil
+	})
+	return list, err
 }
 
 // bodies decodes the JSON column of each row.
