@@ -195,7 +195,7 @@ func (w *worker) bury(ctx context.Context, d *delivery, c conclusion) error {
 func (w *worker) end(d *delivery, reason string) {
 	msg, _, _ := w.dispatcher.latest(d)
 	if err := msg.TermWithReason(reason); err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
-		w.log.Debug("end a message", "sequence", d.seq, "error", err) // buried again, under the same id
+		w.log.Debug("terminate a message", "sequence", d.seq, "error", err) // buried again, under the same id
 	}
 	failpoint.Reach(w.point, failpoint.Ended)
 }

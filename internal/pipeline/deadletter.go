@@ -26,7 +26,7 @@ var (
 	ErrClipped = errors.New("pipeline: only the first part of the message is kept")
 	// ErrCommitted: the message is an effect. It stands in AUDIT, which must not
 	// hold it twice.
-	ErrCommitted = errors.New("pipeline: the message stands in AUDIT")
+	ErrCommitted = errors.New("pipeline: the message is in AUDIT")
 	// ErrUnfit: the message is no legal one and has no legal form.
 	ErrUnfit = errors.New("pipeline: the message cannot be published again")
 	// ErrRemembered: the stream takes the message for the one that was refused a

@@ -53,7 +53,7 @@ func (g *logGroup) run(life lifetime) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(life.handlers), grace)
 	defer cancel()
 	if _, err := g.Shares.Share(ctx, g.Name, Readers(g.Partitions), g.process, 0); err != nil {
-		g.log.Debug("leave the readers to others", "error", err) // their time runs out
+		g.log.Debug("give up the readers", "error", err) // their time runs out
 	}
 }
 
@@ -112,7 +112,7 @@ func (g *logGroup) compare(ctx context.Context) error {
 	}
 	for i, r := range running {
 		if stored[i].Sequence < wrote[i] {
-			g.log.Warn("the store lost what was read", "reader", names[i], "read_up_to", wrote[i], "stored_up_to", stored[i].Sequence)
+			g.log.Warn("the store lost its cursor", "reader", names[i], "read_up_to", wrote[i], "stored_up_to", stored[i].Sequence)
 			r.again.Store(true)
 		}
 	}

@@ -59,7 +59,7 @@ func (r *logReader) run() {
 		if r.stop.Err() != nil {
 			return
 		}
-		r.log.Warn("begin the reader anew", "reader", r.part.Reader, "error", err)
+		r.log.Warn("restart the reader", "reader", r.part.Reader, "error", err)
 		if time.Since(began) > r.rt.cfg.RetryMax {
 			failures = 0
 		}
@@ -114,7 +114,7 @@ func (r *logReader) count() error {
 	}
 	if c.Starts >= suspectStarts || r.suspect.Alone != 0 {
 		r.careful = r.Batch
-		r.log.Warn("handle messages one by one: the process died and the cursor did not move",
+		r.log.Warn("handling messages one by one: the process died repeatedly at one cursor",
 			"reader", r.part.Reader, "behind", c.Sequence, "starts", c.Starts, "alone", c.Alone)
 	}
 	r.counted = true
@@ -131,12 +131,12 @@ func (r *logReader) adopt(ctx context.Context, last uint64) error {
 		if r.Adopt != nil {
 			var err error
 			if after, err = r.Adopt(ctx, r.part); err != nil {
-				return fmt.Errorf("find the place to begin %s: %w", r.part.Reader, err)
+				return fmt.Errorf("find the start of %s: %w", r.part.Reader, err)
 			}
 		}
 		r.at = cursor.Cursor{Stream: r.streamID, Sequence: after}
 	case c.Stream != r.streamID, last < c.Sequence:
-		r.log.Error("the stream lacks what was read from it", "reader", r.part.Reader, "stream", r.Stream,
+		r.log.Error("the stream lost messages that were read", "reader", r.part.Reader, "stream", r.Stream,
 			"read_up_to", c.Sequence, "stream_ends_at", last, "read_from", c.Stream, "is", r.streamID)
 		r.at = cursor.Cursor{Stream: r.streamID}
 	}

@@ -179,7 +179,7 @@ func (t *Tracker) Observe(stages []Progress) {
 	for name := range t.scopes {
 		if !busy[name] {
 			delete(t.scopes, name)
-			t.log.Info("scope moves again", "scope", name)
+			t.log.Info("scope makes progress again", "scope", name)
 		} else {
 			found.Scopes = append(found.Scopes, name)
 		}
@@ -209,9 +209,9 @@ func (t *Tracker) stage(p Progress, now time.Time) {
 	log := t.log.With("service", p.Service, "stage", p.Stage)
 	switch {
 	case stalled && !c.stalled:
-		log.Error("stage stands still", "runnable", p.Runnable, "delayed", p.Delayed, "for", now.Sub(c.since).Round(time.Second))
+		log.Error("stage makes no progress", "runnable", p.Runnable, "delayed", p.Delayed, "for", now.Sub(c.since).Round(time.Second))
 	case c.stalled && !stalled:
-		log.Info("stage moves again")
+		log.Info("stage makes progress again")
 	}
 	c.stalled = stalled
 	switch {
@@ -228,6 +228,6 @@ func (t *Tracker) stage(p Progress, now time.Time) {
 func (t *Tracker) scope(p Progress, s BusyScope, now time.Time) {
 	if !t.scopes[s.Scope] {
 		t.scopes[s.Scope] = true
-		t.log.Warn("scope stands still", "service", p.Service, "stage", p.Stage, "scope", s.Scope, "for", now.Sub(s.Since).Round(time.Second))
+		t.log.Warn("scope makes no progress", "service", p.Service, "stage", p.Stage, "scope", s.Scope, "for", now.Sub(s.Since).Round(time.Second))
 	}
 }

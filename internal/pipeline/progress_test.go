@@ -78,7 +78,7 @@ func TestTrackerLogsAnIncidentOnce(t *testing.T) {
 	if diff := cmp.Diff(Stalls{Delayed: map[string]uint64{}}, tr.Stalls()); diff != "" {
 		t.Errorf("stalls (-want +got):\n%s", diff)
 	}
-	for _, msg := range []string{"stage stands still", "stage moves again", "scope stands still", "scope moves again", "work waits for another attempt"} {
+	for _, msg := range []string{"stage makes no progress", "stage makes progress again", "scope makes no progress", "scope makes progress again", "work waits for another attempt"} {
 		if n := strings.Count(log.String(), msg); n != 1 {
 			t.Errorf("%q is logged %d times:\n%s", msg, n, log)
 		}

@@ -113,7 +113,7 @@ func (w *worker) drain() {
 			w.giveBack(w.dispatcher.release((*delivery).busy))
 		case <-deadline:
 			w.giveBack(w.dispatcher.release(func(*delivery) bool { return false }))
-			w.log.Warn("gave up handlers that ignore cancellation")
+			w.log.Warn("abandoned handlers that ignore cancellation")
 			return
 		}
 	}

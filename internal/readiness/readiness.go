@@ -221,7 +221,7 @@ func (p *Process) Track(ctx context.Context) {
 		}
 		progress, err := p.Runtime.Progress(ctx)
 		if err != nil {
-			p.Logger.Debug("ask for progress", "error", err) // the broker's check says it
+			p.Logger.Debug("read the progress of stages", "error", err) // the broker's check says it
 		}
 		if p.Late != nil {
 			progress = append(progress, overdue(p.Late()))

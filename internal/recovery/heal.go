@@ -139,7 +139,7 @@ func (h *Healing) Await(ctx context.Context) bool {
 			return false
 		case err == nil && !behind:
 			h.CaughtUp.Set(true)
-			h.Logger.Info("the memory store is up to the streams", "took", time.Since(began))
+			h.Logger.Info("the memory store has caught up with the streams", "took", time.Since(began))
 			return true
 		case !told:
 			told = true

@@ -57,7 +57,7 @@ func Short(ctx context.Context, in store.Store, kept audit.Log, episodes, effect
 	if kept != nil {
 		last, err := kept.LastSequence(ctx)
 		if err != nil {
-			log.Warn("look for the end of the audit log", "error", err)
+			log.Warn("find the end of the audit log", "error", err)
 		}
 		positions = append(positions, Position{"AUDIT", committed, "audit log", last})
 	}

@@ -99,7 +99,7 @@ func (r *Rebuild) resumeAudit(ctx context.Context) error {
 	if _, err := r.commits.FillLog(ctx, r.in.Effects); err != nil {
 		return err
 	}
-	r.log.Warn("AUDIT lacks its end and goes on behind it; the audit log has what it held", "last", r.committed.Last, "resumed_at", end+1)
+	r.log.Warn("AUDIT lost its end and continues after it; the audit log has the lost effects", "last", r.committed.Last, "resumed_at", end+1)
 	return r.in.Journal.ResumeAt(ctx, end+1)
 }
 

@@ -36,7 +36,7 @@ func (s *Service) Replay(ctx context.Context, from Replay, after uint64) error {
 			case errors.As(e.Err, new(*GapError)):
 				gap = cmp.Or(gap, fmt.Errorf("apply effect %d: %w", e.Meta.Sequence, e.Err))
 			case pipeline.IsRefused(e.Err):
-				s.deps.Logger.Warn("leave out a message that cannot be read", "stream", auditStream, "sequence", e.Meta.Sequence, "error", e.Err)
+				s.deps.Logger.Warn("skip a message that cannot be read", "stream", auditStream, "sequence", e.Meta.Sequence, "error", e.Err)
 			default:
 				failed = cmp.Or(failed, fmt.Errorf("apply effect %d: %w", e.Meta.Sequence, e.Err))
 			}

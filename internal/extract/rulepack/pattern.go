@@ -159,7 +159,7 @@ func (c *compiler) element() error {
 	case word == "(":
 		return c.group()
 	case word == "?":
-		return fmt.Errorf("? stands behind nothing")
+		return fmt.Errorf("? follows nothing")
 	case word == "<greeted>":
 		c.emit(instruction{op: opGreeted})
 	case strings.HasPrefix(word, "@"):

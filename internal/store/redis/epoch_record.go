@@ -41,7 +41,7 @@ var errMoved = errors.New("redis: another generation or epoch began")
 
 // errUnknownNode: a write met a server of a cluster that may lack what was
 // acknowledged. It is returned bare, since the driver unwraps it.
-var errUnknownNode = errors.New("LOST a server of the cluster was started again, or took over")
+var errUnknownNode = errors.New("LOST a server of the cluster was restarted or promoted")
 
 // isRefused knows the answer of a guarded script, or of the greeting before it.
 func isRefused(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "LOST") }
@@ -204,7 +204,7 @@ func (s *Store) follow(ctx context.Context, w epochRecord) error {
 	defer s.state.Unlock()
 	if isClosed(s.lost) {
 		s.lost = make(chan struct{})
-		s.cfg.Logger.Info("the memory store is whole again", "generation", w.generation)
+		s.cfg.Logger.Info("the memory store is complete again", "generation", w.generation)
 	}
 	return nil
 }
@@ -214,7 +214,7 @@ func (s *Store) lose() {
 	defer s.state.Unlock()
 	if !isClosed(s.lost) && !s.through {
 		close(s.lost)
-		s.cfg.Logger.Warn("redis may lack what it acknowledged, or a generation was promoted: nothing is written before that is put back")
+		s.cfg.Logger.Warn("redis may have lost acknowledged writes, or a generation was promoted: writes wait until they are restored")
 	}
 }
 
@@ -256,7 +256,7 @@ func (s *Store) pulse(ctx context.Context) {
 		case <-ticker.C:
 			if n%spacesEvery == 0 {
 				if err := s.followSpaces(ctx, s.tenure()); err != nil && ctx.Err() == nil {
-					s.cfg.Logger.Debug("look at the vector spaces", "error", err)
+					s.cfg.Logger.Debug("read the vector spaces", "error", err)
 				}
 			}
 			if s.unchanged(ctx) {

@@ -25,7 +25,7 @@ func (s *Store) BuildSpace(ctx context.Context, embedder embed.Info) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("build a vector space: others begin other ones: %w", store.ErrAway)
+	return fmt.Errorf("build a vector space: another process builds another one: %w", store.ErrAway)
 }
 
 // numberSpace gives the space of an embedder a number, before the index gets its
