@@ -45,6 +45,7 @@ type pool struct {
 	span            span
 	likesNear       []float32 // room for the likenesses of a turn and its neighbours
 	bestFact        float64
+	vectorShare     float64 // what similarities count
 }
 
 // sourceID names an episode as facts do.
@@ -184,6 +185,7 @@ func (p *pool) compareVectors(leg int) {
 	if p.legs[leg].lexical {
 		share = lexicalShare
 	}
+	p.vectorShare = share
 	for _, c := range p.all {
 		if c.vector = share * c.places[leg].Score / best; c.doc == nil {
 			c.vector = share * c.places[leg].Score / max(best, bestFact)

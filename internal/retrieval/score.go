@@ -151,7 +151,7 @@ func (p *pool) measure() {
 	vectors := p.sessions(func(c *candidate) float64 { return c.vector })
 	for _, c := range p.all {
 		if c.doc != nil {
-			p.measureEpisode(c, texts[c.session()], vectors[c.session()])
+			p.measureEpisode(c, texts[c.session()], p.vectorShare*vectors[c.session()])
 		}
 	}
 	for _, c := range p.all {
