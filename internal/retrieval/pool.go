@@ -24,9 +24,11 @@ type candidate struct {
 	// related is how far the graph relates it to the question.
 	related float64
 	values  values
-	from    *candidate // the episode of a fact
-	stated  *candidate // of an episode's facts the one that answers best
-	lent    []string   // facts whose match counts for the episode
+	from    *candidate    // the episode of a fact
+	stated  *candidate    // of an episode's facts the one that answers best
+	near    [4]*candidate // of an episode, the turns of its session at the distances of sides
+	session int           // of an episode
+	lent    []string      // facts whose match counts for the episode
 }
 
 // pool is what the legs found, with the turns around the best of it.
@@ -55,7 +57,14 @@ type sourceID struct {
 }
 
 func (e *Engine) pool(q Query, legs []leg) *pool {
-	p := &pool{engine: e, query: q, legs: legs, known: map[string]*candidate{}, at: map[place]*candidate{}, byID: map[sourceID]*candidate{}}
+	found := 0
+	for _, l := range legs {
+		found += len(l.hits)
+	}
+	p := &pool{
+		engine: e, query: q, legs: legs, all: make([]*candidate, 0, found+widened), known: make(map[string]*candidate, found),
+		at: make(map[place]*candidate, found+widened), byID: make(map[sourceID]*candidate, found+widened),
+	}
 	speakers := map[string]bool{}
 	for l, leg := range legs {
 		if leg.err != nil {
@@ -251,13 +260,4 @@ func (p *pool) near(at place, d *document) {
 	c := &candidate{fused: fused{places: make([]Place, len(p.legs))}}
 	p.all = append(p.all, c)
 	p.stand(c, at, d)
-}
-
-// around is a neighbour of the same session, nil where there is none.
-func (p *pool) around(c *candidate, distance int) *candidate {
-	n := p.at[place{c.at.scope, c.at.ordinal + uint64(distance)}]
-	if n == nil || n.doc.session != c.doc.session {
-		return nil
-	}
-	return n
 }

@@ -146,12 +146,15 @@ func (p *pool) lend() {
 // measure sets the features of all candidates: of the episodes first, because a
 // fact shares those of its source.
 func (p *pool) measure() {
-	p.span = p.spanOf()
-	texts := p.sessions(func(c *candidate) float64 { return c.text })
-	vectors := p.sessions(func(c *candidate) float64 { return c.vector })
+	if p.asked.tense != anyTense {
+		p.span = p.spanOf()
+	}
+	sessions := p.settle()
+	texts := p.sessions(sessions, func(c *candidate) float64 { return c.text })
+	vectors := p.sessions(sessions, func(c *candidate) float64 { return c.vector })
 	for _, c := range p.all {
 		if c.doc != nil {
-			p.measureEpisode(c, texts[c.session()], p.vectorShare*vectors[c.session()])
+			p.measureEpisode(c, texts[c.session], p.vectorShare*vectors[c.session])
 		}
 	}
 	for _, c := range p.all {
@@ -167,22 +170,25 @@ var sides = []struct {
 	feature
 }{{-2, secondBefore}, {-1, previousText}, {1, nextText}, {2, secondAfter}}
 
+// justBefore is the index of the side before a turn.
+const justBefore = 1
+
 func (p *pool) measureEpisode(c *candidate, text, vector float64) {
 	v, d := &c.values, c.doc
 	p.measureText(c)
 	mask, akin := c.match.mask, c.match.akin
 	p.likesNear = append(p.likesNear[:0], c.likes...)
 	near := p.likesNear
-	alone := p.alone(c)
-	for _, side := range sides {
-		if n := p.around(c, side.distance); n != nil && !alone {
+	alone := c.alone()
+	for i, side := range sides {
+		if n := c.near[i]; n != nil && !alone {
 			v[side.feature] = n.text
 			mask |= n.match.mask
 			akin |= n.match.akin
 			raise(near, n.likes)
 		}
 	}
-	if before := p.around(c, -1); before != nil && !alone {
+	if before := c.near[justBefore]; before != nil && !alone {
 		v[previousVector] = before.vector
 		if before.doc.asks {
 			v[answering] = before.text
@@ -215,9 +221,9 @@ func (p *pool) measureEpisode(c *candidate, text, vector float64) {
 }
 
 // alone reports whether the turns beside one are of the same speaker.
-func (p *pool) alone(c *candidate) bool {
-	for _, side := range sides {
-		if n := p.around(c, side.distance); n != nil && (n.doc.speaker != c.doc.speaker || n.doc.assistant != c.doc.assistant) {
+func (c *candidate) alone() bool {
+	for _, n := range c.near {
+		if n != nil && (n.doc.speaker != c.doc.speaker || n.doc.assistant != c.doc.assistant) {
 			return false
 		}
 	}
@@ -295,35 +301,61 @@ type sessionKey struct {
 	session string
 }
 
-func (c *candidate) session() sessionKey { return sessionKey{c.at.scope, c.doc.session} }
-
-// bestOfSession is how many turns a session is scored by.
-const bestOfSession = 3
-
-// sessions scores each session by its best turns, the best session as 1.
-func (p *pool) sessions(of func(*candidate) float64) map[sessionKey]float64 {
-	top := map[sessionKey][bestOfSession]float64{}
+// settle notes the session and the neighbours of each turn, and returns the number of
+// sessions.
+func (p *pool) settle() int {
+	known := map[sessionKey]int{}
 	for _, c := range p.all {
 		if c.doc == nil {
 			continue
 		}
-		list, x := top[c.session()], of(c)
-		for i := range list {
-			if x > list[i] {
-				list[i], x = x, list[i]
+		key := sessionKey{c.at.scope, c.doc.session}
+		number, found := known[key]
+		if !found {
+			number = len(known)
+			known[key] = number
+		}
+		c.session = number
+	}
+	for _, c := range p.all {
+		if c.doc == nil {
+			continue
+		}
+		for i, side := range sides {
+			if n := p.at[place{c.at.scope, c.at.ordinal + uint64(side.distance)}]; n != nil && n.session == c.session {
+				c.near[i] = n
 			}
 		}
-		top[c.session()] = list
 	}
-	scores, best := make(map[sessionKey]float64, len(top)), math.SmallestNonzeroFloat32
-	for key, list := range top {
-		for _, x := range list {
-			scores[key] += x
+	return len(known)
+}
+
+// bestOfSession is how many turns a session is scored by.
+const bestOfSession = 3
+
+// sessions scores each of n sessions by its best turns, the best session as 1.
+func (p *pool) sessions(n int, of func(*candidate) float64) []float64 {
+	top := make([][bestOfSession]float64, n)
+	for _, c := range p.all {
+		if c.doc == nil {
+			continue
 		}
-		best = max(best, scores[key])
+		x := of(c)
+		for i, y := range top[c.session] {
+			if x > y {
+				top[c.session][i], x = x, y
+			}
+		}
 	}
-	for key := range scores {
-		scores[key] /= best
+	scores, best := make([]float64, n), math.SmallestNonzeroFloat32
+	for session, list := range top {
+		for _, x := range list {
+			scores[session] += x
+		}
+		best = max(best, scores[session])
+	}
+	for session := range scores {
+		scores[session] /= best
 	}
 	return scores
 }
