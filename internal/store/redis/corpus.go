@@ -54,10 +54,11 @@ const maxPlaces = 16
 // they become more.
 const maxWeighings = 3
 
-// weigh searches for candidates, in places or all that the selector names, and
-// reads what they are weighed by: in one round trip where it is known which scopes
-// the selector spans.
-func (s *Store) weigh(ctx context.Context, c corpus, candidates func(in ...place) []any) (bm25, answer, error) {
+// weigh reads what texts are weighed by, and searches for candidates, in places or all
+// that the selector names. Of few scopes the counts come first: a search that they narrow
+// takes less than the round trip costs. The command of the search is nil where no text
+// can be found.
+func (s *Store) weigh(ctx context.Context, c corpus, candidates func(rank bm25, in ...place) []any) (bm25, answer, error) {
 	if fact, ok := c.alone(); ok {
 		rank, a, _, err := s.weighFew(ctx, c, []scope.Scope{fact}, candidates)
 		return rank, a, err
@@ -69,7 +70,7 @@ func (s *Store) weigh(ctx context.Context, c corpus, candidates func(in ...place
 		case err != nil || len(facts) == 0:
 			return bm25{frequency: map[string]float64{}}, answer{}, err
 		case len(facts) > maxPlaces:
-			return s.weighMany(ctx, c, candidates())
+			return s.weighMany(ctx, c, candidates(bm25{}))
 		}
 		rank, a, counted, err := s.weighFew(ctx, c, facts, candidates, s.searchArgs(c.states(t.layout), 0)...)
 		if err != nil || answerOf(counted).total == uint64(len(facts)) && !s.isLost() {
@@ -77,7 +78,7 @@ func (s *Store) weigh(ctx context.Context, c corpus, candidates func(in ...place
 		}
 		t.spans.forget(c.sel) // there is another by now
 	}
-	return s.weighMany(ctx, c, candidates())
+	return s.weighMany(ctx, c, candidates(bm25{}))
 }
 
 // states finds the rows of the scopes that a corpus is of.
@@ -86,15 +87,14 @@ func (c corpus) states(l layout) *query { return of(kindState).within(l, c.sel) 
 // weighFew sums the counts of some scopes. count, if any, asks whether there are more
 // by now.
 func (s *Store) weighFew(
-	ctx context.Context, c corpus, facts []scope.Scope, candidates func(in ...place) []any, count ...any,
+	ctx context.Context, c corpus, facts []scope.Scope, candidates func(rank bm25, in ...place) []any, count ...any,
 ) (rank bm25, a answer, counted any, err error) {
 	places := make([]place, len(facts))
-	commands := make([][]any, 1, 2*len(facts)+2)
+	commands := make([][]any, 0, 2*len(facts)+1)
 	for i, fact := range facts {
 		places[i] = s.place(fact)
 		commands = append(commands, append([]any{"HMGET", places[i].state()}, c.fields()...), c.counts(places[i]))
 	}
-	commands[0] = candidates(places...)
 	if len(count) > 0 {
 		commands = append(commands, count)
 	}
@@ -104,13 +104,16 @@ func (s *Store) weighFew(
 	}
 	rank.frequency = map[string]float64{}
 	for i := range facts {
-		size := pick([]string{"docs", "length"}, replies[1+2*i])
-		rank.add(c, size.float("docs"), size.float("length"), replies[2+2*i])
+		size := pick([]string{"docs", "length"}, replies[2*i])
+		rank.add(c, size.float("docs"), size.float("length"), replies[2*i+1])
 	}
 	if len(count) > 0 {
 		counted = replies[len(replies)-1]
 	}
-	return rank, answerOf(replies[0]), counted, nil
+	if search := candidates(rank, places...); search != nil {
+		a, err = s.search(ctx, search)
+	}
+	return rank, a, counted, err
 }
 
 // weighMany has the index count.
@@ -146,14 +149,52 @@ type bm25 struct {
 	frequency    map[string]float64 // documents that hold a term
 }
 
+// weight is that of a term in a text of average length that holds it once.
+func (r bm25) weight(term string) float64 {
+	n := r.frequency[term]
+	return math.Log1p((max(r.docs-n, 0) + 0.5) / (n + 0.5))
+}
+
+// telling are the terms that some text holds, and those of them by which the best fetch
+// texts are found: a text that holds only the others, which are frequent, weighs no more
+// than texts enough that hold a rarer term (the principle of MaxScore, Turtle and Flood
+// 1995, on estimates). Without counts all terms are both.
+func (r bm25) telling(terms []string, fetch int) (held, telling []string) {
+	if r.frequency == nil {
+		return terms, terms
+	}
+	for _, term := range terms {
+		if r.frequency[term] > 0 {
+			held = append(held, term)
+		}
+	}
+	byRarity := func(a, b string) int { return cmp.Compare(r.frequency[a], r.frequency[b]) }
+	telling = slices.SortedStableFunc(slices.Values(held), byRarity)
+	texts, enough := 0.0, 0
+	for enough < len(telling) && texts < float64(fetch) {
+		texts += r.frequency[telling[enough]]
+		enough++
+	}
+	if texts < float64(fetch) {
+		return held, telling
+	}
+	least, others := r.weight(telling[enough-1]), 0.0
+	for last := len(telling) - 1; last >= enough; last-- {
+		if others += r.weight(telling[last]); others > least {
+			break
+		}
+		telling = telling[:last]
+	}
+	return held, telling
+}
+
 // order sets the scores of rows by how often they hold the terms, best first.
 func (r bm25) order(terms []string, rows []found) {
 	at := make(map[string]int, len(terms))
 	weights, counts := make([]float64, len(terms)), make([]float64, len(terms))
 	for i, term := range terms {
-		n := r.frequency[term]
 		at[term] = i
-		weights[i] = math.Log1p((max(r.docs-n, 0)+0.5)/(n+0.5)) * (k1 + 1)
+		weights[i] = r.weight(term) * (k1 + 1)
 	}
 	average := max(r.length/max(r.docs, 1), 1)
 	for n := range rows {

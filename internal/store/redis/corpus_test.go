@@ -44,14 +44,14 @@ func TestWordsAreCountedAsTheIndexCounts(t *testing.T) {
 	} {
 		for _, kind := range []string{kindFact, kindEpisode} {
 			c := corpus{kind: kind, sel: sel, terms: asked("blue sky moon stone nowhere")}
-			candidates := func(...place) []any {
-				return s.searchArgs(of(kind).within(s.layout(), sel).rankedBy(c.terms), 9, append([]any{"VERBATIM", "SCORER", "BM25STD"}, returning("t")...)...)
+			candidates := func(bm25, ...place) []any {
+				return s.searchArgs(of(kind).within(s.layout(), sel).rankedBy(c.terms, c.terms), 9, append([]any{"VERBATIM", "SCORER", "BM25STD"}, returning("t")...)...)
 			}
 			got, _, err := s.weigh(t.Context(), c, candidates)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, _, err := s.weighMany(t.Context(), c, candidates())
+			want, _, err := s.weighMany(t.Context(), c, candidates(bm25{}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,6 +62,30 @@ func TestWordsAreCountedAsTheIndexCounts(t *testing.T) {
 			if diff := cmp.Diff(want, got, cmp.AllowUnexported(bm25{})); diff != "" {
 				t.Errorf("%s of %s (-index +scope):\n%s", kind, sel, diff)
 			}
+		}
+	}
+}
+
+func TestTelling(t *testing.T) {
+	t.Parallel()
+	rank := bm25{docs: 10_000, length: 100_000, frequency: map[string]float64{"a": 4_000, "b": 3_000, "c": 300, "d": 20, "e": 0}}
+	for _, tc := range []struct {
+		rank    bm25
+		fetch   int
+		telling []string
+	}{
+		{rank, 10, []string{"d"}},
+		{rank, 100, []string{"d", "c"}},
+		{rank, 1_000, []string{"d", "c", "b"}},
+		{rank, 9_000, []string{"d", "c", "b", "a"}},
+		{bm25{}, 10, []string{"a", "b", "c", "d", "e"}},
+	} {
+		held, telling := tc.rank.telling([]string{"a", "b", "c", "d", "e"}, tc.fetch)
+		if diff := cmp.Diff(tc.telling, telling); diff != "" {
+			t.Errorf("%d (-want +got):\n%s", tc.fetch, diff)
+		}
+		if want := len(tc.rank.frequency); want > 0 && len(held) != want-1 || want == 0 && len(held) != 5 {
+			t.Errorf("%d: held %v", tc.fetch, held)
 		}
 	}
 }

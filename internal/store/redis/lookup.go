@@ -50,8 +50,8 @@ const everyHit = -1
 // mostListed bounds the entries that are read to save a read of each part.
 const mostListed = 512
 
-// rowsBy reads fields of the rows that parts of a scope's lookup name, the parts of one
-// value each where there are several: each row once, in the order of the lookup. Rows
+// rowsBy reads fields of the rows that parts of a scope's lookup name, the parts with
+// their first entry and without their last bound where there are several: each row once, in the order of the lookup. Rows
 // without the first field are left out. Of an effect that is applied meanwhile it may
 // see some rows only; a decision on them is stale by then.
 func (s *Store) rowsBy(ctx context.Context, p place, names []string, parts ...entries) ([]listedRow, error) {
@@ -104,7 +104,7 @@ func (s *Store) membersBy(ctx context.Context, p place, parts []entries) ([]stri
 	case len(parts) == 1:
 	case len(listed) < mostListed:
 		listed = slices.DeleteFunc(listed, func(e string) bool {
-			return !slices.ContainsFunc(parts, func(part entries) bool { return strings.HasPrefix(e, part.min[1:]) })
+			return !slices.ContainsFunc(parts, func(part entries) bool { return e >= part.min[1:] && e < part.max[1:] })
 		})
 	default:
 		commands := make([][]any, len(parts))

@@ -140,8 +140,14 @@ func (s *Store) EpisodesAt(ctx context.Context, fact scope.Scope, ordinals []uin
 		return nil, err
 	}
 	var parts []entries
-	for _, n := range slices.Compact(slices.Sorted(slices.Values(ordinals))) {
-		parts = append(parts, foundBy(byOrdinal, ordinalText(n)))
+	sorted := slices.Compact(slices.Sorted(slices.Values(ordinals)))
+	for first := 0; first < len(sorted); {
+		next := first + 1
+		for next < len(sorted) && sorted[next] == sorted[next-1]+1 {
+			next++
+		}
+		parts = append(parts, entries{"[" + byOrdinal + ordinalText(sorted[first]), "(" + byOrdinal + ordinalText(sorted[next-1]) + "\xff"})
+		first = next
 	}
 	return s.episodesBy(ctx, s.place(fact), false, everyHit, parts...)
 }

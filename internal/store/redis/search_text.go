@@ -14,10 +14,10 @@ import (
 // maxQueryTerms bounds the work of a query that is a whole document.
 const maxQueryTerms = 128
 
-// Of a text search the server ranks this many rows for each one asked for, and
-// the scope's own statistics order them.
+// Of a text search the server ranks up to this many rows more than are asked for, twice
+// as many at most, and the scope's own statistics order them.
 const (
-	overFetch    = 2
+	overFetch    = 50
 	minimumFetch = 20
 	fetchMore    = 8 // times as many, where the filter kept too few
 )
@@ -32,12 +32,16 @@ func (s *Store) SearchText(ctx context.Context, sel scope.Selector, text string,
 		return nil, err
 	}
 	c := corpus{kind: kindOf(q.Target), sel: withoutSession(sel, q.Target), terms: terms}
-	return s.untilEnough(q, max(overFetch*q.Limit, minimumFetch), func(fetch int) (hits []store.Hit, read int, err error) {
+	return s.untilEnough(q, max(q.Limit+min(q.Limit, overFetch), minimumFetch), func(fetch int) (hits []store.Hit, read int, err error) {
 		known := owners{}
-		rank, a, err := s.weigh(ctx, c, func(in ...place) []any {
+		rank, a, err := s.weigh(ctx, c, func(rank bm25, in ...place) []any {
 			known = ownersOf(in...)
+			held, telling := rank.telling(terms, fetch)
+			if len(held) == 0 {
+				return nil
+			}
 			options := append([]any{"VERBATIM", "SCORER", "BM25STD"}, returning(append([]any{"t"}, hitReturn(q.Target, known)...)...)...)
-			return s.searchArgs(s.finder(sel, q, in...).rankedBy(terms), fetch, options...)
+			return s.searchArgs(s.finder(sel, q, in...).rankedBy(held, telling), fetch, options...)
 		})
 		if err != nil {
 			return nil, 0, err
@@ -98,12 +102,12 @@ func (q *query) anyOf(terms []string) string {
 // weightless is for what a row must fulfil and is not ranked by.
 const weightless = "=>{$weight:0}"
 
-// rankedBy keeps rows that hold any of the terms and ranks them by those that they
-// hold. The server scores tags too, by counts that include rows from before their last
+// rankedBy keeps rows that hold any of the telling terms, and ranks them by all terms that
+// they hold. The server scores tags too, by counts that include rows from before their last
 // change, which can make a tag count more than all words. And within an intersection it
 // scores a disjunction by some of the terms that a row holds, so that each is a clause of
 // its own.
-func (q *query) rankedBy(terms []string) *query {
+func (q *query) rankedBy(terms, telling []string) *query {
 	for i, clause := range q.clauses {
 		if !strings.HasSuffix(clause, "]") { // a range has none
 			q.clauses[i] += weightless
@@ -112,9 +116,8 @@ func (q *query) rankedBy(terms []string) *query {
 	if len(terms) == 1 {
 		return q.anyTerm(terms)
 	}
-	names := q.anyOf(terms)
-	q.clause("(@t:(" + names + "))" + weightless)
-	for name := range strings.SplitSeq(names, "|") {
+	q.clause("(@t:(" + q.anyOf(telling) + "))" + weightless)
+	for name := range strings.SplitSeq(q.anyOf(terms), "|") {
 		q.clause("~@t:(" + name + ")")
 	}
 	return q
