@@ -193,7 +193,7 @@ func New(config Config, searcher Store, embedders embed.Set) (*Engine, error) {
 	}
 	e := &Engine{config: config, store: searcher, embedders: embedders, documents: newDocuments(), facts: newStatements()}
 	if own := embedders(searcher.Spaces().Served.Embedder); own != nil {
-		e.documents.table = embed.WordsOf(own)
+		e.documents.table = contentOf(embed.WordsOf(own))
 		e.facts.table = e.documents.table
 	}
 	return e, nil

@@ -100,8 +100,10 @@ func kindsIn(text string, terms []termID) (k valueKinds) {
 }
 
 func isTime(word string) bool {
-	_, month := lex.Month(lex.Fold(word))
-	return month || slices.ContainsFunc(termsOf(word), func(id termID) bool { return timeWords()[id] })
+	word = lex.Fold(word)
+	_, month := lex.Month(word)
+	_, day := lex.Weekday(word)
+	return month || day
 }
 
 func ordinal(field string) bool {

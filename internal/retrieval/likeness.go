@@ -1,6 +1,7 @@
 package retrieval
 
 import (
+	"hash/maphash"
 	"math"
 	"slices"
 
@@ -11,35 +12,53 @@ import (
 // maxWords bounds the distinct words of a text that are compared by meaning.
 const maxWords = 512
 
-// wordsOf are the numbers of the distinct words of a text that table knows. Stop words
-// and single characters say nothing by themselves.
+// contentWords is a table without the words that say nothing by themselves: stop words
+// and single characters. It remembers the words that it was asked for by their hashes, for
+// they may be those of a user who is erased.
+type contentWords struct {
+	embed.Words
+	known *remembered[uint64, int32] // -1 for one that says nothing, or that the table does not know
+}
+
+// contentOf returns the words of a table that say something, nil for no table.
+func contentOf(table embed.Words) embed.Words {
+	if table == nil {
+		return nil
+	}
+	return contentWords{table, newRemembered[uint64, int32]()}
+}
+
+func (c contentWords) Word(folded string) (number int, ok bool) {
+	key := maphash.String(termSeed, folded)
+	n, known := c.known.get(key, func(int32) int { return 1 })
+	if !known {
+		n = -1
+		if len(folded) > 1 && len(lex.Terms(folded)) == 1 {
+			if number, ok := c.Words.Word(folded); ok {
+				n = int32(number)
+			}
+		}
+		c.known.put(key, n, 1)
+	}
+	return int(n), n >= 0
+}
+
+// wordsOf are the numbers of the distinct words of a text that table knows.
 func wordsOf(table embed.Words, text string) []int32 {
 	if table == nil {
 		return nil
 	}
 	var numbers []int32
-	seen := map[string]bool{}
+	seen := map[int]bool{}
 	for _, w := range lex.Words(text) {
-		if len(numbers) == maxWords {
-			break
-		}
-		if seen[w] {
-			continue
-		}
-		seen[w] = true
-		if n, ok := numberOf(table, w); ok && !slices.Contains(numbers, n) {
-			numbers = append(numbers, n)
+		if n, ok := table.Word(w); ok && !seen[n] {
+			if seen[n] = true; len(seen) > maxWords {
+				break
+			}
+			numbers = append(numbers, int32(n))
 		}
 	}
 	return numbers
-}
-
-func numberOf(table embed.Words, word string) (int32, bool) {
-	if len(word) < 2 || len(lex.Terms(word)) != 1 {
-		return 0, false
-	}
-	n, ok := table.Word(word)
-	return int32(n), ok
 }
 
 // leastLikeness is a similarity that words of unlike meaning have.
@@ -137,8 +156,8 @@ func (q *question) compareBy(table embed.Words, words []string) {
 			continue
 		}
 		if i := slices.Index(q.terms, terms[0]); i >= 0 {
-			if n, ok := numberOf(table, w); ok {
-				q.meanings.asked[i] = n
+			if n, ok := table.Word(w); ok {
+				q.meanings.asked[i] = int32(n)
 			}
 		}
 	}

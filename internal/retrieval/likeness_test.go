@@ -26,7 +26,7 @@ func (k kinds) Likeness(a, b int, least float64) float64 {
 
 func TestLikeness(t *testing.T) {
 	t.Parallel()
-	table := kinds{"instrument": 10, "violin": 11, "cellar": 20}
+	table := contentOf(kinds{"instrument": 10, "violin": 11, "the": 12, "cellar": 20})
 	counts := store.TextCounts{Documents: 10, Holding: map[string]uint64{"playing": 1, "play": 1}}
 	asked := ask("Which instrument does Lucy play?", counts, nil, nil)
 	asked.compareBy(table, questionWords("Which instrument does Lucy play?"))
