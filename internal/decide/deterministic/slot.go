@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"palimpsest/internal/lex"
 	"palimpsest/internal/memory"
 	"palimpsest/pkg/events"
 )
@@ -126,14 +127,35 @@ func article(role string) string {
 	return "a " + role
 }
 
+// wordOf is where an object holds a value, or, of one word, another form of it: "Сбере"
+// for "Сбера". Both are 0 for nowhere.
+func wordOf(object, value string) (from, to int) {
+	if from = strings.Index(strings.ToLower(object), strings.ToLower(value)); from >= 0 {
+		return from, from + len(value)
+	}
+	stem := lex.Terms(value)
+	if len(stem) != 1 {
+		return 0, 0
+	}
+	at := 0
+	for word := range strings.FieldsSeq(object) {
+		from = at + strings.Index(object[at:], word)
+		if at = from + len(word); slices.Equal(lex.Terms(word), stem) {
+			return from, at
+		}
+	}
+	return 0, 0
+}
+
 // placeOf is where an object holds a value, with the rest of a name that the value
 // is a part of: "Fiat Panda" for "Panda".
 func placeOf(object, value string) (from, to int) {
-	from = strings.Index(strings.ToLower(object), strings.ToLower(value))
-	if from < 0 || value == "" || len(strings.ToLower(object)) != len(object) {
+	if value == "" || len(strings.ToLower(object)) != len(object) {
 		return 0, 0
 	}
-	to = from + len(value)
+	if from, to = wordOf(object, value); to == 0 {
+		return 0, 0
+	}
 	for to < len(object) && object[to] != ' ' && object[to] != ',' {
 		to++
 	}

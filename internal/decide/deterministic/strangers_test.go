@@ -101,6 +101,35 @@ func TestStrangersChats(t *testing.T) {
 	}
 }
 
+// TestChanges holds the same of each change by itself, in English and in Russian.
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	x, err := rulepack.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for language, share := range map[string]float64{"en": 0.7, "ru": 0.85} {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			var s strangers
+			decodeFile(t, "testdata/changes_"+language+".yaml", &s)
+			right := 0
+			for _, c := range s.Items {
+				w := c.check(remembered(t, x, c.Say))
+				if w != "" {
+					t.Logf("%s: %s", c.Topic, w)
+					continue
+				}
+				right++
+			}
+			t.Logf("right: %d of %d", right, len(s.Items))
+			if float64(right) < share*float64(len(s.Items)) {
+				t.Errorf("%d of %d newest values are current and the others closed, want %.0f %%", right, len(s.Items), 100*share)
+			}
+		})
+	}
+}
+
 // pastPredicates are predicates of facts about what was, which a later value leaves true.
 var pastPredicates = []string{"did", "quit", "worked", "lived_in", "studied", "owned"}
 
@@ -183,7 +212,7 @@ func TestNothingEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{"testdata/nothing_ends_a.yaml", "testdata/nothing_ends_b.yaml"} {
+	for _, file := range []string{"testdata/nothing_ends_a.yaml", "testdata/nothing_ends_b.yaml", "testdata/nothing_ends_ru.yaml"} {
 		var set nothingEnds
 		decodeFile(t, file, &set)
 		before := remembered(t, x, set.Known)

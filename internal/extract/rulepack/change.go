@@ -105,6 +105,15 @@ func (lx *lexicon) moving(ts []token) bool {
 	return n > 0 && ts[n].low == lx.origin && slices.ContainsFunc(ts[max(0, n-longestGap):n], func(t token) bool { return lx.is(t, isArticle) })
 }
 
+// bare reports whether a preposition without a verb of its own stands before i: "i am in
+// the shower", unlike "i go to boxing".
+func (lx *lexicon) bare(ts []token, i int) bool {
+	if i == 0 || !lx.is(ts[i-1], isPreposition) {
+		return false
+	}
+	return i < 2 || !ts[i-2].word || lx.is(ts[i-2], isBe|isSpeaker|isFiller|isLead|isJoint) || lx.nowadays.at(ts, i-2) > 0
+}
+
 // change drafts what a match of a frame means.
 func (r *reading) change(c *Change, ts []token, got *framed) bool {
 	lx := r.l.lx
@@ -141,7 +150,7 @@ func (r *reading) change(c *Change, ts []token, got *framed) bool {
 	r.drafts = slices.DeleteFunc(r.drafts, func(d events.Candidate) bool {
 		return strings.HasPrefix(d.RuleID, "relation.") && r.l.says(d, old) && !r.l.says(d, value) // "Biscuit is gone" has no Biscuit
 	})
-	weak := got.new.from > 0 && lx.is(ts[got.new.from-1], isPreposition) // "i am with Declan now" may be of work, or not
+	weak := lx.bare(ts, got.new.from) // "i am with Declan now" may be of work, or not
 	for i := range r.drafts {
 		d := &r.drafts[i]
 		if d.Kind == events.FactProcedural && r.l.says(*d, value) {

@@ -175,7 +175,7 @@ func (r *reading) scoped(lead []token, read func()) {
 	lx := r.l.lx
 	from := len(r.drafts)
 	read()
-	if from > len(r.drafts) || !lx.is(lead[0], isLocative) || len(lead) < 2 || !lead[1].capital() || lx.dated(lead) {
+	if from > len(r.drafts) || lx.planned.at(lead, 0) == 0 && (!lx.is(lead[0], isLocative) || len(lead) < 2 || !lead[1].capital() || lx.dated(lead)) {
 		return
 	}
 	kept := r.drafts[:from]
