@@ -105,9 +105,9 @@ func (lx *lexicon) moving(ts []token) bool {
 	return n > 0 && ts[n].low == lx.origin && slices.ContainsFunc(ts[max(0, n-longestGap):n], func(t token) bool { return lx.is(t, isArticle) })
 }
 
-// bare reports whether a preposition without a verb of its own stands before i: "i am in
+// verbless reports whether a preposition without a verb of its own stands before i: "i am in
 // the shower", unlike "i go to boxing".
-func (lx *lexicon) bare(ts []token, i int) bool {
+func (lx *lexicon) verbless(ts []token, i int) bool {
 	if i == 0 || !lx.is(ts[i-1], isPreposition) {
 		return false
 	}
@@ -150,7 +150,7 @@ func (r *reading) change(c *Change, ts []token, got *framed) bool {
 	r.drafts = slices.DeleteFunc(r.drafts, func(d events.Candidate) bool {
 		return strings.HasPrefix(d.RuleID, "relation.") && r.l.says(d, old) && !r.l.says(d, value) // "Biscuit is gone" has no Biscuit
 	})
-	weak := lx.bare(ts, got.new.from) // "i am with Declan now" may be of work, or not
+	weak := lx.verbless(ts, got.new.from) // "i am with Declan now" may be of work, or not
 	for i := range r.drafts {
 		d := &r.drafts[i]
 		if d.Kind == events.FactProcedural && r.l.says(*d, value) {

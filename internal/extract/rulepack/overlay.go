@@ -1,0 +1,35 @@
+package rulepack
+
+import (
+	"maps"
+	"slices"
+)
+
+// overlay is a lexicon with the words of another pack of its language.
+func (l Lexicon) overlay(over Lexicon) Lexicon {
+	out := l
+	for _, f := range [...]struct{ to, from *[]string }{
+		{&out.Speaker, &over.Speaker},
+		{&out.Own, &over.Own},
+		{&out.Others, &over.Others},
+		{&out.Verbs, &over.Verbs},
+		{&out.Leads, &over.Leads},
+		{&out.Fillers, &over.Fillers},
+		{&out.Stops, &over.Stops},
+		{&out.Empty, &over.Empty},
+		{&out.NotNames, &over.NotNames},
+		{&out.Unreal, &over.Unreal},
+		{&out.Reporting, &over.Reporting},
+		{&out.Planned, &over.Planned}, {&out.Fleeting, &over.Fleeting}, {&out.Brief, &over.Brief}, {&out.Replies, &over.Replies},
+	} {
+		*f.to = append(slices.Clone(*f.to), *f.from...)
+	}
+	out.Changed, out.Origin, out.Benefit = or(over.Changed, l.Changed), or(over.Origin, l.Origin), or(over.Benefit, l.Benefit)
+	out.Elided = append(slices.Clone(l.Elided), over.Elided...)
+	out.Contractions = maps.Clone(l.Contractions)
+	if out.Contractions == nil {
+		out.Contractions = map[string]string{}
+	}
+	maps.Copy(out.Contractions, over.Contractions)
+	return out
+}
