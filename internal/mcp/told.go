@@ -38,6 +38,8 @@ func problemText(p *api.Problem) string {
 		text = p.Field + " " + p.Detail
 	}
 	switch {
+	case p.Status == http.StatusUnauthorized:
+		return "the memory server refuses the API key of this connection (" + p.Detail + "); the user has to set PALIMPSEST_API_KEY or --api-key-file"
 	case p.Code == api.CodeNotFound && p.Field != "user":
 		return "there is no such fact; search_memory returns the ids of facts"
 	case p.Code == api.CodeFactConflict && p.Current != nil:

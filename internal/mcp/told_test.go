@@ -25,6 +25,10 @@ func TestErrorsAreSentences(t *testing.T) {
 		{api.NewProblem(404, api.CodeNotFound, "", "there is no such id here"), "there is no such fact; search_memory returns the ids of facts"},
 		{conflict, "f is at revision 5; the fact is at revision 5 now: Nora lives in Bergen."},
 		{api.NewProblem(400, api.CodeInvalidField, "limit", "-1 is outside 1 to 1000"), "invalid_field: limit -1 is outside 1 to 1000"},
+		{
+			api.NewProblem(401, api.CodeUnauthorized, "Authorization", "the key is unknown"),
+			"the memory server refuses the API key of this connection (the key is unknown); the user has to set PALIMPSEST_API_KEY or --api-key-file",
+		},
 		{api.NewProblem(503, api.CodeStoreUnavailable, "", "a dependency does not answer"), "the memory is unavailable right now (a dependency does not answer); try again in a few seconds"},
 		{api.NewProblem(429, api.CodeRateLimited, "", "the backlog is long"), "the memory is unavailable right now (the backlog is long); try again in a few seconds"},
 		{context.Canceled, "the call was cancelled; a write may still take effect"},
