@@ -60,10 +60,7 @@ func (c *Config) openSettled() error {
 
 // room returns an error unless the disk of the data directory has room to erase.
 func (c Config) room() error {
-	return erasure.Room(c.Data, func(dir string) (int64, error) {
-		space, err := broker.Measure(dir)
-		return space.Free, err
-	})
+	return erasure.Room(c.Data, broker.Free)
 }
 
 // erases reports whether the process can erase: no service of another one is meant to

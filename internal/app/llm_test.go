@@ -21,7 +21,7 @@ func TestModelRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range list {
-		if model := r.ID == memory.RuleSleep || r.ID == memory.RuleAdd || r.ID == memory.RuleMaintenance; model != (r.Class == events.ClassModel) || model != (r.Extractor == modelName) {
+		if model := r.ID == memory.RuleSleep || r.ID == memory.RuleAdd || r.ID == memory.RuleMaintenance; model != (r.Class == events.ClassModel) || model != (r.Extractor == rules.Model) {
 			t.Errorf("rule %+v", r)
 		}
 	}

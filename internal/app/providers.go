@@ -101,14 +101,11 @@ func ownEmbedder(space embed.Info) embed.Embedder {
 	return nil
 }
 
-// modelName is how rules name the extractor and the decider with a model.
-const modelName = rules.Model
-
 // modelRules is the extractor and decider of rules that name none; empty where no model is
 // configured.
 func (c Config) modelRules() string {
 	if c.LLM.On() {
-		return modelName
+		return rules.Model
 	}
 	return ""
 }
@@ -143,7 +140,7 @@ func (h *process) modelExtractor(to map[string]extract.Extractor, packs extract.
 	if err != nil {
 		return err
 	}
-	to[modelName] = extractmodel.New(m, packs, extractmodel.Config{Task: task, MaxTokens: h.cfg.LLM.Extract.MaxTokens})
+	to[rules.Model] = extractmodel.New(m, packs, extractmodel.Config{Task: task, MaxTokens: h.cfg.LLM.Extract.MaxTokens})
 	to[rules.Causes] = extractmodel.NewCauses(m, extractmodel.Config{MaxTokens: h.cfg.LLM.Extract.MaxTokens})
 	return nil
 }

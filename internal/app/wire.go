@@ -17,6 +17,7 @@ import (
 	"palimpsest/internal/llm"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/pipeline"
+	"palimpsest/internal/rules"
 	"palimpsest/internal/telemetry"
 	"palimpsest/pkg/events"
 	"palimpsest/services/consolidator"
@@ -130,7 +131,7 @@ func (h *process) newDecider() (*decider.Service, error) {
 		return nil, err
 	}
 	if model != nil {
-		all[modelName] = model
+		all[rules.Model] = model
 	}
 	return decider.New(h.cfg.Decider, decider.Deps{State: h.timed.store, Whole: h.timed.store, Facts: h.timed.store, Search: h.timed.store, Deciders: all})
 }

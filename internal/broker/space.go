@@ -43,3 +43,9 @@ func (s Space) Check() error {
 	}
 	return nil
 }
+
+// Free returns the free bytes of the file system of a directory.
+func Free(dir string) (int64, error) {
+	space, err := Measure(dir)
+	return space.Free, err
+}
