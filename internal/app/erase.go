@@ -172,7 +172,7 @@ func (e eraser) still(ctx context.Context) error {
 	return errors.Join(e.streams(remote).Still(ctx), remote.Shutdown(ctx))
 }
 
-// streams are those of a broker of others.
+// streams are those of another broker.
 func (e eraser) streams(of *broker.Remote) *streams.Server {
 	return streams.Of(of.Conn(), of.JetStream(), e.cfg.NATS.Topology())
 }

@@ -62,7 +62,7 @@ func (h *process) watch() {
 	h.metrics.WatchReady(h.readiness.Ready)
 	h.metrics.WatchStalls(h.readiness.Tracker.Stalls)
 	if own, ok := h.streams.(interface{ Space() (free, reserve int64) }); ok {
-		h.metrics.WatchDisk(own.Space) // the disk of a broker of others is theirs
+		h.metrics.WatchDisk(own.Space) // the disk of another broker is not ours to watch
 	}
 }
 

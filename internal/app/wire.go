@@ -71,7 +71,7 @@ func (h *process) wire(ctx context.Context) error {
 }
 
 // openGate reads the API keys. Both stores keep that a key was made, as a rebuild
-// makes the memory store anew.
+// replaces the memory store.
 func (h *process) openGate(ctx context.Context) error {
 	marks := []cursor.Store{h.store}
 	if h.auditLog != nil {

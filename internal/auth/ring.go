@@ -72,7 +72,7 @@ func OpenRing(ctx context.Context, bucket Bucket, marks []cursor.Store, limits L
 	return r, r.reload(ctx)
 }
 
-// reload reads the bucket from its begin. Meanwhile the keys of before are used.
+// reload reads the bucket from its beginning. Meanwhile the previous keys are used.
 func (r *Ring) reload(ctx context.Context) error {
 	var found []entry
 	changes, err := r.bucket.Load(ctx, entries(func(e entry) { found = append(found, e) }))

@@ -90,7 +90,7 @@ func (p Program) detach(ctx context.Context) error {
 		case err := <-ended:
 			if run.ProcessState.ExitCode() == InUse { // an earlier start, whose caller died, is under way
 				ended = nil
-				if err := os.WriteFile(pid, earlier, 0o600); err != nil { //nolint:gosec // it is the file of before
+				if err := os.WriteFile(pid, earlier, 0o600); err != nil { //nolint:gosec // it is the previous file
 					return err
 				}
 				continue

@@ -33,7 +33,7 @@ const (
 // oldestServer is the version that has all that the topology uses.
 var oldestServer = [3]int{2, 12, 0}
 
-// Remote is a broker of others: a server, or a cluster of them.
+// Remote is a broker outside this process: a server, or a cluster of them.
 type Remote struct {
 	conn *nats.Conn
 	js   jetstream.JetStream

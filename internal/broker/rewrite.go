@@ -20,7 +20,7 @@ import (
 const (
 	jetstreamDir = "jetstream"  // of the server
 	draftDir     = "rewrite"    // copies under construction
-	finishedDir  = "rewritten"  // complete copies; the streams of before may be gone
+	finishedDir  = "rewritten"  // complete copies; the previous streams may be gone
 	droppedFile  = "drops.json" // see rewritten
 )
 
@@ -223,7 +223,7 @@ func copyStreams(ctx context.Context, cfg EmbeddedConfig, job string, edit Edit)
 }
 
 // keepIdentity gives the copies the files that say what their streams are. A restored
-// stream is otherwise created anew, and readers know a stream by when it was created.
+// stream is otherwise created again, and readers identify a stream by its creation time.
 func keepIdentity(from, to string) error {
 	streams := filepath.Join(jetstreamDir, ownAccount, "streams")
 	files, err := filepath.Glob(filepath.Join(from, streams, "*", server.JetStreamMetaFile))

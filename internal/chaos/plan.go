@@ -11,7 +11,7 @@ import (
 type Plan struct {
 	// Processes are all of them; a kill names one by its place.
 	Processes []Process
-	// Broker is how the broker of others is reached. Its URL is empty where there
+	// Broker is how a broker outside the processes is reached. Its URL is empty where there
 	// is none: then there is one process, which has it.
 	Broker broker.ConnectConfig
 	// Flags precede each command of the program, Environ is added to its

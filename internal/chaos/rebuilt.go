@@ -20,7 +20,7 @@ type Digests struct {
 	Moved int `json:"moved"`
 }
 
-// Rebuild builds memory anew beside the live one, as a user would, and returns
+// Rebuild rebuilds memory beside the live one, as a user would, and returns
 // both digests. The store of the stopped processes stays as it is.
 func Rebuild(ctx context.Context, program, dir string, of Plan) (Digests, error) {
 	var out, said bytes.Buffer

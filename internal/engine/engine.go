@@ -27,7 +27,7 @@ const (
 
 // Await calls try until it returns nil or an error that does not pass: a server that
 // is away may come. It calls told with the first error. An attempt that lasted longer
-// than the limit, because it worked for a while, begins the wait anew. Await returns nil
+// than the limit, because it worked for a while, restarts the wait. Await returns nil
 // where ctx ends.
 func Await(ctx context.Context, passes func(error) bool, told func(error), try func() error) error {
 	ticker := time.NewTicker(awayAgain)

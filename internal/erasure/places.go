@@ -119,7 +119,7 @@ func (p places) until(ctx context.Context) (uint64, error) {
 
 // without leaves out the messages of a user, and the user of the lists of API keys. The
 // last four tokens of every other subject are a scope, as far as it could be read. Episodes
-// behind until are of a new user: a broker of others takes some meanwhile.
+// behind until are of a new user: an external broker accepts some meanwhile.
 func without(whom memory.Whom, until uint64, now time.Time) Edit {
 	return func(stream, subject string, sequence uint64, data []byte) ([]byte, bool) {
 		if stream == topology.StreamEpisodes && sequence > until {

@@ -29,7 +29,7 @@ func (b *Bill) Spent() []events.Spent {
 	return b.sums
 }
 
-// put charges a request, whose figures replace those of before.
+// put charges a request, whose figures replace the previous ones.
 func put(ctx context.Context, s events.Spent) {
 	b, ok := ctx.Value(billKey{}).(*Bill)
 	if !ok || s.Calls == 0 {

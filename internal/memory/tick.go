@@ -68,7 +68,7 @@ func Cut(r events.Range, n int) events.Range {
 // An end whose last ordinal the watermark passed before the session ended (by
 // count or cron) is carried by none. Nothing is lost by it: the store has the
 // end from ingest, everything that was said is consolidated, and an effect's
-// ends only tell a store that is built anew. A decider that holds candidates
+// ends only inform a store that is rebuilt. A decider that holds candidates
 // until a session's end would need these ends too, in a tick of their own.
 func EndsIn(r Rule, ends []events.SessionEnd, over events.Range) []events.SessionEnd {
 	var in []events.SessionEnd

@@ -94,7 +94,7 @@ func (g *logGroup) share(life lifetime, readers *sync.WaitGroup, compare bool) {
 	}
 }
 
-// compare begins readers anew whose stored cursor went back: the store lost writes.
+// compare restarts readers whose stored cursor went back: the store lost writes.
 func (g *logGroup) compare(ctx context.Context) error {
 	g.mu.Lock()
 	running := slices.Collect(maps.Values(g.running))

@@ -146,7 +146,7 @@ func (t *Tracker) Stalls() Stalls {
 }
 
 // Observe takes the present progress of the stages. A stage that is absent keeps its
-// state. After a pause of the process itself, all stages start anew.
+// state. After a pause of the process itself, all stages start again.
 func (t *Tracker) Observe(stages []Progress) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

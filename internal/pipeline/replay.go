@@ -106,7 +106,7 @@ func readTo(
 		messages, err := r.Read(ctx, replayBatch, 2*time.Second)
 		switch {
 		case err != nil && ctx.Err() == nil && js.Conn().IsConnected() && !errors.Is(err, tail.ErrCut):
-			continue // the reader begins anew behind the last message
+			continue // the reader starts again after the last message
 		case err != nil:
 			return err
 		}

@@ -72,7 +72,7 @@ func (l *Letters) body(ctx context.Context, letter Letter) ([]byte, error) {
 }
 
 // original returns the message of a letter, and whether it is still where it was buried. A
-// stream that was lost and begun anew has another in its place.
+// stream that was lost and created again has another one in its place.
 func (l *Letters) original(ctx context.Context, letter Letter) (body []byte, stands bool, err error) {
 	stream, err := l.js.Stream(ctx, letter.Stream)
 	if err != nil {
@@ -148,7 +148,7 @@ func plain(h nats.Header) bool {
 }
 
 // latePayload turns a buried range into a late batch; nil for other kinds. Of a
-// range whose body was clipped only the name is left: it is extracted anew.
+// range whose body was clipped only the name is left: it is extracted again.
 func latePayload(kind events.Kind, body []byte, clipped bool) (events.Payload, error) {
 	switch kind {
 	case events.KindTickIssued:
@@ -212,7 +212,7 @@ func lateTick(clipped []byte) (events.Payload, error) {
 		return nil, err
 	}
 	if t.Rule == events.RuleCommand || t.Range.Empty() || t.Validate() != nil {
-		return nil, nil //nolint:nilnil,nilerr // no range that could be extracted anew
+		return nil, nil //nolint:nilnil,nilerr // no range that could be extracted again
 	}
 	t.Batch = lateBatch(t.Batch)
 	return t, nil

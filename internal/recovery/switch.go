@@ -27,7 +27,7 @@ type Rebuilt struct {
 	Kept     string `json:"kept,omitempty"` // where the generation before is kept
 }
 
-// Run builds the memory store anew beside the one that is there, and puts it in its
+// Run rebuilds the memory store beside the present one, and puts it in its
 // place unless mode.Check is set. Killed at any moment, it leaves one of the two, whole.
 // It returns a [*LossError] where the new store would have fewer episodes or facts than
 // mode.Accept allows.

@@ -12,7 +12,7 @@ import (
 const Erased = "zqmarkerzq"
 
 // RunErasure fills a log with two users, erases one, and compares the records of the
-// other with those of before.
+// other with the previous ones.
 func RunErasure(t *testing.T, open func(t *testing.T) audit.Log) {
 	t.Helper()
 	log, ctx := open(t), t.Context()

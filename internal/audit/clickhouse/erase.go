@@ -26,8 +26,8 @@ const erasingTable = `CREATE TABLE IF NOT EXISTS erasing{everywhere} (project St
 // erased are the tables that an erasure deletes from.
 var erased = []string{"audit", "effects", "daily_deltas"}
 
-// Erase implements [audit.Eraser]: a mutation writes each part anew that has rows of the
-// user. It returns once the server removed the parts of before.
+// Erase implements [audit.Eraser]: a mutation rewrites each part that has rows of the
+// user. It returns once the server removed the previous parts.
 func (l *Log) Erase(ctx context.Context, whom memory.Whom) (out audit.Erased, err error) {
 	if err := l.enter(); err != nil {
 		return out, err
@@ -132,7 +132,7 @@ func (e *erasing) count(ctx context.Context) error {
 	return nil
 }
 
-// recountDays counts the days anew on which something of the user was applied. The
+// recountDays counts the days again on which deltas of the user were applied. The
 // counts of a day are hashes of records, from which none can be taken out. Records that
 // retention removed stay counted, by their hashes.
 func (e *erasing) recountDays(ctx context.Context) error {

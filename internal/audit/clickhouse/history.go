@@ -19,7 +19,7 @@ type revision struct {
 }
 
 // identity tells an effect from one of another history. Its id alone does not:
-// the same message may be committed anew, at another place.
+// the same message may be committed again, at another place.
 type identity struct {
 	id       string
 	sequence uint64

@@ -121,7 +121,7 @@ func placeOf(ctx context.Context, tx *sql.Tx, s scope.Scope) (id int64, err erro
 
 // known tells an effect that comes again from one of another history, whose
 // revision the log has from before the streams were lost. Its identity alone
-// does not: the same message may be committed anew, at another place.
+// does not: the same message may be committed again, at another place.
 func known(ctx context.Context, tx *sql.Tx, e events.Event[events.EffectCommitted]) error {
 	s, same := e.Data.Scope, false
 	if err := tx.QueryRowContext(ctx, sameEffect, e.ID, e.Sequence, s.Project, s.Key(), e.Data.Revision).Scan(&same); err != nil {

@@ -54,7 +54,7 @@ func (m *mill) hear(candidates ...events.Candidate) events.Deltas {
 	return m.commit(events.DeltasDecided{Candidates: candidates}, m.breaker)
 }
 
-// release decides on a held candidate anew.
+// release decides on a held candidate again.
 func (m *mill) release(h events.Hold, op events.CommandOp, b decide.Breaker) events.Deltas {
 	m.t.Helper()
 	ref := &events.CommandRef{RequestID: "r", Op: op}

@@ -1,4 +1,4 @@
-// Package streams erases from the streams of a NATS server of others, as far as requests reach.
+// Package streams erases from the streams of an external NATS server, as far as requests can.
 package streams
 
 import (
@@ -34,7 +34,7 @@ const (
 	subjectsLimit = 5 * time.Minute
 )
 
-// Server has the streams of a NATS server of others, to erase from them.
+// Server has the streams of an external NATS server, to erase from them.
 type Server struct {
 	conn *nats.Conn
 	js   jetstream.JetStream

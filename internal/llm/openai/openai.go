@@ -59,7 +59,7 @@ func New(cfg Config) (*Provider, error) {
 	}
 	opts = append(opts, option.WithBaseURL(strings.TrimSuffix(base.String(), "/")+"/"))
 	p := &Provider{cfg: cfg, chat: openai.NewChatCompletionService(opts...)}
-	// Only the two services know the newer name; endpoints of others read the older.
+	// Only the two services have the newer name; other endpoints read the older one.
 	p.legacy.Store(cfg.APIVersion == "" && !strings.HasSuffix(base.Host, ".openai.com") && !strings.HasSuffix(base.Host, ".azure.com"))
 	return p, nil
 }

@@ -157,7 +157,7 @@ func (s *Store) write(ctx context.Context, fact scope.Scope, asks func(place) []
 }
 
 // writeRead tries a write on the state that was read last, if there is one. The
-// results "nothing to write" and an error count only on a state that is read anew.
+// results "nothing to write" and an error count only on a state that is read again.
 func (s *Store) writeRead(
 	ctx context.Context, p place, asks func(place) [][]any, work func(f fields, replies []any, b *batch) error,
 ) (done bool, err error) {

@@ -298,7 +298,7 @@ func (e *erasing) listed(entry string) bool {
 	return err == nil && e.whom.Owns(fact)
 }
 
-// fileWork are the commands by which a server writes its files anew, the field of
+// fileWork are the commands by which a server rewrites its files, the field of
 // INFO that says that it does, and the one that says how the last time ended.
 var fileWork = []struct{ command, under, ended string }{
 	{"BGSAVE SCHEDULE", "rdb_bgsave_in_progress", "rdb_last_bgsave_status"},

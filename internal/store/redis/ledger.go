@@ -15,7 +15,7 @@ import (
 )
 
 // tally is what a rule's effects have counted in a scope. Held falls below zero
-// never, but a store that is built anew may settle before it counts.
+// never, but a store that is rebuilt may settle before it counts.
 type tally struct{ candidates, decided, held, dropped int64 }
 
 func parseTally(text string) (t tally) {
@@ -127,7 +127,7 @@ func (s *Store) Accounts(ctx context.Context, sel scope.Selector, rules []string
 	return list, cmp.Or(failed, err)
 }
 
-// account ends ranges at the newest episode: a store that is built anew may know
+// account ends ranges at the newest episode: a store that is rebuilt may know
 // a watermark before the episodes below it.
 func account(fact scope.Scope, rule string, f fields) (store.Account, error) {
 	t := parseTally(f[tallyField+rule])

@@ -156,7 +156,7 @@ func (s *Store) pruneAt(f events.Fact, u use) int64 {
 	return micros(at)
 }
 
-// Touch implements [store.Applier]. The row is indexed anew, which is why
+// Touch implements [store.Applier]. The row is indexed again, which is why
 // accesses come in batches.
 func (s *Store) Touch(ctx context.Context, fact scope.Scope, ids []string, at time.Time) error {
 	if err := fact.Validate(); err != nil {

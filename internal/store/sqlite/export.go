@@ -93,7 +93,7 @@ func (s *Store) Accounts(ctx context.Context, sel scope.Selector, rules []string
 		return nil, err
 	}
 	where, args := matchScopes(sel, true)
-	// Ranges end at the newest episode: a store that is built anew may know a
+	// Ranges end at the newest episode: a store that is rebuilt may know a
 	// watermark before the episodes below it.
 	query := `WITH wanted AS (
 	    SELECT s.id, r.value AS rule FROM scopes s, json_each(?) r WHERE ` + where + ` AND s.last_ordinal > 0

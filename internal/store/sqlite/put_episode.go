@@ -195,7 +195,7 @@ func (w *writer) announce(row *scopeRow) error {
 	}
 	row.announced = true
 	for _, rule := range rules {
-		// A store that is built anew may get effects before their episodes.
+		// A store that is rebuilt may get effects before their episodes.
 		if row.watermarks[rule] >= row.lastOrdinal {
 			row.announced = false
 			continue
