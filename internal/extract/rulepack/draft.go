@@ -22,7 +22,7 @@ func (r *reading) draft(rule *Rule, m *match, who *person, full []token) {
 	if c.EvidenceQuote == "" || rule.Kind != events.FactProcedural && r.l.lx.addressed(m) {
 		return
 	}
-	if r.technical && rule.Category == "skill" && r.l.lx.ofTask(m) {
+	if r.technical && (rule.Category == "skill" || rule.Category == "preference" && !r.l.lx.is(m.ts[0], isSpeaker)) && r.l.lx.ofTask(m) {
 		return // "i use the function twice"
 	}
 	if rule.Category == "possession" && r.given(full) {

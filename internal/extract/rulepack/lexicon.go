@@ -43,8 +43,10 @@ type Lexicon struct {
 	It []string `yaml:"it"`
 	// Only opens a value that contrasts with a list: "no coffee, only tea".
 	Only []string `yaml:"only"`
-	// Possess is the speaker's verb of having: "have".
+	// Possess is the speaker's verb of having: "have". Bearing joins what one has to what one
+	// is: "with".
 	Possess string `yaml:"possess"`
+	Bearing string `yaml:"bearing"`
 	// Theirs are the possessives of the third person: "his".
 	Theirs []string `yaml:"theirs"`
 	// Tasks open a request whose material follows a colon: "translate: …".
@@ -288,7 +290,7 @@ type lexicon struct {
 	endings3     []Inflection
 
 	roles, wishes, tells, clefts, places, binds, refuses, welcomes phrases
-	within, speaker, like, dislike                                 string
+	within, speaker, like, dislike, bearing                        string
 
 	planned, fleeting   phrases
 	brief, replies      phrases
@@ -351,7 +353,7 @@ func (l Lexicon) compile() *lexicon {
 	lx.clefts, lx.places, lx.binds = newPhrases(l.Cleft.Heads), newPhrases(l.Cleft.Places), newPhrases(l.Cleft.Binds)
 	lx.refuses, lx.welcomes = newPhrases(l.Verdict.Refuses), newPhrases(l.Verdict.Welcomes)
 	lx.like, lx.dislike = l.Verdict.Like, l.Verdict.Dislike
-	lx.within, lx.speaker = l.Cleft.Within, first(l.Speaker)
+	lx.within, lx.speaker, lx.bearing = l.Cleft.Within, first(l.Speaker), l.Bearing
 	lx.technical = newPhrases(l.Technical)
 	lx.only = toSet(l.Only)
 	lx.planned, lx.fleeting, lx.changedText, lx.origin = newPhrases(l.Planned), newPhrases(l.Fleeting), l.Changed, l.Origin

@@ -366,7 +366,7 @@ func (m *machine) nameLen(at int, anyCase bool) int {
 			break
 		}
 		if !t.capital() {
-			if n == 0 && anyCase && !m.lx.is(t, isStop|isEmpty|isFiller|isNegator|isArticle|isPreposition|isLead|isVerb|isOwn|isBe) && !strings.HasSuffix(t.low, "ing") {
+			if n == 0 && anyCase && !m.lx.is(t, isStop|isEmpty|isFiller|isNegator|isArticle|isPreposition|isLead|isVerb|isOwn|isBe) && !strings.HasSuffix(t.low, "ing") && (!strings.HasSuffix(t.low, "ed") || m.lx.is(t, isGiven)) {
 				return 1
 			}
 			break

@@ -36,7 +36,10 @@ func (r *reading) more(c *clause, full []token, last *Rule, m *match, at int) {
 	}
 	said := append(virtual(r.l.speakerWord, verb), m.ts[from:]...)
 	rule, next := r.l.find(said, r.memo(said), 0, 0, accept)
-	if next == nil && lx.isNumber(m.ts[from].low) && lx.possess != "" {
+	if with := m.ts[from].low == lx.bearing && from+1 < len(m.ts) && lx.isNumber(m.ts[from+1].low) && !lx.is(m.ts[from+1], isArticle); next == nil && (with || lx.isNumber(m.ts[from].low)) && lx.possess != "" {
+		if with {
+			said = slices.Delete(said, 2, 3) // "i am divorced with two teenagers"
+		}
 		said[1].rename(lx.possess) // "i am 52, divorced, two kids"
 		rule, next = r.l.find(said, r.memo(said), 0, 0, accept)
 	}
