@@ -66,12 +66,15 @@ func testDecay(t *testing.T, s suite) {
 		equal(t, "once it is closed", none[string](), due(t, st, epoch.AddDate(0, 0, 1), nil))
 		back := gone
 		back.Revision, back.ValidUntil, back.UpdatedAt = 3, nil, epoch.AddDate(1, 0, 0)
+		back.RestoredAt, back.OwnEnd = &back.UpdatedAt, &end
 		apply(t, st, effect(ana, 3, withFacts(back)))
 		if ids := due(t, st, back.UpdatedAt.AddDate(0, 0, 7), &ana); slices.Contains(ids, "ana weak") {
 			t.Error("a week after it was reopened a fact is due")
 		}
 		if f := must(st.Fact(t.Context(), scope.Exactly(ana), "weak"))(t); !f.LastAccessed.Equal(back.UpdatedAt) {
 			t.Errorf("reopened at %v, last accessed %v", back.UpdatedAt, f.LastAccessed)
+		} else if f.RestoredAt == nil || !f.RestoredAt.Equal(back.UpdatedAt) || f.OwnEnd == nil || !f.OwnEnd.Equal(end) {
+			t.Errorf("restored at %v, with an end of its own %v", f.RestoredAt, f.OwnEnd)
 		}
 	})
 	t.Run("entities without a summary", func(t *testing.T) {
