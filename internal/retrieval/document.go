@@ -40,7 +40,7 @@ type document struct {
 	relation  bool       // it begins with a relative or friend of the user
 	own       bool       // the user mentions himself or herself
 	names     bool       // it holds a name, or a relative or friend
-	other     bool       // another person than the user is its subject
+	other     termID     // the name of another person who is its subject; 0 for none
 	kinds     valueKinds // that it holds
 }
 
@@ -58,7 +58,9 @@ func analyse(e *memory.Episode, table embed.Words) *document {
 	d.number = d.number || slices.ContainsFunc(d.terms, func(id termID) bool { return timeWords()[id] })
 	if d.speaker == "" && e.Role == events.RoleUser {
 		d.relation, d.own = aboutRelation(e.Content), aboutSpeaker(e.Content)
-		d.other = aboutOther(e.Content)
+		if name := aboutOther(e.Content); name != "" {
+			d.other = idOf(name)
+		}
 	}
 	d.names = holdsName(e.Content) || slices.ContainsFunc(d.terms, func(id termID) bool { return relations()[id] })
 	d.kinds = kindsIn(e.Content, d.terms)

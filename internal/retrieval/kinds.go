@@ -117,29 +117,29 @@ func ordinal(field string) bool {
 
 // othersVerbs are those of the third person besides words that end in s.
 var othersVerbs = sync.OnceValue(func() map[string]bool {
-	return setOf(`can can't cannot could couldn't will won't would wouldn't had hadn't did didn't should must may might wasn't isn't hasn't doesn't just also never always and got`)
+	return setOf(`can can't cannot could couldn't will won't would wouldn't had hadn't did didn't should must may might wasn't isn't hasn't doesn't just also never always got`)
 })
 
-// aboutOther reports whether somebody else than the speaker is the subject of a text: it
-// begins with a name and a verb of the third person, with the name in the genitive or
-// with a pronoun.
-func aboutOther(text string) bool {
+// aboutOther is the index term of somebody else than the speaker who is the subject of a
+// text: it begins with a name and a verb of the third person, or with the name in the
+// genitive. It is empty where the speaker may be the subject.
+func aboutOther(text string) string {
 	fields := strings.Fields(text[:min(len(text), 128)])
 	if len(fields) < 2 {
-		return false
+		return ""
 	}
 	first := lex.Fold(strings.TrimRight(fields[0], ","))
 	switch first {
 	case "he", "she", "they", "he's", "she's", "they're", "он", "она", "они":
-		return true
+		return first
 	}
 	if !unicode.IsUpper([]rune(fields[0])[0]) || slices.Contains(ownWords, first) {
-		return false
+		return ""
 	}
 	name, genitive := strings.CutSuffix(first, "'s")
-	if len(lex.Terms(name)) == 0 {
-		return false
+	terms, verb := lex.Terms(name), lex.Fold(strings.TrimRight(fields[1], ","))
+	if len(terms) == 0 || !genitive && !othersVerbs()[verb] && (len(verb) < 2 || !strings.HasSuffix(verb, "s") || strings.HasSuffix(verb, "ss")) {
+		return ""
 	}
-	verb := lex.Fold(strings.TrimRight(fields[1], ","))
-	return genitive || othersVerbs()[verb] || strings.HasSuffix(verb, "s") && len(verb) > 1 && !strings.HasSuffix(verb, "ss")
+	return terms[0]
 }

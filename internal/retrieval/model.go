@@ -41,7 +41,7 @@ const (
 	factLikeness                  // the same of a fact, beyond its turn and the neighbours of that
 	aged                          // how late it is said where the question asks for what is now, how early where for what was before
 	names                         // it holds a name, or a relative or friend, and the question asks who, where or for a name
-	other                         // its subject is another person, and the question is about the asker
+	other                         // its subject is a person whom a question about the asker does not mention
 	fits                          // it holds a value of the kind that the question asks for
 	features
 )

@@ -207,7 +207,7 @@ func (p *pool) measureEpisode(c *candidate, text, vector float64) {
 	if p.asked.own {
 		v[subject] = one(d.own && !d.relation) - one(d.relation)
 	}
-	v[other] = one(p.asked.own && d.other)
+	v[other] = one(p.asked.own && d.other != 0 && p.asked.index(d.other) < 0)
 	v[fits] = one(p.asked.kinds&d.kinds != 0)
 	if f := c.stated; f != nil {
 		for _, of := range stated {
