@@ -23,8 +23,8 @@ const OwnServer = "embedded"
 type Config struct {
 	ConnectConfig
 
-	// Replicas of the streams that are created on another broker, 1 to 5.
-	Replicas int
+	// Config is that of the streams which this program creates.
+	topology.Config
 	// Listen is the address of the server of this process for publishers.
 	Listen string
 	// Sync is required.
@@ -33,7 +33,7 @@ type Config struct {
 
 // DefaultConfig is a server on this machine.
 func DefaultConfig() Config {
-	return Config{ConnectConfig: ConnectConfig{URL: "nats://127.0.0.1:4222"}, Listen: "127.0.0.1:4222", Sync: SyncInterval, Replicas: 1}
+	return Config{ConnectConfig: ConnectConfig{URL: "nats://127.0.0.1:4222"}, Listen: "127.0.0.1:4222", Sync: SyncInterval, Config: topology.Config{Replicas: 1}}
 }
 
 // Own reports whether the server runs in this process.
@@ -51,16 +51,14 @@ func (c Config) Validate() error {
 	if c.Sync != SyncInterval && c.Sync != SyncAlways {
 		errs = append(errs, fmt.Errorf("nats.sync: %q is neither %s nor %s", c.Sync, SyncInterval, SyncAlways))
 	}
-	if err := c.topology().Validate(); err != nil {
+	if err := c.Config.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("nats: %w", err))
 	}
 	return errors.Join(errs...)
 }
 
-func (c Config) topology() topology.Config { return topology.Config{Replicas: c.Replicas} }
-
 // Topology is what the broker should have.
-func (c Config) Topology() topology.Declaration { return topology.Declare(c.topology()) }
+func (c Config) Topology() topology.Declaration { return topology.Declare(c.Config) }
 
 // Named is how to connect by a name.
 func (c Config) Named(name string) ConnectConfig {
@@ -85,18 +83,26 @@ func (c Config) address() (host string, port int, err error) {
 	return host, int(number), nil
 }
 
+// own is the configuration of the streams of the server of this process, which has no
+// replicas.
+func (c Config) own() topology.Config {
+	streams := c.Config
+	streams.Replicas = 1
+	return streams
+}
+
 // Start runs the server of this process over a directory.
 func (c Config) Start(dir string, log *slog.Logger) (*Embedded, error) {
 	host, port, err := c.address()
 	if err != nil {
 		return nil, err
 	}
-	return StartEmbedded(EmbeddedConfig{Dir: dir, Host: host, Port: port, Sync: c.Sync, Logger: log})
+	return StartEmbedded(EmbeddedConfig{Dir: dir, Host: host, Port: port, Sync: c.Sync, Topology: c.own(), Logger: log})
 }
 
 // StartPrivate is Start without an address for clients.
 func (c Config) StartPrivate(dir string, log *slog.Logger) (*Embedded, error) {
-	return StartEmbedded(EmbeddedConfig{Dir: dir, Private: true, Sync: c.Sync, Logger: log})
+	return StartEmbedded(EmbeddedConfig{Dir: dir, Private: true, Sync: c.Sync, Topology: c.own(), Logger: log})
 }
 
 // Open connects by a name to another broker, as [OpenRemote] does.

@@ -213,3 +213,30 @@ func TestPrivateListensNowhere(t *testing.T) {
 		t.Errorf("it says where it can be reached: %v", err)
 	}
 }
+
+// TestLimitsOfKeptStreams: the server of this process trims EPISODES and AUDIT as its
+// settings say, also where they were declared without limits before.
+func TestLimitsOfKeptStreams(t *testing.T) {
+	t.Parallel()
+	dir, cfg := t.TempDir(), broker.DefaultConfig()
+	cfg.URL, cfg.Replicas = broker.OwnServer, 3 // one server has one copy
+	for _, limits := range []topology.Config{{Replicas: 3}, {Replicas: 3, EpisodesMaxAge: time.Hour, AuditMaxBytes: 1 << 20}} {
+		cfg.Config = limits
+		e, err := cfg.StartPrivate(dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept, err1 := e.JetStream().Stream(bounded(t), topology.StreamEpisodes)
+		audit, err2 := e.JetStream().Stream(bounded(t), topology.StreamAudit)
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(err)
+		}
+		age, bytes := kept.CachedInfo().Config.MaxAge, max(0, audit.CachedInfo().Config.MaxBytes)
+		if age != limits.EpisodesMaxAge || bytes != limits.AuditMaxBytes {
+			t.Errorf("EPISODES keeps for %v, AUDIT %d bytes, want %+v", age, bytes, limits)
+		}
+		if err := e.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
