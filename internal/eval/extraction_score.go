@@ -52,7 +52,7 @@ func percent(n, of int) float64 {
 
 // categories files predicates under the categories of labels.
 var categories = map[string]string{
-	"name": "name", "preferred_name": "nick", "age": "age", "birthday": "birthday", "birth_year": "birthday",
+	"name": "name", "preferred_name": "nick", "surname": "name", "age": "age", "birthday": "birthday", "birth_year": "birthday",
 	"pronouns": "identity", "gender": "identity", "nationality": "identity", "religion": "identity", "marital_status": "identity",
 	"lives_in": "home", "lives_with": "home", "from": "origin", "born_in": "origin", "lived_in": "origin",
 	"phone": "contact", "email": "contact", "address": "contact", "contact_channel": "contact", "handle": "contact",

@@ -263,7 +263,7 @@ func (lx *lexicon) judge(cs []clause, asks bool) {
 			c.reported, c.hedged = reported, hedged
 			continue // the pronoun in "Mateo, who …"
 		}
-		if lx.opensQuestion(ts, 0) && (asks || !lx.is(ts[1], isOwn) || lx.leadOf(ts) == nil) || (asks || len(ts) > 2) && lx.is(ts[0], isAsking) && !lx.is(ts[0], isBinder) {
+		if lx.opensQuestion(ts, 0) && !(!asks && lx.instructs(ts)) && (asks || !lx.is(ts[1], isOwn) || lx.leadOf(ts) == nil) || (asks || len(ts) > 2) && lx.is(ts[0], isAsking) && !lx.is(ts[0], isBinder) {
 			question = true
 		}
 		courtesy := i > 0 && !asks && len(ts) > 1 && lx.is(ts[0], isUnreal) && lx.is(ts[1], isOther) && !lx.modal(cs[:i])
@@ -280,6 +280,28 @@ func (lx *lexicon) judge(cs []clause, asks bool) {
 	}
 	for i := range cs {
 		cs[i].unreal = unreal
+	}
+	if n := len(cs) - 1; n > 0 {
+		lx.passesOn(&cs[n], &cs[n-1])
+	}
+}
+
+// instructs reports whether a clause that opens like a question tells when the agent is
+// to do something: "when you show me code, include comments".
+func (lx *lexicon) instructs(ts []token) bool {
+	return lx.is(ts[0], isBinder) && lx.is(ts[1], isHearer) && slices.ContainsFunc(ts, func(t token) bool { return t.low == "," })
+}
+
+// passesOn marks a clause behind which the speaker says that it is a guess or that it
+// was read or heard: "…, i think", "…, i read". What concerns the speaker holds still.
+func (lx *lexicon) passesOn(behind, before *clause) {
+	last := lx.strip(behind.tokens)
+	switch {
+	case len(last) == 0:
+	case lx.hedgeLeads.at(last, 0) == len(last):
+		before.hedged = true
+	case lx.sources.at(last, 0) == len(last) && !slices.ContainsFunc(before.tokens, func(t token) bool { return lx.is(t, isSpeaker|isOwn) }):
+		before.reported, behind.reported = true, true
 	}
 }
 

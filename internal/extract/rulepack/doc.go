@@ -21,7 +21,7 @@
 //
 // # The scheme of predicates
 //
-// One value at a time (cardinality one): name, preferred_name, age, birthday,
+// One value at a time (cardinality one): name, preferred_name, surname, age, birthday,
 // pronouns, gender, lives_in, from, born_in, work, employment_status,
 // marital_status, religion, attends, phone, email, address, contact_channel,
 // response_style, earns, favorite_{topic}, has_wife, has_husband, has_partner,

@@ -49,6 +49,9 @@ func (r *reading) draft(rule *Rule, m *match, who *person, full []token) {
 		return
 	}
 	for _, item := range r.l.items(m.get("o")) {
+		if !r.l.fits(rule, item) {
+			continue
+		}
 		v.raw = item
 		if v.item = r.l.object(item); v.item != "" {
 			r.emit(rule, m, c, v, full)

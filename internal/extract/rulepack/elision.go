@@ -58,3 +58,42 @@ func (lx *lexicon) apostrophed(ts []token) []token {
 	}
 	return append(virtual(lx.bare[ts[0].low]...), ts[1:]...)
 }
+
+// ordered reports whether a sentence without a subject asks the agent for something:
+// "play Bohemian Rhapsody", unlike "play bass in a band".
+func (lx *lexicon) ordered(ts []token) bool {
+	n := lx.orders.at(ts, 0)
+	if n == 0 || n >= len(ts) {
+		return false
+	}
+	object := n
+	for object < len(ts)-1 && lx.is(ts[object], isArticle) {
+		object++
+	}
+	asks := ts[object].capital() || lx.pleas[ts[n].low]
+	for _, t := range ts[n:] {
+		if lx.is(t, isOwn) || slices.Contains(lx.calendar.Every, t.low) {
+			return false
+		}
+		asks = asks || lx.pleas[t.low]
+	}
+	return asks
+}
+
+// ableIn is what stands between the speaker and the verb of a clause, and holds for a
+// second verb too: "i can shear sheep and fix engines".
+func (lx *lexicon) ableIn(ts []token) []string {
+	for i := range ts {
+		if !lx.is(ts[i], isSpeaker) {
+			continue
+		}
+		if n := lx.able.at(ts, i+1); n > 0 {
+			words := make([]string, n)
+			for k := range n {
+				words[k] = ts[i+1+k].low
+			}
+			return words
+		}
+	}
+	return nil
+}

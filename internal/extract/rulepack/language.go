@@ -25,6 +25,7 @@ type language struct {
 	yes, no    map[string]bool
 	answers    []answer
 	frames     []frame
+	kinds      map[*Rule][]kind
 
 	speakerWord, ownWord, namingWord string
 }
@@ -49,7 +50,7 @@ func compileLanguage(p Pack) (*language, error) {
 	}
 	l := &language{
 		name: p.Language, version: p.Version, script: script, lx: p.Lexicon.compile(),
-		byHead: make(map[string][]int), relationOf: make(map[string]*Relation),
+		byHead: make(map[string][]int), kinds: make(map[*Rule][]kind), relationOf: make(map[string]*Relation),
 		markers: toSet(p.Lexicon.Markers), naming: toSet(p.Lexicon.Naming), yes: toSet(p.Lexicon.Yes), no: toSet(p.Lexicon.No),
 		speakerWord: p.Lexicon.Speaker[0], ownWord: p.Lexicon.Own[0], namingWord: "named",
 	}
@@ -73,6 +74,9 @@ func compileLanguage(p Pack) (*language, error) {
 	l.relations = newPhrases(relations)
 	sets["relation"] = l.relations
 	if err := l.addRules(p, sets); err != nil {
+		return nil, err
+	}
+	if err := l.addKinds(p); err != nil {
 		return nil, err
 	}
 	if len(l.markers) > 0 {
@@ -161,7 +165,7 @@ func (l *language) find(ts []token, mo *memo, at int, f flags, accept func(*Rule
 		if !accept(p.rule) {
 			continue
 		}
-		if m := l.lx.run(p.program, ts, mo, at, f); m != nil && (!p.rule.Anchored || l.lx.anchored(m)) && (!p.rule.Dated || l.lx.dated(m.ts)) {
+		if m := l.lx.run(p.program, ts, mo, at, f); m != nil && (!p.rule.Anchored || l.lx.anchored(m)) && (!p.rule.Dated || l.lx.dated(m.ts)) && l.fitting(p.rule, m) {
 			return p.rule, m
 		}
 	}

@@ -150,6 +150,16 @@ type Lexicon struct {
 	Locative []string `yaml:"locative"`
 	// Similes compare where a mark stands before them: "Wren, like the bird".
 	Similes []string `yaml:"similes"`
+	// Orders are verbs that ask the agent for something where they open a sentence,
+	// although the speaker may do the same: "play Hotel California". Pleas mark one.
+	Orders []string `yaml:"orders"`
+	Pleas  []string `yaml:"pleas"`
+	// Sources end a sentence that the speaker only passes on: "…, i read". Jokes open
+	// one that takes back the sentence before.
+	Sources []string `yaml:"sources"`
+	Jokes   []string `yaml:"jokes"`
+	// Able stand between the speaker and verbs joined by "and": "can".
+	Able []string `yaml:"able"`
 	// Given are frequent first names, which are names in lower case as well: "my
 	// brother tom".
 	Given []string `yaml:"given"`
@@ -201,53 +211,6 @@ type Lexicon struct {
 	Money    Money    `yaml:"money"`
 }
 
-// class is a set of the closed classes a word may be in.
-type class uint64
-
-const (
-	isSpeaker class = 1 << iota
-	isOwn
-	isOther
-	isHe
-	isShe
-	isBe
-	isVerb
-	isLead
-	isFiller
-	isNegator
-	isHedge
-	isUnreal
-	isReporting
-	isAsking
-	isAuxiliary
-	isAsked
-	isJoint
-	isBinder
-	isStop
-	isPreposition
-	isEmpty
-	isArticle
-	isTail
-	isNotName
-	isAbbreviation
-	isAnd
-	isTheirs
-	isHearer
-	isModal
-	isOften
-	isShared
-	isIt
-	isDocument
-	isRelative
-	isKinName
-	isFigure
-	isLocative
-	isGiven
-	isSimile
-	isParticiple
-	isParticle
-)
-
 // lexicon is a compiled [Lexicon].
 type lexicon struct {
 	words        map[string]class
@@ -291,6 +254,8 @@ type lexicon struct {
 
 	roles, wishes, tells, clefts, places, binds, refuses, welcomes phrases
 	within, speaker, like, dislike, bearing                        string
+	orders, sources, jokes, able                                   phrases
+	pleas                                                          map[string]bool
 
 	planned, fleeting   phrases
 	brief, replies      phrases
@@ -354,6 +319,8 @@ func (l Lexicon) compile() *lexicon {
 	lx.refuses, lx.welcomes = newPhrases(l.Verdict.Refuses), newPhrases(l.Verdict.Welcomes)
 	lx.like, lx.dislike = l.Verdict.Like, l.Verdict.Dislike
 	lx.within, lx.speaker, lx.bearing = l.Cleft.Within, first(l.Speaker), l.Bearing
+	lx.orders, lx.sources, lx.jokes, lx.able = newPhrases(l.Orders), newPhrases(l.Sources), newPhrases(l.Jokes), newPhrases(l.Able)
+	lx.pleas = toSet(l.Pleas)
 	lx.technical = newPhrases(l.Technical)
 	lx.only = toSet(l.Only)
 	lx.planned, lx.fleeting, lx.changedText, lx.origin = newPhrases(l.Planned), newPhrases(l.Fleeting), l.Changed, l.Origin
@@ -364,13 +331,6 @@ func (l Lexicon) compile() *lexicon {
 	lx.money, lx.pairs = l.Money.compile(), newPhrases(l.Pairs)
 	lx.fillers, lx.negators = newPhrases(l.Fillers), newPhrases(l.Negators)
 	return lx
-}
-
-func (lx *lexicon) is(t token, c class) bool {
-	if t.classed {
-		return t.class&c != 0
-	}
-	return lx.words[t.low]&c != 0
 }
 
 func first(list []string) string {

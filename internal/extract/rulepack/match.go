@@ -205,14 +205,16 @@ func (m *machine) stops(at int, typ captureType) bool {
 	t := m.ts[at]
 	lx := m.lx
 	switch {
+	case lx.bindsName(m.ts, at):
+		return false
 	case lx.tails.at(m.ts, at) > 0 || m.hedgedEnd(at) || lx.ended.at(m.ts, at) > 0 || lx.is(t, isStop), typ != capRest && m.date() == at:
 		return true
 	case m.list && at+1 < len(m.ts) && (t.low == "," || lx.is(t, isAnd)) && (lx.is(m.ts[at+1], isAnd) || !lx.is(m.ts[at+1], isStop|isSpeaker|isOther|isJoint)):
 		return false
 	case !t.word:
 		return t.low != "'" && t.low != "%"
-	case at > 0 && strings.HasSuffix(t.low, "ing") && m.ts[at-1].capital() && !t.capital():
-		return true // "from Naples living in Berlin"
+	case at > 0 && strings.HasSuffix(t.low, "ing") && m.ts[at-1].capital() && !t.capital() && at+1 < len(m.ts) && lx.is(m.ts[at+1], isPreposition):
+		return true // "from Naples living in Berlin", unlike "a Brother knitting machine"
 	case t.low == "'s":
 		return false
 	case lx.is(t, isPreposition):
@@ -331,6 +333,8 @@ func (m *machine) takes(typ captureType, from, i int) bool {
 		return true
 	case !t.word && t.low != "'s":
 		return t.low == "," || t.low == "'" || t.low == "$" || t.low == "%" || t.low == "&"
+	case lx.bindsName(m.ts, i):
+		return true
 	case lx.is(t, isStop), typ == capEnds && i > from && lx.is(t, isOwn):
 		return false
 	case typ == capEnds && i > from && m.ts[i-1].word && !lx.is(m.ts[i-1], isAnd) && lx.is(t, isArticle) && t.low != "'s":
@@ -351,6 +355,11 @@ func (m *machine) filled(from, to int) bool {
 		}
 	}
 	return false
+}
+
+// bindsName reports whether the word at i joins the parts of a name: "Banco do Sul".
+func (lx *lexicon) bindsName(ts []token, i int) bool {
+	return i > 0 && lx.is(ts[i], isParticle) && ts[i-1].capital() && !ts[i-1].virtual() && !lx.is(ts[i-1], isSpeaker) && lx.particles(ts[i:]) == 1
 }
 
 // nameLen is how many tokens at and after at are a name.

@@ -20,6 +20,8 @@ func (l Lexicon) overlay(over Lexicon) Lexicon {
 		{&out.NotNames, &over.NotNames},
 		{&out.Unreal, &over.Unreal},
 		{&out.Reporting, &over.Reporting},
+		{&out.Particles, &over.Particles}, {&out.Orders, &over.Orders}, {&out.Pleas, &over.Pleas},
+		{&out.Sources, &over.Sources}, {&out.Jokes, &over.Jokes}, {&out.Able, &over.Able}, {&out.Tails, &over.Tails},
 		{&out.Planned, &over.Planned}, {&out.Fleeting, &over.Fleeting}, {&out.Brief, &over.Brief}, {&out.Replies, &over.Replies},
 	} {
 		*f.to = append(slices.Clone(*f.to), *f.from...)

@@ -39,6 +39,8 @@ type Pack struct {
 	Answers []Answer `yaml:"answers"`
 	// Changes are the forms in which one value takes the place of another.
 	Changes []Change `yaml:"changes"`
+	// Kinds say what the values of predicates are not.
+	Kinds []Kind `yaml:"kinds"`
 }
 
 // Rule is what a clause of one of its patterns means.
@@ -306,6 +308,7 @@ func overlay(base, over Pack) Pack {
 	out.Rules = overlayBy(base.Rules, over.Rules, func(r Rule) string { return r.ID })
 	out.Answers = overlayBy(base.Answers, over.Answers, func(a Answer) string { return a.ID })
 	out.Changes = overlayBy(base.Changes, over.Changes, func(c Change) string { return c.ID })
+	out.Kinds = slices.Concat(base.Kinds, over.Kinds)
 	out.Relations = overlayBy(base.Relations, over.Relations, func(r Relation) string { return r.Predicate + "/" + r.Words[0] })
 	return out
 }

@@ -1,6 +1,7 @@
 package rulepack
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -45,7 +46,14 @@ func (r *reading) read(previous *question) {
 		r.answer(sentences[0], previous)
 	}
 	told := 0 // sentences of the speaker's own
+	from, here := 0, 0
 	for _, s := range sentences {
+		from, here = here, len(r.drafts)
+		if lx.jokes.at(lx.strip(s.tokens), 0) > 0 && !s.asks {
+			r.forget(from)
+			here = from
+			continue
+		}
 		if s.asks {
 			r.asked = &question{tokens: s.tokens}
 		}
@@ -75,6 +83,12 @@ func (r *reading) read(previous *question) {
 	}
 	r.fold()
 	r.changes(sentences[:told])
+}
+
+// forget takes back the drafts from one on: the speaker was joking.
+func (r *reading) forget(from int) {
+	maps.DeleteFunc(r.seen, func(_ events.Triple, i int) bool { return i >= from })
+	r.drafts = r.drafts[:from]
 }
 
 // clause reads one clause; before is the one in front of it in its sentence.
@@ -107,6 +121,9 @@ func (r *reading) clause(c, before *clause) {
 	if before != nil && before.about == nil && len(full) > 1 && lx.is(full[0], isAnd|isJoint) && lx.third[ts[0].low] != "" && !r.l.opens(before) && !r.l.carries(before) {
 		return // "Tom sold his Volvo and bought a Tesla"
 	}
+	if lead != nil && r.l.opens(before) && lx.ordered(ts) {
+		return
+	}
 	if lead != nil && (r.l.opens(before) || before.about == nil && r.l.carries(before)) {
 		ts, elided = append(virtual(lead...), ts...), true
 	}
@@ -114,7 +131,7 @@ func (r *reading) clause(c, before *clause) {
 	if elided {
 		c.about = nil
 	} else if before != nil && !before.question && !before.reported && len(ts) > verb && lx.is(ts[verb], isVerb) && r.l.carries(before) {
-		ts = append(virtual(r.l.speakerWord), ts...)
+		ts = append(virtual(append([]string{r.l.speakerWord}, lx.ableIn(before.tokens)...)...), ts...)
 		c.about = before.about
 	} else if before != nil && len(ts) > verb+1 && lx.is(ts[verb], isBe) && lx.is(full[0], isAnd) && before.about == nil && r.l.carries(before) && lx.third[ts[verb].low] == lx.shared {
 		ts = append(virtual(r.l.speakerWord, lx.shared), ts[verb+1:]...) // "we changed our minds and are going to…"

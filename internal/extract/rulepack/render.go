@@ -149,7 +149,7 @@ func (l *language) echoed(ts []token) []token {
 	out := make([]token, 0, len(ts))
 	for i := 0; i < len(ts); i++ {
 		t := ts[i]
-		if to, ok := l.lx.echo[t.low]; ok && !t.quoted {
+		if to, ok := l.lx.echo[t.low]; ok && !t.quoted && (i == 0 || !digit(ts[i-1].low)) { // "3 am"
 			t.text = to
 			if i+1 < len(ts) && ts[i+1].start == t.start && !t.virtual() {
 				ts[i+1].text, t.text = "", to // a contraction: "i'm"
