@@ -170,9 +170,11 @@ func (r *Rebuild) tolerate(err error) error {
 // copy stores what was said, applies what came of it, and compares.
 func (r *Rebuild) copy(ctx context.Context, adopting, keep bool) (err error) {
 	r.out.Episodes, r.out.Effects, r.out.Scopes, r.out.Unreadable = 0, 0, 0, 0
-	if r.made, err = r.in.Begin(ctx, r.in.Embedder.Info()); err != nil {
-		return err
+	made, err := r.in.Begin(ctx, r.in.Embedder.Info())
+	if err != nil {
+		return err // made is no store then, and may be a nil pointer
 	}
+	r.made = made
 	r.ingest, err = ingest.New(r.in.IngestConfig, ingest.Deps{
 		Episodes: r.made, Cursors: r.made, Shares: r.made, Vectors: r.made, Embedders: embed.Only(r.in.Embedder),
 		Erased: r.in.Erased,
