@@ -36,15 +36,9 @@ func (e *ShortError) Error() string {
 // because of their age, or its size, are not missing. An audit log that is away is left
 // out, and logged.
 func Short(ctx context.Context, in store.Store, kept audit.Log, episodes, effects *pipeline.Replay, log *slog.Logger) (short, err error) {
-	said, err := episodes.Extent(ctx)
-	if err != nil {
-		return nil, err
-	}
-	committed, err := effects.Extent(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var positions []Position
+	// The stores come first: other processes may fill streams and stores meanwhile, and
+	// what a store has then is no later than the end of its stream.
+	var said, committed []Position
 	if held, ok := in.(interface {
 		Newest(ctx context.Context) (episode, effect uint64, err error)
 	}); ok {
@@ -52,16 +46,29 @@ func Short(ctx context.Context, in store.Store, kept audit.Log, episodes, effect
 		if err != nil {
 			return nil, fmt.Errorf("compare the memory store with the streams: %w", err)
 		}
-		positions = append(positions, Position{"EPISODES", said, "memory store", episode}, Position{"AUDIT", committed, "memory store", effect})
+		said = append(said, Position{Stream: "EPISODES", Holder: "memory store", Held: episode})
+		committed = append(committed, Position{Stream: "AUDIT", Holder: "memory store", Held: effect})
 	}
 	if kept != nil {
 		last, err := kept.LastSequence(ctx)
 		if err != nil {
 			log.Warn("find the end of the audit log", "error", err)
 		}
-		positions = append(positions, Position{"AUDIT", committed, "audit log", last})
+		committed = append(committed, Position{Stream: "AUDIT", Holder: "audit log", Held: last})
 	}
-	return intact(positions), nil
+	for _, of := range []struct {
+		stream    *pipeline.Replay
+		positions []Position
+	}{{episodes, said}, {effects, committed}} {
+		extent, err := of.stream.Extent(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for i := range of.positions {
+			of.positions[i].Extent = extent
+		}
+	}
+	return intact(append(said, committed...)), nil
 }
 
 func intact(positions []Position) error {

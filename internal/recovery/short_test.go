@@ -1,9 +1,16 @@
 package recovery
 
 import (
+	"context"
+	"errors"
+	"log/slog"
 	"testing"
 
+	"palimpsest/internal/audit"
 	"palimpsest/internal/pipeline"
+	"palimpsest/internal/store"
+	"palimpsest/internal/testengine/brokertest"
+	"palimpsest/internal/topology"
 )
 
 func TestIntact(t *testing.T) {
@@ -30,5 +37,57 @@ func TestIntact(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// filledStore and filledLog are filled by another process at the moment when they are asked
+// for their ends.
+type filledStore struct {
+	store.Store
+	said, commit func() uint64
+}
+
+func (f filledStore) Newest(context.Context) (episode, effect uint64, err error) {
+	return f.said(), f.commit(), nil
+}
+
+type filledLog struct {
+	audit.Log
+	commit func() uint64
+}
+
+func (f filledLog) LastSequence(context.Context) (uint64, error) { return f.commit(), nil }
+
+// TestStreamsThatGrowAreNotShort: where other processes go on meanwhile, a start finds no
+// stream short. It finds one that ends before what the stores have.
+func TestStreamsThatGrowAreNotShort(t *testing.T) {
+	t.Parallel()
+	js := brokertest.Start(t).JS
+	publish := func(subject string) func() uint64 {
+		return func() uint64 {
+			ack, err := js.Publish(t.Context(), subject, nil)
+			if err != nil {
+				t.Error(err)
+				return 0
+			}
+			return ack.Sequence
+		}
+	}
+	short := func(said, commit func() uint64) error {
+		t.Helper()
+		found, err := Short(t.Context(), filledStore{said: said, commit: commit}, filledLog{commit: commit},
+			pipeline.NewReplay(js, topology.StreamEpisodes, "ingest"), pipeline.NewReplay(js, topology.StreamAudit, "consolidator"),
+			slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	if err := short(publish("palimpsest.episodes.default.ann._._"), publish("palimpsest.audit.default.ann._._")); err != nil {
+		t.Errorf("while they grow: %v", err)
+	}
+	beyond := func() uint64 { return 9 }
+	if err := short(beyond, beyond); !errors.As(err, new(*ShortError)) {
+		t.Errorf("behind their ends: %v", err)
 	}
 }
