@@ -182,6 +182,9 @@ func (lx *lexicon) boundary(ts []token, from, i int) (at int, ok bool) {
 		}
 		starts := lx.is(ts[j], isSpeaker|isOther|isTheirs) || lx.is(ts[j], isBe) && lx.is(prev, isAnd) || lx.is(ts[j], isVerb) && !ts[j].capital() && (prev.word || !lx.is(ts[j], isSimile)) || lx.is(ts[j], isOwn) && !lx.listed(ts, i, j) ||
 			lx.third[ts[j].low] != "" || j > i && lx.fillers.at(ts, i) > 0 && strings.HasSuffix(ts[j].low, "ing") || ts[j].capital() && j+1 < len(ts) && lx.is(ts[j+1], isBe)
+		if !prev.word && i-from > 2 && lx.is(ts[from], isBinder) && lx.is(ts[from+1], isHearer) && !lx.is(ts[j], isSpeaker|isOther|isOwn) {
+			return 0, false // "when you explain, use examples"
+		}
 		if lx.is(ts[j], isVerb|isSpeaker) && !prev.word && lx.leading(ts[from:i-1]) && lx.is(ts[from], isPreposition|isBinder) {
 			return 0, false // "from now on, use…", "when I'm sad, I…"
 		}
@@ -293,11 +296,13 @@ func (lx *lexicon) instructs(ts []token) bool {
 }
 
 // passesOn marks a clause behind which the speaker says that it is a guess or that it
-// was read or heard: "…, i think", "…, i read". What concerns the speaker holds still.
+// was read or heard, or was a joke: "…, i think", "…, i read". What concerns the speaker holds still.
 func (lx *lexicon) passesOn(behind, before *clause) {
 	last := lx.strip(behind.tokens)
 	switch {
 	case len(last) == 0:
+	case lx.jokes.at(last, 0) > 0:
+		before.reported, behind.reported = true, true // "…, said no one ever"
 	case lx.hedgeLeads.at(last, 0) == len(last):
 		before.hedged = true
 	case lx.sources.at(last, 0) == len(last) && !slices.ContainsFunc(before.tokens, func(t token) bool { return lx.is(t, isSpeaker|isOwn) }):

@@ -66,13 +66,10 @@ func (lx *lexicon) ordered(ts []token) bool {
 	if n == 0 || n >= len(ts) {
 		return false
 	}
-	object := n
-	for object < len(ts)-1 && lx.is(ts[object], isArticle) {
-		object++
-	}
-	asks := ts[object].capital() || lx.pleas[ts[n].low]
+	asks := ts[n].capital()
 	for _, t := range ts[n:] {
-		if lx.is(t, isOwn) || slices.Contains(lx.calendar.Every, t.low) {
+		_, weekday := lx.calendar.Weekdays[strings.TrimSuffix(t.low, "s")]
+		if lx.is(t, isOwn) || slices.Contains(lx.calendar.Every, t.low) || weekday && strings.HasSuffix(t.low, "s") {
 			return false
 		}
 		asks = asks || lx.pleas[t.low]

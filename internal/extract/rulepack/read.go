@@ -337,6 +337,9 @@ func (r *reading) relation(full []token, who *person) {
 		}
 		mentions = []events.Mention{mentionOf(who.name, rel.Type)}
 	}
+	if rel.Category == "pet" && strings.HasSuffix(who.rel, "s") {
+		tpl = strings.Replace(tpl, " a {rel}", " {rel}", 1) // "has cats"
+	}
 	text := strings.NewReplacer("{rel}", who.rel, "{name}", who.name, "{S}", r.l.lx.subject, "{S's}", r.l.lx.possessive).Replace(tpl)
 	category := rel.Category
 	if category == "pet" {
