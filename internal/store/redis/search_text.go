@@ -33,7 +33,7 @@ func (s *Store) SearchText(ctx context.Context, sel scope.Selector, text string,
 	}
 	c := corpus{kind: kindOf(q.Target), sel: withoutSession(sel, q.Target), terms: terms}
 	return s.untilEnough(q, max(q.Limit+min(q.Limit, overFetch), minimumFetch), func(fetch int) (hits []store.Hit, read int, err error) {
-		known := owners{}
+		known, whole := owners{}, []any(nil)
 		rank, a, err := s.weigh(ctx, c, func(rank bm25, in ...place) []any {
 			known = ownersOf(in...)
 			held, telling := rank.telling(terms, fetch)
@@ -41,8 +41,20 @@ func (s *Store) SearchText(ctx context.Context, sel scope.Selector, text string,
 				return nil
 			}
 			options := append([]any{"VERBATIM", "SCORER", "BM25STD"}, returning(append([]any{"t"}, hitReturn(q.Target, known)...)...)...)
-			return s.searchArgs(s.finder(sel, q, in...).rankedBy(held, telling), fetch, options...)
+			search := func(by []string) []any {
+				return s.searchArgs(s.finder(sel, q, in...).rankedBy(held, by), fetch, options...)
+			}
+			if whole = nil; len(telling) < len(held) {
+				whole = search(held)
+			}
+			return search(telling)
 		})
+		if err == nil && whole != nil && len(a.rows) < fetch {
+			// The counts promised more rows. A filter left some out, or a row holds several
+			// of the terms.
+			a.free()
+			a, err = s.search(ctx, whole)
+		}
 		if err != nil {
 			return nil, 0, err
 		}

@@ -133,6 +133,23 @@ func testSearchText(t *testing.T, s suite) {
 			}
 		})
 	})
+	t.Run("a frequent word finds what a rarer one does not", func(t *testing.T) {
+		t.Parallel()
+		st := s.open(t)
+		for i := range 30 {
+			put(t, st, episode(user("ana", "one"), fmt.Sprint("rare ", i), i, fmt.Sprint("zebra quagga okapi common ", i)))
+		}
+		for i := range 60 {
+			put(t, st, episode(user("ana", "two"), fmt.Sprint("other ", i), 30+i, fmt.Sprint("common thing ", i)))
+		}
+		search := func(text string, q store.SearchQuery) int {
+			q.Target = store.Episodes
+			return len(must(st.SearchText(t.Context(), scope.Under(ana), text, q))(t))
+		}
+		two := "two"
+		equal(t, "in another session", 5, search("zebra common", store.SearchQuery{Limit: 5, Session: &two}))
+		equal(t, "up to the limit", 40, search("zebra quagga okapi common", store.SearchQuery{Limit: 40}))
+	})
 	t.Run("scores ignore other tenants", func(t *testing.T) {
 		t.Parallel()
 		st := s.open(t)
