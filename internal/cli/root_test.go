@@ -185,7 +185,7 @@ func TestEffectiveConfiguration(t *testing.T) {
 	}
 	for _, optional := range []string{
 		"nats.creds", "nats.nkey_seed", "nats.tls.ca", "nats.tls.cert", "nats.tls.key", "telemetry.otlp.endpoint", "http.hosts", "http.origins", "http.metrics_key",
-		"clickhouse.cluster", "clickhouse.retention", "embedder.base_url", "embedder.key", "embedder.dimensions",
+		"nats.episodes_max_age", "nats.episodes_max_bytes", "nats.audit_max_age", "nats.audit_max_bytes", "clickhouse.cluster", "clickhouse.retention", "embedder.base_url", "embedder.key", "embedder.dimensions",
 	} {
 		if got[optional] != " default" && got[optional] != "0s default" && got[optional] != "0 default" {
 			t.Errorf("%s = %q", optional, got[optional])
