@@ -256,6 +256,25 @@ func TestWordsFromBeforeAnUndoEndNothing(t *testing.T) {
 	}
 }
 
+// An undo holds against earlier words also where the fact has an end of its own, ahead.
+func TestUndoOfAFactThatWillEnd(t *testing.T) {
+	t.Parallel()
+	tea, until := says("e1", "likes", "tea", 1), noon.AddDate(0, 1, 0)
+	tea.ValidUntil = &until
+	no := says("e2", "likes", "tea", 2)
+	no.Negated, no.Text = true, "The user does not like tea."
+	d := newDesk(t).knowing(tea)
+	stated := d.only()
+	d.ask(events.OpDelete, on(stated.ID))
+	d.ask(events.OpUndo, func(c *events.CommandRequested) {
+		c.Undo = []events.UndoStep{{FactID: stated.ID, Revision: d.only().Revision, Restore: &stated}}
+	})
+	d.knowing(no)
+	if f := d.only(); f.ValidUntil == nil || !f.ValidUntil.Equal(until) {
+		t.Errorf("ends at %v, want %v", f.ValidUntil, until)
+	}
+}
+
 func TestRestoreKeepsOneValue(t *testing.T) {
 	t.Parallel()
 	oslo, bergen := says("e1", "lives_in", "Oslo", 1), says("e2", "lives_in", "Bergen", 2)

@@ -100,7 +100,7 @@ func (o *order) takeBack(step events.UndoStep, f events.Fact) error {
 	}
 	back := *step.Restore
 	back.Revision = f.Revision
-	if back.ValidUntil == nil {
+	if !o.closed(back) {
 		back.RestoredAt = &o.at
 	}
 	return o.update(events.ReasonUndone, back, append([]string{f.ID}, step.Replaces...)...)
