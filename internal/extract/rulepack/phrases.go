@@ -63,24 +63,28 @@ func (p phrases) endOf(ts []token) bool {
 	return false
 }
 
+// longestSuffix bounds, in bytes, the suffixes of a set: a text may be one word of
+// 256 KiB.
+const longestSuffix = 64
+
 // endsIn reports whether a word is in the set, or has a suffix that is.
 func endsIn(set phrases, word string) bool {
 	if len(set[word]) > 0 && len(set[word][len(set[word])-1]) == 1 {
 		return true
 	}
-	for i := range word {
-		if _, ok := set["*"+word[i:]]; ok {
-			return true
-		}
-	}
-	return false
+	return set.suffixOf(word, 0)
 }
 
 // suffixed reports whether a word has a suffix of the set: "*ed".
 func (p phrases) suffixed(word string) bool {
 	const shortest = 3 // of what a suffix is added to
-	for i := range word {
-		if _, ok := p["*"+word[i:]]; ok && i >= shortest {
+	return p.suffixOf(word, shortest)
+}
+
+// suffixOf reports whether a suffix of the set ends the word, and begins at least at from.
+func (p phrases) suffixOf(word string, from int) bool {
+	for i := max(from, len(word)-longestSuffix); i < len(word); i++ {
+		if _, ok := p["*"+word[i:]]; ok {
 			return true
 		}
 	}
