@@ -187,7 +187,7 @@ func relatedTo(word string) bool {
 // timeWords tell when something is.
 var timeWords = sync.OnceValue(func() map[termID]bool {
 	all := map[termID]bool{}
-	for _, term := range lex.Terms(`yesterday today tomorrow tonight ago last next week weekend month year morning afternoon evening noon midnight
+	for _, term := range lex.Terms(`yesterday today tomorrow tonight ago last next week weekend month year morning afternoon evening night daily noon midday midnight bedtime
 		spring summer autumn winter monday tuesday wednesday thursday friday saturday sunday january february march april june july
 		august september october november december
 		вчера сегодня завтра назад неделя месяц год утром вечером весной летом осенью зимой понедельник вторник среду четверг пятницу субботу

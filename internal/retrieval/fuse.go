@@ -53,6 +53,8 @@ type fused struct {
 	key    string
 	score  float64
 	places []Place // Rank 0 where the leg did not find it
+	// partial tells of a fact that its turn answers better.
+	partial bool
 }
 
 // ties decides between hits of one score.
@@ -70,7 +72,7 @@ func (t ties) compare(a, b *fused) int {
 		return c
 	}
 	return cmp.Or(
-		cmp.Compare(rank(a.hit), rank(b.hit)),
+		cmp.Compare(a.rank(), b.rank()),
 		t.compareSalience(a, b),
 		cmp.Compare(a.key, b.key),
 	)
@@ -94,11 +96,14 @@ func keyOf(h store.Hit) string {
 	return "e" + e.Scope.Tokens() + "\x00" + e.Source + "\x00" + e.ID
 }
 
-func rank(h store.Hit) int {
-	if h.Fact != nil {
-		return 0
+func (f *fused) rank() int {
+	switch {
+	case f.hit.Fact == nil:
+		return 1
+	case f.partial:
+		return 2
 	}
-	return 1
+	return 0
 }
 
 func (t ties) compareSalience(a, b *fused) int {

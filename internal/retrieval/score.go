@@ -26,6 +26,7 @@ func (e *Engine) score(ctx context.Context, q Query, legs []leg) (hits []Hit, ok
 	for _, c := range p.all {
 		if c.from != nil {
 			c.score = min(c.score, p.ceiling(c.hit.Fact))
+			c.partial = !p.whole(c)
 		}
 		if c.score >= q.MinScore && p.eligible(c) {
 			ranked = append(ranked, c)
@@ -61,6 +62,18 @@ func (p *pool) ceiling(f *store.Fact) float64 {
 		}
 	}
 	return min(least, sum/float64(len(f.SourceEpisodeIDs)))
+}
+
+// whole reports whether a fact alone is an answer: its predicate is what the question asks
+// for, and it has the words of the question and the kinds of values asked for that its turn
+// has. "The user owns a new phone" is no answer to "what phone do I have".
+func (p *pool) whole(c *candidate) bool {
+	f, turn := c.hit.Fact, c.from
+	if c.values[attribute] < 1 || turn.match.mask&^c.match.mask != 0 {
+		return false
+	}
+	wanted := p.asked.kinds & turn.doc.kinds
+	return wanted == 0 || wanted&^kindsIn(f.Text, p.engine.facts.of(f).terms) == 0
 }
 
 // measured returns the hits of the legs and their neighbours with their features.

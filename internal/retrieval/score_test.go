@@ -216,7 +216,9 @@ func TestFactsLend(t *testing.T) {
 	t.Parallel()
 	const question = "What is the job of Ines at the observatory?"
 	turns := conversation(turn("a", "Ines", "I grind mirrors at the observatory."), turn("b", "Ines", "The observatory is closed."))
-	got := search(t, turns.store(question, known("f", "Ines", "The job of Ines is mirror grinder at the observatory.", "1")), everything(question))
+	fact := known("f", "Ines", "The job of Ines is mirror grinder at the observatory.", "1")
+	fact.Predicate = "work"
+	got := search(t, turns.store(question, fact), everything(question))
 	if diff := cmp.Diff([]string{"f", "1", "2"}, ids(got)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -225,6 +227,51 @@ func TestFactsLend(t *testing.T) {
 	}
 	if got.Hits[0].Score > got.Hits[1].Score {
 		t.Errorf("the fact scores %v, its turn %v", got.Hits[0].Score, got.Hits[1].Score)
+	}
+}
+
+// TestPartialFacts follow their turns: a fact that another predicate says, that has fewer
+// of the question's words or no value of the kind asked for.
+func TestPartialFacts(t *testing.T) {
+	t.Parallel()
+	turns := conversation(
+		turn("a", "", "I have sold my van and drive a Skoda."), turn("b", "", "I take a small pill every night."), turn("c", "", "I have a new kayak, a Prijon."),
+	)
+	facts := []store.Fact{
+		known("drives", "user", "The user drives a Skoda car.", "1"), known("pill", "user", "The user takes a small pill.", "2"),
+		known("owns", "user", "The user owns a new kayak.", "3"),
+	}
+	facts[0].Predicate, facts[1].Predicate, facts[2].Predicate = "drives", "medication", "owns"
+	for question, want := range map[string][]string{
+		"What car do I drive?":         {"drives", "1"},
+		"Which car van have I sold?":   {"1", "drives"},
+		"When do I take my medicine?":  {"2", "pill"},
+		"Which medicine do I take?":    {"pill", "2"},
+		"What kind of kayak do I own?": {"3", "owns"},
+	} {
+		got := ids(search(t, turns.store(question, facts...), everything(question)))
+		if diff := cmp.Diff(want, got[:min(len(got), 2)]); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", question, diff)
+		}
+	}
+}
+
+// TestSpanOfTurns: a fact about a birth does not make all turns late.
+func TestSpanOfTurns(t *testing.T) {
+	t.Parallel()
+	early, late := turn("a", "", "I work at the mill."), at(turn("b", "", "I work at the harbour."), time.May)
+	turns := conversation(early, late)
+	born := known("born", "user", "The user was born at work.")
+	born.EventTime = time.Date(1950, 1, 1, 0, 0, 0, 0, time.UTC)
+	const question = "Where do I work now?"
+	got := search(t, turns.store(question, born), Query{Text: question, Limit: 10, Facts: true, Episodes: true})
+	for _, h := range got.Hits {
+		if h.Episode != nil && h.Episode.ID == "1" && h.Features[featureNames[aged]] >= 0 {
+			t.Errorf("the first turn counts as late: %v", h.Features)
+		}
+	}
+	if ids(got)[0] != "2" {
+		t.Errorf("found %v", ids(got))
 	}
 }
 

@@ -71,13 +71,17 @@ func holdsName(text string) bool {
 	return false
 }
 
-// span is the time from the first candidate to the last.
+// span is the time from the first turn to the last.
 type span struct{ first, last time.Time }
 
-// spanOf is the time between the first and the last of the episodes and facts found.
+// spanOf is the time between the first and the last of the turns found. Facts do not count:
+// one may tell of a birth.
 func (p *pool) spanOf() (s span) {
 	for _, c := range p.all {
-		at := c.said()
+		if c.doc == nil {
+			continue
+		}
+		at := c.doc.at
 		if s.first.IsZero() || at.Before(s.first) {
 			s.first = at
 		}
@@ -94,7 +98,7 @@ func (s span) lateness(at time.Time) float64 {
 	if all <= 0 {
 		return 0
 	}
-	return 2*float64(at.Sub(s.first))/float64(all) - 1
+	return min(1, max(-1, 2*float64(at.Sub(s.first))/float64(all)-1))
 }
 
 func (c *candidate) said() time.Time {
