@@ -42,6 +42,9 @@ const (
 	Many Cardinality = "many"
 )
 
+// MaxRetracts bounds the members of Retracts of a candidate: each costs lookups.
+const MaxRetracts = 64
+
 // Candidate is what an extractor proposes.
 type Candidate struct {
 	// ID is hash(rule, extractor, source episode ids, position among the

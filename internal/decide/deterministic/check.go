@@ -11,11 +11,10 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// Bounds of what a candidate may say that it ends: each triple costs lookups.
+// Bounds of what a candidate may say that it ends.
 const (
-	maxRetracts = 64
-	maxName     = 256       // bytes, of a subject or predicate
-	maxObject   = 256 << 10 // bytes, as an episode may have
+	maxName   = 256       // bytes, of a subject or predicate
+	maxObject = 256 << 10 // bytes, as an episode may have
 )
 
 // check refuses a candidate that no fact could be made of.
@@ -44,8 +43,8 @@ func check(c events.Candidate, known decide.Known) error {
 // checkEnds looks at what a candidate says that it ends or moves. It returns the first
 // field that is wrong, and why; empty for none.
 func checkEnds(c events.Candidate) (field, reason string) {
-	if len(c.Retracts) > maxRetracts {
-		return "retracts", "has " + strconv.Itoa(len(c.Retracts)) + " members, more than " + strconv.Itoa(maxRetracts)
+	if len(c.Retracts) > events.MaxRetracts {
+		return "retracts", "has " + strconv.Itoa(len(c.Retracts)) + " members, more than " + strconv.Itoa(events.MaxRetracts)
 	}
 	for i, t := range c.Retracts {
 		at := "retracts[" + strconv.Itoa(i) + "]"

@@ -1,6 +1,10 @@
 package rulepack
 
-import "palimpsest/pkg/events"
+import (
+	"slices"
+
+	"palimpsest/pkg/events"
+)
 
 // fold moves the end of a replaced value into the candidate that replaces it: "I've
 // left Fenwick, I'm with Tarn now" is one candidate that retracts.
@@ -32,4 +36,17 @@ func (r *reading) fold() {
 		}
 	}
 	r.drafts = out
+}
+
+// endings returns triples without repetitions, the last of them where there are more than
+// a candidate may have. What a change moves comes last.
+func endings(ts []events.Triple) []events.Triple {
+	var out []events.Triple
+	for _, t := range slices.Backward(ts) {
+		if len(out) < events.MaxRetracts && !slices.Contains(out, t) {
+			out = append(out, t)
+		}
+	}
+	slices.Reverse(out)
+	return out
 }

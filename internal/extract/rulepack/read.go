@@ -83,6 +83,9 @@ func (r *reading) read(previous *question) {
 	}
 	r.fold()
 	r.changes(sentences[:told])
+	for i := range r.drafts {
+		r.drafts[i].Retracts = endings(r.drafts[i].Retracts)
+	}
 }
 
 // forget takes back the drafts from one on: the speaker was joking.
