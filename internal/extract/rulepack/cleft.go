@@ -7,6 +7,9 @@ import "slices"
 type Cleft struct {
 	// Heads stand for what is stated: "what", "the one thing".
 	Heads []string `yaml:"heads"`
+	// Named are heads that stand for what has a name: "the city". After another word ("is
+	// noisy") the sentence states no value.
+	Named []string `yaml:"named"`
 	// Places are heads that stand for a place ("where"), which Within joins to a verb
 	// ("in").
 	Places []string `yaml:"places"`
@@ -49,6 +52,8 @@ func (lx *lexicon) fronted(ts []token) []token {
 			topic := ts[i+1:]
 			if len(topic) > 1 && slices.Contains(lx.namings, topic[0].low) {
 				topic = topic[1:] // "the town i live in is called Bath"
+			} else if lx.nameHeads.at(ts, 0) == n && !slices.ContainsFunc(topic, token.capital) {
+				return nil // "the town i live in is noisy"
 			}
 			return lx.plainly(ts[from:i], topic, lx.places.at(ts, 0) > 0)
 		}
@@ -97,6 +102,9 @@ func (lx *lexicon) inverted(ts []token) []token {
 		to := from
 		for to < len(rest) && (rest[to].word || rest[to].low == "'s") {
 			to++
+		}
+		if slices.ContainsFunc(rest[from:to-1], func(t token) bool { return lx.is(t, isPreposition) }) {
+			return nil // "the film is what i hate about Mondays"
 		}
 		where := lx.places.at(rest, head) > 0 || head > 0 && lx.places.at(rest, 0) == head
 		return append(lx.plainly(rest[from:to], topic, where), rest[to:]...)

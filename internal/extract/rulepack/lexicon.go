@@ -252,10 +252,10 @@ type lexicon struct {
 	pairs        phrases
 	endings3     []Inflection
 
-	roles, wishes, tells, clefts, places, binds, refuses, welcomes phrases
-	within, speaker, like, dislike, bearing                        string
-	orders, sources, jokes, able                                   phrases
-	pleas                                                          map[string]bool
+	roles, wishes, tells, clefts, nameHeads, places, binds, refuses, welcomes phrases
+	within, speaker, like, dislike, bearing                                   string
+	orders, sources, jokes, able                                              phrases
+	pleas                                                                     map[string]bool
 
 	planned, fleeting   phrases
 	brief, replies      phrases
@@ -315,7 +315,7 @@ func (l Lexicon) compile() *lexicon {
 	}
 	lx.rephrased, lx.tasks = newPhrases(slices.Collect(maps.Keys(l.Rephrase))), newPhrases(l.Tasks)
 	lx.roles, lx.wishes, lx.tells = newPhrases(l.Roles), newPhrases(l.Wishes), newPhrases(l.Tells)
-	lx.clefts, lx.places, lx.binds = newPhrases(l.Cleft.Heads), newPhrases(l.Cleft.Places), newPhrases(l.Cleft.Binds)
+	lx.clefts, lx.nameHeads, lx.places, lx.binds = newPhrases(l.Cleft.Heads), newPhrases(l.Cleft.Named), newPhrases(l.Cleft.Places), newPhrases(l.Cleft.Binds)
 	lx.refuses, lx.welcomes = newPhrases(l.Verdict.Refuses), newPhrases(l.Verdict.Welcomes)
 	lx.like, lx.dislike = l.Verdict.Like, l.Verdict.Dislike
 	lx.within, lx.speaker, lx.bearing = l.Cleft.Within, first(l.Speaker), l.Bearing

@@ -17,7 +17,8 @@ func (r *reading) more(c *clause, full []token, last *Rule, m *match, at int) {
 		switch {
 		case m.ts[i].low == "," || lx.is(m.ts[i], isAnd):
 			from = i + 1
-		case (i == m.end-1 || i == m.end) && i > at+2 && lx.is(m.ts[i], isPreposition) && len(last.Retracts) == 0 && !last.Transient: // not "i am happy with Klara"
+		case (i == m.end-1 || i == m.end) && i > at+2 && lx.is(m.ts[i], isPreposition) && len(last.Retracts) == 0 && !last.Transient && // not "i am happy with Klara", "i am divorced from reality"
+			i+1 < len(m.ts) && (m.ts[i+1].capital() || m.ts[i].low == lx.bearing):
 			from = i
 		}
 	}
