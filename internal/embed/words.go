@@ -8,6 +8,9 @@ type Words interface {
 	// Likeness is the cosine similarity of two words by their numbers, or 0 where it
 	// is below least.
 	Likeness(a, b int, least float64) float64
+	// Weight is the length of the vector that a word, by its number, adds to that of a
+	// text: some 0.3 for words that occur in most texts, 0.8 for rare ones.
+	Weight(word int) float64
 }
 
 // WordsOf returns what compares the words of the texts that e embeds, nil where nothing

@@ -140,8 +140,8 @@ func (q *question) like(m match, likes []float32) float64 {
 }
 
 // compareBy lets the words of texts be compared with the question's by table; nil
-// compares none.
-func (q *question) compareBy(table embed.Words, words []string) {
+// compares none. Few is 1 where few texts are searched, 0 where many.
+func (q *question) compareBy(table embed.Words, words []string, few float64) {
 	q.meanings.table = table
 	if table == nil {
 		return
@@ -156,9 +156,25 @@ func (q *question) compareBy(table embed.Words, words []string) {
 			continue
 		}
 		if i := slices.Index(q.terms, terms[0]); i >= 0 {
-			if n, ok := table.Word(w); ok {
+			if n, ok := table.Word(w); ok && q.meanings.asked[i] < 0 {
 				q.meanings.asked[i] = int32(n)
+				q.temper(i, table.Weight(n), few)
 			}
 		}
 	}
 }
+
+// temper lets a term weigh less by how common its word is: among few texts, each word is
+// rare. The length of a word's vector tells how much it says.
+func (q *question) temper(term int, length, few float64) {
+	share := math.Pow(min(1, length/fullLength), few)
+	q.weights[term] *= share
+	for i := range q.forms {
+		if q.forms[i].of == term {
+			q.forms[i].weight *= share
+		}
+	}
+}
+
+// fullLength is the length of the vector of a word that says something by itself.
+const fullLength = 0.7

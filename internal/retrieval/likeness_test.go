@@ -1,6 +1,7 @@
 package retrieval
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -24,12 +25,33 @@ func (k kinds) Likeness(a, b int, least float64) float64 {
 	return 0
 }
 
+// Weight is that of a common word for the first of a kind.
+func (k kinds) Weight(word int) float64 { return []float64{0.35, 0.9}[min(1, word%10)] }
+
+// TestCommonWords: a common word says less than another that as few texts hold, where few
+// texts are searched.
+func TestCommonWords(t *testing.T) {
+	t.Parallel()
+	table := contentOf(kinds{"new": 10, "lathe": 21})
+	counts := store.TextCounts{Documents: 10, Holding: map[string]uint64{"new": 1, "lath": 1}}
+	score := func(few float64, text string) float64 {
+		asked := ask("Which new lathe?", counts, nil, nil)
+		asked.compareBy(table, questionWords("Which new lathe?"), few)
+		return asked.match(termsOf(text), 8).bm25
+	}
+	for few, want := range map[float64]float64{0: 1, 0.5: 0.71, 1: 0.5} {
+		if got := score(few, "A new year.") / score(few, "A lathe shop."); math.Abs(got-want) > 0.01 {
+			t.Errorf("few %v: a common word counts %.2f of another, want %.2f", few, got, want)
+		}
+	}
+}
+
 func TestLikeness(t *testing.T) {
 	t.Parallel()
 	table := contentOf(kinds{"instrument": 10, "violin": 11, "the": 12, "cellar": 20})
 	counts := store.TextCounts{Documents: 10, Holding: map[string]uint64{"playing": 1, "play": 1}}
 	asked := ask("Which instrument does Lucy play?", counts, nil, nil)
-	asked.compareBy(table, questionWords("Which instrument does Lucy play?"))
+	asked.compareBy(table, questionWords("Which instrument does Lucy play?"), 0)
 	of := func(text string) float64 {
 		return asked.like(asked.match(termsOf(text), 8), asked.meanings.compare(wordsOf(table, text)))
 	}
@@ -46,7 +68,7 @@ func TestLikeness(t *testing.T) {
 	if got := wordsOf(nil, "A violin"); got != nil {
 		t.Errorf("words without a table: %v", got)
 	}
-	asked.compareBy(nil, nil)
+	asked.compareBy(nil, nil, 0)
 	if got := asked.meanings.compare([]int32{11}); got != nil {
 		t.Errorf("likenesses without a table: %v", got)
 	}

@@ -83,7 +83,7 @@ func (e *Engine) pool(q Query, legs []leg) *pool {
 		}
 	}
 	p.asked = ask(q.Text, together(p.episodes, p.facts), speakers, p.askerNames())
-	p.asked.compareBy(e.documents.table, questionWords(q.Text))
+	p.asked.compareBy(e.documents.table, questionWords(q.Text), 1-p.size())
 	p.nameRelations()
 	p.reach()
 	p.matchFrom(0)

@@ -34,6 +34,11 @@ func (e *Embedder) Likeness(a, b int, least float64) float64 {
 	return 0
 }
 
+// Weight implements [embed.Words].
+func (e *Embedder) Weight(word int) float64 {
+	return e.table.sketch(word).length * float64(e.table.scales[word])
+}
+
 // sketch is a bit for each of the first 256 numbers of a row, set where it is
 // positive, and the length of the row. The bits in which two sketches differ tell the
 // angle of their rows within some 6 degrees (Charikar 2002), at a hundredth of the cost.

@@ -42,6 +42,9 @@ func TestWords(t *testing.T) {
 	if got := e.Likeness(number("violin"), number("weather"), 0.3); got != 0 {
 		t.Errorf("words of other meanings: %v", got)
 	}
+	if common, rare := e.Weight(number("new")), e.Weight(number("thyroid")); common > 0.3 || rare < 0.8 || rare > 1 {
+		t.Errorf("a common word weighs %.2f, a rare one %.2f", common, rare)
+	}
 	for _, word := range []string{"", "qqzzyx", "two words", "собака"} {
 		if _, ok := e.Word(word); ok {
 			t.Errorf("%q is a word of the table", word)
