@@ -20,7 +20,7 @@ func TestRepeatedWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	const size = 3000 // bytes
-	for _, w := range []string{"now ", "not ", "no longer ", "i ", "my brother's ", "I left Oslo now. ", "after ", "until ", "in Oslo ", "I swapped the ", "no longer with ", "бросил ", "раньше жил в ", "вместо кофе теперь ", "a", "я", "1", "aGVsbG8gd29ybGQx"} {
+	for _, w := range []string{"now ", "not ", "no longer ", "i ", "my brother's ", "I left Oslo now. ", "after ", "until ", "in Oslo ", "I swapped the ", "no longer with ", "бросил ", "раньше жил в ", "вместо кофе теперь ", "a", "я", "1", "aGVsbG8gd29ybGQx", "a-"} {
 		e := memory.Episode{
 			ID: "e1", Scope: scope.Scope{Project: "p", User: "u"}, Role: events.RoleUser, Ordinal: 1,
 			Content: strings.Repeat(w, size/len(w)) + ". I live in Ghent.", Timestamp: time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC),

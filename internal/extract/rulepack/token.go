@@ -49,7 +49,11 @@ func (lx *lexicon) tokenize(text string) []token {
 	state := -1
 	at := 0
 	for rest := text; rest != ""; {
-		if n := addressLen(rest); n > 0 && (at == 0 || isSpace(text[at-1])) {
+		n := 0
+		if at == 0 || isSpace(text[at-1]) {
+			n = addressLen(rest)
+		}
+		if n > 0 {
 			out = append(out, token{low: strings.ToLower(rest[:n]), text: rest[:n], start: at, end: at + n, word: true})
 			rest, at, state = rest[n:], at+n, -1
 			continue
@@ -132,7 +136,7 @@ func (lx *lexicon) appendWord(out []token, w string, start int) []token {
 func (lx *lexicon) glue(text string, in []token) []token {
 	out := in[:0]
 	for i := 0; i < len(in); i++ {
-		t := in[i]
+		t, joined := in[i], false
 		for {
 			n := lx.glued(in, t, i)
 			if n == 0 {
@@ -141,6 +145,9 @@ func (lx *lexicon) glue(text string, in []token) []token {
 			i += n
 			t.end, t.word = in[i].end, true
 			t.text = text[t.start:t.end]
+			joined = true
+		}
+		if joined {
 			t.low = strings.TrimSuffix(strings.ToLower(t.text), ".")
 		}
 		out = append(out, t)
