@@ -25,6 +25,7 @@ type candidate struct {
 	related float64
 	values  values
 	from    *candidate    // the episode of a fact
+	changed *candidate    // the last episode of a fact that was changed
 	stated  *candidate    // of an episode's facts the one that answers best
 	near    [4]*candidate // of an episode, the turns of its session at the distances of sides
 	session int           // of an episode

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"palimpsest/internal/memory"
-	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
 )
 
@@ -25,7 +24,7 @@ func (e *Engine) score(ctx context.Context, q Query, legs []leg) (hits []Hit, ok
 	}
 	for _, c := range p.all {
 		if c.from != nil {
-			c.score = min(c.score, p.ceiling(c.hit.Fact))
+			c.score = min(c.score, p.ceiling(c))
 			c.partial = !p.whole(c)
 		}
 		if c.score >= q.MinScore && p.eligible(c) {
@@ -54,14 +53,19 @@ func (e *Engine) score(ctx context.Context, q Query, legs []leg) (hits []Hit, ok
 // ceiling is the least score of the turns that a fact comes from, less what turns out of
 // sight take from their mean: a fact of many turns ranks above those of them that say
 // something else, too, and would bring them before turns that answer.
-func (p *pool) ceiling(f *store.Fact) float64 {
-	sum, least := 0.0, 1.0
+func (p *pool) ceiling(c *candidate) float64 {
+	f := c.hit.Fact
+	sum, least, turns := 0.0, 1.0, len(f.SourceEpisodeIDs)
 	for _, id := range f.SourceEpisodeIDs {
-		if e := p.byID[sourceID{f.Scope, id}]; e != nil {
+		switch e := p.byID[sourceID{f.Scope, id}]; {
+		case e == nil:
+		case c.outdates(e):
+			turns--
+		default:
 			sum, least = sum+e.score, min(least, e.score)
 		}
 	}
-	return min(least, sum/float64(len(f.SourceEpisodeIDs)))
+	return min(least, sum/float64(turns))
 }
 
 // whole reports whether a fact alone is an answer: its predicate is what the question asks
@@ -147,9 +151,10 @@ func (p *pool) lend() {
 		if p.asked.own && f.hit.Fact.Subject != "" {
 			v[subject] = p.asked.aboutAsker(f.hit.Fact, p.engine.facts.of(f.hit.Fact).terms)
 		}
+		f.changed = p.changed(f.hit.Fact)
 		for _, id := range f.hit.Fact.SourceEpisodeIDs {
 			e := p.byID[sourceID{f.hit.Fact.Scope, id}]
-			if e != nil && (e.stated == nil || f.values.score(p.engine.config) > e.stated.values.score(p.engine.config)) {
+			if e != nil && !f.outdates(e) && (e.stated == nil || f.values.score(p.engine.config) > e.stated.values.score(p.engine.config)) {
 				e.stated = f
 			}
 		}
@@ -227,6 +232,9 @@ func (p *pool) measureEpisode(c *candidate, text, vector float64) {
 			v[of] = f.values[of]
 		}
 		v.beyond(v)
+		if p.asked.tense == asksNow && v[attribute] == 1 {
+			v[aged] = 1 // a fact that was not closed is true now
+		}
 		if f.text > 0 || v[attribute] > 0 {
 			c.lent = []string{f.hit.Fact.ID}
 		}
@@ -260,7 +268,7 @@ func (p *pool) measureText(c *candidate) {
 func (p *pool) measureFact(c *candidate) {
 	f, own := c.hit.Fact, c.values
 	for _, id := range f.SourceEpisodeIDs {
-		if e := p.byID[sourceID{f.Scope, id}]; e != nil && (c.from == nil || e.values.score(p.engine.config) > c.from.values.score(p.engine.config)) {
+		if e := p.byID[sourceID{f.Scope, id}]; e != nil && !c.outdates(e) && (c.from == nil || e.values.score(p.engine.config) > c.from.values.score(p.engine.config)) {
 			c.from = e
 		}
 	}

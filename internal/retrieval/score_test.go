@@ -275,6 +275,28 @@ func TestSpanOfTurns(t *testing.T) {
 	}
 }
 
+// TestChangedFacts count for the turn that changed them, not for earlier ones, and what is
+// true now is not old.
+func TestChangedFacts(t *testing.T) {
+	t.Parallel()
+	turns := conversation(
+		turn("a", "", "I live in a flat in Braga."), turn("b", "", "My flat is on Cotham Hill."), at(turn("c", "", "Where I live now it rains."), time.May),
+	)
+	home := known("home", "user", "The user lives on Cotham Hill.", "1", "2")
+	home.Predicate, home.Supersedes = "lives_in", []string{"home@1"}
+	for question, want := range map[string]string{"Where do I live?": "home", "Where do I live now?": "home", "Where did I live before?": "1"} {
+		got := search(t, turns.store(question, home), everything(question))
+		if ids(got)[0] != want {
+			t.Errorf("%q: found %v, want %s first", question, ids(got), want)
+		}
+		for _, h := range got.Hits {
+			if h.Episode != nil && h.Episode.ID == "1" && h.LentBy != nil && want == "home" {
+				t.Errorf("%q: the changed fact counts for the turn before the change", question)
+			}
+		}
+	}
+}
+
 // TestFactsOfTheAsker come before those of others in answer to a question about
 // the asker.
 func TestFactsOfTheAsker(t *testing.T) {

@@ -1,12 +1,14 @@
 package retrieval
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
 
 	"palimpsest/internal/lex"
+	"palimpsest/internal/store"
 )
 
 // tense tells whether a question asks for the present state or for an earlier one.
@@ -118,3 +120,22 @@ func (p *pool) measureAge(c *candidate) {
 		c.values[aged] = -late
 	}
 }
+
+// changed is the last of the turns found that a fact comes from, where they stated
+// different versions of it. To a question for what was before each version may be an
+// answer: it is nil then.
+func (p *pool) changed(f *store.Fact) (last *candidate) {
+	if len(f.Supersedes) == 0 || p.asked.tense == asksBefore {
+		return nil
+	}
+	for _, id := range f.SourceEpisodeIDs {
+		e := p.byID[sourceID{f.Scope, id}]
+		if e != nil && (last == nil || cmp.Or(e.doc.at.Compare(last.doc.at), cmp.Compare(e.at.ordinal, last.at.ordinal)) > 0) {
+			last = e
+		}
+	}
+	return last
+}
+
+// outdates reports whether a fact was changed since one of its turns stated it.
+func (c *candidate) outdates(turn *candidate) bool { return c.changed != nil && c.changed != turn }
