@@ -80,7 +80,8 @@ type Candidate struct {
 	// Moves means that the object takes the place of the retracted one, in the fact
 	// that holds that one, whatever its predicate ("we swapped the Corsa for a Skoda").
 	// Predicate, which may be empty, counts only where no fact holds the retracted one. It
-	// needs an object, and a member of Retracts without a predicate, and excludes Negated.
+	// needs an object and excludes Negated; it changes nothing unless a member of Retracts
+	// has no predicate.
 	Moves bool `json:"moves,omitempty"`
 
 	SourceEpisodeIDs []string `json:"source_episode_ids"`

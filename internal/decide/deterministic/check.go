@@ -70,8 +70,6 @@ func checkEnds(c events.Candidate) (field, reason string) {
 		return "moves", "excludes negated"
 	case c.Object == "":
 		return "moves", "needs an object"
-	case !slices.ContainsFunc(c.Retracts, func(t events.Triple) bool { return t.Predicate == "" }):
-		return "moves", "needs a member of retracts without a predicate"
 	}
 	return "", ""
 }
