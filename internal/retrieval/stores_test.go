@@ -126,8 +126,10 @@ func converse(t *testing.T, s store.Store, embedder embed.Embedder, of scope.Sco
 			})
 		}
 	}
-	if _, err := s.PutEpisodes(t.Context(), episodes); err != nil {
-		t.Fatal(err)
+	for page := range slices.Chunk(episodes, 50) { // a slow machine stores a page within the limit of a request
+		if _, err := s.PutEpisodes(t.Context(), page); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := s.Apply(t.Context(), effect, 1); err != nil {
 		t.Fatal(err)
@@ -149,7 +151,9 @@ func converse(t *testing.T, s store.Store, embedder embed.Embedder, of scope.Sco
 	for i := range vectors {
 		vectors[i].Values = values[i]
 	}
-	if err := s.PutVectors(t.Context(), vectors); err != nil {
-		t.Fatal(err)
+	for page := range slices.Chunk(vectors, 50) {
+		if err := s.PutVectors(t.Context(), page); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -3,15 +3,12 @@ package redis
 import (
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestATextOfTheProcessItselfIsNotReadAgain, unless it is long.
 func TestATextOfTheProcessItselfIsNotReadAgain(t *testing.T) {
 	t.Parallel()
-	cfg := testConfig(t)
-	cfg.Pulse = time.Hour
-	s := openNew(t, cfg)
+	s := openNew(t, countedConfig(t))
 	embeds := func(n int) {
 		t.Helper()
 		if got := embedPending(t, s, 16); got != n {

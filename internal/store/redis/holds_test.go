@@ -9,7 +9,7 @@ import (
 // TestNoHolds: a scope without holds tells so in one command, and runs no script.
 func TestNoHolds(t *testing.T) {
 	t.Parallel()
-	s := openNew(t, testConfig(t))
+	s := openNew(t, countedConfig(t))
 	sent := &counts{sent: map[string]int{}}
 	addHook(s, sent)
 	list, err := s.Holds(t.Context(), ana.Fact())

@@ -14,7 +14,7 @@ import (
 // sessions takes the commands and reads the rows of one with 5.
 func TestImportedSessionsCostAMessageNothing(t *testing.T) {
 	t.Parallel()
-	cfg := testConfig(t)
+	cfg := countedConfig(t)
 	s := openNew(t, cfg)
 	var few, many messageCosts
 	for name, n := range map[string]int{"few": 5, "many": 5_000} {

@@ -33,6 +33,15 @@ func testConfig(t testing.TB) Config {
 	return Config{URL: redisdouble.URL(t), Namespace: namespace, Embedder: testEmbedder}
 }
 
+// countedConfig is testConfig for tests that count commands: those of the pulse, which
+// depends on time, are not among them.
+func countedConfig(t testing.TB) Config {
+	t.Helper()
+	cfg := testConfig(t)
+	cfg.Pulse = time.Hour
+	return cfg
+}
+
 func openAt(t testing.TB, cfg Config) *Store {
 	t.Helper()
 	cfg.hook = &hooks{}
