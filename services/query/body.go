@@ -20,16 +20,35 @@ type Unread struct {
 	RawBody []byte
 }
 
-// register adds an operation that takes its body raw, and documents it as a T.
+// register adds an operation. The errors of its handler are answered as problems.
+func register[I, O any](s *Service, a huma.API, op huma.Operation, handle func(context.Context, *I) (*O, error)) {
+	huma.Register(a, op, func(ctx context.Context, in *I) (*O, error) {
+		out, err := handle(ctx, in)
+		if err != nil {
+			return nil, s.problem(ctx, err)
+		}
+		return out, nil
+	})
+}
+
+// registerBody adds an operation that takes its body raw, and documents it as a T.
 // The schema is put in afterwards: the router would check bodies against one
 // that it knew of, and by rules of its own.
-func register[T, I, O any](a huma.API, op huma.Operation, handle func(context.Context, *I) (*O, error)) {
+func registerBody[T, I, O any](s *Service, a huma.API, op huma.Operation, handle func(context.Context, *I) (*O, error)) {
 	op.RequestBody = &huma.RequestBody{}
-	huma.Register(a, op, handle)
+	register(s, a, op, handle)
 	schemas := a.OpenAPI().Components.Schemas
 	schema := schemas.Schema(reflect.TypeFor[T](), true, "")
 	schemas.SchemaFromRef(schema.Ref).AdditionalProperties = false
 	op.RequestBody.Content = map[string]*huma.MediaType{"application/json": {Schema: schema}}
+}
+
+// received returns the body of a request and its project.
+func received[T any](s *Service, p ProjectParam, in Unread) (body T, project string, err error) {
+	if body, err = read[T](in.RawBody); err == nil {
+		project, err = s.project(p)
+	}
+	return body, project, err
 }
 
 // read decodes a body: duplicate keys, trailing data, wrong types, deep nesting

@@ -18,14 +18,14 @@ func (s *Service) commandRoutes(a huma.API) {
 	op := func(id, method, path, summary string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Tags: []string{"facts"}}
 	}
-	register[api.Remember](a, op("remember", http.MethodPost, "/v1/facts", "State a fact"), s.remember)
-	register[api.Correct](a, op("correct", http.MethodPost, "/v1/facts/{id}/correct", "Give a fact a new version"), s.correct)
-	huma.Register(a, op("confirm", http.MethodPost, "/v1/facts/{id}/confirm", "Confirm a fact: it no longer decays"), s.confirm)
-	huma.Register(a, op("restore", http.MethodPost, "/v1/facts/{id}/restore", "Bring a closed fact back"), s.restore)
-	huma.Register(a, op("delete-fact", http.MethodDelete, "/v1/facts/{id}", "Close a fact; its history stays"), s.deleteFact)
-	huma.Register(a, op("delete-scope", http.MethodDelete, "/v1/scopes", "Close every fact of a user, an agent or a session, or erase a user"), s.deleteScope)
-	huma.Register(a, op("reset", http.MethodPost, "/v1/reset", "Erase every user of the project, and close what names none; needs query.allow_reset"), s.reset)
-	huma.Register(a, op("erasure", http.MethodGet, "/v1/erasures/{id}", "How far an erasure is, and its receipt"), s.erasure)
+	registerBody[api.Remember](s, a, op("remember", http.MethodPost, "/v1/facts", "State a fact"), s.remember)
+	registerBody[api.Correct](s, a, op("correct", http.MethodPost, "/v1/facts/{id}/correct", "Give a fact a new version"), s.correct)
+	register(s, a, op("confirm", http.MethodPost, "/v1/facts/{id}/confirm", "Confirm a fact: it no longer decays"), s.confirm)
+	register(s, a, op("restore", http.MethodPost, "/v1/facts/{id}/restore", "Bring a closed fact back"), s.restore)
+	register(s, a, op("delete-fact", http.MethodDelete, "/v1/facts/{id}", "Close a fact; its history stays"), s.deleteFact)
+	register(s, a, op("delete-scope", http.MethodDelete, "/v1/scopes", "Close every fact of a user, an agent or a session, or erase a user"), s.deleteScope)
+	register(s, a, op("reset", http.MethodPost, "/v1/reset", "Erase every user of the project, and close what names none; needs query.allow_reset"), s.reset)
+	register(s, a, op("erasure", http.MethodGet, "/v1/erasures/{id}", "How far an erasure is, and its receipt"), s.erasure)
 }
 
 func etag(revision uint64) string { return `"` + strconv.FormatUint(revision, 10) + `"` }
@@ -55,23 +55,19 @@ type rememberInput struct {
 }
 
 func (s *Service) remember(ctx context.Context, in *rememberInput) (*written, error) {
-	body, err := read[api.Remember](in.RawBody)
+	body, project, err := received[api.Remember](s, in.ProjectParam, in.Unread)
 	if err != nil {
 		return nil, err
 	}
-	project, err := s.project(in.ProjectParam)
-	if err != nil {
-		return nil, s.problem(ctx, err)
-	}
 	owner := body.In(project)
 	if err := owner.Validate(); err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	candidate, err := s.stated(body)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
-	out, err := s.once(ctx, project, "POST /v1/facts", in.Key, in.RawBody, func(a attempt) (*written, error) {
+	return s.once(ctx, project, "POST /v1/facts", in.Key, in.RawBody, func(a attempt) (*written, error) {
 		candidate.ID = events.HashID(a.correlation, "candidate")
 		return s.command(ctx, a, events.CommandRequested{
 			Header:     events.Header{Scope: owner.Fact()},
@@ -79,7 +75,6 @@ func (s *Service) remember(ctx context.Context, in *rememberInput) (*written, er
 			Candidate:  &candidate, Session: owner.Session,
 		})
 	})
-	return out, s.problem(ctx, err)
 }
 
 type correctInput struct {
@@ -93,7 +88,7 @@ func (s *Service) correct(ctx context.Context, in *correctInput) (*written, erro
 		return nil, err
 	}
 	if err := s.checkCorrect(body); err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	return s.onFact(ctx, &in.CommandParams, in.RawBody, events.OpCorrect, func(f store.Fact) *events.Candidate {
 		c := corrected(f, body, s.deps.Now())
@@ -120,14 +115,14 @@ func (s *Service) onFact(
 ) (*written, error) {
 	sel, err := s.within(ctx, &in.FactParam)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	expected, err := in.expected()
 	if err != nil {
 		return nil, err
 	}
 	asked := append([]byte(in.IfMatch+"\n"), body...)
-	out, err := s.once(ctx, sel.Project, string(op)+" "+in.ID, in.Key, asked, func(a attempt) (*written, error) {
+	return s.once(ctx, sel.Project, string(op)+" "+in.ID, in.Key, asked, func(a attempt) (*written, error) {
 		lookup := s.known
 		if op == events.OpRestore || a.again {
 			lookup = s.deps.Store.Fact
@@ -147,5 +142,4 @@ func (s *Service) onFact(
 		}
 		return s.command(ctx, a, c)
 	})
-	return out, s.problem(ctx, err)
 }

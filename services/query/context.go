@@ -21,7 +21,7 @@ import (
 )
 
 func (s *Service) contextRoutes(a huma.API) {
-	register[api.ContextQuery](a, huma.Operation{
+	registerBody[api.ContextQuery](s, a, huma.Operation{
 		OperationID: "context", Method: http.MethodPost, Path: "/v1/context", Tags: []string{"search"},
 		Summary: "Assemble what is known for a system prompt", Description: "204 where nothing is known.",
 	}, s.context)
@@ -48,16 +48,11 @@ const (
 const defaultWindow = "30d"
 
 func (s *Service) context(ctx context.Context, in *searchInput) (*contextAnswer, error) {
-	body, err := read[api.ContextQuery](in.RawBody)
+	body, project, err := received[api.ContextQuery](s, in.ProjectParam, in.Unread)
 	if err != nil {
 		return nil, err
 	}
-	project, err := s.project(in.ProjectParam)
-	if err != nil {
-		return nil, s.problem(ctx, err)
-	}
-	out, err := s.assemble(ctx, project, body)
-	return out, s.problem(ctx, err)
+	return s.assemble(ctx, project, body)
 }
 
 func (s *Service) assemble(ctx context.Context, project string, body api.ContextQuery) (*contextAnswer, error) {

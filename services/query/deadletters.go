@@ -24,10 +24,10 @@ func (s *Service) deadLetterRoutes(a huma.API) {
 	op := func(id, method, path, summary string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Tags: []string{"dead letters"}}
 	}
-	huma.Register(a, op("list-dead-letters", http.MethodGet, "/v1/deadletters", "List refused messages, oldest first"), s.listLetters)
-	huma.Register(a, op("get-dead-letter", http.MethodGet, "/v1/deadletters/{sequence}", "Read one with its body"), s.getLetter)
-	huma.Register(a, op("retry-dead-letter", http.MethodPost, "/v1/deadletters/{sequence}/retry", "Hand one to its service again"), s.retryLetter)
-	huma.Register(a, op("drop-dead-letter", http.MethodDelete, "/v1/deadletters/{sequence}", "Forget one"), s.dropLetter)
+	register(s, a, op("list-dead-letters", http.MethodGet, "/v1/deadletters", "List refused messages, oldest first"), s.listLetters)
+	register(s, a, op("get-dead-letter", http.MethodGet, "/v1/deadletters/{sequence}", "Read one with its body"), s.getLetter)
+	register(s, a, op("retry-dead-letter", http.MethodPost, "/v1/deadletters/{sequence}/retry", "Hand one to its service again"), s.retryLetter)
+	register(s, a, op("drop-dead-letter", http.MethodDelete, "/v1/deadletters/{sequence}", "Forget one"), s.dropLetter)
 }
 
 type listLettersInput struct {
@@ -51,7 +51,7 @@ func (s *Service) listLetters(ctx context.Context, in *listLettersInput) (*lette
 	deadLetters, next, err := s.deps.Letters.List(ctx,
 		pipeline.LetterFilter{Service: in.Service, Project: in.Project, User: in.User, Code: in.Code}, in.After, n)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	page := api.DeadLetterPage{Letters: []api.DeadLetter{}, Next: next}
 	for _, l := range deadLetters {
@@ -82,7 +82,7 @@ type deadLetter struct{ Body api.DeadLetter }
 func (s *Service) getLetter(ctx context.Context, in *letterInput) (*deadLetter, error) {
 	l, err := s.letter(ctx, in)
 	if err != nil {
-		return nil, s.letterProblem(ctx, err)
+		return nil, letterProblem(err)
 	}
 	return &deadLetter{viewLetter(l)}, nil
 }
@@ -108,7 +108,7 @@ func (s *Service) settleLetter(
 ) (*settledLetter, error) {
 	project, err := s.project(in.ProjectParam)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	route := fmt.Sprintf("%s letter %d", action, in.Sequence)
 	out, err := keep(ctx, s, project, route, in.Key, nil, func(attempt) (*settledLetter, error) {
@@ -121,27 +121,27 @@ func (s *Service) settleLetter(
 		return &settledLetter{Status: http.StatusOK, Body: &api.Settled{Sequence: in.Sequence, Action: action}}, nil
 	})
 	if err != nil {
-		return nil, s.letterProblem(ctx, err)
+		return nil, letterProblem(err)
 	}
 	return out, nil
 }
 
-func (s *Service) letterProblem(ctx context.Context, err error) error {
+func letterProblem(err error) error {
 	switch {
 	case errors.Is(err, pipeline.ErrNoLetter):
-		err = api.NewProblem(http.StatusNotFound, api.CodeNotFound, "sequence", "there is no such dead letter")
+		return api.NewProblem(http.StatusNotFound, api.CodeNotFound, "sequence", "there is no such dead letter")
 	case errors.Is(err, pipeline.ErrClipped):
-		err = api.NewProblem(http.StatusConflict, api.CodeNotRetriable, "",
+		return api.NewProblem(http.StatusConflict, api.CodeNotRetriable, "",
 			"only the first part of the message is kept, and its stream holds it no more: publish it anew and drop the letter")
 	case errors.Is(err, pipeline.ErrCommitted):
-		err = api.NewProblem(http.StatusConflict, api.CodeNotRetriable, "",
+		return api.NewProblem(http.StatusConflict, api.CodeNotRetriable, "",
 			"the message is an effect, which AUDIT holds already: the store copies it from there when the program starts")
 	case errors.Is(err, pipeline.ErrUnfit):
-		err = api.NewProblem(http.StatusConflict, api.CodeNotRetriable, "", "%v: publish it anew and drop the letter", err)
+		return api.NewProblem(http.StatusConflict, api.CodeNotRetriable, "", "%v: publish it anew and drop the letter", err)
 	case errors.Is(err, pipeline.ErrRemembered):
-		err = api.NewProblem(http.StatusServiceUnavailable, api.CodeStreamUnavailable, "", "the stream takes the message for the one refused a moment ago")
+		return api.NewProblem(http.StatusServiceUnavailable, api.CodeStreamUnavailable, "", "the stream takes the message for the one refused a moment ago")
 	}
-	return s.problem(ctx, err)
+	return err
 }
 
 func viewLetter(l pipeline.Letter) api.DeadLetter {

@@ -21,15 +21,15 @@ const defaultEpisodes = 20
 const source = "palimpsest/http"
 
 func (s *Service) episodeRoutes(a huma.API) {
-	register[api.Record](a, huma.Operation{
+	registerBody[api.Record](s, a, huma.Operation{
 		OperationID: "record", Method: http.MethodPost, Path: "/v1/episodes", Tags: []string{"episodes"},
 		Summary: "Record what was said", DefaultStatus: http.StatusAccepted,
 	}, s.record)
-	huma.Register(a, huma.Operation{
+	register(s, a, huma.Operation{
 		OperationID: "recent", Method: http.MethodGet, Path: "/v1/episodes", Tags: []string{"episodes"},
 		Summary: "Read what was said, newest first",
 	}, s.recent)
-	register[api.EndSession](a, huma.Operation{
+	registerBody[api.EndSession](s, a, huma.Operation{
 		OperationID: "end-session", Method: http.MethodPost, Path: "/v1/sessions/{id}/end", Tags: []string{"episodes"},
 		Summary: "End a session", DefaultStatus: http.StatusAccepted,
 	}, s.endSession)
@@ -52,24 +52,24 @@ type episodePage struct{ Body api.EpisodePage }
 func (s *Service) recent(ctx context.Context, in *recentInput) (*episodePage, error) {
 	q, sel, err := s.recentQuery(in)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	stale, err := s.fresh(ctx, sel.Project, in.At)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	narrow := narrowing{filters: json.RawMessage(in.Filters), entity: in.Entity, window: in.EpisodeWindow, episodes: true}
 	if q.Filter, err = s.matching(ctx, sel, narrow, s.deps.Now()); err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	n := q.Limit
 	q.Limit = oneMore(n)
 	episodes, err := s.deps.Store.Recent(ctx, sel, q)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	if episodes, err = s.withIncognito(ctx, sel, q, episodes); err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	episodes, more := page(episodes, n)
 	out := api.EpisodePage{Episodes: []api.Episode{}, Stale: stale}
@@ -107,13 +107,9 @@ type endSessionInput struct {
 }
 
 func (s *Service) endSession(ctx context.Context, in *endSessionInput) (*written, error) {
-	body, err := read[api.EndSession](in.RawBody)
+	body, project, err := received[api.EndSession](s, in.ProjectParam, in.Unread)
 	if err != nil {
 		return nil, err
-	}
-	project, err := s.project(in.ProjectParam)
-	if err != nil {
-		return nil, s.problem(ctx, err)
 	}
 	if body.Session != "" && body.Session != in.ID {
 		return nil, invalid("session", "differs from the session in the path")
@@ -121,16 +117,15 @@ func (s *Service) endSession(ctx context.Context, in *endSessionInput) (*written
 	body.Session = in.ID
 	ended := events.SessionEnded{Scope: body.In(project), Cause: events.EndCause(body.Cause)}
 	if err := s.checkEnd(&ended); err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
-	out, err := s.once(ctx, project, "POST /v1/sessions/end "+in.ID, in.Key, in.RawBody, func(a attempt) (*written, error) {
+	return s.once(ctx, project, "POST /v1/sessions/end "+in.ID, in.Key, in.RawBody, func(a attempt) (*written, error) {
 		meta := events.Meta{ID: events.HashID(a.correlation), Source: source, CorrelationID: a.correlation}
 		if _, err := s.deps.Publisher.Publish(ctx, meta, ended); err != nil {
 			return nil, s.unpublished(ctx, "", err)
 		}
 		return &written{Status: http.StatusAccepted, Body: &api.Written{CorrelationID: a.correlation, Status: statusAccepted}}, nil
 	})
-	return out, s.problem(ctx, err)
 }
 
 // checkEnd refuses the causes that only Palimpsest itself can find.

@@ -57,7 +57,7 @@ type erasure struct{ Body api.Erasure }
 func (s *Service) erasure(ctx context.Context, in *erasureInput) (*erasure, error) {
 	project, err := s.project(in.ProjectParam)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	r, err := api.Receipt{}, ErrNoErasure
 	if s.deps.Erasures != nil {
@@ -67,7 +67,7 @@ func (s *Service) erasure(ctx context.Context, in *erasureInput) (*erasure, erro
 		err = api.NewProblem(http.StatusNotFound, api.CodeNotFound, "id", "there is no such erasure")
 	}
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	out := &erasure{api.Erasure{ID: r.ID, Status: "pending"}}
 	if r.Done() {

@@ -23,11 +23,11 @@ func (s *Service) factRoutes(a huma.API) {
 	get := func(id, path, summary string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: http.MethodGet, Path: path, Summary: summary, Tags: []string{"facts"}}
 	}
-	huma.Register(a, get("list-facts", "/v1/facts", "List what is known, newest first"), s.listFacts)
-	huma.Register(a, get("list-weak-facts", "/v1/facts/weak", "List what is about to be forgotten, newest first"), s.weakFacts)
-	huma.Register(a, get("get-fact", "/v1/facts/{id}", "Read one fact, or one version of it"), s.getFact)
-	huma.Register(a, get("history", "/v1/facts/{id}/history", "Read all that happened to a fact, oldest first"), s.history)
-	huma.Register(a, get("explain", "/v1/facts/{id}/explain", "Read why a fact is known"), s.explain)
+	register(s, a, get("list-facts", "/v1/facts", "List what is known, newest first"), s.listFacts)
+	register(s, a, get("list-weak-facts", "/v1/facts/weak", "List what is about to be forgotten, newest first"), s.weakFacts)
+	register(s, a, get("get-fact", "/v1/facts/{id}", "Read one fact, or one version of it"), s.getFact)
+	register(s, a, get("history", "/v1/facts/{id}/history", "Read all that happened to a fact, oldest first"), s.history)
+	register(s, a, get("explain", "/v1/facts/{id}/explain", "Read why a fact is known"), s.explain)
 }
 
 type listFactsInput struct {
@@ -49,15 +49,15 @@ type factPage struct{ Body api.FactPage }
 func (s *Service) listFacts(ctx context.Context, in *listFactsInput) (*factPage, error) {
 	sel, q, err := s.factQuery(in)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	stale, err := s.fresh(ctx, sel.Project, in.At)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	narrow := narrowing{filters: json.RawMessage(in.Filters), entity: in.Entity}
 	if q.Filter, err = s.matching(ctx, sel, narrow, s.deps.Now()); err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	n := q.Limit
 	q.Limit = oneMore(n)
@@ -68,7 +68,7 @@ func (s *Service) listFacts(ctx context.Context, in *listFactsInput) (*factPage,
 		now, facts, err = s.factsAsOf(ctx, sel, q, in)
 	}
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	facts, more := page(facts, n)
 	out := api.FactPage{Facts: []api.Fact{}, Stale: stale}
@@ -81,7 +81,7 @@ func (s *Service) listFacts(ctx context.Context, in *listFactsInput) (*factPage,
 	if in.Cursor == "" {
 		out.Warnings, err = s.unread(ctx, sel)
 	}
-	return &factPage{out}, s.problem(ctx, err)
+	return &factPage{out}, err
 }
 
 // unread warns of a user in whose language no rule pack reads.
@@ -165,15 +165,15 @@ func (s *Service) factAnswer(f store.Fact, stale bool) *fact {
 func (s *Service) getFact(ctx context.Context, in *getFactInput) (*fact, error) {
 	project, err := s.project(in.ProjectParam)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	stale, err := s.fresh(ctx, project, in.At)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	sel, err := s.within(ctx, &in.FactParam)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	switch {
 	case in.Revision > 0 && in.ValidAt != "":
@@ -183,7 +183,7 @@ func (s *Service) getFact(ctx context.Context, in *getFactInput) (*fact, error) 
 	case in.AsOf != "":
 		at, f, err := s.factAsOf(ctx, in)
 		if err != nil {
-			return nil, s.problem(ctx, err)
+			return nil, err
 		}
 		out := s.factAnswer(f, stale)
 		out.Body = viewFact(f, at)
@@ -192,20 +192,20 @@ func (s *Service) getFact(ctx context.Context, in *getFactInput) (*fact, error) 
 	if in.Revision > 0 {
 		f, err := s.deps.Store.Version(ctx, sel, memory.Address{ID: in.ID, Revision: in.Revision})
 		if err != nil {
-			return nil, s.problem(ctx, err)
+			return nil, err
 		}
 		return s.factAnswer(f, stale), nil
 	}
 	if in.ValidAt != "" {
 		f, err := s.trueAt(ctx, sel, in)
 		if err != nil {
-			return nil, s.problem(ctx, err)
+			return nil, err
 		}
 		return s.factAnswer(f, stale), nil
 	}
 	f, err := s.known(ctx, sel, in.ID)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	return s.factAnswer(f, stale), nil
 }
@@ -266,15 +266,15 @@ type history struct{ Body api.History }
 func (s *Service) history(ctx context.Context, in *historyInput) (*history, error) {
 	matching, err := readFilters([]byte(in.Filters), filter.Audit)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	f, err := s.factOf(ctx, &in.FactParam)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	changes, err := s.changes(ctx, f, matching)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	return &history{api.History{FactID: in.ID, Changes: changes}}, nil
 }
@@ -329,7 +329,7 @@ type explanation struct{ Body api.Explanation }
 func (s *Service) explain(ctx context.Context, in *FactParam) (*explanation, error) {
 	f, err := s.factOf(ctx, in)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	now := s.deps.Now()
 	out := api.Explanation{
@@ -337,10 +337,10 @@ func (s *Service) explain(ctx context.Context, in *FactParam) (*explanation, err
 		Episodes: []api.Episode{}, Versions: []api.Fact{}, Entities: []api.Entity{},
 	}
 	if err := s.addSources(ctx, f, &out, now); err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	if out.Decisions, err = s.changes(ctx, f, nil); err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	return &explanation{out}, nil
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func (s *Service) feedbackRoutes(a huma.API) {
-	register[api.Feedback](a, huma.Operation{
+	registerBody[api.Feedback](s, a, huma.Operation{
 		OperationID: "feedback", Method: http.MethodPost, Path: "/v1/feedback", Tags: []string{"facts"},
 		Summary: "Rate a fact or an answer; no fact changes",
 	}, s.feedback)
@@ -28,13 +28,9 @@ type feedbackInput struct {
 }
 
 func (s *Service) feedback(ctx context.Context, in *feedbackInput) (*written, error) {
-	body, err := read[api.Feedback](in.RawBody)
+	body, project, err := received[api.Feedback](s, in.ProjectParam, in.Unread)
 	if err != nil {
 		return nil, err
-	}
-	project, err := s.project(in.ProjectParam)
-	if err != nil {
-		return nil, s.problem(ctx, err)
 	}
 	rating := &events.Rating{Value: events.RatingValue(body.Rating), EpisodeID: body.EpisodeID, Reason: body.Reason}
 	switch rating.Value {
@@ -48,14 +44,13 @@ func (s *Service) feedback(ctx context.Context, in *feedbackInput) (*written, er
 	if utf8.RuneCountInString(body.Reason) > maxFeedback {
 		return nil, invalid("reason", "is longer than %d characters", maxFeedback)
 	}
-	out, err := s.once(ctx, project, "POST /v1/feedback", in.Key, in.RawBody, func(a attempt) (*written, error) {
+	return s.once(ctx, project, "POST /v1/feedback", in.Key, in.RawBody, func(a attempt) (*written, error) {
 		c := events.CommandRequested{CommandRef: events.CommandRef{RequestID: a.correlation, Op: events.OpRate, Rating: rating}}
 		if err := s.rated(ctx, project, body, &c); err != nil {
 			return nil, err
 		}
 		return s.command(ctx, a, c)
 	})
-	return out, s.problem(ctx, err)
 }
 
 // rated finds what a rating is of, and names it in the command. A fact that was closed

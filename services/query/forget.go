@@ -29,21 +29,19 @@ type deleteScopeInput struct {
 func (s *Service) deleteScope(ctx context.Context, in *deleteScopeInput) (*written, error) {
 	sel, err := s.deleted(in.LevelParams)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	if in.Erase {
-		out, err := s.erase(ctx, sel, in.Key)
-		return out, s.problem(ctx, err)
+		return s.erase(ctx, sel, in.Key)
 	}
 	s.incognito.forget(sel)
-	out, err := s.once(ctx, sel.Project, "DELETE /v1/scopes", in.Key, []byte(sel.String()), func(a attempt) (*written, error) {
+	return s.once(ctx, sel.Project, "DELETE /v1/scopes", in.Key, []byte(sel.String()), func(a attempt) (*written, error) {
 		owners, err := s.ownersOf(ctx, sel)
 		if err != nil {
 			return nil, err
 		}
 		return s.deleteAll(ctx, a, owners, deref(sel.Session))
 	})
-	return out, s.problem(ctx, err)
 }
 
 // deleted returns the levels of a delete. At least one of them must not be empty.

@@ -22,11 +22,11 @@ func (s *Service) graphRoutes(a huma.API) {
 	op := func(id, path, summary string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: http.MethodGet, Path: path, Summary: summary, Tags: []string{"entities"}}
 	}
-	huma.Register(a, op("list-entities", "/v1/entities", "List people, places and things that facts mention"), s.listEntities)
-	huma.Register(a, op("entity", "/v1/entities/{name}", "Describe one of them"), s.entity)
-	huma.Register(a, op("entity-relations", "/v1/entities/{name}/relations", "Follow its relations, nearest first"), s.relations)
-	huma.Register(a, op("entity-timeline", "/v1/entities/{name}/timeline", "Tell what was true of it, oldest first"), s.timeline)
-	huma.Register(a, op("stats", "/v1/stats", "Count facts, entities and relations"), s.stats)
+	register(s, a, op("list-entities", "/v1/entities", "List people, places and things that facts mention"), s.listEntities)
+	register(s, a, op("entity", "/v1/entities/{name}", "Describe one of them"), s.entity)
+	register(s, a, op("entity-relations", "/v1/entities/{name}/relations", "Follow its relations, nearest first"), s.relations)
+	register(s, a, op("entity-timeline", "/v1/entities/{name}/timeline", "Tell what was true of it, oldest first"), s.timeline)
+	register(s, a, op("stats", "/v1/stats", "Count facts, entities and relations"), s.stats)
 }
 
 // scopedEntity is an entity in its fact scope.
@@ -122,7 +122,7 @@ type entityPage struct{ Body api.EntityPage }
 func (s *Service) listEntities(ctx context.Context, in *listEntitiesInput) (*entityPage, error) {
 	sel, err := s.factSelector(in.SelectorParams)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	n, err := limit(in.Limit, 100)
 	if err != nil {
@@ -134,7 +134,7 @@ func (s *Service) listEntities(ctx context.Context, in *listEntitiesInput) (*ent
 	}
 	list, err := s.entitiesWithin(ctx, sel, nil)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	all := slices.DeleteFunc(merge(list), func(m merged) bool {
 		return in.Type != "" && string(m.Type) != in.Type || after != nil && placeOf(m.Entity).compare(*after) <= 0
@@ -192,7 +192,7 @@ type entityInfo struct{ Body api.EntityInfo }
 func (s *Service) entity(ctx context.Context, in *EntityParams) (*entityInfo, error) {
 	m, err := s.findEntity(ctx, *in)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	now := s.deps.Now()
 	out := api.EntityInfo{Entity: viewEntity(m.Entity), Facts: []api.Fact{}}
@@ -200,7 +200,7 @@ func (s *Service) entity(ctx context.Context, in *EntityParams) (*entityInfo, er
 	for _, e := range m.in {
 		facts, err := s.factsAbout(ctx, e, now)
 		if err != nil {
-			return nil, s.problem(ctx, err)
+			return nil, err
 		}
 		for _, f := range facts[:min(len(facts), entityFacts-len(out.Facts))] {
 			out.Facts, texts = append(out.Facts, viewFact(f, now)), append(texts, f.Text)
@@ -208,7 +208,7 @@ func (s *Service) entity(ctx context.Context, in *EntityParams) (*entityInfo, er
 	}
 	out.Description = graph.Describe(m.Entity, texts)
 	out.Relations, err = s.walk(ctx, m, now, graph.Limits{Depth: 1, FanOut: entityRelations, Edges: entityRelations})
-	return &entityInfo{out}, s.problem(ctx, err)
+	return &entityInfo{out}, err
 }
 
 // factsAbout are the valid facts that mention an entity, or are about the user.
@@ -240,10 +240,10 @@ func (s *Service) relations(ctx context.Context, in *relationsInput) (*relationL
 	}
 	m, err := s.findEntity(ctx, in.EntityParams)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	list, err := s.walk(ctx, m, s.deps.Now(), graph.Limits{Depth: max(in.Depth, 1), FanOut: maxFanOut, Edges: n})
-	return &relationList{api.Relations{Relations: list}}, s.problem(ctx, err)
+	return &relationList{api.Relations{Relations: list}}, err
 }
 
 // walk follows relations in each fact scope of an entity.

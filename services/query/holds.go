@@ -17,9 +17,9 @@ func (s *Service) holdRoutes(a huma.API) {
 	op := func(id, method, path, summary string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Tags: []string{"holds"}}
 	}
-	huma.Register(a, op("list-holds", http.MethodGet, "/v1/holds", "List what waits before it changes anything, oldest first"), s.listHolds)
-	huma.Register(a, op("release-hold", http.MethodPost, "/v1/holds/{id}/release", "Decide on it now"), s.releaseHold)
-	huma.Register(a, op("dismiss-hold", http.MethodPost, "/v1/holds/{id}/dismiss", "Give it up"), s.dismissHold)
+	register(s, a, op("list-holds", http.MethodGet, "/v1/holds", "List what waits before it changes anything, oldest first"), s.listHolds)
+	register(s, a, op("release-hold", http.MethodPost, "/v1/holds/{id}/release", "Decide on it now"), s.releaseHold)
+	register(s, a, op("dismiss-hold", http.MethodPost, "/v1/holds/{id}/dismiss", "Give it up"), s.dismissHold)
 }
 
 type listHoldsInput struct {
@@ -34,7 +34,7 @@ type holdPage struct{ Body api.HoldPage }
 func (s *Service) listHolds(ctx context.Context, in *listHoldsInput) (*holdPage, error) {
 	sel, err := s.factSelector(in.SelectorParams)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	n, err := limit(in.Limit, 100)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *Service) listHolds(ctx context.Context, in *listHoldsInput) (*holdPage,
 	}
 	holds, err := s.deps.Store.ListHolds(ctx, sel, q)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	holds, more := page(holds, n)
 	out := api.HoldPage{Holds: []api.Hold{}}
@@ -78,9 +78,9 @@ func (s *Service) dismissHold(ctx context.Context, in *releaseInput) (*written, 
 func (s *Service) onHold(ctx context.Context, do events.CommandOp, in *releaseInput) (*written, error) {
 	project, err := s.project(in.ProjectParam)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
-	out, err := s.once(ctx, project, string(do)+" "+in.ID, in.Key, nil, func(a attempt) (*written, error) {
+	return s.once(ctx, project, string(do)+" "+in.ID, in.Key, nil, func(a attempt) (*written, error) {
 		id, err := s.wholeHoldID(ctx, project, in.ID)
 		if err != nil {
 			return nil, err
@@ -101,7 +101,6 @@ func (s *Service) onHold(ctx context.Context, do events.CommandOp, in *releaseIn
 			HoldID:     id,
 		})
 	})
-	return out, s.problem(ctx, err)
 }
 
 // mayEnd refuses to take the mark of a quarantine out of the buffer, which would end the

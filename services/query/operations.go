@@ -16,10 +16,10 @@ func (s *Service) operationRoutes(a huma.API) {
 	get := func(id, path, summary string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: http.MethodGet, Path: path, Summary: summary, Tags: []string{"operations"}}
 	}
-	huma.Register(a, get("ledger", "/v1/ledger", "Account for every episode"), s.ledger)
-	huma.Register(a, get("digest", "/v1/digest", "Digest of all that is known, in every project of the key"), s.digest)
-	huma.Register(a, get("health", "/healthz", "Whether the process runs"), s.healthz)
-	huma.Register(a, get("ready", "/readyz", "Whether each dependency answers"), s.readyz)
+	register(s, a, get("ledger", "/v1/ledger", "Account for every episode"), s.ledger)
+	register(s, a, get("digest", "/v1/digest", "Digest of all that is known, in every project of the key"), s.digest)
+	register(s, a, get("health", "/healthz", "Whether the process runs"), s.healthz)
+	register(s, a, get("ready", "/readyz", "Whether each dependency answers"), s.readyz)
 	s.deadLetterRoutes(a)
 }
 
@@ -33,7 +33,7 @@ type ledger struct{ Body api.Ledger }
 func (s *Service) ledger(ctx context.Context, in *ledgerInput) (*ledger, error) {
 	sel, err := s.factSelector(in.SelectorParams)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	if sel.All {
 		if p := auth.Allow(ctx, auth.Operator); p != nil {
@@ -48,7 +48,7 @@ func (s *Service) ledger(ctx context.Context, in *ledgerInput) (*ledger, error) 
 	}
 	accounts, err := s.deps.Store.Accounts(ctx, sel, rules)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	return &ledger{viewLedger(accounts, in.Accounts)}, nil
 }
@@ -91,7 +91,7 @@ type digest struct{ Body api.Digest }
 func (s *Service) digest(ctx context.Context, in *digestInput) (*digest, error) {
 	sum, err := store.Digest(ctx, s.deps.Store, memory.ModeOf(in.Content))
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	return &digest{api.Digest{Digest: sum, Content: in.Content}}, nil
 }

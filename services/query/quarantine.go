@@ -20,8 +20,8 @@ func (s *Service) quarantineRoutes(a huma.API) {
 	op := func(id, path, summary string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: http.MethodPost, Path: path, Summary: summary, Tags: []string{"facts"}}
 	}
-	register[api.Quarantine](a, op("quarantine", "/v1/quarantine", "Withdraw the facts that rest on untrusted messages alone, and make no more of them"), s.quarantine)
-	huma.Register(a, op("release-quarantine", "/v1/quarantine/{id}/release", "Trust the messages of a quarantine again, and bring their facts back"), s.trust)
+	registerBody[api.Quarantine](s, a, op("quarantine", "/v1/quarantine", "Withdraw the facts that rest on untrusted messages alone, and make no more of them"), s.quarantine)
+	register(s, a, op("release-quarantine", "/v1/quarantine/{id}/release", "Trust the messages of a quarantine again, and bring their facts back"), s.trust)
 }
 
 type quarantineInput struct {
@@ -35,13 +35,9 @@ type quarantineInput struct {
 // id of this request, so that its undo brings back both. Where all the marks are of an
 // earlier request, which died before its undo, both have the id of that one.
 func (s *Service) quarantine(ctx context.Context, in *quarantineInput) (*written, error) {
-	body, err := read[api.Quarantine](in.RawBody)
+	body, project, err := received[api.Quarantine](s, in.ProjectParam, in.Unread)
 	if err != nil {
 		return nil, err
-	}
-	project, err := s.project(in.ProjectParam)
-	if err != nil {
-		return nil, s.problem(ctx, err)
 	}
 	named := 0
 	for _, name := range []string{body.Episode, body.Session, body.SourceNode} {
@@ -56,13 +52,12 @@ func (s *Service) quarantine(ctx context.Context, in *quarantineInput) (*written
 		User: body.User, Agent: body.Agent, Episode: body.Episode, Session: body.Session, SourceNode: body.SourceNode,
 	})
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	c.alone = true
-	out, err := s.once(ctx, project, "POST /v1/quarantine", in.Key, in.RawBody, func(a attempt) (*written, error) {
+	return s.once(ctx, project, "POST /v1/quarantine", in.Key, in.RawBody, func(a attempt) (*written, error) {
 		return s.distrust(ctx, a, c)
 	})
-	return out, s.problem(ctx, err)
 }
 
 func (s *Service) distrust(ctx context.Context, a attempt, c criteria) (*written, error) {
@@ -152,9 +147,9 @@ type trustInput struct {
 func (s *Service) trust(ctx context.Context, in *trustInput) (*written, error) {
 	project, err := s.project(in.ProjectParam)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
-	out, err := s.once(ctx, project, "POST /v1/quarantine/release "+in.ID, in.Key, nil, func(a attempt) (*written, error) {
+	return s.once(ctx, project, "POST /v1/quarantine/release "+in.ID, in.Key, nil, func(a attempt) (*written, error) {
 		c, err := s.criteria(ctx, project, api.Undo{Request: in.ID})
 		if err != nil {
 			return nil, err
@@ -172,7 +167,6 @@ func (s *Service) trust(ctx context.Context, in *trustInput) (*written, error) {
 		}
 		return out, s.releaseQuarantined(ctx, a, plan.about)
 	})
-	return out, s.problem(ctx, err)
 }
 
 // releaseQuarantined decides on the candidates of fact scopes that no mark keeps back

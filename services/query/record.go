@@ -42,7 +42,7 @@ func (s *Service) record(ctx context.Context, in *recordInput) (*written, error)
 	}
 	project, err := s.project(in.ProjectParam)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	most, err := s.patience(body.Timeout)
 	if err != nil {
@@ -51,20 +51,18 @@ func (s *Service) record(ctx context.Context, in *recordInput) (*written, error)
 	body.Wait = body.Wait || in.Wait
 	said, err := s.recorded(body, body.In(project))
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	if said.payloads[0].Mode == events.ModeIncognito {
-		out, err := s.keepIncognito(ctx, said)
-		return out, s.problem(ctx, err)
+		return s.keepIncognito(ctx, said)
 	}
 	if err := s.checkRepeats(ctx, said); err != nil {
 		return nil, err
 	}
 	said.wait, said.most = body.Wait, most
-	out, err := s.once(ctx, project, "POST /v1/episodes", in.Key, in.RawBody, func(a attempt) (*written, error) {
+	return s.once(ctx, project, "POST /v1/episodes", in.Key, in.RawBody, func(a attempt) (*written, error) {
 		return s.publishRecord(ctx, a.correlation, said)
 	})
-	return out, s.problem(ctx, err)
 }
 
 // readRecord reads the body of a record. Its messages are a list, one message or

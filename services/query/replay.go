@@ -55,12 +55,12 @@ func (in *auditInput) Resolve(c huma.Context) []error {
 func (s *Service) audit(ctx context.Context, in *auditInput) (*huma.StreamResponse, error) {
 	r, err := s.replay(in)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	follow := wantsEvents(in.Accept)
 	effects, err := s.effects(ctx, r, follow && r.endless())
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	if follow {
 		return s.sendEvents(in.remote, effects)

@@ -21,7 +21,7 @@ func (s *Service) reportRoutes(a huma.API) {
 	op := func(id, path, summary string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: http.MethodGet, Path: path, Summary: summary, Tags: []string{"reports"}}
 	}
-	huma.Register(a, op("list-reports", "/v1/reports", "List the reports"), s.reportNames)
+	register(s, a, op("list-reports", "/v1/reports", "List the reports"), s.reportNames)
 	one := op("report", "/v1/reports/{name}", "Count what memory did")
 	one.Responses = map[string]*huma.Response{"200": {
 		Description: "The report.",
@@ -30,7 +30,7 @@ func (s *Service) reportRoutes(a huma.API) {
 			csvType:            {Schema: &huma.Schema{Type: huma.TypeString}},
 		},
 	}}
-	huma.Register(a, one, s.report)
+	register(s, a, one, s.report)
 }
 
 // csvType is the media type of a table as text.
@@ -65,7 +65,7 @@ func (s *Service) report(ctx context.Context, in *reportInput) (*huma.StreamResp
 		q.Limit = 1000
 	}
 	if q.Selector, err = s.factSelector(in.SelectorParams); err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	if q.From, err = instant("from", in.From); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (s *Service) report(ctx context.Context, in *reportInput) (*huma.StreamResp
 	}
 	rows, err := r.rows(ctx, s.deps.Log, q)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	if in.Format == "csv" {
 		return csvOf(r.columns, rows), nil

@@ -19,7 +19,7 @@ type resetInput struct {
 func (s *Service) reset(ctx context.Context, in *resetInput) (*written, error) {
 	project, err := s.project(in.ProjectParam)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	switch {
 	case !s.config.AllowReset:
@@ -28,10 +28,9 @@ func (s *Service) reset(ctx context.Context, in *resetInput) (*written, error) {
 		return nil, api.NewProblem(http.StatusNotImplemented, api.CodeNotImplemented, "",
 			"erasing works where one process runs every service; stop the services and run \"palimpsest erase --data\"; nothing was changed")
 	}
-	out, err := s.once(ctx, project, "POST /v1/reset", in.Key, nil, func(a attempt) (*written, error) {
+	return s.once(ctx, project, "POST /v1/reset", in.Key, nil, func(a attempt) (*written, error) {
 		return s.resetAll(ctx, a, project, in.Key)
 	})
-	return out, s.problem(ctx, err)
 }
 
 func (s *Service) resetAll(ctx context.Context, a attempt, project, key string) (*written, error) {

@@ -23,9 +23,9 @@ func (s *Service) ruleRoutes(a huma.API) {
 	op := func(id, method, path, summary string) huma.Operation {
 		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Tags: []string{"rules"}}
 	}
-	huma.Register(a, op("list-rules", http.MethodGet, "/v1/rules", "List the consolidation rules"), s.listRules)
-	register[api.RunRule](a, op("run-rule", http.MethodPost, "/v1/rules/{id}/run", "Run a rule in a scope now"), s.runRule)
-	register[api.RunRule](a, op("rehearse-rule", http.MethodPost, "/v1/rules/{id}/dry-run",
+	register(s, a, op("list-rules", http.MethodGet, "/v1/rules", "List the consolidation rules"), s.listRules)
+	registerBody[api.RunRule](s, a, op("run-rule", http.MethodPost, "/v1/rules/{id}/run", "Run a rule in a scope now"), s.runRule)
+	registerBody[api.RunRule](s, a, op("rehearse-rule", http.MethodPost, "/v1/rules/{id}/dry-run",
 		"Decide as a run would, and apply nothing"), s.rehearseRule)
 }
 
@@ -68,7 +68,7 @@ type ruleRun = reply[api.RuleRun]
 func (s *Service) runRule(ctx context.Context, in *ruleInput) (*ruleRun, error) {
 	body, tick, run, err := s.ruleTick(ctx, in)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	most, err := s.patience(body.Timeout)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Service) runRule(ctx context.Context, in *ruleInput) (*ruleRun, error) 
 	if project == "" {
 		project = s.config.Project
 	}
-	out, err := keep(ctx, s, project, "POST /v1/rules/run "+in.ID, in.Key, in.RawBody, func(a attempt) (*ruleRun, error) {
+	return keep(ctx, s, project, "POST /v1/rules/run "+in.ID, in.Key, in.RawBody, func(a attempt) (*ruleRun, error) {
 		if run.Status == statusIdle {
 			return &ruleRun{Status: http.StatusOK, Body: &run}, nil
 		}
@@ -91,7 +91,6 @@ func (s *Service) runRule(ctx context.Context, in *ruleInput) (*ruleRun, error) 
 		run.Status = statusDone
 		return &ruleRun{Status: http.StatusOK, Body: &run}, nil
 	})
-	return out, s.problem(ctx, err)
 }
 
 func (s *Service) request(ctx context.Context, a attempt, tick asked) error {
@@ -287,7 +286,7 @@ type rehearsal struct{ Body api.Rehearsal }
 func (s *Service) rehearseRule(ctx context.Context, in *ruleInput) (*rehearsal, error) {
 	_, tick, run, err := s.ruleTick(ctx, in)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	run.At = "" // nothing is written
 	out := &rehearsal{api.Rehearsal{RuleRun: run, Deltas: []api.Rehearsed{}}}
@@ -296,7 +295,7 @@ func (s *Service) rehearseRule(ctx context.Context, in *ruleInput) (*rehearsal, 
 	}
 	found, decided, err := s.deps.Rehearse(ctx, tick.TickIssued)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	out.Body.Status, out.Body.Candidates = statusDone, len(found.Candidates)
 	for _, d := range decided.Deltas {

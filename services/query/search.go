@@ -17,7 +17,7 @@ import (
 )
 
 func (s *Service) searchRoutes(a huma.API) {
-	register[api.Search](a, huma.Operation{
+	registerBody[api.Search](s, a, huma.Operation{
 		OperationID: "search", Method: http.MethodPost, Path: "/v1/search", Tags: []string{"search"},
 		Summary: "Find facts and episodes by text",
 	}, s.search)
@@ -31,32 +31,28 @@ type searchInput struct {
 type found struct{ Body api.Found }
 
 func (s *Service) search(ctx context.Context, in *searchInput) (*found, error) {
-	body, err := read[api.Search](in.RawBody)
+	body, project, err := received[api.Search](s, in.ProjectParam, in.Unread)
 	if err != nil {
 		return nil, err
 	}
-	project, err := s.project(in.ProjectParam)
-	if err != nil {
-		return nil, s.problem(ctx, err)
-	}
 	q, err := s.question(ctx, project, body)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	stale, err := s.fresh(ctx, project, body.At)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	n := narrowing{filters: body.Filters, entity: body.Entity, window: body.EpisodeWindow, episodes: q.Episodes}
 	if q.Filter, err = s.matching(ctx, q.Scope, n, q.Now); err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	if body.ValidAt != nil && q.Facts {
 		q.Earlier = func(ctx context.Context) ([]store.Fact, error) { return s.earlier(ctx, q) }
 	}
 	results, err := s.engine.Search(ctx, q)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	s.returned(ctx, results)
 	out := s.viewFound(results, body.Explain)

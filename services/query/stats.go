@@ -18,20 +18,20 @@ type stats struct{ Body api.Stats }
 func (s *Service) stats(ctx context.Context, in *statsInput) (*stats, error) {
 	sel, err := s.factSelector(in.SelectorParams)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	out := api.Stats{Kinds: map[string]uint64{}, Types: map[string]uint64{}, Edges: map[string]uint64{}}
 	now := s.deps.Now()
 	if err := s.countFacts(ctx, sel, now, &out); err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	owners, err := s.ownersWithin(ctx, sel)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	for _, owner := range owners {
 		if err := s.countGraph(ctx, owner, now, &out); err != nil {
-			return nil, s.problem(ctx, err)
+			return nil, err
 		}
 	}
 	return &stats{out}, nil

@@ -32,8 +32,8 @@ func (s *Service) streamRoutes(a huma.API) {
 	}
 	replay := stream("audit", "/v1/audit", "Replay the effects as they were committed; as server-sent events, follow them")
 	replay.Responses["200"].Content[eventStream] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
-	huma.Register(a, replay, s.audit)
-	huma.Register(a, stream("export", "/v1/export", "Export what is known in canonical form"), s.export)
+	register(s, a, replay, s.audit)
+	register(s, a, stream("export", "/v1/export", "Export what is known in canonical form"), s.export)
 }
 
 type exportInput struct {
@@ -44,7 +44,7 @@ type exportInput struct {
 func (s *Service) export(ctx context.Context, in *exportInput) (*huma.StreamResponse, error) {
 	sel, err := s.factSelector(in.SelectorParams)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	return s.lines(func(ctx context.Context, write func(any) error) error {
 		lines, err := s.exported(ctx, sel, memory.ModeOf(in.Content))

@@ -28,13 +28,13 @@ func (s *Service) timeline(ctx context.Context, in *timelineInput) (*timeline, e
 	}
 	m, err := s.findEntity(ctx, in.EntityParams)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	var all []store.Fact
 	for _, e := range m.in {
 		of, err := s.versionsAbout(ctx, e)
 		if err != nil {
-			return nil, s.problem(ctx, err)
+			return nil, err
 		}
 		all = append(all, of...)
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 func (s *Service) undoRoutes(a huma.API) {
-	register[api.Undo](a, huma.Operation{
+	registerBody[api.Undo](s, a, huma.Operation{
 		OperationID: "undo", Method: http.MethodPost, Path: "/v1/undo", Tags: []string{"facts"},
 		Summary: "Take back what one request, message, run of a rule or source changed",
 	}, s.undo)
@@ -33,33 +33,28 @@ type undoInput struct {
 // undo takes chosen deltas back by deltas of its own, which have the request id of
 // this request and can be undone by it.
 func (s *Service) undo(ctx context.Context, in *undoInput) (*written, error) {
-	body, err := read[api.Undo](in.RawBody)
+	body, project, err := received[api.Undo](s, in.ProjectParam, in.Unread)
 	if err != nil {
 		return nil, err
 	}
-	project, err := s.project(in.ProjectParam)
-	if err != nil {
-		return nil, s.problem(ctx, err)
-	}
 	c, err := s.criteria(ctx, project, body)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	if body.DryRun {
 		plan, err := s.undoing(ctx, c)
 		if err != nil {
-			return nil, s.problem(ctx, err)
+			return nil, err
 		}
 		return &written{Status: http.StatusOK, Body: &api.Written{Status: statusDone, Undo: plan.view()}}, nil
 	}
-	out, err := s.once(ctx, project, "POST /v1/undo", in.Key, in.RawBody, func(a attempt) (*written, error) {
+	return s.once(ctx, project, "POST /v1/undo", in.Key, in.RawBody, func(a attempt) (*written, error) {
 		plan, err := s.undoing(ctx, c)
 		if err != nil {
 			return nil, err
 		}
 		return s.takeBack(ctx, a, plan)
 	})
-	return out, s.problem(ctx, err)
 }
 
 // takeBack runs the commands of a plan: those of one fact scope one after the other.

@@ -33,7 +33,7 @@ type weakPage struct{ Body api.WeakPage }
 func (s *Service) weakFacts(ctx context.Context, in *weakFactsInput) (*weakPage, error) {
 	sel, q, err := s.factQuery(&listFactsInput{SelectorParams: in.SelectorParams, Limit: in.Limit, Cursor: in.Cursor})
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	n, now := q.Limit, s.deps.Now()
 	q.Limit = maxPage
@@ -41,7 +41,7 @@ func (s *Service) weakFacts(ctx context.Context, in *weakFactsInput) (*weakPage,
 	for read := 0; ; {
 		facts, err := s.deps.Store.Facts(ctx, sel, q)
 		if err != nil {
-			return nil, s.problem(ctx, err)
+			return nil, err
 		}
 		for _, f := range facts {
 			read++

@@ -13,7 +13,7 @@ import (
 )
 
 func (s *Service) writeRoutes(a huma.API) {
-	huma.Register(a, huma.Operation{
+	register(s, a, huma.Operation{
 		OperationID: "get-write", Method: http.MethodGet, Path: "/v1/writes/{at}", Tags: []string{"episodes"},
 		Summary: "Read what a write has come to",
 	}, s.getWrite)
@@ -31,15 +31,15 @@ type writeState struct{ Body api.Written }
 func (s *Service) getWrite(ctx context.Context, in *getWriteInput) (*writeState, error) {
 	project, err := s.project(in.ProjectParam)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	t, owner, err := readToken(project, in.At)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	out, err := s.cameOf(ctx, owner, *t)
 	if err != nil {
-		return nil, s.problem(ctx, err)
+		return nil, err
 	}
 	out.At = in.At
 	return &writeState{*out}, nil
