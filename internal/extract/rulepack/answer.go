@@ -59,7 +59,7 @@ func (l *language) answered(ts []token) *question {
 	mo := newMemo(ts, &steps)
 	for j := range l.answers {
 		for _, p := range l.answers[j].asks {
-			if m := l.lx.run(p, ts, mo, 0, 0); m != nil {
+			if m := p.run(l.lx, ts, mo, 0, 0); m != nil {
 				return &question{tokens: ts, answer: &l.answers[j], m: m, open: !l.answers[j].Yes}
 			}
 		}
@@ -85,12 +85,12 @@ func (lx *lexicon) restate(ts []token) (lead []token, open bool) {
 				return nil, false
 			}
 			to := 0
-			for to < len(rest) && rest[to].word && !lx.is(rest[to], isStop|isPreposition|isVerb) && !lx.naming(rest[to]) {
+			for to < len(rest) && rest[to].word && !lx.is(rest[to], isStop|isPreposition|isVerb) && !lx.named(rest[to]) {
 				to++
 			}
 			lead = append(virtual(own), plain(rest[:to])...)
 			lead = append(lead, virtual(ts[i].low)...)
-			if to < len(rest) && lx.naming(rest[to]) {
+			if to < len(rest) && lx.named(rest[to]) {
 				lead = append(lead, plain(rest[to:to+1])...)
 			}
 			return lead, to > 0
@@ -139,8 +139,8 @@ func (r *reading) mine(ts []token) []token {
 // supports reports whether an auxiliary only makes a question: "do".
 func (lx *lexicon) supports(t token) bool { return slices.Contains(lx.support, t.low) }
 
-// naming reports whether a word joins a person to a name: "called".
-func (lx *lexicon) naming(t token) bool { return slices.Contains(lx.namings, t.low) }
+// named reports whether a word joins a person to a name: "called".
+func (lx *lexicon) named(t token) bool { return lx.naming[t.low] }
 
 // plain is tokens without their places in another text.
 func plain(ts []token) []token {
@@ -163,7 +163,7 @@ func (r *reading) answer(s sentence, q *question) {
 		r.over(s, q)
 		return
 	}
-	yes := r.l.yes[s.tokens[0].low]
+	yes := r.l.lx.yes[s.tokens[0].low]
 	ts, _ := r.l.enter(s.tokens)
 	var rest []token
 	switch {
@@ -185,7 +185,7 @@ func (r *reading) answer(s sentence, q *question) {
 	}
 	lead := q.restated
 	if q.answer != nil {
-		lead = lx.filled(q, q.answer.Lead)
+		lead = q.filled(q.answer.Lead)
 	}
 	if q.answer == nil && len(rest) == 0 {
 		return
@@ -193,7 +193,7 @@ func (r *reading) answer(s sentence, q *question) {
 	if r.completes(s, lead, rest) || q.answer == nil || q.answer.Else == "" {
 		return
 	}
-	r.completes(s, lx.filled(q, q.answer.Else), rest)
+	r.completes(s, q.filled(q.answer.Else), rest)
 }
 
 // over reads "not anymore" after a question such as "do you still smoke".
@@ -202,7 +202,7 @@ func (r *reading) over(s sentence, q *question) {
 	for i := 0; i+2 < len(q.tokens); i++ {
 		if lx.supports(q.tokens[i]) && lx.is(q.tokens[i+1], isHearer) {
 			said := append(virtual(r.l.speakerWord), plain(q.tokens[i+2:])...)
-			r.match(&clause{}, s.tokens, append(said, plain(s.tokens[1:])...), 0, 0)
+			r.match(&statement{}, s.tokens, append(said, plain(s.tokens[1:])...), 0, 0)
 			return
 		}
 	}
@@ -213,11 +213,11 @@ func (r *reading) completes(s sentence, lead, rest []token) bool {
 	if len(rest) > 0 && rest[0].low == lead[len(lead)-1].low {
 		rest = rest[1:] // "In Bruges." completes "i live in"
 	}
-	return r.match(&clause{}, s.tokens, append(slices.Clone(lead), rest...), 0, 0)
+	return r.match(&statement{}, s.tokens, append(slices.Clone(lead), rest...), 0, 0)
 }
 
 // filled is the words before a bare answer, with what the question captured.
-func (lx *lexicon) filled(q *question, lead string) []token {
+func (q *question) filled(lead string) []token {
 	var out []token
 	for w := range strings.FieldsSeq(lead) {
 		name, ok := strings.CutPrefix(w, "{")

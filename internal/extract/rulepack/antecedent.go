@@ -54,12 +54,12 @@ func (r *reading) judged(s sentence) bool {
 	if liked > 0 {
 		verb = lx.like
 	}
-	return r.match(&clause{unreal: r.scene}, s.tokens, append(virtual(lx.speaker, verb), topic...), 0, 0)
+	return r.match(&statement{clause: clause{unreal: r.scene}}, s.tokens, append(virtual(lx.speaker, verb), topic...), 0, 0)
 }
 
 // owned puts what the clause before has of the speaker's for "it" as a subject: "i
 // changed my number, it's 555 now".
-func (l *language) owned(ts []token, before *clause) []token {
+func (l *language) owned(ts []token, before *statement) []token {
 	lx := l.lx
 	if before == nil || len(ts) < 3 || !lx.is(ts[0], isIt) || !lx.is(ts[1], isBe) {
 		return ts
@@ -87,7 +87,7 @@ func (l *language) owned(ts []token, before *clause) []token {
 
 // apposed reads a clause that only says whose a name before it is: "meet Otto, my new
 // beagle".
-func (r *reading) apposed(c, before *clause) bool {
+func (r *reading) apposed(c, before *statement) bool {
 	if before == nil || len(before.tokens) == 0 {
 		return false
 	}

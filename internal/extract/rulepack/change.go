@@ -1,6 +1,7 @@
 package rulepack
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -118,7 +119,7 @@ func (lx *lexicon) verbless(ts []token, i int) bool {
 func (r *reading) change(c *Change, ts []token, got *framed) bool {
 	lx := r.l.lx
 	value := r.value(ts[got.new.from:got.new.to])
-	old := r.value(lx.named(ts[got.old.from:got.old.to]))
+	old := r.value(lx.narrow(ts[got.old.from:got.old.to]))
 	topic := got.topic.to > got.topic.from
 	if topic {
 		old = r.value(ts[got.topic.from:got.topic.to])
@@ -191,7 +192,7 @@ func (r *reading) change(c *Change, ts []token, got *framed) bool {
 func (l *language) says(d events.Candidate, value []token) bool {
 	have := l.lx.tokenize(d.Object)
 	return !slices.ContainsFunc(value, func(t token) bool {
-		return t.word && !l.lx.naming(t) && !slices.ContainsFunc(have, func(h token) bool { return h.low == t.low })
+		return t.word && !l.lx.named(t) && !slices.ContainsFunc(have, func(h token) bool { return h.low == t.low })
 	})
 }
 
@@ -209,9 +210,9 @@ func (r *reading) value(ts []token) []token {
 	return r.l.trim(ts)
 }
 
-// named cuts what stands around an old value: "my accounts from Barclays", "Sublime in
+// narrow cuts what stands around an old value: "my accounts from Barclays", "Sublime in
 // months".
-func (lx *lexicon) named(ts []token) []token {
+func (lx *lexicon) narrow(ts []token) []token {
 	for i := len(ts) - 1; i > 0; i-- {
 		if ts[i-1].low == lx.origin {
 			return ts[i:]
@@ -261,7 +262,7 @@ func (r *reading) spokenOf(value []token) []token {
 	lx := r.l.lx
 	shape := ""
 	for _, t := range value {
-		shape = or(shape, lx.shape(t))
+		shape = cmp.Or(shape, lx.shape(t))
 	}
 	if shape == "" && !slices.ContainsFunc(value, token.capital) {
 		return nil

@@ -13,8 +13,6 @@ type clause struct {
 	hedged                     bool
 	// alone: the clause is the whole sentence.
 	alone bool
-	// about is whom an elided subject stands for; nil for the speaker.
-	about *person
 }
 
 // sentence is a run of tokens up to a full stop.

@@ -50,7 +50,7 @@ func (lx *lexicon) fronted(ts []token) []token {
 			return nil
 		case lx.copula(ts, i) && i+1 < len(ts):
 			topic := ts[i+1:]
-			if len(topic) > 1 && slices.Contains(lx.namings, topic[0].low) {
+			if len(topic) > 1 && lx.named(topic[0]) {
 				topic = topic[1:] // "the town i live in is called Bath"
 			} else if lx.nameHeads.at(ts, 0) == n && !slices.ContainsFunc(topic, token.capital) {
 				return nil // "the town i live in is noisy"
@@ -136,7 +136,7 @@ func (lx *lexicon) binding(ts []token) int {
 
 // role reads what the speaker says that they are in front of a clause, which it cuts off:
 // "as a nurse, i work nights" states "i am a nurse" too.
-func (r *reading) role(c *clause, behind []clause) {
+func (r *reading) role(c *statement, behind []clause) {
 	lx := r.l.lx
 	ts, f := r.l.enter(c.tokens)
 	n := lx.roles.at(ts, 0)
@@ -168,7 +168,7 @@ func (r *reading) role(c *clause, behind []clause) {
 	if lx.is(ts[n-1], isRelative) {
 		said = append(virtual(lx.speaker), r.l.firstPerson(ts[n:to])...) // "as someone who works nights"
 	}
-	r.match(&clause{}, c.tokens, said, 0, f)
+	r.match(&statement{}, c.tokens, said, 0, f)
 	c.tokens = ts[to:]
 }
 

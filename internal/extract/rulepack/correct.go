@@ -35,7 +35,7 @@ func (r *reading) denied(s sentence) (done bool) {
 	const longest = 8
 	lx := r.l.lx
 	ts := s.tokens
-	if s.asks || len(ts) < 2 || !r.l.no[ts[0].low] && lx.retracts.at(ts, 0) == 0 {
+	if s.asks || len(ts) < 2 || !lx.no[ts[0].low] && lx.retracts.at(ts, 0) == 0 {
 		return false
 	}
 	ts, _ = r.l.enter(ts[lx.retracts.at(ts, 0):])
@@ -70,7 +70,7 @@ func (r *reading) amended(value, old, full []token) bool {
 	}
 	maps.DeleteFunc(r.seen, func(_ events.Triple, i int) bool { return i >= last.drafts })
 	r.drafts = r.drafts[:last.drafts]
-	return r.match(&clause{about: last.about}, full, said, 0, 0)
+	return r.match(&statement{about: last.about}, full, said, 0, 0)
 }
 
 // corrects reads "i meant Malaga[, not Madrid]".

@@ -1,6 +1,7 @@
 package rulepack
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -258,9 +259,9 @@ func (cal *Calendar) relative(word, after string, today time.Time, dir int) (n i
 		if slices.Contains(cal.Parts, after) {
 			n = 3
 		}
-		return n, nextWeekday(today, time.Weekday(day), or(dir, 1)), true
+		return n, nextWeekday(today, time.Weekday(day), cmp.Or(dir, 1)), true
 	}
-	if month := or(cal.Months[word], cal.Seasons[word]); month > 0 {
+	if month := cmp.Or(cal.Months[word], cal.Seasons[word]); month > 0 {
 		at = time.Date(today.Year(), time.Month(month), 1, 0, 0, 0, 0, today.Location())
 		if dir < 0 && !at.Before(today) {
 			at = at.AddDate(-1, 0, 0)

@@ -22,7 +22,7 @@ func (x *Extractor) reading(content string, before []memory.Episode) []*language
 		}
 		switch {
 		case !ok:
-		case len(l.markers) == 0:
+		case len(l.lx.markers) == 0:
 			out = append(out, l)
 		default:
 			marked = append(marked, l)
@@ -49,7 +49,7 @@ func mostMarked(text string, marked []*language) (best *language, most int) {
 			word = word[:i] + "'"
 		}
 		for i, l := range marked {
-			if l.markers[word] {
+			if l.lx.markers[word] {
 				counts[i]++
 			}
 		}

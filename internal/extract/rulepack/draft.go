@@ -1,6 +1,7 @@
 package rulepack
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -19,16 +20,16 @@ func (r *reading) draft(rule *Rule, m *match, who *person, full []token) {
 		Sensitivity: rule.Sensitivity, Transient: rule.Transient || rule.Lasting && r.l.lx.passing(m.ts), Unsafe: rule.Unsafe,
 		Hedged: rule.Hedged || m.flags&flagHedged != 0, EventTime: r.said, RuleID: rule.ID,
 	}
-	if c.EvidenceQuote == "" || rule.Kind != events.FactProcedural && r.l.lx.addressed(m) {
+	if c.EvidenceQuote == "" || rule.Kind != events.FactProcedural && r.l.addressed(m) {
 		return
 	}
-	if r.technical && (rule.Category == "skill" || rule.Category == "preference" && !r.l.lx.is(m.ts[0], isSpeaker)) && r.l.lx.ofTask(m) {
+	if r.technical && (rule.Category == "skill" || rule.Category == "preference" && !r.l.lx.is(m.ts[0], isSpeaker)) && r.l.ofTask(m) {
 		return // "i use the function twice"
 	}
 	if rule.Category == "possession" && r.given(full) {
 		return // "i ordered a Tesla for my nephew"
 	}
-	if talk[rule.Category] && (r.technical || r.l.lx.unresolved(m)) || rule.Category == "preference" && r.l.lx.unresolved(m) {
+	if talk[rule.Category] && (r.technical || r.l.unresolved(m)) || rule.Category == "preference" && r.l.unresolved(m) {
 		return
 	}
 	if r.l.lx.private(m.ts) {
@@ -63,7 +64,8 @@ func (r *reading) draft(rule *Rule, m *match, who *person, full []token) {
 const relationPredicate = "{r|relation}"
 
 // addressed reports whether a capture speaks of the agent: "i like your answer".
-func (lx *lexicon) addressed(m *match) bool {
+func (l *language) addressed(m *match) bool {
+	lx := l.lx
 	for _, s := range m.captured {
 		for _, t := range m.ts[s.from:s.to] {
 			if lx.is(t, isHearer) && !t.quoted {
@@ -78,7 +80,8 @@ func (lx *lexicon) addressed(m *match) bool {
 var talk = map[string]bool{"goal": true, "event": true, "possession": true, "habit": true}
 
 // ofTask reports whether a capture holds a word of a task: "function".
-func (lx *lexicon) ofTask(m *match) bool {
+func (l *language) ofTask(m *match) bool {
+	lx := l.lx
 	for _, s := range m.captured {
 		for i := s.from; i < s.to; i++ {
 			if n := lx.technical.at(m.ts, i); n > 0 && n < s.to-s.from {
@@ -104,7 +107,8 @@ func (r *reading) given(ts []token) bool {
 
 // unresolved reports whether a capture ends in a word for something said before:
 // "i want to sort it".
-func (lx *lexicon) unresolved(m *match) bool {
+func (l *language) unresolved(m *match) bool {
+	lx := l.lx
 	for _, s := range m.captured {
 		if s.to > s.from && lx.is(m.ts[s.to-1], isIt) {
 			return true
@@ -282,7 +286,7 @@ func (r *reading) meet(c events.Candidate) {
 // apply makes a candidate the fact that d describes, which ends plain. It returns
 // the template of the text.
 func (d *Denial) apply(v *view, c *events.Candidate, plain events.Triple) string {
-	c.Predicate = or(d.Predicate, c.Predicate)
+	c.Predicate = cmp.Or(d.Predicate, c.Predicate)
 	if object, ok := v.render(d.Object); ok {
 		c.Object = object
 	}
@@ -307,7 +311,7 @@ func (r *reading) entities(rule *Rule, m *match, v *view) []events.Mention {
 		return false
 	}
 	if v.who != nil && v.who.name != "" {
-		out = append(out, mentionOf(v.who.name, or(v.who.relation.Type, events.EntityPerson)))
+		out = append(out, mentionOf(v.who.name, cmp.Or(v.who.relation.Type, events.EntityPerson)))
 	}
 	for _, e := range rule.Entities {
 		name := r.l.object(m.get(e.Capture))
@@ -331,7 +335,7 @@ func (r *reading) entities(rule *Rule, m *match, v *view) []events.Mention {
 				continue // it may be a capital only because it begins the sentence
 			}
 			if e.Type == events.EntityPerson {
-				e.Type = or(categoryType[rule.Category], events.EntityPerson)
+				e.Type = cmp.Or(categoryType[rule.Category], events.EntityPerson)
 			}
 			if !has(e.Name) && !within(out, e.Name) {
 				out = append(out, e)

@@ -197,7 +197,7 @@ func (lx *lexicon) bounds(ts []token, i int) bool {
 	case !ts[i].word:
 		return ts[i].low != "%"
 	}
-	return !lx.naming(ts[i]) && (lx.is(ts[i], isStop|isPreposition|isJoint) || lx.stopsValue(ts, i))
+	return !lx.named(ts[i]) && (lx.is(ts[i], isStop|isPreposition|isJoint) || lx.stopsValue(ts, i))
 }
 
 // stopsValue reports whether a word or phrase at i is not part of the value before it: "now".

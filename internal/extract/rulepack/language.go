@@ -18,11 +18,8 @@ type language struct {
 	byHead   map[string][]int
 	headless []int
 
-	markers    map[string]bool
 	relations  phrases
 	relationOf map[string]*Relation
-	naming     map[string]bool
-	yes, no    map[string]bool
 	answers    []answer
 	frames     []frame
 	kinds      map[*Rule][]kind
@@ -51,7 +48,6 @@ func compileLanguage(p Pack) (*language, error) {
 	l := &language{
 		name: p.Language, version: p.Version, script: script, lx: p.Lexicon.compile(),
 		byHead: make(map[string][]int), kinds: make(map[*Rule][]kind), relationOf: make(map[string]*Relation),
-		markers: toSet(p.Lexicon.Markers), naming: toSet(p.Lexicon.Naming), yes: toSet(p.Lexicon.Yes), no: toSet(p.Lexicon.No),
 		speakerWord: p.Lexicon.Speaker[0], ownWord: p.Lexicon.Own[0], namingWord: "named",
 	}
 	if len(p.Lexicon.Naming) > 0 {
@@ -79,7 +75,7 @@ func compileLanguage(p Pack) (*language, error) {
 	if err := l.addKinds(p); err != nil {
 		return nil, err
 	}
-	if len(l.markers) > 0 {
+	if len(l.lx.markers) > 0 {
 		l.mark(p.Lexicon)
 	}
 	if err := l.addChanges(p, sets); err != nil {
@@ -93,14 +89,12 @@ func compileLanguage(p Pack) (*language, error) {
 func (l *language) mark(lx Lexicon) {
 	for _, list := range [][]string{lx.Speaker, lx.Own, lx.Verbs, slices.Collect(maps.Keys(lx.Rewrite)), slices.Collect(maps.Keys(lx.Third))} {
 		for _, w := range list {
-			l.markers[w] = true
+			l.lx.markers[w] = true
 		}
 	}
 	for _, p := range l.patterns {
-		for _, in := range p.code {
-			if in.op == opWord {
-				l.markers[in.word] = true
-			}
+		for _, w := range p.words() {
+			l.lx.markers[w] = true
 		}
 	}
 }
@@ -165,7 +159,7 @@ func (l *language) find(ts []token, mo *memo, at int, f flags, accept func(*Rule
 		if !accept(p.rule) {
 			continue
 		}
-		if m := l.lx.run(p.program, ts, mo, at, f); m != nil && (!p.rule.Anchored || l.lx.anchored(m)) && (!p.rule.Dated || l.lx.dated(m.ts)) && l.fitting(p.rule, m) {
+		if m := p.run(l.lx, ts, mo, at, f); m != nil && (!p.rule.Anchored || l.anchored(m)) && (!p.rule.Dated || l.lx.dated(m.ts)) && l.fitting(p.rule, m) {
 			return p.rule, m
 		}
 	}
@@ -173,7 +167,8 @@ func (l *language) find(ts []token, mo *memo, at int, f flags, accept func(*Rule
 }
 
 // anchored reports whether a match has a date, or a capture a name or a number.
-func (lx *lexicon) anchored(m *match) bool {
+func (l *language) anchored(m *match) bool {
+	lx := l.lx
 	if lx.dated(m.ts) {
 		return true
 	}

@@ -226,7 +226,6 @@ type lexicon struct {
 	present      map[string]string
 	hearer       map[string]string
 	support      []string
-	namings      []string
 	mine         []string
 	rephrased    phrases
 	tasks        phrases
@@ -255,7 +254,7 @@ type lexicon struct {
 	roles, wishes, tells, clefts, nameHeads, places, binds, refuses, welcomes phrases
 	within, speaker, like, dislike, bearing                                   string
 	orders, sources, jokes, able                                              phrases
-	pleas                                                                     map[string]bool
+	pleas, markers, naming, yes, no                                           map[string]bool
 
 	planned, fleeting   phrases
 	brief, replies      phrases
@@ -276,7 +275,7 @@ func (l Lexicon) compile() *lexicon {
 		contractions: make(map[string][]string, len(l.Contractions)),
 		prefixes:     l.Prefixes, capitalNouns: l.CapitalNouns, inverts: l.Inverts,
 		bare: l.Bare, rewrite: l.Rewrite, third: l.Third, echo: l.Echo, rephrase: l.Rephrase, present: l.Present, hearer: l.Hearer,
-		support: l.Support, namings: l.Naming, mine: l.Mine,
+		support: l.Support, mine: l.Mine,
 		subject: l.Subject, possessive: l.Possessive, otherOwn: l.OtherOwn, calendar: l.Calendar, endings: make(map[string]events.EntityType), followers: l.NameFollowers, noLonger: l.NoLonger, possess: l.Possess, shared: first(l.Shared),
 		shifts: newPhrases(slices.Collect(maps.Keys(l.Calendar.Shifts))),
 	}
@@ -320,7 +319,7 @@ func (l Lexicon) compile() *lexicon {
 	lx.like, lx.dislike = l.Verdict.Like, l.Verdict.Dislike
 	lx.within, lx.speaker, lx.bearing = l.Cleft.Within, first(l.Speaker), l.Bearing
 	lx.orders, lx.sources, lx.jokes, lx.able = newPhrases(l.Orders), newPhrases(l.Sources), newPhrases(l.Jokes), newPhrases(l.Able)
-	lx.pleas = toSet(l.Pleas)
+	lx.pleas, lx.markers, lx.naming, lx.yes, lx.no = toSet(l.Pleas), toSet(l.Markers), toSet(l.Naming), toSet(l.Yes), toSet(l.No)
 	lx.technical = newPhrases(l.Technical)
 	lx.only = toSet(l.Only)
 	lx.planned, lx.fleeting, lx.changedText, lx.origin = newPhrases(l.Planned), newPhrases(l.Fleeting), l.Changed, l.Origin

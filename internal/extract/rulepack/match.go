@@ -91,8 +91,8 @@ const (
 // longestClause bounds, in tokens, the part of a clause that is read.
 const longestClause = 400
 
-// run matches p from token at; nil if it does not. mo is that of ts.
-func (lx *lexicon) run(p *program, ts []token, mo *memo, at int, f flags) *match {
+// run matches the pattern from token at; nil if it does not. mo is that of ts.
+func (p *program) run(lx *lexicon, ts []token, mo *memo, at int, f flags) *match {
 	m := machine{lx: lx, ts: ts, code: p.code, list: p.list, memo: mo}
 	if n := len(p.slots); n > 0 {
 		if cap(mo.spans) < n {

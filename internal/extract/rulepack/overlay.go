@@ -1,6 +1,7 @@
 package rulepack
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 )
@@ -26,7 +27,7 @@ func (l Lexicon) overlay(over Lexicon) Lexicon {
 	} {
 		*f.to = append(slices.Clone(*f.to), *f.from...)
 	}
-	out.Changed, out.Origin, out.Benefit = or(over.Changed, l.Changed), or(over.Origin, l.Origin), or(over.Benefit, l.Benefit)
+	out.Changed, out.Origin, out.Benefit = cmp.Or(over.Changed, l.Changed), cmp.Or(over.Origin, l.Origin), cmp.Or(over.Benefit, l.Benefit)
 	out.Elided = append(slices.Clone(l.Elided), over.Elided...)
 	out.Contractions = maps.Clone(l.Contractions)
 	if out.Contractions == nil {

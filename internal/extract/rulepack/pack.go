@@ -199,9 +199,9 @@ func (p *Pack) validate() error {
 	}
 	for i := range p.Relations {
 		r := &p.Relations[i]
-		r.Category = or(r.Category, "relationship")
-		r.Cardinality = or(r.Cardinality, events.Many)
-		r.Type = or(r.Type, events.EntityPerson)
+		r.Category = cmp.Or(r.Category, "relationship")
+		r.Cardinality = cmp.Or(r.Cardinality, events.Many)
+		r.Type = cmp.Or(r.Type, events.EntityPerson)
 		if len(r.Words) == 0 || r.Predicate == "" || r.Text == "" || r.Named == "" {
 			return &PackError{Pack: p.ID, Pattern: "relations." + r.Predicate, Field: "words", Reason: "words, predicate, text and named are required"}
 		}
@@ -216,13 +216,13 @@ func (p *Pack) validate() error {
 
 // complete fills in defaults and refuses values that mean nothing.
 func (r *Rule) complete(pack string) error {
-	r.Kind = or(r.Kind, events.FactSemantic)
-	r.Cardinality = or(r.Cardinality, events.Many)
-	r.Sensitivity = or(r.Sensitivity, events.SensitivityNone)
-	r.Tense = or(r.Tense, "present")
-	r.Polarity = or(r.Polarity, "positive")
-	r.Confidence = or(r.Confidence, 0.9)
-	r.Object = or(r.Object, "{o}")
+	r.Kind = cmp.Or(r.Kind, events.FactSemantic)
+	r.Cardinality = cmp.Or(r.Cardinality, events.Many)
+	r.Sensitivity = cmp.Or(r.Sensitivity, events.SensitivityNone)
+	r.Tense = cmp.Or(r.Tense, "present")
+	r.Polarity = cmp.Or(r.Polarity, "positive")
+	r.Confidence = cmp.Or(r.Confidence, 0.9)
+	r.Object = cmp.Or(r.Object, "{o}")
 	bad := func(field, format string, args ...any) error {
 		return &PackError{Pack: pack, Pattern: r.ID, Field: field, Reason: fmt.Sprintf(format, args...)}
 	}
@@ -326,12 +326,4 @@ func overlayBy[T any](base, over []T, id func(T) string) []T {
 		}
 	}
 	return out
-}
-
-func or[T comparable](v, fallback T) T {
-	var zero T
-	if v == zero {
-		return fallback
-	}
-	return v
 }

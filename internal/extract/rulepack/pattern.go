@@ -79,6 +79,17 @@ type program struct {
 	list  bool
 }
 
+// words are the words that the pattern is written with.
+func (p *program) words() []string {
+	var out []string
+	for _, in := range p.code {
+		if in.op == opWord {
+			out = append(out, in.word)
+		}
+	}
+	return out
+}
+
 type compiler struct {
 	src  []string
 	at   int

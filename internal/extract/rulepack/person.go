@@ -106,7 +106,7 @@ func (l *language) named(ts []token, i, j, w int) (*person, int) {
 	}
 	at := end
 	marked := false
-	if at < len(ts) && (l.naming[ts[at].low] || ts[at].low == ":") {
+	if at < len(ts) && (l.lx.naming[ts[at].low] || ts[at].low == ":") {
 		at, marked = at+1, true
 	} else if at+1 < len(ts) && ts[at].low == "," && ts[at+1].capital() {
 		at++
@@ -150,7 +150,7 @@ func (lx *lexicon) calledLow(ts []token, at int) bool {
 
 // coupled reads a clause with two relatives for its subject ("my mum and stepdad live in
 // Norwich") once for each.
-func (r *reading) coupled(c *clause, ts []token, before *clause) bool {
+func (r *reading) coupled(c *statement, ts []token, before *statement) bool {
 	lx := r.l.lx
 	if !lx.is(ts[0], isOwn) {
 		return false
@@ -312,7 +312,7 @@ func (l *language) uninflected(t token) (string, bool) {
 		return "", false
 	}
 	for _, e := range l.lx.endings3 {
-		if stem, ok := strings.CutSuffix(t.low, e.From); ok && len(stem) > 1 && l.markers[stem+e.To] {
+		if stem, ok := strings.CutSuffix(t.low, e.From); ok && len(stem) > 1 && l.lx.markers[stem+e.To] {
 			return stem + e.To, true
 		}
 	}

@@ -10,6 +10,13 @@ import (
 	"palimpsest/pkg/events"
 )
 
+// statement is a clause and whom it is about.
+type statement struct {
+	clause
+	// about is whom an elided subject stands for; nil for the speaker.
+	about *person
+}
+
 // reading is one episode as one language reads it.
 type reading struct {
 	l      *language
@@ -70,10 +77,10 @@ func (r *reading) read(previous *question) {
 			r.topic = nil
 			continue
 		}
-		var before *clause
+		var before *statement
 		cs := lx.split(s)
 		for i := range cs {
-			c := &cs[i]
+			c := &statement{clause: cs[i]}
 			c.unreal = c.unreal || r.scene
 			r.role(c, cs[i+1:])
 			r.clause(c, before)
@@ -95,7 +102,7 @@ func (r *reading) forget(from int) {
 }
 
 // clause reads one clause; before is the one in front of it in its sentence.
-func (r *reading) clause(c, before *clause) {
+func (r *reading) clause(c, before *statement) {
 	lx := r.l.lx
 	ts := c.tokens
 	full := ts
@@ -106,7 +113,7 @@ func (r *reading) clause(c, before *clause) {
 		}
 	}
 	if before == nil && len(r.topic) > 0 && lx.is(r.topic[0], isOwn) {
-		ts = r.l.owned(ts, &clause{tokens: r.topic})
+		ts = r.l.owned(ts, &statement{clause: clause{tokens: r.topic}})
 	}
 	if len(ts) == 0 || c.question || c.reported || r.coupled(c, ts, before) || r.corrects(ts, full) || !c.unreal && r.succeeded(ts, full) {
 		return
@@ -216,7 +223,7 @@ func virtualMark(ts []token) []token {
 }
 
 // opens reports whether nothing of weight stands before a clause.
-func (l *language) opens(before *clause) bool {
+func (l *language) opens(before *statement) bool {
 	if before == nil {
 		return true
 	}
@@ -225,7 +232,7 @@ func (l *language) opens(before *clause) bool {
 }
 
 // carries reports whether a clause has a subject that the next may go on with.
-func (l *language) carries(before *clause) bool {
+func (l *language) carries(before *statement) bool {
 	if before.about != nil {
 		return true
 	}
@@ -249,7 +256,7 @@ func (l *language) enter(ts []token) ([]token, flags) {
 	var f flags
 	for len(ts) > 0 {
 		switch n := lx.leads.at(ts, 0); {
-		case n == 1 && l.no[ts[0].low] && len(ts) > 1 && ts[1].word && !lx.is(ts[1], isSpeaker|isOwn|isOther|isLead|isVerb|isNegator|isJoint|isFiller):
+		case n == 1 && lx.no[ts[0].low] && len(ts) > 1 && ts[1].word && !lx.is(ts[1], isSpeaker|isOwn|isOther|isLead|isVerb|isNegator|isJoint|isFiller):
 			return ts, f // "no dairy for me"
 		case n > 0:
 			if lx.replies.at(ts, 0) < n { // "no, it is KCl" is no name
@@ -272,7 +279,7 @@ func (l *language) enter(ts []token) ([]token, flags) {
 
 // match finds the first rule at a token, and drafts what it means. Fillers and
 // hedges in front of the first word are passed over.
-func (r *reading) match(c *clause, full, ts []token, at int, f flags) bool {
+func (r *reading) match(c *statement, full, ts []token, at int, f flags) bool {
 	ts = ts[:min(len(ts), longestClause)]
 	loose := !elided(ts) && !slices.ContainsFunc(ts, func(t token) bool { return r.l.lx.is(t, isFigure) })
 	accept := func(rule *Rule) bool {
@@ -307,7 +314,7 @@ func elided(ts []token) bool { return len(ts) > 1 && ts[0].virtual() && ts[1].vi
 const looseConfidence = 0.75
 
 // matchKin tries the rules that read "my sister's name is…" whole.
-func (r *reading) matchKin(c *clause, full, ts []token, f flags) bool {
+func (r *reading) matchKin(c *statement, full, ts []token, f flags) bool {
 	if c.unreal {
 		return false
 	}

@@ -33,7 +33,7 @@ func (x *Extractor) Reads(texts []string) bool {
 	}
 	whole := strings.Join(words, " ")
 	for _, l := range x.languages {
-		if l.reads(whole) && (len(l.markers) == 0 || l.share(words) >= markedShare) {
+		if l.reads(whole) && (len(l.lx.markers) == 0 || l.share(words) >= markedShare) {
 			return true
 		}
 	}
@@ -47,7 +47,7 @@ func (l *language) share(words []string) float64 {
 		if i := strings.IndexAny(w, "'’"); i > 0 {
 			w = w[:i] + "'"
 		}
-		if l.markers[w] {
+		if l.lx.markers[w] {
 			n++
 		}
 	}

@@ -4,7 +4,7 @@ import "slices"
 
 // more reads what else the same verb governs: "i am 6 and allergic to peanuts",
 // "i am Katarzyna, 34, from Gdynia".
-func (r *reading) more(c *clause, full []token, last *Rule, m *match, at int) {
+func (r *reading) more(c *statement, full []token, last *Rule, m *match, at int) {
 	lx := r.l.lx
 	shared := at+1 < len(m.ts) && lx.is(m.ts[at], isSpeaker) && lx.is(m.ts[at+1], isShared)
 	named := !shared && last.Predicate == "name" && lx.shared != "" && c.about == nil // "Ana here, 34, a nurse"
@@ -52,7 +52,7 @@ func (r *reading) more(c *clause, full []token, last *Rule, m *match, at int) {
 
 // shared reads a clause that no rule reads whole as two with the same subject and verb, of
 // different rules: "i have asthma and a bad hip".
-func (r *reading) shared(c *clause, full, ts []token, f flags) bool {
+func (r *reading) shared(c *statement, full, ts []token, f flags) bool {
 	lx := r.l.lx
 	if !lx.is(ts[0], isSpeaker) {
 		return false
