@@ -299,7 +299,7 @@ func (m *machine) capture(in *instruction, pc, at int, f flags) bool {
 	case capAll:
 		return at < len(m.ts) && m.ts[at].word && !m.lx.is(m.ts[at], isSpeaker|isOther|isNegator|isJoint) && (!m.lx.is(m.ts[at], isEmpty) || m.lx.is(m.ts[at], isArticle)) && m.filled(at, len(m.ts)) && try(len(m.ts))
 	case capName, capAnyName:
-		for to := at + m.nameLen(at, in.typ == capAnyName); to > at; to-- {
+		for to := at + m.lx.nameLen(m.ts, at, in.typ == capAnyName); to > at; to-- {
 			if try(to) {
 				return true
 			}
@@ -363,19 +363,19 @@ func (lx *lexicon) bindsName(ts []token, i int) bool {
 }
 
 // nameLen is how many tokens at and after at are a name.
-func (m *machine) nameLen(at int, anyCase bool) int {
+func (lx *lexicon) nameLen(ts []token, at int, anyCase bool) int {
 	n := 0
-	for i := at; i < len(m.ts) && n < 4; i++ {
-		t := m.ts[i]
-		if k := m.lx.particles(m.ts[i:]); n > 0 && k > 0 {
+	for i := at; i < len(ts) && n < 4; i++ {
+		t := ts[i]
+		if k := lx.particles(ts[i:]); n > 0 && k > 0 {
 			n, i = n+k, i+k-1 // "Maria del Carmen"
 			continue
 		}
-		if !t.word || digit(t.low) || m.lx.is(t, isNotName) && !(n > 0 && t.capital()) {
+		if !t.word || digit(t.low) || lx.is(t, isNotName) && !(n > 0 && t.capital()) {
 			break
 		}
 		if !t.capital() {
-			if n == 0 && anyCase && !m.lx.is(t, isStop|isEmpty|isFiller|isNegator|isArticle|isPreposition|isLead|isVerb|isOwn|isBe) && !strings.HasSuffix(t.low, "ing") && (!strings.HasSuffix(t.low, "ed") || m.lx.is(t, isGiven)) {
+			if n == 0 && anyCase && !lx.is(t, isStop|isEmpty|isFiller|isNegator|isArticle|isPreposition|isLead|isVerb|isOwn|isBe) && !strings.HasSuffix(t.low, "ing") && (!strings.HasSuffix(t.low, "ed") || lx.is(t, isGiven)) {
 				return 1
 			}
 			break

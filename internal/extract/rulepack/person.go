@@ -112,8 +112,7 @@ func (l *language) named(ts []token, i, j, w int) (*person, int) {
 		at++
 	}
 	if at < len(ts) {
-		m := machine{lx: l.lx, ts: ts}
-		k := m.nameLen(at, marked)
+		k := l.lx.nameLen(ts, at, marked)
 		if k == 0 && at == end && (l.lx.calledLow(ts, at) && who.relation.Pronoun != "" || l.lx.is(ts[at], isGiven)) {
 			k = 1
 		}
