@@ -102,8 +102,9 @@ func (lx *lexicon) share(a, b []token) bool {
 // moving reports whether what stands before an old value moves another thing: "we moved
 // the customer from".
 func (lx *lexicon) moving(ts []token) bool {
+	const longest = 5
 	n := len(ts) - 1
-	return n > 0 && ts[n].low == lx.origin && slices.ContainsFunc(ts[max(0, n-longestGap):n], func(t token) bool { return lx.is(t, isArticle) })
+	return n > 0 && ts[n].low == lx.origin && slices.ContainsFunc(ts[max(0, n-longest):n], func(t token) bool { return lx.is(t, isArticle) })
 }
 
 // verbless reports whether a preposition without a verb of its own stands before i: "i am in

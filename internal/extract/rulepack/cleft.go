@@ -143,8 +143,9 @@ func (r *reading) role(c *statement, behind []clause) {
 	if n == 0 || ts[0].quoted || c.unreal || c.reported {
 		return
 	}
+	const longestRole = 9
 	to := n
-	for to < len(ts) && to-n < longestCleft && ts[to].low != "," && !lx.is(ts[to], isSpeaker|isOwn|isAuxiliary|isUnreal) {
+	for to < len(ts) && to-n < longestRole && ts[to].low != "," && !lx.is(ts[to], isSpeaker|isOwn|isAuxiliary|isUnreal) {
 		to++
 	}
 	after := slices.Clone(ts[to:])

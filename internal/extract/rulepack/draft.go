@@ -311,7 +311,7 @@ func (r *reading) entities(rule *Rule, m *match, v *view) []events.Mention {
 		return false
 	}
 	if v.who != nil && v.who.name != "" {
-		out = append(out, mentionOf(v.who.name, cmp.Or(v.who.relation.Type, events.EntityPerson)))
+		out = append(out, events.Mention{Name: v.who.name, Type: cmp.Or(v.who.relation.Type, events.EntityPerson)})
 	}
 	for _, e := range rule.Entities {
 		name := r.l.object(m.get(e.Capture))
@@ -319,7 +319,7 @@ func (r *reading) entities(rule *Rule, m *match, v *view) []events.Mention {
 			name = v.item
 		}
 		if name = title(name); name != "" && !has(name) {
-			out = append(out, mentionOf(name, e.Type))
+			out = append(out, events.Mention{Name: name, Type: e.Type})
 		}
 	}
 	if rule.Kind == events.FactProcedural {

@@ -3,7 +3,6 @@ package rulepack
 import (
 	"slices"
 	"strings"
-	"time"
 )
 
 // flags is what was skipped on the way of a match.
@@ -53,33 +52,6 @@ type machine struct {
 	memo *memo
 }
 
-// memo keeps what depends on the tokens of a clause alone: each of many patterns
-// asks for it.
-type memo struct {
-	skips []skipped
-	// dated is where the first date stands, searched the first time it is asked for.
-	dated    span
-	searched bool
-	// spans holds the captures of the pattern that is tried.
-	spans []span
-	// clause and text are the steps left to the clause and to its text.
-	clause int
-	text   *int
-}
-
-// skipped is the answer of [machine.skip] at a token.
-type skipped struct {
-	known bool
-	n     int
-	flags flags
-}
-
-func newMemo(ts []token, text *int) *memo {
-	return &memo{skips: make([]skipped, len(ts)), clause: clauseSteps, text: text}
-}
-
-func (r *reading) memo(ts []token) *memo { return newMemo(ts, &r.steps) }
-
 // Bounds of backtracking: the duration of a match depends on the text, and the text is
 // untrusted. The rest of a clause or a text that reaches its bound is not read.
 const (
@@ -118,7 +90,7 @@ func (m *machine) step(pc, at int, f flags) bool {
 		if at < len(m.ts) && m.ts[at].low == in.word && !m.ts[at].quoted && m.step(pc+1, at+1, f) {
 			return true
 		}
-		n, g := m.skip(at)
+		n, g := m.memo.skip(m.lx, at)
 		return n > 0 && m.step(pc, at+n, f|g)
 	case opSet:
 		for _, words := range m.alternatives(in.set, at) {
@@ -126,7 +98,7 @@ func (m *machine) step(pc, at int, f flags) bool {
 				return true
 			}
 		}
-		n, g := m.skip(at)
+		n, g := m.memo.skip(m.lx, at)
 		return n > 0 && m.step(pc, at+n, f|g)
 	case opSplit:
 		return m.step(pc+1, at, f) || m.step(in.to, at, f)
@@ -138,7 +110,7 @@ func (m *machine) step(pc, at int, f flags) bool {
 		if m.capture(in, pc, at, f) {
 			return true
 		}
-		n, g := m.skip(at)
+		n, g := m.memo.skip(m.lx, at)
 		return n > 0 && m.step(pc, at+n, f|g)
 	case opStop:
 		if at < len(m.ts) && !m.stops(at, in.typ) {
@@ -149,42 +121,6 @@ func (m *machine) step(pc, at int, f flags) bool {
 		m.end, m.flags = at, f|m.tail(at)
 		return true
 	}
-}
-
-// skip passes over a filler, hedge or negation.
-func (m *machine) skip(at int) (n int, f flags) {
-	if at >= len(m.ts) || m.ts[at].quoted {
-		return 0, 0
-	}
-	s := &m.memo.skips[at]
-	if !s.known {
-		s.known = true
-		s.n, s.flags = m.filler(at)
-	}
-	return s.n, s.flags
-}
-
-func (m *machine) filler(at int) (n int, f flags) {
-	lx := m.lx
-	if n := lx.endedAt(m.ts, at); n > 0 {
-		return n, flagNegated | flagEnded
-	}
-	if n := lx.negators.at(m.ts, at); n > 0 {
-		return n, flagNegated
-	}
-	if n := lx.past.at(m.ts, at); n > 0 {
-		return n, flagPast
-	}
-	if n := lx.hedges.at(m.ts, at); n > 0 {
-		return n, flagHedged
-	}
-	if n := lx.fillers.at(m.ts, at); n > 0 {
-		return n, 0
-	}
-	if at > 0 && m.date() == at && m.memo.dated.to < len(m.ts) {
-		return m.memo.dated.to - at, 0 // "i moved last week to Bergen"
-	}
-	return 0, 0
 }
 
 func (m *machine) alternatives(set phrases, at int) [][]string {
@@ -207,7 +143,7 @@ func (m *machine) stops(at int, typ captureType) bool {
 	switch {
 	case lx.bindsName(m.ts, at):
 		return false
-	case lx.tails.at(m.ts, at) > 0 || m.hedgedEnd(at) || lx.ended.at(m.ts, at) > 0 || lx.is(t, isStop), typ != capRest && m.date() == at:
+	case lx.tails.at(m.ts, at) > 0 || m.hedgedEnd(at) || lx.ended.at(m.ts, at) > 0 || lx.is(t, isStop), typ != capRest && m.memo.date(m.lx) == at:
 		return true
 	case m.list && at+1 < len(m.ts) && (t.low == "," || lx.is(t, isAnd)) && (lx.is(m.ts[at+1], isAnd) || !lx.is(m.ts[at+1], isStop|isSpeaker|isOther|isJoint)):
 		return false
@@ -231,17 +167,6 @@ func (m *machine) hedgedEnd(at int) bool {
 	}
 	n := m.lx.hedges.at(m.ts, at)
 	return n > 0 && at+n == len(m.ts)
-}
-
-// date is where the first date begins, or the end.
-func (m *machine) date() int {
-	if !m.memo.searched {
-		m.memo.searched, m.memo.dated = true, span{len(m.ts), len(m.ts)}
-		if w, ok := m.lx.when(m.ts, time.Unix(0, 0).UTC(), "past"); ok {
-			m.memo.dated = w.span
-		}
-	}
-	return m.memo.dated.from
 }
 
 // tail looks for "any more" and a hedge behind a match.
@@ -292,7 +217,7 @@ func (m *machine) capture(in *instruction, pc, at int, f flags) bool {
 		}
 		return to > at && try(to)
 	case capWhen:
-		return m.date() == at && at < len(m.ts) && try(m.memo.dated.to)
+		return m.memo.date(m.lx) == at && at < len(m.ts) && try(m.memo.dated.to)
 	case capMoney:
 		n := m.lx.amount(m.ts, at)
 		return n > 0 && try(at+n)
@@ -309,7 +234,7 @@ func (m *machine) capture(in *instruction, pc, at int, f flags) bool {
 	if in.typ == capGerund && (at == len(m.ts) || len(m.ts[at].low) < 5 || !strings.HasSuffix(m.ts[at].low, "ing")) {
 		return false
 	}
-	if (in.typ == capNoun || in.typ == capPlace) && m.date() <= at && at < m.memo.dated.to {
+	if (in.typ == capNoun || in.typ == capPlace) && m.memo.date(m.lx) <= at && at < m.memo.dated.to {
 		return false
 	}
 	const most = 14

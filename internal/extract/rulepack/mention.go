@@ -66,7 +66,7 @@ func (lx *lexicon) names(ts []token) []events.Mention {
 			continue
 		}
 		if n > 1 || !acronym(ts[i].text) {
-			out = append(out, mentionOf(source(ts[i:i+n]), lx.typeOf(ts, i, n)))
+			out = append(out, events.Mention{Name: source(ts[i : i+n]), Type: lx.typeOf(ts, i, n)})
 		}
 		i += n
 	}
@@ -147,10 +147,6 @@ func (lx *lexicon) typeOf(ts []token, i, n int) events.EntityType {
 		}
 	}
 	return events.EntityPerson
-}
-
-func mentionOf(name string, typ events.EntityType) events.Mention {
-	return events.Mention{Name: name, Type: typ}
 }
 
 func within(list []events.Mention, name string) bool {

@@ -296,8 +296,7 @@ func (r *reading) match(c *statement, full, ts []token, at int, f flags) bool {
 			r.more(c, full, rule, m, at)
 			return true
 		}
-		m := machine{lx: r.l.lx, ts: ts, memo: mo}
-		n, g := m.skip(at)
+		n, g := mo.skip(r.l.lx, at)
 		if n == 0 {
 			return false
 		}
@@ -345,7 +344,7 @@ func (r *reading) relation(full []token, who *person) {
 		if rel.Category == "pet" {
 			object = who.rel + " " + r.l.namingWord + " " + who.name
 		}
-		mentions = []events.Mention{mentionOf(who.name, rel.Type)}
+		mentions = []events.Mention{{Name: who.name, Type: rel.Type}}
 	}
 	if rel.Category == "pet" && strings.HasSuffix(who.rel, "s") {
 		tpl = strings.Replace(tpl, " a {rel}", " {rel}", 1) // "has cats"
