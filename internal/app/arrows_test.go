@@ -52,6 +52,8 @@ var layers = []layer{
 	{"palimpsest/internal/audit/sqlite", below("palimpsest/internal/filter", "palimpsest/internal/cursor", "palimpsest/internal/audit", "palimpsest/internal/memory", "palimpsest/internal/sqlitefile")},
 	{"palimpsest/internal/audit/clickhouse", below("palimpsest/internal/filter", "palimpsest/internal/cursor", "palimpsest/internal/audit", "palimpsest/internal/memory")},
 	{"palimpsest/internal/extract/rulepack", below("palimpsest/internal/extract", "palimpsest/internal/memory", "palimpsest/internal/lex")},
+	{"palimpsest/internal/extract/rulepack/pattern", below("palimpsest/internal/extract/rulepack/grammar")},
+	{"palimpsest/internal/extract/rulepack/grammar", below()},
 	{"palimpsest/internal/extract/model", below("palimpsest/internal/extract", "palimpsest/internal/llm", "palimpsest/internal/memory")},
 	{"palimpsest/internal/decide/model", below("palimpsest/internal/decide", "palimpsest/internal/llm", "palimpsest/internal/memory", "palimpsest/internal/lex")},
 	{"palimpsest/internal/decide/deterministic", below("palimpsest/internal/decide", "palimpsest/internal/memory", "palimpsest/internal/lex")},

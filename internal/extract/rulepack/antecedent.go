@@ -1,84 +1,73 @@
 package rulepack
 
-import "slices"
+import (
+	"slices"
 
-// Verdict holds the words of an opinion on a thing that was named before them.
-type Verdict struct {
-	Refuses  []string `yaml:"refuses"`  // "no way"
-	Welcomes []string `yaml:"welcomes"` // "yes please"
-	// Like and Dislike are the verbs that they stand for.
-	Like    string `yaml:"like"`
-	Dislike string `yaml:"dislike"`
-}
-
-// opensScene reports whether a sentence opens a role play, a supposition or a joke.
-func (lx *lexicon) opensScene(ts []token) bool {
-	ts = lx.strip(ts)
-	return len(ts) > 0 && lx.scenes.at(ts, 0) > 0
-}
+	"palimpsest/internal/extract/rulepack/grammar"
+)
 
 // raised notes what a question of a few words names: "olives?".
-func (r *reading) raised(s sentence) bool {
+func (r *reading) raised(s grammar.Sentence) bool {
 	const longest = 4
-	const closed = isSpeaker | isOther | isHearer | isAsking | isAuxiliary | isAsked | isBe | isVerb | isLead | isEmpty
-	if s.asks && len(s.tokens) > 1 && len(s.tokens) <= longest && r.l.lx.is(s.tokens[0], isOwn) {
-		r.topic = s.tokens // "my name? it's Leo"
+	const closed = grammar.Speaker | grammar.Other | grammar.Hearer | grammar.Asking | grammar.Auxiliary | grammar.Asked | grammar.Be | grammar.Verb | grammar.Lead | grammar.Empty
+	if s.Asks && len(s.Tokens) > 1 && len(s.Tokens) <= longest && r.l.lx.Is(s.Tokens[0], grammar.Own) {
+		r.topic = s.Tokens // "my name? it's Leo"
 		return true
 	}
-	if !s.asks || len(s.tokens) > longest || slices.ContainsFunc(s.tokens, func(t token) bool { return r.l.lx.is(t, closed) }) {
+	if !s.Asks || len(s.Tokens) > longest || slices.ContainsFunc(s.Tokens, func(t grammar.Token) bool { return r.l.lx.Is(t, closed) }) {
 		return false
 	}
-	r.topic = s.tokens
+	r.topic = s.Tokens
 	return true
 }
 
 // judged reads what a sentence says of the thing that the question before it or its own
 // first words name: "liver? no way", "thai food, yes please".
-func (r *reading) judged(s sentence) bool {
+func (r *reading) judged(s grammar.Sentence) bool {
 	lx := r.l.lx
-	topic, said := r.topic, s.tokens
-	for i := 1; topic == nil && !s.asks && i < len(said) && i <= 5; i++ {
-		if said[i].low == "," {
+	topic, said := r.topic, s.Tokens
+	for i := 1; topic == nil && !s.Asks && i < len(said) && i <= 5; i++ {
+		if said[i].Low == "," {
 			topic, said = said[:i], said[i+1:]
 		}
 	}
-	const closed = isSpeaker | isOther | isHearer | isAsking | isAuxiliary | isBe | isOwn | isLead | isEmpty | isNegator
-	if len(topic) == 0 || len(said) == 0 || slices.ContainsFunc(topic, func(t token) bool { return t.quoted || !t.word || lx.is(t, closed) }) {
+	const closed = grammar.Speaker | grammar.Other | grammar.Hearer | grammar.Asking | grammar.Auxiliary | grammar.Be | grammar.Own | grammar.Lead | grammar.Empty | grammar.Negator
+	if len(topic) == 0 || len(said) == 0 || slices.ContainsFunc(topic, func(t grammar.Token) bool { return t.Quoted || !t.Word || lx.Is(t, closed) }) {
 		return false
 	}
-	liked := lx.welcomes.at(said, 0)
-	if n := max(liked, lx.refuses.at(said, 0)); n == 0 || n < len(said) && said[n].word {
+	liked := lx.Welcomes.At(said, 0)
+	if n := max(liked, lx.Refuses.At(said, 0)); n == 0 || n < len(said) && said[n].Word {
 		return false
 	}
-	verb := lx.dislike
+	verb := lx.Dislike
 	if liked > 0 {
-		verb = lx.like
+		verb = lx.Like
 	}
-	return r.match(&statement{clause: clause{unreal: r.scene}}, s.tokens, append(virtual(lx.speaker, verb), topic...), 0, 0)
+	return r.match(&statement{Clause: grammar.Clause{Unreal: r.scene}}, s.Tokens, append(grammar.Virtual(lx.Speaker, verb), topic...), 0, 0)
 }
 
 // owned puts what the clause before has of the speaker's for "it" as a subject: "i
 // changed my number, it's 555 now".
-func (l *language) owned(ts []token, before *statement) []token {
+func (l *language) owned(ts []grammar.Token, before *statement) []grammar.Token {
 	lx := l.lx
-	if before == nil || len(ts) < 3 || !lx.is(ts[0], isIt) || !lx.is(ts[1], isBe) {
+	if before == nil || len(ts) < 3 || !lx.Is(ts[0], grammar.It) || !lx.Is(ts[1], grammar.Be) {
 		return ts
 	}
 	const most = 4
-	for i, t := range before.tokens {
-		if !lx.is(t, isOwn) {
+	for i, t := range before.Tokens {
+		if !lx.Is(t, grammar.Own) {
 			continue
 		}
 		to := i + 1
-		for to < len(before.tokens) && to-i <= most && before.tokens[to].word && !lx.is(before.tokens[to], isStop|isPreposition|isBe|isVerb|isNegator|isTail) && !lx.participle(before.tokens[to]) {
+		for to < len(before.Tokens) && to-i <= most && before.Tokens[to].Word && !lx.Is(before.Tokens[to], grammar.Stop|grammar.Preposition|grammar.Be|grammar.Verb|grammar.Negator|grammar.Tail) && !lx.Participle(before.Tokens[to]) {
 			to++
 		}
 		if to == i+1 {
 			return ts
 		}
-		said := make([]token, 0, len(ts)+most)
-		for _, t := range before.tokens[i:to] {
-			said = append(said, token{low: t.low, text: t.text, word: t.word})
+		said := make([]grammar.Token, 0, len(ts)+most)
+		for _, t := range before.Tokens[i:to] {
+			said = append(said, grammar.Token{Low: t.Low, Text: t.Text, Word: t.Word})
 		}
 		return append(said, ts[1:]...)
 	}
@@ -88,47 +77,47 @@ func (l *language) owned(ts []token, before *statement) []token {
 // apposed reads a clause that only says whose a name before it is: "meet Otto, my new
 // beagle".
 func (r *reading) apposed(c, before *statement) bool {
-	if before == nil || len(before.tokens) == 0 {
+	if before == nil || len(before.Tokens) == 0 {
 		return false
 	}
-	ts := c.tokens
-	for len(ts) > 0 && !ts[0].word {
+	ts := c.Tokens
+	for len(ts) > 0 && !ts[0].Word {
 		ts = ts[1:]
 	}
-	for len(ts) > 0 && !ts[len(ts)-1].word {
+	for len(ts) > 0 && !ts[len(ts)-1].Word {
 		ts = ts[:len(ts)-1]
 	}
-	name := before.tokens[len(before.tokens)-1]
-	if !name.word && len(before.tokens) > 1 {
-		name = before.tokens[len(before.tokens)-2]
+	name := before.Tokens[len(before.Tokens)-1]
+	if !name.Word && len(before.Tokens) > 1 {
+		name = before.Tokens[len(before.Tokens)-2]
 	}
-	if len(ts) == 0 || !name.capital() || r.l.lx.is(name, isNotName|isSpeaker) {
+	if len(ts) == 0 || !name.Capital() || r.l.lx.Is(name, grammar.NotName|grammar.Speaker) {
 		return false
 	}
 	who, n := r.l.mentioned(ts, 0)
 	if who == nil || who.name != "" || n != len(ts) {
 		return false
 	}
-	who.name = name.text
+	who.name = name.Text
 	r.known.meet(who)
-	r.relation(c.tokens, who)
+	r.relation(c.Tokens, who)
 	return true
 }
 
 // antecedent puts what was spoken of last for "it" at the end of a clause: "i
 // used to love running, but now i hate it".
-func (r *reading) antecedent(ts []token) []token {
+func (r *reading) antecedent(ts []grammar.Token) []grammar.Token {
 	lx := r.l.lx
 	end := len(ts)
-	for end > 0 && (!ts[end-1].word || lx.is(ts[end-1], isTail)) {
+	for end > 0 && (!ts[end-1].Word || lx.Is(ts[end-1], grammar.Tail)) {
 		end--
 	}
-	if end < 3 || !lx.is(ts[end-1], isIt) || !lx.is(ts[0], isSpeaker) && !lx.is(ts[end-3], isSpeaker) {
+	if end < 3 || !lx.Is(ts[end-1], grammar.It) || !lx.Is(ts[0], grammar.Speaker) && !lx.Is(ts[end-3], grammar.Speaker) {
 		return ts
 	}
-	var said []token
+	var said []grammar.Token
 	if m := r.last.m; m != nil {
-		said = m.get("o")
+		said = m.Get("o")
 	} else if r.asked != nil {
 		said = r.asked.get("o")
 	}
@@ -140,20 +129,7 @@ func (r *reading) antecedent(ts []token) []token {
 	}
 	out := slices.Clone(ts[:end-1])
 	for _, t := range said {
-		out = append(out, token{low: t.low, text: t.text, word: t.word})
+		out = append(out, grammar.Token{Low: t.Low, Text: t.Text, Word: t.Word})
 	}
 	return append(out, ts[end:]...)
-}
-
-// uninverted moves a subject that follows its verb before the verb, and the words
-// before the verb to the end of the clause.
-func (lx *lexicon) uninverted(ts []token) []token {
-	const far = 5
-	for i := 0; lx.inverts && i < far && i+1 < len(ts); i++ {
-		if lx.is(ts[i], isVerb) && lx.is(ts[i+1], isSpeaker) {
-			out := append([]token{ts[i+1], ts[i]}, ts[i+2:]...)
-			return append(out, ts[:i]...)
-		}
-	}
-	return ts
 }

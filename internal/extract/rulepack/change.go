@@ -1,310 +1,192 @@
 package rulepack
 
 import (
-	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
-	"palimpsest/pkg/events"
+	"palimpsest/internal/extract/rulepack/grammar"
 )
 
-// changes reads the statements of change.
-func (r *reading) changes(sentences []sentence) {
-	if len(r.l.frames) == 0 || r.scene {
-		return
-	}
-	for i := range sentences {
-		r.changeIn(sentences, i)
-	}
+// Change is the form of a statement that one value took the place of another, of
+// whatever attribute: "we swapped the Corsa for a Skoda". The decider finds the fact
+// that holds the old value.
+//
+// A pattern begins where a clause does. Its parts are words ("a|b_c": either, a space
+// written "_"), @set, a capture {old}, {new} or {topic}, "~" for up to five words
+// (behind a capture {old} and words, a time: "died in May"), and ";" for what joins two clauses or sentences. A part that ends in "?" may be
+// absent. A change without {old} replaces the value that the turn before names; one
+// with {topic} replaces the day, date or number of the fact about the topic.
+type Change struct {
+	ID       string   `yaml:"id"`
+	Patterns []string `yaml:"patterns"`
+	// Reply says that the turn before names the old value.
+	Reply bool `yaml:"reply"`
+	// Loose takes a new value that is written without a capital for an old one with
+	// a capital.
+	Loose bool `yaml:"loose"`
+	// Lasting leaves out what is so for a part of a day: "Lindt is closed today, I'm in
+	// Rome now". The other forms tell what was done, be it today.
+	Lasting bool `yaml:"lasting"`
+	// Single says that only a fact of cardinality one is changed: "it's Go, not Bash"
+	// does not end the use of Bash.
+	Single bool `yaml:"single"`
 }
 
-// changeIn reads the statement of change that begins in sentence i, and may end in the
-// next.
-func (r *reading) changeIn(sentences []sentence, i int) {
-	lx := r.l.lx
-	if sentences[i].asks {
-		return
-	}
-	ts := sentences[i].tokens
-	own := len(ts)
-	entered, _ := r.l.enter(ts)
-	behind := own - len(entered) // of what opens the sentence
-	if own == 0 || own > longestChange || lx.uncertain(ts) {
-		return
-	}
-	ts = ts[:own:own]
-	if i+1 < len(sentences) && !sentences[i+1].asks && len(sentences[i+1].tokens) <= longestChange && !lx.uncertain(sentences[i+1].tokens) {
-		ts = append(append(ts, token{low: ".", text: "."}), sentences[i+1].tokens...)
-	}
-	for at := range own {
-		if at > 0 && at != behind && ts[at-1].word && !lx.is(ts[at], isSpeaker) && !lx.is(ts[at-1], isJoint) {
-			continue // no clause begins here
+// Bounds of captures and gaps, in words.
+const (
+	longestValue = 6
+	longestGap   = 5
+)
+
+type framePart struct {
+	set      grammar.Phrases
+	capture  string // old, new, topic
+	gap      bool
+	when     bool // a gap that tells when something ended: "died in May"
+	link     bool
+	optional bool
+}
+
+// frame is a compiled pattern of a [Change].
+type frame struct {
+	change *Change
+	parts  []framePart
+}
+
+// compileFrame reads one pattern.
+func compileFrame(c *Change, src string, sets map[string]grammar.Phrases) (frame, error) {
+	f := frame{change: c}
+	var captures []string
+	for field := range strings.FieldsSeq(src) {
+		var p framePart
+		if rest, ok := strings.CutSuffix(field, "?"); ok {
+			p.optional, field = true, rest
 		}
-		for k := range r.l.frames {
-			var got framed
-			f := &r.l.frames[k]
-			if f.at(lx, ts, 0, at, &got) && r.change(f.change, ts, &got) {
-				return
+		switch {
+		case field == "~":
+			n := len(f.parts)
+			p.gap, p.when = true, n > 1 && f.parts[n-1].set != nil && f.parts[n-2].capture == "old"
+		case field == ";":
+			p.link = true
+		case strings.HasPrefix(field, "{"):
+			p.capture = strings.Trim(field, "{}")
+			if !slices.Contains([]string{"old", "new", "topic"}, p.capture) {
+				return frame{}, fmt.Errorf("%s: %s is none of {old}, {new}, {topic}", src, field)
 			}
-		}
-	}
-}
-
-// longestChange bounds, in tokens, the sentences in which a change is looked for.
-const longestChange = 40
-
-// uncertain reports whether a sentence supposes, hedges, plans, repeats what others
-// say, or is about code, a text or a game.
-func (lx *lexicon) uncertain(ts []token) bool {
-	for i, t := range ts {
-		if lx.calendar.Months[t.low] > 0 && (i+1 < len(ts) && digit(ts[i+1].low) || i > 0 && lx.is(ts[i-1], isPreposition)) {
-			continue // "May 6", "in May"
-		}
-		if t.quoted || lx.technical.at(ts, i) > 0 || i+1 < len(ts) && lx.is(t, isReporting) && ts[i+1].low == ":" || lx.is(t, isUnreal|isModal) || lx.is(t, isReporting) && i+1 < len(ts) && lx.is(ts[i+1], isSpeaker|isBinder) || lx.hedges.at(ts, i) > 0 || lx.planned.at(ts, i) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// fleets reports whether a sentence tells what is so for a part of a day.
-func (lx *lexicon) fleets(ts []token) bool {
-	for i := range ts {
-		if lx.fleeting.at(ts, i) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// passing reports whether a clause tells what is so for some days: "i am in Rome this
-// week". What happened then may last: "i moved to Rome this week".
-func (lx *lexicon) passing(ts []token) bool {
-	if lx.began(ts) {
-		return false
-	}
-	for i := 1; i < len(ts); i++ {
-		if (lx.fleeting.at(ts, i) > 0 || lx.brief.at(ts, i) > 0) && !lx.is(ts[i-1], isPreposition) {
-			return true // but not "as of this week"
-		}
-	}
-	return false
-}
-
-// share reports whether two values have a word in common: "the night shift", "the day
-// shift".
-func (lx *lexicon) share(a, b []token) bool {
-	return slices.ContainsFunc(a, func(t token) bool {
-		return t.word && !lx.is(t, isArticle|isOwn|isPreposition) && slices.ContainsFunc(b, func(u token) bool { return u.low == t.low })
-	})
-}
-
-// moving reports whether what stands before an old value moves another thing: "we moved
-// the customer from".
-func (lx *lexicon) moving(ts []token) bool {
-	const longest = 5
-	n := len(ts) - 1
-	return n > 0 && ts[n].low == lx.origin && slices.ContainsFunc(ts[max(0, n-longest):n], func(t token) bool { return lx.is(t, isArticle) })
-}
-
-// verbless reports whether a preposition without a verb of its own stands before i: "i am in
-// the shower", unlike "i go to boxing".
-func (lx *lexicon) verbless(ts []token, i int) bool {
-	if i == 0 || !lx.is(ts[i-1], isPreposition) {
-		return false
-	}
-	return i < 2 || !ts[i-2].word || lx.is(ts[i-2], isBe|isSpeaker|isFiller|isLead|isJoint) || lx.nowadays.at(ts, i-2) > 0
-}
-
-// change drafts what a match of a frame means.
-func (r *reading) change(c *Change, ts []token, got *framed) bool {
-	lx := r.l.lx
-	value := r.value(ts[got.new.from:got.new.to])
-	old := r.value(lx.narrow(ts[got.old.from:got.old.to]))
-	topic := got.topic.to > got.topic.from
-	if topic {
-		old = r.value(ts[got.topic.from:got.topic.to])
-	}
-	if c.Reply {
-		old = r.spokenOf(value)
-	}
-	if len(value) == 0 || len(old) == 0 || lx.is(value[0], isEmpty|isIt) || lx.is(old[0], isEmpty|isIt|isOther) ||
-		topic && !lx.shaped(value) {
-		return false
-	}
-	named := func(ts []token) bool {
-		return slices.ContainsFunc(ts, func(t token) bool { return t.capital() || digit(t.low) })
-	}
-	if !c.Loose && named(old) && !named(value) || slices.EqualFunc(old, value, func(a, b token) bool { return a.low == b.low }) {
-		return false
-	}
-	if c.Lasting && !lx.shaped(value) && lx.fleets(ts) {
-		return false
-	}
-	if c.Loose && !lx.shaped(value) && lx.moving(ts[:got.old.from]) {
-		return false
-	}
-	ends := events.Triple{Subject: subjectUser, Object: source(old)}
-	object := source(value)
-	r.drafts = slices.DeleteFunc(r.drafts, func(d events.Candidate) bool {
-		return c.Reply && lx.shaped(value) && d.Category == "identity" && strings.EqualFold(d.Object, object) // "it's bo@example.com" is no name
-	})
-	r.drafts = slices.DeleteFunc(r.drafts, func(d events.Candidate) bool {
-		return strings.HasPrefix(d.RuleID, "relation.") && r.l.says(d, old) && !r.l.says(d, value) // "Biscuit is gone" has no Biscuit
-	})
-	weak := lx.verbless(ts, got.new.from) // "i am with Declan now" may be of work, or not
-	for i := range r.drafts {
-		d := &r.drafts[i]
-		if d.Kind == events.FactProcedural && r.l.says(*d, value) {
-			return true // "use Go instead of Bash" is for the agent
-		}
-		if d.Negated || d.Subject != subjectUser || d.Category == "event" || !r.l.says(*d, value) {
-			continue
-		}
-		if c.Reply && d.Cardinality == events.One {
-			return true // it replaces what is known
-		}
-		if c.Single {
-			ends.Predicate = d.Predicate
-		}
-		d.Retracts, d.Transient = append(d.Retracts, ends), false
-		d.Moves = d.Moves || ends.Predicate == "" && (c.Loose && strings.EqualFold(d.Object, object) || weak)
-		return true
-	}
-	if c.Lasting && weak && got.old.from < got.new.from && !named(value) && !lx.shaped(value) && !lx.share(old, value) {
-		return false // "done with yoga, now I'm in the shower"
-	}
-	cardinality := events.Many
-	if c.Single && !lx.shaped(value) {
-		cardinality = events.One
-	}
-	// The move comes first: what else the sentence ends is then no longer known by the
-	// old value.
-	r.drafts = slices.Insert(r.drafts, 0, events.Candidate{
-		Kind: events.FactSemantic, Category: "biography", Subject: subjectUser, Object: object,
-		Text: lx.changed(ends.Object, object), EvidenceQuote: r.l.evidence(r.text, ts[min(got.old.from, got.new.from, got.topic.from):max(got.old.to, got.new.to)]),
-		Confidence: 0.8, Explicit: true, Sensitivity: events.SensitivityNone, Cardinality: cardinality,
-		Retracts: []events.Triple{ends}, Moves: true, EventTime: r.said, RuleID: "change." + c.ID,
-	})
-	return true
-}
-
-// says reports whether the object of a draft has all words of a value.
-func (l *language) says(d events.Candidate, value []token) bool {
-	have := l.lx.tokenize(d.Object)
-	return !slices.ContainsFunc(value, func(t token) bool {
-		return t.word && !l.lx.named(t) && !slices.ContainsFunc(have, func(h token) bool { return h.low == t.low })
-	})
-}
-
-// changed is the sentence that one value took the place of another.
-func (lx *lexicon) changed(old, value string) string {
-	return strings.NewReplacer("{S}", capitalize(lx.subject), "{old}", old, "{new}", value).Replace(lx.changedText)
-}
-
-// value cuts what is no part of a value off its ends.
-func (r *reading) value(ts []token) []token {
-	lx := r.l.lx
-	for len(ts) > 0 && (lx.is(ts[0], isOwn|isPreposition|isArticle) || lx.nowadays.at(ts, 0) == 1) {
-		ts = ts[1:]
-	}
-	return r.l.trim(ts)
-}
-
-// narrow cuts what stands around an old value: "my accounts from Barclays", "Sublime in
-// months".
-func (lx *lexicon) narrow(ts []token) []token {
-	for i := len(ts) - 1; i > 0; i-- {
-		if ts[i-1].low == lx.origin {
-			return ts[i:]
-		}
-	}
-	for i := 1; i < len(ts); i++ {
-		if lx.is(ts[i], isPreposition) && ts[i-1].capital() {
-			return ts[:i]
-		}
-	}
-	return ts
-}
-
-// shaped reports whether a value is a day, a date, a number or an address.
-func (lx *lexicon) shaped(ts []token) bool {
-	return slices.ContainsFunc(ts, func(t token) bool { return lx.shape(t) != "" })
-}
-
-// shape is what kind of value a word is: a day, a number or an address; empty for
-// any other.
-func (lx *lexicon) shape(t token) string {
-	stem := strings.TrimSuffix(t.low, "s")
-	if lx.calendar.Months[t.low] > 0 && t.capital() {
-		return "date"
-	}
-	switch {
-	case strings.Contains(t.low, "@"):
-		return "address"
-	case digit(t.low) || t.low[0] == '+' && len(t.low) > 1:
-		return "number"
-	}
-	if _, ok := lx.calendar.Weekdays[t.low]; ok {
-		return "day"
-	}
-	if _, ok := lx.calendar.Weekdays[stem]; ok {
-		return "day"
-	}
-	if _, ok := lx.calendar.Numbers[t.low]; ok && !t.capital() && !lx.is(t, isArticle) {
-		return "number"
-	}
-	return ""
-}
-
-// spokenOf is what the turns before name in the place of a value: of the same shape,
-// with the noun beside it, or a name for a name.
-func (r *reading) spokenOf(value []token) []token {
-	lx := r.l.lx
-	shape := ""
-	for _, t := range value {
-		shape = cmp.Or(shape, lx.shape(t))
-	}
-	if shape == "" && !slices.ContainsFunc(value, token.capital) {
-		return nil
-	}
-	const turns = 2
-	for i := len(r.before) - 1; i >= 0 && i >= len(r.before)-turns; i-- {
-		ts := lx.tokenize(blank(r.before[i].Content))
-		if r.before[i].Role != events.RoleUser && !slices.ContainsFunc(ts, func(t token) bool { return lx.is(t, isHearer) }) {
-			continue // "the recipe needs 900 g" tells nothing of the user
-		}
-		for at := len(ts) - 1; at >= 0; at-- {
-			t := ts[at]
-			switch {
-			case !t.word:
-			case shape != "" && lx.shape(t) == shape:
-				return r.around(ts, at, shape)
-			case shape == "" && at > 0 && t.capital() && !lx.is(t, isSpeaker|isStop|isNotName|isHearer|isAuxiliary|isAsking|isLead):
-				from := at
-				for from > 1 && ts[from-1].word && ts[from-1].capital() && !lx.is(ts[from-1], isSpeaker|isStop|isNotName|isHearer) {
-					from--
+			captures = append(captures, p.capture)
+		default:
+			var list []string
+			for alternative := range strings.SplitSeq(field, "|") {
+				name, isSet := strings.CutPrefix(alternative, "@")
+				if isSet && sets[name] == nil {
+					return frame{}, fmt.Errorf("%s: unknown set %s", src, alternative)
 				}
-				return ts[from : at+1]
+				if !isSet {
+					list = append(list, strings.ReplaceAll(alternative, "_", " "))
+					continue
+				}
+				for _, phrases := range sets[name] {
+					for _, words := range phrases {
+						list = append(list, strings.Join(words, " "))
+					}
+				}
 			}
+			p.set = grammar.NewPhrases(list)
+		}
+		f.parts = append(f.parts, p)
+	}
+	old := slices.Contains(captures, "old") || slices.Contains(captures, "topic")
+	if !slices.Contains(captures, "new") || old == c.Reply {
+		return frame{}, fmt.Errorf("%s: needs {new}, and {old} or {topic} unless it is a reply", src)
+	}
+	return f, nil
+}
+
+func (l *language) addChanges(p Pack, sets map[string]grammar.Phrases) error {
+	for i := range p.Changes {
+		c := &p.Changes[i]
+		for _, src := range c.Patterns {
+			f, err := compileFrame(c, src, sets)
+			if err != nil {
+				return &PackError{Pack: p.ID, Pattern: "changes." + c.ID, Field: "patterns", Reason: err.Error()}
+			}
+			l.frames = append(l.frames, f)
 		}
 	}
 	return nil
 }
 
-// around is a value and the noun beside it: "Tuesday 's standup".
-func (r *reading) around(ts []token, at int, shape string) []token {
-	lx := r.l.lx
-	if shape == "address" {
-		return ts[at : at+1]
+// framed is where the captures of a frame stand.
+type framed struct{ old, new, topic grammar.Span }
+
+// at matches the parts from one on at a token.
+func (f *frame) at(lx *grammar.Grammar, ts []grammar.Token, part, i int, got *framed) bool {
+	if part == len(f.parts) {
+		return f.parts[part-1].capture == "" || lx.Bounds(ts, i)
 	}
-	from := at
-	for from > 0 && ts[from-1].word && (ts[from-1].capital() || lx.shape(ts[from-1]) != "") && !lx.is(ts[from-1], isSpeaker|isStop|isHearer|isLead) && lx.shape(ts[at]) != "day" {
-		from--
+	p := &f.parts[part]
+	return f.step(lx, ts, part, i, got) || p.optional && f.at(lx, ts, part+1, i, got)
+}
+
+// step matches one part at a token, and those behind it.
+func (f *frame) step(lx *grammar.Grammar, ts []grammar.Token, part, i int, got *framed) bool {
+	p := &f.parts[part]
+	switch {
+	case p.gap:
+		for n := 1; n <= longestGap && i+n <= len(ts) && ts[i+n-1].Word; n++ {
+			if p.when && !lx.Is(ts[i], grammar.Preposition) && !lx.StopsValue(ts, i) && !lx.Dated(ts[i:i+n]) {
+				continue // "Lindt closed the plant" does not close Lindt
+			}
+			if f.at(lx, ts, part+1, i+n, got) {
+				return true
+			}
+		}
+		return false
+	case p.link:
+		n := lx.Linked(ts, i)
+		return n > 0 && f.at(lx, ts, part+1, i+n, got)
+	case p.capture != "":
+		return f.take(lx, ts, part, i, got)
 	}
-	out := slices.Clone(ts[from : at+1])
-	if at+2 < len(ts) && ts[at+1].low == "'s" && ts[at+2].word {
-		out = append(out, ts[at+2])
+	for ; i < len(ts); i++ {
+		for _, words := range p.set[ts[i].Low] {
+			if grammar.HasWords(ts[i:], words) && f.at(lx, ts, part+1, i+len(words), got) {
+				return true
+			}
+		}
+		if part == 0 || lx.Fillers.At(ts, i) != 1 {
+			return false
+		}
 	}
-	return out
+	return false
+}
+
+// take captures the fewest words that let the rest match; the last part takes what
+// reaches the end of the value.
+func (f *frame) take(lx *grammar.Grammar, ts []grammar.Token, part, i int, got *framed) bool {
+	for n := 1; n <= longestValue && i+n <= len(ts); n++ {
+		t := ts[i+n-1]
+		if !t.Word && (t.Low != "%" || n == 1) || t.Quoted || lx.Is(t, grammar.Speaker|grammar.Asking|grammar.Negator|grammar.Reporting) || lx.Is(t, grammar.And) {
+			return false
+		}
+		if next := part + 1; f.parts[part].capture == "new" && next < len(f.parts) && (f.parts[next].gap || f.parts[next].optional) && !lx.Bounds(ts, i+n) {
+			continue
+		}
+		old := *got
+		s := grammar.Span{From: i, To: i + n}
+		switch f.parts[part].capture {
+		case "old":
+			got.old = s
+		case "new":
+			got.new = s
+		default:
+			got.topic = s
+		}
+		if f.at(lx, ts, part+1, i+n, got) {
+			return true
+		}
+		*got = old
+	}
+	return false
 }

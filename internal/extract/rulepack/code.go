@@ -3,6 +3,8 @@ package rulepack
 import (
 	"regexp"
 	"strings"
+
+	"palimpsest/internal/memory"
 )
 
 // codeMarks are strings of program text, logs and commands that prose does not
@@ -52,4 +54,26 @@ func isCode(line string) bool {
 		}
 	}
 	return codeLine.MatchString(line)
+}
+
+// blank replaces injected memory and code, which the speaker did not say, by line
+// breaks.
+func blank(content string) string {
+	content = blankCode(memory.BlankContext(content))
+	const fence = "```"
+	if !strings.Contains(content, fence) {
+		return content
+	}
+	var b strings.Builder
+	b.Grow(len(content))
+	for i, part := range strings.Split(content, fence) {
+		if i > 0 {
+			b.WriteString("\n\n\n")
+		}
+		if i%2 == 1 {
+			part = strings.Repeat("\n", len(part))
+		}
+		b.WriteString(part)
+	}
+	return b.String()
 }

@@ -1,5 +1,9 @@
 // Package rulepack is the extractor that needs no model: versioned packs of
-// patterns over clauses, as data, and the small engine that runs them.
+// patterns over clauses, as data, and the engine that runs them.
+//
+// A text passes through three packages: grammar cuts it into tokens, sentences and
+// clauses by the words of a language, pattern matches patterns on a clause, and
+// rulepack reads what a match states, of whom, and in which pack it stands.
 //
 // # The fields of a candidate
 //
@@ -17,7 +21,7 @@
 // French, Spanish, Italian and Portuguese as far as names, homes, work, likes,
 // families, pets, health, diet, languages, contact data and instructions. A pack
 // is data: what differs between languages beyond words (a subject behind its verb,
-// words written together, capitals of nouns) is a field of [Lexicon].
+// words written together, capitals of nouns) is a field of [grammar.Lexicon].
 //
 // # The scheme of predicates
 //

@@ -5,25 +5,27 @@ import (
 	"slices"
 	"strings"
 
+	"palimpsest/internal/extract/rulepack/grammar"
+	"palimpsest/internal/extract/rulepack/pattern"
 	"palimpsest/pkg/events"
 )
 
 // draft turns a match into candidates.
-func (r *reading) draft(rule *Rule, m *match, who *person, full []token) {
+func (r *reading) draft(rule *Rule, m *pattern.Match, who *person, full []grammar.Token) {
 	if rule.Silent {
 		return
 	}
-	v := &view{l: r.l, who: who, m: m, old: source(r.old)}
+	v := &view{l: r.l, who: who, m: m, old: grammar.Source(r.old)}
 	c := events.Candidate{
 		Kind: rule.Kind, Category: rule.Category, Subject: who.subject(r.l.lx), Cardinality: rule.Cardinality,
 		EvidenceQuote: r.l.evidence(r.text, full), Confidence: rule.Confidence, Explicit: !rule.Implicit,
-		Sensitivity: rule.Sensitivity, Transient: rule.Transient || rule.Lasting && r.l.lx.passing(m.ts), Unsafe: rule.Unsafe,
-		Hedged: rule.Hedged || m.flags&flagHedged != 0, EventTime: r.said, RuleID: rule.ID,
+		Sensitivity: rule.Sensitivity, Transient: rule.Transient || rule.Lasting && r.l.lx.Passing(m.Tokens), Unsafe: rule.Unsafe,
+		Hedged: rule.Hedged || m.Flags&pattern.Hedged != 0, EventTime: r.said, RuleID: rule.ID,
 	}
 	if c.EvidenceQuote == "" || rule.Kind != events.FactProcedural && r.l.addressed(m) {
 		return
 	}
-	if r.technical && (rule.Category == "skill" || rule.Category == "preference" && !r.l.lx.is(m.ts[0], isSpeaker)) && r.l.ofTask(m) {
+	if r.technical && (rule.Category == "skill" || rule.Category == "preference" && !r.l.lx.Is(m.Tokens[0], grammar.Speaker)) && r.l.ofTask(m) {
 		return // "i use the function twice"
 	}
 	if rule.Category == "possession" && r.given(full) {
@@ -32,10 +34,10 @@ func (r *reading) draft(rule *Rule, m *match, who *person, full []token) {
 	if talk[rule.Category] && (r.technical || r.l.unresolved(m)) || rule.Category == "preference" && r.l.unresolved(m) {
 		return
 	}
-	if r.l.lx.private(m.ts) {
+	if r.l.lx.Private(m.Tokens) {
 		c.Sensitivity = events.SensitivitySensitive
 	}
-	if rel, _ := r.l.relationIn(source(m.get("r"))); rel != nil && rule.Predicate == relationPredicate {
+	if rel, _ := r.l.relationIn(grammar.Source(m.Get("r"))); rel != nil && rule.Predicate == relationPredicate {
 		c.Cardinality, c.Category = rel.Cardinality, rel.Category
 		if rel.Category == "pet" {
 			c.Category = "relationship"
@@ -49,7 +51,7 @@ func (r *reading) draft(rule *Rule, m *match, who *person, full []token) {
 		r.emit(rule, m, c, v, full)
 		return
 	}
-	for _, item := range r.l.items(m.get("o")) {
+	for _, item := range r.l.items(m.Get("o")) {
 		if !r.l.fits(rule, item) {
 			continue
 		}
@@ -64,11 +66,11 @@ func (r *reading) draft(rule *Rule, m *match, who *person, full []token) {
 const relationPredicate = "{r|relation}"
 
 // addressed reports whether a capture speaks of the agent: "i like your answer".
-func (l *language) addressed(m *match) bool {
+func (l *language) addressed(m *pattern.Match) bool {
 	lx := l.lx
-	for _, s := range m.captured {
-		for _, t := range m.ts[s.from:s.to] {
-			if lx.is(t, isHearer) && !t.quoted {
+	for _, s := range m.Captured {
+		for _, t := range m.Tokens[s.From:s.To] {
+			if lx.Is(t, grammar.Hearer) && !t.Quoted {
 				return true
 			}
 		}
@@ -80,11 +82,11 @@ func (l *language) addressed(m *match) bool {
 var talk = map[string]bool{"goal": true, "event": true, "possession": true, "habit": true}
 
 // ofTask reports whether a capture holds a word of a task: "function".
-func (l *language) ofTask(m *match) bool {
+func (l *language) ofTask(m *pattern.Match) bool {
 	lx := l.lx
-	for _, s := range m.captured {
-		for i := s.from; i < s.to; i++ {
-			if n := lx.technical.at(m.ts, i); n > 0 && n < s.to-s.from {
+	for _, s := range m.Captured {
+		for i := s.From; i < s.To; i++ {
+			if n := lx.Technical.At(m.Tokens, i); n > 0 && n < s.To-s.From {
 				return true
 			}
 		}
@@ -93,12 +95,12 @@ func (l *language) ofTask(m *match) bool {
 }
 
 // given reports whether a clause says for whom else something is: "for my nephew".
-func (r *reading) given(ts []token) bool {
+func (r *reading) given(ts []grammar.Token) bool {
 	for i := 1; i+1 < len(ts); i++ {
-		if ts[i].low != r.l.lx.benefit {
+		if ts[i].Low != r.l.lx.Benefit {
 			continue
 		}
-		if who, _ := r.l.mentioned(ts, i+1); who != nil || r.l.lx.is(ts[i+1], isHe|isShe) || r.known.byName[ts[i+1].low] != nil {
+		if who, _ := r.l.mentioned(ts, i+1); who != nil || r.l.lx.Is(ts[i+1], grammar.He|grammar.She) || r.known.byName[ts[i+1].Low] != nil {
 			return true
 		}
 	}
@@ -107,38 +109,12 @@ func (r *reading) given(ts []token) bool {
 
 // unresolved reports whether a capture ends in a word for something said before:
 // "i want to sort it".
-func (l *language) unresolved(m *match) bool {
+func (l *language) unresolved(m *pattern.Match) bool {
 	lx := l.lx
-	for _, s := range m.captured {
-		if s.to > s.from && lx.is(m.ts[s.to-1], isIt) {
+	for _, s := range m.Captured {
+		if s.To > s.From && lx.Is(m.Tokens[s.To-1], grammar.It) {
 			return true
 		}
-	}
-	return false
-}
-
-// private reports whether a clause has a word that makes it sensitive.
-func (lx *lexicon) private(ts []token) bool {
-	for i, t := range ts {
-		if lx.sensitive.at(ts, i) > 0 || endsIn(lx.sensitive, t.low) {
-			return true
-		}
-	}
-	return false
-}
-
-// began reports whether the verb behind the speaker is in the past: "i turned 30
-// on Monday", unlike "i work on Monday".
-func (lx *lexicon) began(ts []token) bool {
-	for i := 1; i < len(ts); i++ {
-		if !lx.is(ts[i-1], isSpeaker) {
-			continue
-		}
-		for i < len(ts)-1 && lx.is(ts[i], isFiller) {
-			i++
-		}
-		base, ok := lx.third[ts[i].low]
-		return ok && base == ts[i].low && !lx.is(ts[i], isAuxiliary)
 	}
 	return false
 }
@@ -148,37 +124,37 @@ func (lx *lexicon) began(ts []token) bool {
 const longDate = 4
 
 // date resolves what date the clause names, and takes it out of the captures.
-func (r *reading) date(rule *Rule, m *match, c *events.Candidate, v *view) {
+func (r *reading) date(rule *Rule, m *pattern.Match, c *events.Candidate, v *view) {
 	tense := rule.Tense
 	if tense == "present" {
 		tense = "past" // a state is said to have begun
 	}
-	w, ok := r.l.lx.when(m.ts, r.at, tense)
+	w, ok := r.l.lx.When(m.Tokens, r.at, tense)
 	if !ok || rule.Undated {
 		return
 	}
-	_, weekday := r.l.lx.calendar.Weekdays[m.ts[w.span.to-1].low]
-	if rule.Tense == "present" && (weekday && w.span.to-w.span.from < 3 && !r.l.lx.began(m.ts[:w.span.from]) || !w.at.Before(r.at.AddDate(0, 0, -1))) {
+	_, weekday := r.l.lx.Calendar.Weekdays[m.Tokens[w.Span.To-1].Low]
+	if rule.Tense == "present" && (weekday && w.Span.To-w.Span.From < 3 && !r.l.lx.Began(m.Tokens[:w.Span.From]) || !w.At.Before(r.at.AddDate(0, 0, -1))) {
 		return
 	}
-	v.when = w.at
-	at := w.at.UTC()
+	v.when = w.At
+	at := w.At.UTC()
 	if rule.Tense == "present" || rule.Tense == "past" && (len(rule.Retracts) > 0 || rule.Lone != nil) {
 		c.ValidFrom = &at // what ends with it was said before it, and may be said after the date
 	} else {
 		c.EventTime = at
 	}
-	for i := range m.captured {
-		got := &m.captured[i]
+	for i := range m.Captured {
+		got := &m.Captured[i]
 		switch {
-		case w.span.from > got.from && w.span.from < got.to:
-			if w.span.to >= got.to {
-				got.to = w.span.from
+		case w.Span.From > got.From && w.Span.From < got.To:
+			if w.Span.To >= got.To {
+				got.To = w.Span.From
 			}
-		case w.span.from == got.from && w.span.to < got.to:
-			got.from = w.span.to
-		case w.span == *got && got.to-got.from > longDate:
-			got.to = got.from
+		case w.Span.From == got.From && w.Span.To < got.To:
+			got.From = w.Span.To
+		case w.Span == *got && got.To-got.From > longDate:
+			got.To = got.From
 		}
 	}
 }
@@ -186,7 +162,7 @@ func (r *reading) date(rule *Rule, m *match, c *events.Candidate, v *view) {
 // emit renders one candidate. A negation turns it into the end of the fact that it
 // would state, into a fact of another predicate, or into nothing, according to the
 // rule.
-func (r *reading) emit(rule *Rule, m *match, c events.Candidate, v *view, full []token) {
+func (r *reading) emit(rule *Rule, m *pattern.Match, c events.Candidate, v *view, full []grammar.Token) {
 	var ok bool
 	if v.obj, ok = v.render(rule.Object); !ok && rule.Polarity != "negative" {
 		return
@@ -197,8 +173,8 @@ func (r *reading) emit(rule *Rule, m *match, c events.Candidate, v *view, full [
 	}
 	tpl := rule.Text
 	plain := events.Triple{Subject: c.Subject, Predicate: c.Predicate, Object: c.Object}
-	negated := m.flags&flagNegated != 0
-	ended := m.flags&(flagEnded|flagPast) != 0 && !rule.Absent
+	negated := m.Flags&pattern.Negated != 0
+	ended := m.Flags&(pattern.Ended|pattern.Past) != 0 && !rule.Absent
 	switch {
 	case rule.Polarity == "negative" && (negated || ended):
 		return
@@ -208,11 +184,11 @@ func (r *reading) emit(rule *Rule, m *match, c events.Candidate, v *view, full [
 		c.Negated = true
 	case ended:
 		c.Negated = true
-		if rule.Ends != "" && m.flags&flagEnded != 0 {
+		if rule.Ends != "" && m.Flags&pattern.Ended != 0 {
 			c.Predicate = rule.Ends
 		}
 		if tpl = rule.Ended; tpl == "" {
-			tpl = r.l.lx.noLonger + rule.Text
+			tpl = r.l.lx.NoLonger + rule.Text
 		}
 	case negated && (rule.Denied == nil || rule.Denied.Drop):
 		return
@@ -229,7 +205,7 @@ func (r *reading) emit(rule *Rule, m *match, c events.Candidate, v *view, full [
 	if c.Text, ok = v.render(tpl); !ok {
 		return
 	}
-	c.Text = capitalize(c.Text)
+	c.Text = grammar.Capitalize(c.Text)
 	r.retract(rule, &c, v)
 	c.Entities = r.entities(rule, m, v)
 	if rule.Lone != nil {
@@ -244,7 +220,7 @@ func (r *reading) emit(rule *Rule, m *match, c events.Candidate, v *view, full [
 	}
 	r.add(c)
 	r.meet(c)
-	if rel, word := r.l.relationIn(source(m.get("r"))); rel != nil && rule.Predicate == relationPredicate {
+	if rel, word := r.l.relationIn(grammar.Source(m.Get("r"))); rel != nil && rule.Predicate == relationPredicate {
 		r.known.meet(&person{rel: word, relation: rel, name: c.Object})
 	}
 }
@@ -266,8 +242,8 @@ func (r *reading) retract(rule *Rule, c *events.Candidate, v *view) {
 			end(ret.Predicate, object)
 		}
 	}
-	if len(r.old) > 0 && c.Cardinality == events.Many && !strings.Contains(c.Object, source(r.old)) {
-		end(c.Predicate, source(r.old))
+	if len(r.old) > 0 && c.Cardinality == events.Many && !strings.Contains(c.Object, grammar.Source(r.old)) {
+		end(c.Predicate, grammar.Source(r.old))
 	}
 }
 
@@ -300,7 +276,7 @@ func (d *Denial) apply(v *view, c *events.Candidate, plain events.Triple) string
 
 // entities are those that the rule's captures name, the person it is about, and
 // names in the object.
-func (r *reading) entities(rule *Rule, m *match, v *view) []events.Mention {
+func (r *reading) entities(rule *Rule, m *pattern.Match, v *view) []events.Mention {
 	var out []events.Mention
 	has := func(name string) bool {
 		for _, e := range out {
@@ -314,7 +290,7 @@ func (r *reading) entities(rule *Rule, m *match, v *view) []events.Mention {
 		out = append(out, events.Mention{Name: v.who.name, Type: cmp.Or(v.who.relation.Type, events.EntityPerson)})
 	}
 	for _, e := range rule.Entities {
-		name := r.l.object(m.get(e.Capture))
+		name := r.l.object(m.Get(e.Capture))
 		if e.Capture == "o" && v.item != "" {
 			name = v.item
 		}
@@ -325,19 +301,19 @@ func (r *reading) entities(rule *Rule, m *match, v *view) []events.Mention {
 	if rule.Kind == events.FactProcedural {
 		return out
 	}
-	for _, span := range m.captured {
-		ts := m.ts[span.from:span.to]
+	for _, span := range m.Captured {
+		ts := m.Tokens[span.From:span.To]
 		if v.raw != nil {
 			ts = v.raw
 		}
-		for _, e := range r.l.lx.names(ts) {
-			if v.who == nil && !strings.Contains(e.Name, " ") && span.from < len(m.ts) && m.ts[0].virtual() && e.Name == m.ts[span.from].text {
+		for _, e := range r.l.lx.Names(ts) {
+			if v.who == nil && !strings.Contains(e.Name, " ") && span.From < len(m.Tokens) && m.Tokens[0].Virtual() && e.Name == m.Tokens[span.From].Text {
 				continue // it may be a capital only because it begins the sentence
 			}
 			if e.Type == events.EntityPerson {
 				e.Type = cmp.Or(categoryType[rule.Category], events.EntityPerson)
 			}
-			if !has(e.Name) && !within(out, e.Name) {
+			if !has(e.Name) && !grammar.Within(out, e.Name) {
 				out = append(out, e)
 			}
 		}

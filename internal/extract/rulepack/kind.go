@@ -3,6 +3,9 @@ package rulepack
 import (
 	"slices"
 	"strings"
+
+	"palimpsest/internal/extract/rulepack/grammar"
+	"palimpsest/internal/extract/rulepack/pattern"
 )
 
 // Kind says what no value of some predicates or rules is, so that each pattern need
@@ -22,12 +25,12 @@ type Kind struct {
 
 // kind is a compiled [Kind].
 type kind struct {
-	begins, ends, opens, closes phrases
+	begins, ends, opens, closes grammar.Phrases
 	names                       bool
 }
 
 func (l *language) addKinds(p Pack) error {
-	list := func(words []string) (phrases, error) {
+	list := func(words []string) (grammar.Phrases, error) {
 		var out []string
 		for _, w := range words {
 			name, isSet := strings.CutPrefix(w, "@")
@@ -40,14 +43,14 @@ func (l *language) addKinds(p Pack) error {
 			}
 			out = append(out, p.Sets[name]...)
 		}
-		return newPhrases(out), nil
+		return grammar.NewPhrases(out), nil
 	}
 	for _, k := range p.Kinds {
 		var c kind
 		var err error
 		c.names = k.Names
 		for _, f := range [...]struct {
-			to    *phrases
+			to    *grammar.Phrases
 			words []string
 		}{{&c.begins, k.Begins}, {&c.ends, k.Ends}, {&c.opens, k.Opens}, {&c.closes, k.Closes}} {
 			if *f.to, err = list(f.words); err != nil {
@@ -65,7 +68,7 @@ func (l *language) addKinds(p Pack) error {
 
 // fits reports whether a value may be one of the rule's. Negations are not judged:
 // what does not hold may be anything.
-func (l *language) fits(rule *Rule, value []token) bool {
+func (l *language) fits(rule *Rule, value []grammar.Token) bool {
 	if len(l.kinds[rule]) == 0 {
 		return true
 	}
@@ -74,9 +77,9 @@ func (l *language) fits(rule *Rule, value []token) bool {
 	}
 	for _, k := range l.kinds[rule] {
 		switch {
-		case k.names && !value[0].capital(), len(k.opens) > 0 && k.opens.at(value, 0) == 0, len(k.closes) > 0 && !k.closes.endOf(value):
+		case k.names && !value[0].Capital(), len(k.opens) > 0 && k.opens.At(value, 0) == 0, len(k.closes) > 0 && !k.closes.EndOf(value):
 			return false
-		case len(k.begins) > 0 && k.begins.at(value, 0) > 0, len(k.ends) > 0 && k.ends.endOf(value):
+		case len(k.begins) > 0 && k.begins.At(value, 0) > 0, len(k.ends) > 0 && k.ends.EndOf(value):
 			return false
 		}
 	}
@@ -84,16 +87,16 @@ func (l *language) fits(rule *Rule, value []token) bool {
 }
 
 // fitting reports whether the value of a match is of the kind that its rule states.
-func (l *language) fitting(rule *Rule, m *match) bool {
+func (l *language) fitting(rule *Rule, m *pattern.Match) bool {
 	if len(l.kinds[rule]) == 0 {
 		return true
 	}
-	value := m.get("o")
+	value := m.Get("o")
 	if len(value) == 0 {
 		return true
 	}
 	if !rule.List {
 		return l.fits(rule, value)
 	}
-	return slices.ContainsFunc(l.items(value), func(item []token) bool { return l.fits(rule, item) })
+	return slices.ContainsFunc(l.items(value), func(item []grammar.Token) bool { return l.fits(rule, item) })
 }

@@ -5,20 +5,23 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"palimpsest/internal/extract/rulepack/grammar"
+	"palimpsest/internal/extract/rulepack/pattern"
 )
 
 // language is a pack, compiled.
 type language struct {
 	name, version string
 	script        *unicode.RangeTable
-	lx            *lexicon
-	patterns      []pattern
+	lx            *grammar.Grammar
+	patterns      []rulePattern
 	// byHead finds patterns by the word they begin with, headless are those that
 	// may begin with any.
 	byHead   map[string][]int
 	headless []int
 
-	relations  phrases
+	relations  grammar.Phrases
 	relationOf map[string]*Relation
 	answers    []answer
 	frames     []frame
@@ -27,14 +30,14 @@ type language struct {
 	speakerWord, ownWord, namingWord string
 }
 
-type pattern struct {
+type rulePattern struct {
 	rule *Rule
-	*program
+	*pattern.Pattern
 }
 
 type answer struct {
 	Answer
-	asks []*program
+	asks []*pattern.Pattern
 }
 
 func compileLanguage(p Pack) (*language, error) {
@@ -46,16 +49,16 @@ func compileLanguage(p Pack) (*language, error) {
 		return nil, &PackError{Pack: p.ID, Field: "lexicon", Reason: "speaker, own, subject and possessive are required"}
 	}
 	l := &language{
-		name: p.Language, version: p.Version, script: script, lx: p.Lexicon.compile(),
+		name: p.Language, version: p.Version, script: script, lx: p.Lexicon.Compile(),
 		byHead: make(map[string][]int), kinds: make(map[*Rule][]kind), relationOf: make(map[string]*Relation),
 		speakerWord: p.Lexicon.Speaker[0], ownWord: p.Lexicon.Own[0], namingWord: "named",
 	}
 	if len(p.Lexicon.Naming) > 0 {
 		l.namingWord = p.Lexicon.Naming[0]
 	}
-	sets := make(map[string]phrases, len(p.Sets))
+	sets := make(map[string]grammar.Phrases, len(p.Sets))
 	for name, list := range p.Sets {
-		sets[name] = newPhrases(list)
+		sets[name] = grammar.NewPhrases(list)
 	}
 	var relations []string
 	for i := range p.Relations {
@@ -67,7 +70,7 @@ func compileLanguage(p Pack) (*language, error) {
 			}
 		}
 	}
-	l.relations = newPhrases(relations)
+	l.relations = grammar.NewPhrases(relations)
 	sets["relation"] = l.relations
 	if err := l.addRules(p, sets); err != nil {
 		return nil, err
@@ -75,7 +78,7 @@ func compileLanguage(p Pack) (*language, error) {
 	if err := l.addKinds(p); err != nil {
 		return nil, err
 	}
-	if len(l.lx.markers) > 0 {
+	if len(l.lx.Markers) > 0 {
 		l.mark(p.Lexicon)
 	}
 	if err := l.addChanges(p, sets); err != nil {
@@ -86,40 +89,40 @@ func compileLanguage(p Pack) (*language, error) {
 
 // mark adds the words of patterns, and those of the lexicon that are the language's
 // own, to its markers.
-func (l *language) mark(lx Lexicon) {
+func (l *language) mark(lx grammar.Lexicon) {
 	for _, list := range [][]string{lx.Speaker, lx.Own, lx.Verbs, slices.Collect(maps.Keys(lx.Rewrite)), slices.Collect(maps.Keys(lx.Third))} {
 		for _, w := range list {
-			l.lx.markers[w] = true
+			l.lx.Markers[w] = true
 		}
 	}
 	for _, p := range l.patterns {
-		for _, w := range p.words() {
-			l.lx.markers[w] = true
+		for _, w := range p.Words() {
+			l.lx.Markers[w] = true
 		}
 	}
 }
 
-func (l *language) addRules(p Pack, sets map[string]phrases) error {
+func (l *language) addRules(p Pack, sets map[string]grammar.Phrases) error {
 	for i := range p.Rules {
 		r := &p.Rules[i]
 		for _, src := range r.Patterns {
-			prog, err := compile(src, sets, r.List || r.Joined)
+			prog, err := pattern.Compile(src, sets, r.List || r.Joined)
 			if err != nil {
 				return &PackError{Pack: p.ID, Pattern: r.ID, Field: "patterns", Reason: src + ": " + err.Error()}
 			}
 			for _, tpl := range []string{r.Object, r.Text, r.Predicate} {
 				for _, name := range templateNames(tpl) {
-					if !slices.Contains(prog.slots, name) && !optionalIn(tpl, name) {
+					if !slices.Contains(prog.Slots, name) && !optionalIn(tpl, name) {
 						return &PackError{Pack: p.ID, Pattern: r.ID, Field: "patterns", Reason: src + ": captures no {" + name + "} for " + tpl}
 					}
 				}
 			}
 			n := len(l.patterns)
-			l.patterns = append(l.patterns, pattern{rule: r, program: prog})
-			if prog.heads == nil {
+			l.patterns = append(l.patterns, rulePattern{rule: r, Pattern: prog})
+			if prog.Heads == nil {
 				l.headless = append(l.headless, n)
 			}
-			for w := range prog.heads {
+			for w := range prog.Heads {
 				l.byHead[w] = append(l.byHead[w], n)
 			}
 		}
@@ -127,11 +130,11 @@ func (l *language) addRules(p Pack, sets map[string]phrases) error {
 	return nil
 }
 
-func (l *language) addAnswers(p Pack, sets map[string]phrases) error {
+func (l *language) addAnswers(p Pack, sets map[string]grammar.Phrases) error {
 	for _, a := range p.Answers {
 		out := answer{Answer: a}
 		for _, src := range a.Ask {
-			prog, err := compile(src, sets, false)
+			prog, err := pattern.Compile(src, sets, false)
 			if err != nil {
 				return &PackError{Pack: p.ID, Pattern: "answers." + a.ID, Field: "ask", Reason: src + ": " + err.Error()}
 			}
@@ -143,8 +146,8 @@ func (l *language) addAnswers(p Pack, sets map[string]phrases) error {
 }
 
 // find returns the first pattern, in the order of the pack, that matches at.
-func (l *language) find(ts []token, mo *memo, at int, f flags, accept func(*Rule) bool) (*Rule, *match) {
-	headed := l.byHead[ts[at].low]
+func (l *language) find(ts []grammar.Token, mo *pattern.Memo, at int, f pattern.Flags, accept func(*Rule) bool) (*Rule, *pattern.Match) {
+	headed := l.byHead[ts[at].Low]
 	for i, j := 0, 0; i < len(headed) || j < len(l.headless); {
 		var n int
 		switch {
@@ -159,7 +162,7 @@ func (l *language) find(ts []token, mo *memo, at int, f flags, accept func(*Rule
 		if !accept(p.rule) {
 			continue
 		}
-		if m := p.run(l.lx, ts, mo, at, f); m != nil && (!p.rule.Anchored || l.anchored(m)) && (!p.rule.Dated || l.lx.dated(m.ts)) && l.fitting(p.rule, m) {
+		if m := p.Match(l.lx, ts, mo, at, f); m != nil && (!p.rule.Anchored || l.anchored(m)) && (!p.rule.Dated || l.lx.Dated(m.Tokens)) && l.fitting(p.rule, m) {
 			return p.rule, m
 		}
 	}
@@ -167,14 +170,14 @@ func (l *language) find(ts []token, mo *memo, at int, f flags, accept func(*Rule
 }
 
 // anchored reports whether a match has a date, or a capture a name or a number.
-func (l *language) anchored(m *match) bool {
+func (l *language) anchored(m *pattern.Match) bool {
 	lx := l.lx
-	if lx.dated(m.ts) {
+	if lx.Dated(m.Tokens) {
 		return true
 	}
-	for _, s := range m.captured {
-		for _, t := range m.ts[s.from:s.to] {
-			if t.capital() && !lx.is(t, isSpeaker) || digit(t.low) {
+	for _, s := range m.Captured {
+		for _, t := range m.Tokens[s.From:s.To] {
+			if t.Capital() && !lx.Is(t, grammar.Speaker) || grammar.Digit(t.Low) {
 				return true
 			}
 		}
@@ -187,7 +190,7 @@ func (l *language) anchored(m *match) bool {
 func (l *language) reads(text string) bool {
 	mine, other, digits := 0, 0, 0
 	for word := range strings.FieldsSeq(text) {
-		if addressLen(word) > 0 {
+		if grammar.AddressLen(word) > 0 {
 			continue
 		}
 		for _, r := range word {
@@ -203,14 +206,6 @@ func (l *language) reads(text string) bool {
 		}
 	}
 	return mine >= other && mine+digits > 0
-}
-
-func toSet(list []string) map[string]bool {
-	set := make(map[string]bool, len(list))
-	for _, w := range list {
-		set[w] = true
-	}
-	return set
 }
 
 // template names are {o}, {o|title}; [ ] encloses what is left out where a

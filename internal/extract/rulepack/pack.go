@@ -12,6 +12,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"palimpsest/internal/extract/rulepack/grammar"
 	"palimpsest/pkg/events"
 )
 
@@ -29,7 +30,7 @@ type Pack struct {
 	Language string `yaml:"language"`
 	Script   string `yaml:"script"`
 	// Lexicon holds the word lists that segmentation works with.
-	Lexicon Lexicon `yaml:"lexicon"`
+	Lexicon grammar.Lexicon `yaml:"lexicon"`
 	// Sets are named lists of phrases that patterns refer to as @name.
 	Sets map[string][]string `yaml:"sets"`
 	// Relations are the people and animals of "my …".
@@ -299,7 +300,7 @@ func ReadDir(files fs.FS, dir string) ([]Pack, error) {
 func overlay(base, over Pack) Pack {
 	out := base
 	out.ID, out.Version = base.ID+"+"+over.ID, base.Version+"+"+over.Version
-	out.Lexicon = base.Lexicon.overlay(over.Lexicon)
+	out.Lexicon = base.Lexicon.Overlay(over.Lexicon)
 	out.Sets = maps.Clone(base.Sets)
 	if out.Sets == nil {
 		out.Sets = map[string][]string{}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"palimpsest/internal/eval"
+	"palimpsest/internal/extract/rulepack/grammar"
 	"palimpsest/internal/memory"
 	"palimpsest/pkg/events"
 )
@@ -58,7 +59,7 @@ func TestPackErrorsNamePackPatternAndField(t *testing.T) {
 	} {
 		p, err := Parse("tiny", []byte(strings.Replace(tinyPack, c.from, c.to, 1)))
 		if err == nil {
-			p.Lexicon = Lexicon{Speaker: []string{"i"}, Own: []string{"my"}, Subject: "U", Possessive: "U's"}
+			p.Lexicon = grammar.Lexicon{Speaker: []string{"i"}, Own: []string{"my"}, Subject: "U", Possessive: "U's"}
 			_, err = Load(p)
 		}
 		var pe *PackError
@@ -84,9 +85,9 @@ func TestRelativeDates(t *testing.T) {
 		{"since 2019", "past", "2019-01-01"},
 		{"2025-02-03", "past", "2025-02-03"},
 	} {
-		got, ok := lx.when(lx.tokenize(c.text), noon, c.tense)
-		if !ok || got.at.Format(time.DateOnly) != c.want {
-			t.Errorf("%s (%s): %v, %v, want %s", c.text, c.tense, got.at, ok, c.want)
+		got, ok := lx.When(lx.Tokenize(c.text), noon, c.tense)
+		if !ok || got.At.Format(time.DateOnly) != c.want {
+			t.Errorf("%s (%s): %v, %v, want %s", c.text, c.tense, got.At, ok, c.want)
 		}
 	}
 }

@@ -3,11 +3,49 @@ package rulepack
 import (
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"palimpsest/internal/extract/rulepack/grammar"
 	"palimpsest/pkg/events"
 )
+
+// role reads what the speaker says that they are in front of a clause, which it cuts off:
+// "as a nurse, i work nights" states "i am a nurse" too.
+func (r *reading) role(c *statement, behind []grammar.Clause) {
+	lx := r.l.lx
+	ts, f := r.l.enter(c.Tokens)
+	n := lx.Roles.At(ts, 0)
+	if n == 0 || ts[0].Quoted || c.Unreal || c.Reported {
+		return
+	}
+	const longestRole = 9
+	to := n
+	for to < len(ts) && to-n < longestRole && ts[to].Low != "," && !lx.Is(ts[to], grammar.Speaker|grammar.Own|grammar.Auxiliary|grammar.Unreal) {
+		to++
+	}
+	after := slices.Clone(ts[to:])
+	for _, b := range behind {
+		after = append(after, b.Tokens...)
+	}
+	mine := slices.ContainsFunc(after[:min(len(after), 6)], func(t grammar.Token) bool { return lx.Is(t, grammar.Speaker|grammar.Own) })
+	const terse = 2 // words of a lead that says no more than "as a"
+	if lx.Wished(after[:min(len(after), 4)]) {
+		c.Unreal = true
+		return
+	}
+	if to == n || !mine && n <= terse {
+		return
+	}
+	said := grammar.Virtual(lx.Speaker, lx.Shared)
+	if last := ts[n-1]; lx.Is(last, grammar.Article) {
+		said = append(said, last)
+	}
+	said = append(said, ts[n:to]...)
+	if lx.Is(ts[n-1], grammar.Relative) {
+		said = append(grammar.Virtual(lx.Speaker), r.l.firstPerson(ts[n:to])...) // "as someone who works nights"
+	}
+	r.match(&statement{}, c.Tokens, said, 0, f)
+	c.Tokens = ts[to:]
+}
 
 // person is another person, or an animal, that clauses are about.
 type person struct {
@@ -33,97 +71,97 @@ func (p *people) meet(who *person) {
 }
 
 // subject is how Candidate.Subject names them.
-func (p *person) subject(lx *lexicon) string {
+func (p *person) subject(lx *grammar.Grammar) string {
 	switch {
 	case p == nil:
 		return subjectUser
 	case p.name != "" && p.also == nil:
 		return p.name
 	}
-	return strings.TrimPrefix(strings.ToLower(lx.possessive), "the ") + " " + p.rel
+	return strings.TrimPrefix(strings.ToLower(lx.Possessive), "the ") + " " + p.rel
 }
 
 const subjectUser = "user"
 
 // nominative and possessive are how Text names them.
-func (p *person) nominative(lx *lexicon) string {
+func (p *person) nominative(lx *grammar.Grammar) string {
 	switch {
 	case p == nil:
-		return lx.subject
+		return lx.Subject
 	case p.name != "" && p.also == nil:
 		return p.name
 	}
-	return lx.possessive + " " + p.rel
+	return lx.Possessive + " " + p.rel
 }
 
-func (p *person) possessive(lx *lexicon) string {
+func (p *person) possessive(lx *grammar.Grammar) string {
 	if p == nil {
-		return lx.possessive
+		return lx.Possessive
 	}
-	return strings.ReplaceAll(lx.otherOwn, "{}", p.nominative(lx))
+	return strings.ReplaceAll(lx.OtherOwn, "{}", p.nominative(lx))
 }
 
 // mentioned finds "my sister Anna" at token i: my, up to two adjectives, the
 // relation, and a name with or without "named". n is the number of tokens.
-func (l *language) mentioned(ts []token, i int) (who *person, n int) {
+func (l *language) mentioned(ts []grammar.Token, i int) (who *person, n int) {
 	lx := l.lx
-	if i == 0 && lx.is(ts[0], isArticle) && len(ts) > 2 {
-		if w := l.relations.at(ts, 1); w > 0 {
+	if i == 0 && lx.Is(ts[0], grammar.Article) && len(ts) > 2 {
+		if w := l.relations.At(ts, 1); w > 0 {
 			if who, n := l.named(ts, 0, 1, w); who.name != "" && who.relation.Category == "pet" {
 				return who, n // "the dog, Rufus"
 			}
 		}
 	}
-	if i == 0 && lx.is(ts[0], isKinName) && len(ts) > 2 && (lx.is(ts[1], isBe) || lx.third[ts[1].low] != "" || ts[1].low == "'s") {
-		if rel := l.relationOf[ts[0].low]; rel != nil {
-			return &person{rel: ts[0].low, relation: rel}, 1 // "Dad passed away"
+	if i == 0 && lx.Is(ts[0], grammar.KinName) && len(ts) > 2 && (lx.Is(ts[1], grammar.Be) || lx.Third[ts[1].Low] != "" || ts[1].Low == "'s") {
+		if rel := l.relationOf[ts[0].Low]; rel != nil {
+			return &person{rel: ts[0].Low, relation: rel}, 1 // "Dad passed away"
 		}
 	}
-	if !lx.is(ts[i], isOwn) || ts[i].quoted {
+	if !lx.Is(ts[i], grammar.Own) || ts[i].Quoted {
 		return nil, 0
 	}
 	for j := i + 1; j < len(ts) && j <= i+3; j++ {
-		if w := l.relations.at(ts, j); w > 0 {
+		if w := l.relations.At(ts, j); w > 0 {
 			return l.named(ts, i, j, w)
 		}
-		if !ts[j].word || lx.is(ts[j], isStop|isPreposition|isVerb|isBe|isNegator) {
+		if !ts[j].Word || lx.Is(ts[j], grammar.Stop|grammar.Preposition|grammar.Verb|grammar.Be|grammar.Negator) {
 			return nil, 0
 		}
 	}
 	return nil, 0
 }
 
-func (l *language) named(ts []token, i, j, w int) (*person, int) {
+func (l *language) named(ts []grammar.Token, i, j, w int) (*person, int) {
 	words := make([]string, w)
 	for k := range w {
-		words[k] = ts[j+k].low
+		words[k] = ts[j+k].Low
 	}
 	rel := strings.Join(words, " ")
 	who := &person{rel: rel, relation: l.relationOf[rel]}
 	end := j + w
-	if end < len(ts) && ts[end].low == "'s" {
+	if end < len(ts) && ts[end].Low == "'s" {
 		return who, end - i
 	}
 	at := end
 	marked := false
-	if at < len(ts) && (l.lx.naming[ts[at].low] || ts[at].low == ":") {
+	if at < len(ts) && (l.lx.Naming[ts[at].Low] || ts[at].Low == ":") {
 		at, marked = at+1, true
-	} else if at+1 < len(ts) && ts[at].low == "," && ts[at+1].capital() {
+	} else if at+1 < len(ts) && ts[at].Low == "," && ts[at+1].Capital() {
 		at++
 	}
 	if at < len(ts) {
-		k := l.lx.nameLen(ts, at, marked)
-		if k == 0 && at == end && (l.lx.calledLow(ts, at) && who.relation.Pronoun != "" || l.lx.is(ts[at], isGiven)) {
+		k := l.lx.NameLen(ts, at, marked)
+		if k == 0 && at == end && (l.lx.CalledLow(ts, at) && who.relation.Pronoun != "" || l.lx.Is(ts[at], grammar.Given)) {
 			k = 1
 		}
-		if k > 0 && (marked || !l.lx.is(ts[at], isVerb|isBe|isStop)) {
-			who.name = title(source(ts[at : at+k]))
+		if k > 0 && (marked || !l.lx.Is(ts[at], grammar.Verb|grammar.Be|grammar.Stop)) {
+			who.name = title(grammar.Source(ts[at : at+k]))
 			end = at + k
 			for name := l.joined(ts, end); name != "" && strings.HasSuffix(who.rel, "s"); name = l.joined(ts, end) {
 				who.also = append(who.also, name)
 				end += 2
 			}
-			if end < len(ts) && ts[end].low == "," && at > j+w {
+			if end < len(ts) && ts[end].Low == "," && at > j+w {
 				end++
 			}
 		}
@@ -131,43 +169,27 @@ func (l *language) named(ts []token, i, j, w int) (*person, int) {
 	return who, end - i
 }
 
-// calledLow reports whether a name in lower case stands behind a relation: "my brother
-// tom hates cilantro". Before a copula only a known first name counts, since "my dog
-// food is gone" is no name.
-func (lx *lexicon) calledLow(ts []token, at int) bool {
-	t := ts[at]
-	if !t.word || t.capital() || digit(t.low) || at+1 >= len(ts) {
-		return lx.is(t, isGiven) && t.word
-	}
-	if lx.is(t, isGiven) {
-		return true
-	}
-	next := ts[at+1]
-	verb := lx.third[next.low] != "" && !lx.is(next, isBe|isAuxiliary|isPreposition)
-	return verb && lx.words[t.low] == 0 && lx.third[t.low] == "" && !strings.HasSuffix(t.low, "ing") && !strings.HasSuffix(t.low, "ly") && !strings.HasSuffix(t.low, "s")
-}
-
 // coupled reads a clause with two relatives for its subject ("my mum and stepdad live in
 // Norwich") once for each.
-func (r *reading) coupled(c *statement, ts []token, before *statement) bool {
+func (r *reading) coupled(c *statement, ts []grammar.Token, before *statement) bool {
 	lx := r.l.lx
-	if !lx.is(ts[0], isOwn) {
+	if !lx.Is(ts[0], grammar.Own) {
 		return false
 	}
 	one, n := r.l.mentioned(ts, 0)
-	if one == nil || one.also != nil || n+2 >= len(ts) || !lx.is(ts[n], isAnd) {
+	if one == nil || one.also != nil || n+2 >= len(ts) || !lx.Is(ts[n], grammar.And) {
 		return false
 	}
 	other := slices.Concat(ts[:1], ts[n+1:])
-	if lx.is(ts[n+1], isOwn) {
+	if lx.Is(ts[n+1], grammar.Own) {
 		other = ts[n+1:]
 	}
 	two, k := r.l.mentioned(other, 0)
-	if two == nil || k >= len(other) || lx.third[other[k].low] == "" {
+	if two == nil || k >= len(other) || lx.Third[other[k].Low] == "" {
 		return false
 	}
 	first, second := *c, *c
-	first.tokens, second.tokens = slices.Concat(ts[:n], other[k:]), other
+	first.Tokens, second.Tokens = slices.Concat(ts[:n], other[k:]), other
 	r.clause(&first, before)
 	r.clause(&second, before)
 	return true
@@ -191,11 +213,11 @@ func (r *reading) mourned(d events.Candidate) bool {
 }
 
 // joined is the name behind a comma or "and" at i.
-func (l *language) joined(ts []token, i int) string {
-	if i+1 >= len(ts) || ts[i].low != "," && !l.lx.is(ts[i], isAnd) || !ts[i+1].capital() || l.lx.is(ts[i+1], isStop|isSpeaker|isOwn|isNotName) {
+func (l *language) joined(ts []grammar.Token, i int) string {
+	if i+1 >= len(ts) || ts[i].Low != "," && !l.lx.Is(ts[i], grammar.And) || !ts[i+1].Capital() || l.lx.Is(ts[i+1], grammar.Stop|grammar.Speaker|grammar.Own|grammar.NotName) {
 		return ""
 	}
-	return ts[i+1].text
+	return ts[i+1].Text
 }
 
 // relationIn finds the relation that a phrase ends in, and its word.
@@ -211,7 +233,7 @@ func (l *language) relationIn(phrase string) (*Relation, string) {
 // resolve turns a clause about another person into one in the first person: "my
 // brother Tom hates cilantro" becomes "i hate cilantro", about Tom. ok is false if
 // the clause is about no known person.
-func (l *language) resolve(ts []token, known *people) (who *person, rest []token, ok bool) {
+func (l *language) resolve(ts []grammar.Token, known *people) (who *person, rest []grammar.Token, ok bool) {
 	lx := l.lx
 	if len(ts) < 2 {
 		return nil, nil, false
@@ -223,53 +245,30 @@ func (l *language) resolve(ts []token, known *people) (who *person, rest []token
 			who = prior
 		}
 		known.meet(who)
-	case lx.is(ts[0], isRelative) && known.recent != nil:
+	case lx.Is(ts[0], grammar.Relative) && known.recent != nil:
 		who, n = known.recent, 1
-	case lx.is(ts[0], isHe|isShe) && known.recent != nil:
+	case lx.Is(ts[0], grammar.He|grammar.She) && known.recent != nil:
 		p := known.recent.relation.Pronoun
-		if p == "she" && !lx.is(ts[0], isShe) || p == "he" && !lx.is(ts[0], isHe) {
+		if p == "she" && !lx.Is(ts[0], grammar.She) || p == "he" && !lx.Is(ts[0], grammar.He) {
 			return nil, nil, false
 		}
 		who, n = known.recent, 1
-	case lx.is(ts[0], isTheirs) && known.recent != nil:
-		return known.recent, append(virtual(l.ownWord), ts[1:]...), true
-	case ts[0].capital() && known.byName[ts[0].low] != nil:
-		who, n = known.byName[ts[0].low], 1
+	case lx.Is(ts[0], grammar.Theirs) && known.recent != nil:
+		return known.recent, append(grammar.Virtual(l.ownWord), ts[1:]...), true
+	case ts[0].Capital() && known.byName[ts[0].Low] != nil:
+		who, n = known.byName[ts[0].Low], 1
 	default:
 		return nil, nil, false
 	}
 	if n >= len(ts) {
 		return nil, nil, false
 	}
-	if ts[n].low == "'s" && n+1 < len(ts) {
-		if !lx.isCopula(ts, n) {
-			return who, append(virtual(l.ownWord), ts[n+1:]...), true
+	if ts[n].Low == "'s" && n+1 < len(ts) {
+		if !lx.IsCopula(ts, n) {
+			return who, append(grammar.Virtual(l.ownWord), ts[n+1:]...), true
 		}
 	}
-	return who, append(virtual(l.speakerWord), l.firstPerson(ts[n:])...), true
-}
-
-// isCopula reports whether the "'s" at i stands for "is" ("my wife's a lawyer",
-// "my sister's getting married") rather than for a possessive.
-func (lx *lexicon) isCopula(ts []token, i int) bool {
-	next := ts[i+1]
-	switch {
-	case lx.is(next, isArticle|isPreposition|isNegator):
-		return true
-	case lx.isNumber(next.low) && !ordinal(next.low) && (i+2 == len(ts) || !ts[i+2].word || lx.is(ts[i+2], isAnd|isJoint|isPreposition|isTail)):
-		return true // "my son's six"
-	case i+2 == len(ts) && i > 0:
-		return true // "my mom's American"
-	case strings.HasSuffix(next.low, "ing") && !next.capital():
-		finite := i+2 < len(ts) && (lx.is(ts[i+2], isBe) || lx.third[ts[i+2].low] != "" && strings.HasSuffix(ts[i+2].low, "s"))
-		return !finite
-	}
-	return false
-}
-
-// ordinal reports whether a number is that of a rank: "my dad's 70th".
-func ordinal(number string) bool {
-	return strings.HasSuffix(number, "th") || strings.HasSuffix(number, "st") || strings.HasSuffix(number, "nd") || strings.HasSuffix(number, "rd")
+	return who, append(grammar.Virtual(l.speakerWord), l.firstPerson(ts[n:])...), true
 }
 
 // sameRelation finds the one person whom a mention without a name means.
@@ -284,20 +283,20 @@ func (p *people) sameRelation(who *person) *person {
 }
 
 // firstPerson writes the verb that begins ts as the speaker would.
-func (l *language) firstPerson(ts []token) []token {
-	out := append([]token(nil), ts...)
+func (l *language) firstPerson(ts []grammar.Token) []grammar.Token {
+	out := append([]grammar.Token(nil), ts...)
 	for i := 0; i < len(out) && i < 3; i++ {
-		base, ok := l.lx.third[out[i].low]
+		base, ok := l.lx.Third[out[i].Low]
 		if !ok {
 			base, ok = l.uninflected(out[i])
 		}
 		if ok {
-			out[i].rename(base)
+			out[i].Rename(base)
 			return out
 		}
-		between := l.lx.fillers.at(out, i) > 0 || l.lx.hedges.at(out, i) > 0 || l.lx.negators.at(out, i) > 0 ||
-			i > 0 && l.lx.ended.at(out, i-1) > 1 // the second word of "no longer"
-		if !between && l.lx.ended.at(out, i) == 0 {
+		between := l.lx.Fillers.At(out, i) > 0 || l.lx.Hedges.At(out, i) > 0 || l.lx.Negators.At(out, i) > 0 ||
+			i > 0 && l.lx.Ended.At(out, i-1) > 1 // the second word of "no longer"
+		if !between && l.lx.Ended.At(out, i) == 0 {
 			return out
 		}
 	}
@@ -306,31 +305,16 @@ func (l *language) firstPerson(ts []token) []token {
 
 // uninflected is the verb of the first person for one of the third that the lexicon does
 // not list: "gets", "carries". A pattern must know it.
-func (l *language) uninflected(t token) (string, bool) {
-	if len(l.lx.endings3) == 0 || l.lx.words[t.low] != 0 || t.capital() || t.quoted {
+func (l *language) uninflected(t grammar.Token) (string, bool) {
+	if len(l.lx.Inflections) == 0 || l.lx.Words[t.Low] != 0 || t.Capital() || t.Quoted {
 		return "", false
 	}
-	for _, e := range l.lx.endings3 {
-		if stem, ok := strings.CutSuffix(t.low, e.From); ok && len(stem) > 1 && l.lx.markers[stem+e.To] {
+	for _, e := range l.lx.Inflections {
+		if stem, ok := strings.CutSuffix(t.Low, e.From); ok && len(stem) > 1 && l.lx.Markers[stem+e.To] {
 			return stem + e.To, true
 		}
 	}
 	return "", false
-}
-
-// source is the text from the first to the last of the tokens, as typed.
-func source(ts []token) string {
-	var b strings.Builder
-	for i, t := range ts {
-		if i > 0 && t.start == ts[i-1].start && t.end == ts[i-1].end && !t.virtual() {
-			continue // another part of the same contraction
-		}
-		if i > 0 && (t.start > ts[i-1].end || t.virtual()) && t.low != "," && t.low != "'s" {
-			b.WriteByte(' ')
-		}
-		b.WriteString(t.text)
-	}
-	return b.String()
 }
 
 // title writes names and places that were typed in lower case with capitals.
@@ -343,12 +327,7 @@ func title(s string) string {
 		if i > 0 && len(w) <= 3 && (w == "of" || w == "the" || w == "and" || w == "de" || w == "in") {
 			continue
 		}
-		words[i] = capitalize(w)
+		words[i] = grammar.Capitalize(w)
 	}
 	return strings.Join(words, " ")
-}
-
-func capitalize(s string) string {
-	r, n := utf8.DecodeRuneInString(s)
-	return string(unicode.ToUpper(r)) + s[n:]
 }

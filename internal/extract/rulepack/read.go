@@ -6,13 +6,17 @@ import (
 	"strings"
 	"time"
 
+	"palimpsest/internal/extract/rulepack/grammar"
+	"palimpsest/internal/extract/rulepack/pattern"
 	"palimpsest/internal/memory"
 	"palimpsest/pkg/events"
 )
 
+func (r *reading) memo(ts []grammar.Token) *pattern.Memo { return pattern.NewMemo(ts, &r.steps) }
+
 // statement is a clause and whom it is about.
 type statement struct {
-	clause
+	grammar.Clause
 	// about is whom an elided subject stands for; nil for the speaker.
 	about *person
 }
@@ -30,9 +34,9 @@ type reading struct {
 	technical bool
 	// scene: a role play or a joke has begun.
 	scene  bool
-	last   heard   // what the last match was
-	old    []token // values that the sentence replaces: "not Corsica"
-	topic  []token // topic of a short question: "olives?"
+	last   heard           // what the last match was
+	old    []grammar.Token // values that the sentence replaces: "not Corsica"
+	topic  []grammar.Token // topic of a short question: "olives?"
 	drafts []events.Candidate
 	steps  int // left to the text, of its bound
 	seen   map[events.Triple]int
@@ -42,11 +46,11 @@ type reading struct {
 // read drafts candidates from the clauses of a text.
 func (r *reading) read(previous *question) {
 	lx := r.l.lx
-	sentences := lx.sentences(lx.tokenize(r.text))
+	sentences := lx.Sentences(lx.Tokenize(r.text))
 	r.asked = previous
 	for _, s := range sentences {
-		for i := range s.tokens {
-			r.technical = r.technical || lx.technical.at(s.tokens, i) > 0
+		for i := range s.Tokens {
+			r.technical = r.technical || lx.Technical.At(s.Tokens, i) > 0
 		}
 	}
 	if previous != nil && len(sentences) > 0 {
@@ -56,20 +60,20 @@ func (r *reading) read(previous *question) {
 	from, here := 0, 0
 	for _, s := range sentences {
 		from, here = here, len(r.drafts)
-		if lx.jokes.at(lx.strip(s.tokens), 0) > 0 && !s.asks {
+		if lx.Jokes.At(lx.Strip(s.Tokens), 0) > 0 && !s.Asks {
 			r.forget(from)
 			here = from
 			continue
 		}
-		if s.asks {
-			r.asked = &question{tokens: s.tokens}
+		if s.Asks {
+			r.asked = &question{tokens: s.Tokens}
 		}
-		if lx.sets(s.tokens) {
+		if lx.OpensTask(s.Tokens) {
 			break // the rest is material for the agent to work on
 		}
 		told++
-		r.scene = r.scene || lx.opensScene(s.tokens)
-		r.old = lx.replaced(s.tokens)
+		r.scene = r.scene || lx.OpensScene(s.Tokens)
+		r.old = lx.Replaced(s.Tokens)
 		if r.denied(s) || r.raised(s) {
 			continue
 		}
@@ -78,10 +82,10 @@ func (r *reading) read(previous *question) {
 			continue
 		}
 		var before *statement
-		cs := lx.split(s)
+		cs := lx.Split(s)
 		for i := range cs {
-			c := &statement{clause: cs[i]}
-			c.unreal = c.unreal || r.scene
+			c := &statement{Clause: cs[i]}
+			c.Unreal = c.Unreal || r.scene
 			r.role(c, cs[i+1:])
 			r.clause(c, before)
 			before = c
@@ -104,68 +108,68 @@ func (r *reading) forget(from int) {
 // clause reads one clause; before is the one in front of it in its sentence.
 func (r *reading) clause(c, before *statement) {
 	lx := r.l.lx
-	ts := c.tokens
+	ts := c.Tokens
 	full := ts
 	ts, f := r.l.enter(ts)
 	if before != nil {
-		if rest, g := r.l.enter(before.tokens); len(rest) == 0 {
+		if rest, g := r.l.enter(before.Tokens); len(rest) == 0 {
 			f |= g // "hey, it's…"
 		}
 	}
-	if before == nil && len(r.topic) > 0 && lx.is(r.topic[0], isOwn) {
-		ts = r.l.owned(ts, &statement{clause: clause{tokens: r.topic}})
+	if before == nil && len(r.topic) > 0 && lx.Is(r.topic[0], grammar.Own) {
+		ts = r.l.owned(ts, &statement{Clause: grammar.Clause{Tokens: r.topic}})
 	}
-	if len(ts) == 0 || c.question || c.reported || r.coupled(c, ts, before) || r.corrects(ts, full) || !c.unreal && r.succeeded(ts, full) {
+	if len(ts) == 0 || c.Question || c.Reported || r.coupled(c, ts, before) || r.corrects(ts, full) || !c.Unreal && r.succeeded(ts, full) {
 		return
 	}
-	ts = lx.uncleft(lx.uninverted(lx.apostrophed(r.mine(ts))))
+	ts = lx.Uncleft(lx.Uninverted(lx.Apostrophed(r.mine(ts))))
 	verb := 0
-	for verb < len(ts)-1 && lx.is(ts[verb], isFiller) && (before != nil || !lx.is(ts[verb], isLead)) {
+	for verb < len(ts)-1 && lx.Is(ts[verb], grammar.Filler) && (before != nil || !lx.Is(ts[verb], grammar.Lead)) {
 		verb++
 	}
 	elided := false
-	lead := lx.leadOf(ts)
+	lead := lx.LeadOf(ts)
 	if lead == nil {
-		lead = lx.leadOf(ts[verb:])
+		lead = lx.LeadOf(ts[verb:])
 	}
-	if before != nil && before.about == nil && len(full) > 1 && lx.is(full[0], isAnd|isJoint) && lx.third[ts[0].low] != "" && !r.l.opens(before) && !r.l.carries(before) {
+	if before != nil && before.about == nil && len(full) > 1 && lx.Is(full[0], grammar.And|grammar.Joint) && lx.Third[ts[0].Low] != "" && !r.l.opens(before) && !r.l.carries(before) {
 		return // "Tom sold his Volvo and bought a Tesla"
 	}
-	if lead != nil && r.l.opens(before) && lx.ordered(ts) {
+	if lead != nil && r.l.opens(before) && lx.Ordered(ts) {
 		return
 	}
 	if lead != nil && (r.l.opens(before) || before.about == nil && r.l.carries(before)) {
-		ts, elided = append(virtual(lead...), ts...), true
+		ts, elided = append(grammar.Virtual(lead...), ts...), true
 	}
 	ts = r.l.owned(r.antecedent(ts), before)
 	if elided {
 		c.about = nil
-	} else if before != nil && !before.question && !before.reported && len(ts) > verb && lx.is(ts[verb], isVerb) && r.l.carries(before) {
-		ts = append(virtual(append([]string{r.l.speakerWord}, lx.ableIn(before.tokens)...)...), ts...)
+	} else if before != nil && !before.Question && !before.Reported && len(ts) > verb && lx.Is(ts[verb], grammar.Verb) && r.l.carries(before) {
+		ts = append(grammar.Virtual(append([]string{r.l.speakerWord}, lx.AbleIn(before.Tokens)...)...), ts...)
 		c.about = before.about
-	} else if before != nil && len(ts) > verb+1 && lx.is(ts[verb], isBe) && lx.is(full[0], isAnd) && before.about == nil && r.l.carries(before) && lx.third[ts[verb].low] == lx.shared {
-		ts = append(virtual(r.l.speakerWord, lx.shared), ts[verb+1:]...) // "we changed our minds and are going to…"
-	} else if before != nil && before.about != nil && lx.third[ts[0].low] != "" {
+	} else if before != nil && len(ts) > verb+1 && lx.Is(ts[verb], grammar.Be) && lx.Is(full[0], grammar.And) && before.about == nil && r.l.carries(before) && lx.Third[ts[verb].Low] == lx.Shared {
+		ts = append(grammar.Virtual(r.l.speakerWord, lx.Shared), ts[verb+1:]...) // "we changed our minds and are going to…"
+	} else if before != nil && before.about != nil && lx.Third[ts[0].Low] != "" {
 		c.about = before.about
-		ts = append(virtual(r.l.speakerWord), r.l.firstPerson(ts)...)
-	} else if lx.is(ts[0], isOwn) && r.matchKin(c, full, ts, f) {
+		ts = append(grammar.Virtual(r.l.speakerWord), r.l.firstPerson(ts)...)
+	} else if lx.Is(ts[0], grammar.Own) && r.matchKin(c, full, ts, f) {
 		return
-	} else if who, n := r.l.mentioned(ts, 0); who != nil && who.name != "" && who.also == nil && lx.is(ts[0], isOwn) && (n >= len(ts) || n == len(ts)-1 && !ts[n].word) {
+	} else if who, n := r.l.mentioned(ts, 0); who != nil && who.name != "" && who.also == nil && lx.Is(ts[0], grammar.Own) && (n >= len(ts) || n == len(ts)-1 && !ts[n].Word) {
 		r.known.meet(who)
 		c.about = who // "my eldest, Poppy, is starting school"
-		if !c.unreal {
+		if !c.Unreal {
 			r.relation(full, who)
 		}
 		return
 	} else if who, rest, ok := r.l.resolve(ts, r.known); ok {
 		c.about = who
-		if !c.unreal {
+		if !c.Unreal {
 			r.relation(full, who)
 		}
 		ts = rest
 	}
-	c.tokens = append(c.tokens[:len(c.tokens):len(c.tokens)], virtualMark(ts)...)
-	if !c.unreal && c.about == nil && !r.apposed(c, before) {
+	c.Tokens = append(c.Tokens[:len(c.Tokens):len(c.Tokens)], virtualMark(ts)...)
+	if !c.Unreal && c.about == nil && !r.apposed(c, before) {
 		r.others(full)
 	}
 	if r.match(c, full, ts, 0, f) || len(ts) < 2 || r.shared(c, full, ts, f) {
@@ -173,36 +177,36 @@ func (r *reading) clause(c, before *statement) {
 	}
 	// A leading adverbial: "For plotting I'd take…", "Last week I moved…".
 	for i := 1; i < len(ts) && i <= 6; i++ {
-		if lx.is(ts[i], isSpeaker|isOwn|isOther) {
-			if lx.is(ts[i], isOther) && i+1 < len(ts) && lx.dated(ts[i:i+2]) {
+		if lx.Is(ts[i], grammar.Speaker|grammar.Own|grammar.Other) {
+			if lx.Is(ts[i], grammar.Other) && i+1 < len(ts) && lx.Dated(ts[i:i+2]) {
 				continue // "from this week on i…"
 			}
-			if lx.is(ts[0], isPreposition|isBinder) || lx.hedges.at(ts, 0) > 0 || lx.dated(ts[:i]) {
-				if lx.hedges.at(ts, 0) > 0 {
-					f |= flagHedged
+			if lx.Is(ts[0], grammar.Preposition|grammar.Binder) || lx.Hedges.At(ts, 0) > 0 || lx.Dated(ts[:i]) {
+				if lx.Hedges.At(ts, 0) > 0 {
+					f |= pattern.Hedged
 				}
 				r.scoped(ts[:i], func() { r.match(c, full, ts, i, f) })
 			}
 			return
 		}
 	}
-	if w, ok := lx.when(ts, r.at, "past"); ok && w.span.from == 0 && w.span.to < len(ts) {
-		if lead := lx.leadOf(ts[w.span.to:]); lead != nil {
-			said := append(virtual(lead...), ts[w.span.to:]...) // "вчера сломал руку"
-			r.match(c, full, append(said, ts[:w.span.to]...), 0, f)
+	if w, ok := lx.When(ts, r.at, "past"); ok && w.Span.From == 0 && w.Span.To < len(ts) {
+		if lead := lx.LeadOf(ts[w.Span.To:]); lead != nil {
+			said := append(grammar.Virtual(lead...), ts[w.Span.To:]...) // "вчера сломал руку"
+			r.match(c, full, append(said, ts[:w.Span.To]...), 0, f)
 			return
 		}
-		r.match(c, full, ts, w.span.to, f) // "el mes pasado me mudé a…"
+		r.match(c, full, ts, w.Span.To, f) // "el mes pasado me mudé a…"
 	}
 }
 
 // scoped reads a clause behind an adverbial. What is so in a named place or game only
 // ("in Cyberpunk i drive a Porsche") is not the one value of the speaker's.
-func (r *reading) scoped(lead []token, read func()) {
+func (r *reading) scoped(lead []grammar.Token, read func()) {
 	lx := r.l.lx
 	from := len(r.drafts)
 	read()
-	if from > len(r.drafts) || lx.planned.at(lead, 0) == 0 && (!lx.is(lead[0], isLocative) || len(lead) < 2 || !lead[1].capital() || lx.dated(lead)) {
+	if from > len(r.drafts) || lx.Planned.At(lead, 0) == 0 && (!lx.Is(lead[0], grammar.Locative) || len(lead) < 2 || !lead[1].Capital() || lx.Dated(lead)) {
 		return
 	}
 	kept := r.drafts[:from]
@@ -215,8 +219,8 @@ func (r *reading) scoped(lead []token, read func()) {
 }
 
 // virtualMark keeps the subject that was supplied visible to the next clause.
-func virtualMark(ts []token) []token {
-	if len(ts) > 0 && ts[0].virtual() {
+func virtualMark(ts []grammar.Token) []grammar.Token {
+	if len(ts) > 0 && ts[0].Virtual() {
 		return ts[:1]
 	}
 	return nil
@@ -227,7 +231,7 @@ func (l *language) opens(before *statement) bool {
 	if before == nil {
 		return true
 	}
-	rest, _ := l.enter(before.tokens)
+	rest, _ := l.enter(before.Tokens)
 	return len(rest) == 0
 }
 
@@ -236,41 +240,35 @@ func (l *language) carries(before *statement) bool {
 	if before.about != nil {
 		return true
 	}
-	for _, t := range before.tokens {
-		if l.lx.is(t, isSpeaker) {
+	for _, t := range before.Tokens {
+		if l.lx.Is(t, grammar.Speaker) {
 			return true
 		}
 	}
 	return false
 }
 
-// dated reports whether the tokens hold a date.
-func (lx *lexicon) dated(ts []token) bool {
-	_, ok := lx.when(ts, time.Unix(0, 0).UTC(), "past")
-	return ok
-}
-
 // enter cuts what stands before a clause and notes a greeting and a hedge.
-func (l *language) enter(ts []token) ([]token, flags) {
+func (l *language) enter(ts []grammar.Token) ([]grammar.Token, pattern.Flags) {
 	lx := l.lx
-	var f flags
+	var f pattern.Flags
 	for len(ts) > 0 {
-		switch n := lx.leads.at(ts, 0); {
-		case n == 1 && lx.no[ts[0].low] && len(ts) > 1 && ts[1].word && !lx.is(ts[1], isSpeaker|isOwn|isOther|isLead|isVerb|isNegator|isJoint|isFiller):
+		switch n := lx.Leads.At(ts, 0); {
+		case n == 1 && lx.No[ts[0].Low] && len(ts) > 1 && ts[1].Word && !lx.Is(ts[1], grammar.Speaker|grammar.Own|grammar.Other|grammar.Lead|grammar.Verb|grammar.Negator|grammar.Joint|grammar.Filler):
 			return ts, f // "no dairy for me"
 		case n > 0:
-			if lx.replies.at(ts, 0) < n { // "no, it is KCl" is no name
-				f |= flagGreeted
+			if lx.Replies.At(ts, 0) < n { // "no, it is KCl" is no name
+				f |= pattern.Greeted
 			}
 			ts = ts[n:]
-		case !ts[0].word || lx.is(ts[0], isJoint):
+		case !ts[0].Word || lx.Is(ts[0], grammar.Joint):
 			ts = ts[1:]
 		default:
-			n := lx.hedgeLeads.at(ts, 0)
-			if n == 0 || n >= len(ts) || !lx.is(ts[n], isSpeaker|isOwn) {
+			n := lx.HedgeLeads.At(ts, 0)
+			if n == 0 || n >= len(ts) || !lx.Is(ts[n], grammar.Speaker|grammar.Own) {
 				return ts, f
 			}
-			f |= flagHedged
+			f |= pattern.Hedged
 			ts = ts[n:]
 		}
 	}
@@ -279,24 +277,24 @@ func (l *language) enter(ts []token) ([]token, flags) {
 
 // match finds the first rule at a token, and drafts what it means. Fillers and
 // hedges in front of the first word are passed over.
-func (r *reading) match(c *statement, full, ts []token, at int, f flags) bool {
-	ts = ts[:min(len(ts), longestClause)]
-	loose := !elided(ts) && !slices.ContainsFunc(ts, func(t token) bool { return r.l.lx.is(t, isFigure) })
+func (r *reading) match(c *statement, full, ts []grammar.Token, at int, f pattern.Flags) bool {
+	ts = ts[:min(len(ts), pattern.LongestClause)]
+	loose := !elided(ts) && !slices.ContainsFunc(ts, func(t grammar.Token) bool { return r.l.lx.Is(t, grammar.Figure) })
 	accept := func(rule *Rule) bool {
-		return (!c.unreal || rule.Unreal) && (c.about == nil || !rule.Self) && (loose || rule.Confidence > looseConfidence && rule.Predicate != "name")
+		return (!c.Unreal || rule.Unreal) && (c.about == nil || !rule.Self) && (loose || rule.Confidence > looseConfidence && rule.Predicate != "name")
 	}
 	mo := r.memo(ts)
 	for at < len(ts) {
 		if rule, m := r.l.find(ts, mo, at, f, accept); m != nil {
-			if c.hedged {
-				m.flags |= flagHedged
+			if c.Hedged {
+				m.Flags |= pattern.Hedged
 			}
 			r.last = heard{m: m, about: c.about, drafts: len(r.drafts)}
 			r.draft(rule, m, c.about, full)
 			r.more(c, full, rule, m, at)
 			return true
 		}
-		n, g := mo.skip(r.l.lx, at)
+		n, g := mo.Skip(r.l.lx, at)
 		if n == 0 {
 			return false
 		}
@@ -307,14 +305,14 @@ func (r *reading) match(c *statement, full, ts []token, at int, f flags) bool {
 }
 
 // elided reports whether the subject of a clause was supplied with its verb.
-func elided(ts []token) bool { return len(ts) > 1 && ts[0].virtual() && ts[1].virtual() }
+func elided(ts []grammar.Token) bool { return len(ts) > 1 && ts[0].Virtual() && ts[1].Virtual() }
 
 // looseConfidence is that of rules which take anything for their object.
 const looseConfidence = 0.75
 
 // matchKin tries the rules that read "my sister's name is…" whole.
-func (r *reading) matchKin(c *statement, full, ts []token, f flags) bool {
-	if c.unreal {
+func (r *reading) matchKin(c *statement, full, ts []grammar.Token, f pattern.Flags) bool {
+	if c.Unreal {
 		return false
 	}
 	rule, m := r.l.find(ts, r.memo(ts), 0, f, func(rule *Rule) bool { return rule.Kin })
@@ -326,7 +324,7 @@ func (r *reading) matchKin(c *statement, full, ts []token, f flags) bool {
 }
 
 // relation drafts the fact that the speaker has a relative, friend or pet.
-func (r *reading) relation(full []token, who *person) {
+func (r *reading) relation(full []grammar.Token, who *person) {
 	for _, name := range who.also {
 		r.relation(full, &person{name: name, rel: who.rel, relation: who.relation})
 	}
@@ -349,21 +347,21 @@ func (r *reading) relation(full []token, who *person) {
 	if rel.Category == "pet" && strings.HasSuffix(who.rel, "s") {
 		tpl = strings.Replace(tpl, " a {rel}", " {rel}", 1) // "has cats"
 	}
-	text := strings.NewReplacer("{rel}", who.rel, "{name}", who.name, "{S}", r.l.lx.subject, "{S's}", r.l.lx.possessive).Replace(tpl)
+	text := strings.NewReplacer("{rel}", who.rel, "{name}", who.name, "{S}", r.l.lx.Subject, "{S's}", r.l.lx.Possessive).Replace(tpl)
 	category := rel.Category
 	if category == "pet" {
 		category = "relationship"
 	}
 	r.add(events.Candidate{
 		Kind: events.FactSemantic, Category: category, Subject: subjectUser, Predicate: rel.Predicate, Object: object,
-		Text: capitalize(text), EvidenceQuote: r.l.evidence(r.text, full), Confidence: 0.85, Explicit: true,
+		Text: grammar.Capitalize(text), EvidenceQuote: r.l.evidence(r.text, full), Confidence: 0.85, Explicit: true,
 		Sensitivity: events.SensitivityNone, Cardinality: rel.Cardinality, EventTime: r.said, Entities: mentions,
 		RuleID: "relation." + rel.Predicate,
 	})
 }
 
 // others drafts whom a clause mentions beside its subject: "with my wife Ida".
-func (r *reading) others(ts []token) {
+func (r *reading) others(ts []grammar.Token) {
 	for i := range ts {
 		if who, _ := r.l.mentioned(ts, i); who != nil {
 			r.known.meet(who)

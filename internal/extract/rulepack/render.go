@@ -4,15 +4,18 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"palimpsest/internal/extract/rulepack/grammar"
+	"palimpsest/internal/extract/rulepack/pattern"
 )
 
 // view is what templates are rendered from.
 type view struct {
 	l    *language
 	who  *person
-	m    *match
+	m    *pattern.Match
 	item string // one item of a list stands for {o}
-	raw  []token
+	raw  []grammar.Token
 	obj  string // the rendered object, for {O}
 	when time.Time
 	old  string // what the sentence contrasts with {o}
@@ -79,25 +82,25 @@ func (v *view) value(name string) string {
 		s = v.old
 	case "o":
 		if s = v.item; s == "" {
-			s = v.l.object(v.m.get("o"))
+			s = v.l.object(v.m.Get("o"))
 		}
 	default:
-		s = v.l.object(v.m.get(name))
+		s = v.l.object(v.m.Get(name))
 	}
 	switch filter {
 	case "full":
 		if name == "o" && v.raw != nil {
-			return source(v.l.echoed(v.raw))
+			return grammar.Source(v.l.echoed(v.raw))
 		}
-		ts := v.m.get(name)
-		for len(ts) > 1 && v.l.lx.is(ts[len(ts)-1], isAnd) {
+		ts := v.m.Get(name)
+		for len(ts) > 1 && v.l.lx.Is(ts[len(ts)-1], grammar.And) {
 			ts = ts[:len(ts)-1]
 		}
-		return source(v.l.echoed(ts))
+		return grammar.Source(v.l.echoed(ts))
 	case "title":
 		// A phrase with an article is a description, not a name: "a small village".
-		if ts := v.m.get(name); len(ts) > 1 && v.l.lx.is(ts[0], isArticle|isOwn) && strings.ToLower(s) == s {
-			return source(v.l.echoed(ts))
+		if ts := v.m.Get(name); len(ts) > 1 && v.l.lx.Is(ts[0], grammar.Article|grammar.Own) && strings.ToLower(s) == s {
+			return grammar.Source(v.l.echoed(ts))
 		}
 		return title(s)
 	case "a":
@@ -135,24 +138,24 @@ func withArticle(s string) string {
 
 // object renders captured tokens: articles in front and words that add nothing
 // behind are cut, and the speaker's "my" becomes "their".
-func (l *language) object(ts []token) string {
+func (l *language) object(ts []grammar.Token) string {
 	ts = l.trim(ts)
 	if len(ts) == 0 {
 		return ""
 	}
-	return source(l.echoed(ts))
+	return grammar.Source(l.echoed(ts))
 }
 
 // echoed puts a third person's words for the speaker's.
-func (l *language) echoed(ts []token) []token {
+func (l *language) echoed(ts []grammar.Token) []grammar.Token {
 	ts = slices.Clone(ts)
-	out := make([]token, 0, len(ts))
+	out := make([]grammar.Token, 0, len(ts))
 	for i := 0; i < len(ts); i++ {
 		t := ts[i]
-		if to, ok := l.lx.echo[t.low]; ok && !t.quoted && (i == 0 || !digit(ts[i-1].low)) { // "3 am"
-			t.text = to
-			if i+1 < len(ts) && ts[i+1].start == t.start && !t.virtual() {
-				ts[i+1].text, t.text = "", to // a contraction: "i'm"
+		if to, ok := l.lx.Echo[t.Low]; ok && !t.Quoted && (i == 0 || !grammar.Digit(ts[i-1].Low)) { // "3 am"
+			t.Text = to
+			if i+1 < len(ts) && ts[i+1].Start == t.Start && !t.Virtual() {
+				ts[i+1].Text, t.Text = "", to // a contraction: "i'm"
 			}
 		}
 		out = append(out, t)
@@ -160,23 +163,23 @@ func (l *language) echoed(ts []token) []token {
 	return out
 }
 
-func (l *language) trim(ts []token) []token {
+func (l *language) trim(ts []grammar.Token) []grammar.Token {
 	lx := l.lx
-	for len(ts) > 0 && (!ts[0].word && ts[0].low != "$" || lx.is(ts[0], isArticle) || lx.fillers.at(ts, 0) == 1 && len(ts) > 1) {
+	for len(ts) > 0 && (!ts[0].Word && ts[0].Low != "$" || lx.Is(ts[0], grammar.Article) || lx.Fillers.At(ts, 0) == 1 && len(ts) > 1) {
 		ts = ts[1:]
 	}
 	for len(ts) > 0 {
 		last := ts[len(ts)-1]
-		if last.low == "'s" && len(ts) > 1 && ts[len(ts)-2].capital() {
+		if last.Low == "'s" && len(ts) > 1 && ts[len(ts)-2].Capital() {
 			break // "St. Brendan's"
 		}
-		if last.quoted || last.word && !lx.is(last, isTail|isJoint|isPreposition|isArticle|isLead) && last.low != "'s" || last.low == "%" {
+		if last.Quoted || last.Word && !lx.Is(last, grammar.Tail|grammar.Joint|grammar.Preposition|grammar.Article|grammar.Lead) && last.Low != "'s" || last.Low == "%" {
 			break
 		}
 		ts = ts[:len(ts)-1]
 	}
 	for i := 1; i < len(ts); i++ {
-		if n := lx.tails.at(ts, i); n > 1 && i+n == len(ts) {
+		if n := lx.Tails.At(ts, i); n > 1 && i+n == len(ts) {
 			return l.trim(ts[:i])
 		}
 	}
@@ -184,19 +187,19 @@ func (l *language) trim(ts []token) []token {
 }
 
 // items splits a list at commas and conjunctions.
-func (l *language) items(ts []token) [][]token {
-	var out [][]token
+func (l *language) items(ts []grammar.Token) [][]grammar.Token {
+	var out [][]grammar.Token
 	from := 0
 	for i := 0; i <= len(ts); i++ {
-		if i < len(ts) && (ts[i].low != "," && !l.lx.is(ts[i], isAnd) || i > 0 && l.lx.pairs.at(ts, i-1) > 0) {
+		if i < len(ts) && (ts[i].Low != "," && !l.lx.Is(ts[i], grammar.And) || i > 0 && l.lx.Pairs.At(ts, i-1) > 0) {
 			continue
 		}
 		item := ts[from:i]
 		from = i + 1
-		if len(out) > 0 && len(item) > 1 && (l.lx.is(item[0], isNegator) || l.lx.only[item[0].low]) {
+		if len(out) > 0 && len(item) > 1 && (l.lx.Is(item[0], grammar.Negator) || l.lx.Only[item[0].Low]) {
 			break // "coffee, only tea"
 		}
-		if bare := l.trim(item); len(bare) == 0 || len(bare) == 1 && l.lx.is(bare[0], isEmpty|isLead|isFiller|isTail) {
+		if bare := l.trim(item); len(bare) == 0 || len(bare) == 1 && l.lx.Is(bare[0], grammar.Empty|grammar.Lead|grammar.Filler|grammar.Tail) {
 			continue
 		}
 		out = append(out, item)
@@ -206,19 +209,19 @@ func (l *language) items(ts []token) [][]token {
 
 // evidence is the text that the tokens span, without conjunctions and marks at
 // its end.
-func (l *language) evidence(text string, ts []token) string {
-	for n := len(ts) - 1; n > 0 && !ts[n].quoted && (!ts[n].word || l.lx.is(ts[n], isJoint)); n-- {
+func (l *language) evidence(text string, ts []grammar.Token) string {
+	for n := len(ts) - 1; n > 0 && !ts[n].Quoted && (!ts[n].Word || l.lx.Is(ts[n], grammar.Joint)); n-- {
 		ts = ts[:n]
 	}
 	from, to := -1, -1
 	for _, t := range ts {
-		if t.virtual() {
+		if t.Virtual() {
 			continue
 		}
-		if from < 0 || t.start < from {
-			from = t.start
+		if from < 0 || t.Start < from {
+			from = t.Start
 		}
-		to = max(to, t.end)
+		to = max(to, t.End)
 	}
 	if from < 0 {
 		return ""

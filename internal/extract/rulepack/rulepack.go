@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"palimpsest/internal/extract"
+	"palimpsest/internal/extract/rulepack/grammar"
+	"palimpsest/internal/extract/rulepack/pattern"
 	"palimpsest/internal/memory"
 	"palimpsest/pkg/events"
 )
@@ -54,14 +56,14 @@ func Load(packs ...Pack) (*Extractor, error) {
 // shareTasks lets every language know the requests of all: "Translate: je suis
 // boulanger".
 func (x *Extractor) shareTasks() {
-	all := phrases{}
+	all := grammar.Phrases{}
 	for _, l := range x.languages {
-		for word, list := range l.lx.tasks {
+		for word, list := range l.lx.Tasks {
 			all[word] = append(all[word], list...)
 		}
 	}
 	for _, l := range x.languages {
-		l.lx.tasks = all
+		l.lx.Tasks = all
 	}
 }
 
@@ -145,7 +147,7 @@ func (x *Extractor) read(e memory.Episode, before []memory.Episode) []events.Can
 	var out []events.Candidate
 	for _, l := range x.reading(content, before) {
 		r := &reading{
-			l: l, steps: textSteps, text: content, said: e.Timestamp, at: locate(e.Timestamp, e.Metadata),
+			l: l, steps: pattern.TextSteps, text: content, said: e.Timestamp, at: locate(e.Timestamp, e.Metadata),
 			known: l.introduced(before), before: before, seen: make(map[events.Triple]int), lone: make(map[events.Triple]bool),
 		}
 		var q *question
@@ -165,7 +167,7 @@ func (l *language) introduced(before []memory.Episode) *people {
 		if e.Role != events.RoleUser || e.Mode == events.ModeIncognito {
 			continue
 		}
-		ts := l.lx.tokenize(blank(e.Content))
+		ts := l.lx.Tokenize(blank(e.Content))
 		for i := range ts {
 			if who, _ := l.mentioned(ts, i); who != nil {
 				known.meet(who)
@@ -175,36 +177,14 @@ func (l *language) introduced(before []memory.Episode) *people {
 	return known
 }
 
-// blank replaces injected memory and code, which the speaker did not say, by line
-// breaks.
-func blank(content string) string {
-	content = blankCode(memory.BlankContext(content))
-	const fence = "```"
-	if !strings.Contains(content, fence) {
-		return content
-	}
-	var b strings.Builder
-	b.Grow(len(content))
-	for i, part := range strings.Split(content, fence) {
-		if i > 0 {
-			b.WriteString("\n\n\n")
-		}
-		if i%2 == 1 {
-			part = strings.Repeat("\n", len(part))
-		}
-		b.WriteString(part)
-	}
-	return b.String()
-}
-
 // Mentions finds the names in a text, each once, in the order of the text.
 func (x *Extractor) Mentions(content string) []events.Mention {
 	content = blank(content)
 	var out []events.Mention
 	for _, l := range x.reading(content, nil) {
-		for _, s := range l.lx.sentences(l.lx.tokenize(content)) {
-			out = append(out, l.lx.mentions(s.tokens)...)
+		for _, s := range l.lx.Sentences(l.lx.Tokenize(content)) {
+			out = append(out, l.lx.Mentions(s.Tokens)...)
 		}
 	}
-	return distinct(out)
+	return grammar.Distinct(out)
 }

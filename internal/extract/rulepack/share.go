@@ -1,47 +1,52 @@
 package rulepack
 
-import "slices"
+import (
+	"slices"
+
+	"palimpsest/internal/extract/rulepack/grammar"
+	"palimpsest/internal/extract/rulepack/pattern"
+)
 
 // more reads what else the same verb governs: "i am 6 and allergic to peanuts",
 // "i am Katarzyna, 34, from Gdynia".
-func (r *reading) more(c *statement, full []token, last *Rule, m *match, at int) {
+func (r *reading) more(c *statement, full []grammar.Token, last *Rule, m *pattern.Match, at int) {
 	lx := r.l.lx
-	shared := at+1 < len(m.ts) && lx.is(m.ts[at], isSpeaker) && lx.is(m.ts[at+1], isShared)
-	named := !shared && last.Predicate == "name" && lx.shared != "" && c.about == nil // "Ana here, 34, a nurse"
-	if !shared && !named || m.flags&flagNegated != 0 {
+	shared := at+1 < len(m.Tokens) && lx.Is(m.Tokens[at], grammar.Speaker) && lx.Is(m.Tokens[at+1], grammar.Shared)
+	named := !shared && last.Predicate == "name" && lx.Shared != "" && c.about == nil // "Ana here, 34, a nurse"
+	if !shared && !named || m.Flags&pattern.Negated != 0 {
 		return
 	}
 	const far = 6
 	from := 0
-	for i := m.end - 1; i < len(m.ts) && i < m.end+far && from == 0; i++ {
+	for i := m.End - 1; i < len(m.Tokens) && i < m.End+far && from == 0; i++ {
 		switch {
-		case m.ts[i].low == "," || lx.is(m.ts[i], isAnd):
+		case m.Tokens[i].Low == "," || lx.Is(m.Tokens[i], grammar.And):
 			from = i + 1
-		case (i == m.end-1 || i == m.end) && i > at+2 && lx.is(m.ts[i], isPreposition) && len(last.Retracts) == 0 && !last.Transient && // not "i am happy with Klara", "i am divorced from reality"
-			i+1 < len(m.ts) && (m.ts[i+1].capital() || m.ts[i].low == lx.bearing):
+		case (i == m.End-1 || i == m.End) && i > at+2 && lx.Is(m.Tokens[i], grammar.Preposition) && len(last.Retracts) == 0 && !last.Transient && // not "i am happy with Klara", "i am divorced from reality"
+			i+1 < len(m.Tokens) && (m.Tokens[i+1].Capital() || m.Tokens[i].Low == lx.Bearing):
 			from = i
 		}
 	}
-	for from > 0 && from < len(m.ts) && lx.is(m.ts[from], isAnd|isFiller) {
+	for from > 0 && from < len(m.Tokens) && lx.Is(m.Tokens[from], grammar.And|grammar.Filler) {
 		from++
 	}
-	if from == 0 || from >= len(m.ts) || lx.is(m.ts[from], isSpeaker|isOwn|isOther) {
+	if from == 0 || from >= len(m.Tokens) || lx.Is(m.Tokens[from], grammar.Speaker|grammar.Own|grammar.Other) {
 		return
 	}
 	accept := func(rule *Rule) bool {
-		return rule.Predicate != "name" && rule.Confidence > looseConfidence && (!c.unreal || rule.Unreal) && (c.about == nil || !rule.Self)
+		return rule.Predicate != "name" && rule.Confidence > looseConfidence && (!c.Unreal || rule.Unreal) && (c.about == nil || !rule.Self)
 	}
-	verb := lx.shared
+	verb := lx.Shared
 	if shared {
-		verb = m.ts[at+1].low
+		verb = m.Tokens[at+1].Low
 	}
-	said := append(virtual(r.l.speakerWord, verb), m.ts[from:]...)
+	said := append(grammar.Virtual(r.l.speakerWord, verb), m.Tokens[from:]...)
 	rule, next := r.l.find(said, r.memo(said), 0, 0, accept)
-	if with := m.ts[from].low == lx.bearing && from+1 < len(m.ts) && lx.isNumber(m.ts[from+1].low) && !lx.is(m.ts[from+1], isArticle); next == nil && (with || lx.isNumber(m.ts[from].low)) && lx.possess != "" {
+	if with := m.Tokens[from].Low == lx.Bearing && from+1 < len(m.Tokens) && lx.IsNumber(m.Tokens[from+1].Low) && !lx.Is(m.Tokens[from+1], grammar.Article); next == nil && (with || lx.IsNumber(m.Tokens[from].Low)) && lx.Possess != "" {
 		if with {
 			said = slices.Delete(said, 2, 3) // "i am divorced with two teenagers"
 		}
-		said[1].rename(lx.possess) // "i am 52, divorced, two kids"
+		said[1].Rename(lx.Possess) // "i am 52, divorced, two kids"
 		rule, next = r.l.find(said, r.memo(said), 0, 0, accept)
 	}
 	if next != nil {
@@ -52,21 +57,21 @@ func (r *reading) more(c *statement, full []token, last *Rule, m *match, at int)
 
 // shared reads a clause that no rule reads whole as two with the same subject and verb, of
 // different rules: "i have asthma and a bad hip".
-func (r *reading) shared(c *statement, full, ts []token, f flags) bool {
+func (r *reading) shared(c *statement, full, ts []grammar.Token, f pattern.Flags) bool {
 	lx := r.l.lx
-	if !lx.is(ts[0], isSpeaker) {
+	if !lx.Is(ts[0], grammar.Speaker) {
 		return false
 	}
 	const shortest = 3
 	for i := shortest; i+1 < len(ts); i++ {
-		if ts[i].low != "," && !lx.is(ts[i], isAnd) {
+		if ts[i].Low != "," && !lx.Is(ts[i], grammar.And) {
 			continue
 		}
 		at := len(r.drafts)
 		if !r.match(c, full, ts[:i], 0, f) || len(r.drafts) == at || r.drafts[at].Confidence <= looseConfidence {
 			return false
 		}
-		for i+2 < len(ts) && lx.is(ts[i+1], isAnd) {
+		for i+2 < len(ts) && lx.Is(ts[i+1], grammar.And) {
 			i++
 		}
 		r.match(c, full, append(slices.Clone(ts[:2]), ts[i+1:]...), 0, f)

@@ -2,6 +2,8 @@ package rulepack
 
 import (
 	"fmt"
+	"strings"
+	"time"
 
 	"palimpsest/internal/memory"
 	"palimpsest/pkg/events"
@@ -65,4 +67,23 @@ func intent(e memory.Episode) (intent string, replaces []string, err error) {
 func text(e memory.Episode, key string) string {
 	s, _ := e.Metadata[key].(string)
 	return s
+}
+
+// locate puts the time of an episode into the zone its relative dates count in:
+// the metadata key tz (IANA name or UTC offset), else its own offset.
+func locate(at time.Time, metadata map[string]any) time.Time {
+	name, _ := metadata[events.MetaTimezone].(string)
+	if name == "" {
+		return at
+	}
+	for _, layout := range [...]string{"-07:00", "-0700", "Z07:00"} {
+		if t, err := time.Parse(layout, strings.TrimPrefix(name, "UTC")); err == nil {
+			_, offset := t.Zone()
+			return at.In(time.FixedZone(name, offset))
+		}
+	}
+	if zone, err := time.LoadLocation(name); err == nil && name != "Local" {
+		return at.In(zone)
+	}
+	return at
 }

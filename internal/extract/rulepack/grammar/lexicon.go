@@ -1,4 +1,4 @@
-package rulepack
+package grammar
 
 import (
 	"maps"
@@ -211,73 +211,75 @@ type Lexicon struct {
 	Money    Money    `yaml:"money"`
 }
 
-// lexicon is a compiled [Lexicon].
-type lexicon struct {
-	words        map[string]class
+// Grammar is a compiled [Lexicon]. Its fields are those of the lexicon, with phrases and
+// words as sets, and are not to be written to. It is safe for concurrent use.
+type Grammar struct {
+	Words        map[string]Class
 	contractions map[string][]string
 	bare         map[string][]string
 	prefixes     map[string]string
 	capitalNouns bool
 	inverts      bool
 	rewrite      map[string]string
-	third        map[string]string
-	echo         map[string]string
+	Third        map[string]string
+	Echo         map[string]string
 	rephrase     map[string]string
-	present      map[string]string
-	hearer       map[string]string
+	Present      map[string]string
+	Hearer       map[string]string
 	support      []string
-	mine         []string
-	rephrased    phrases
-	tasks        phrases
-	corrects     phrases
-	nowadays     phrases
-	notThis      phrases
-	only         map[string]bool
-	scenes       phrases
-	retracts     phrases
-	sensitive    phrases
-	technical    phrases
-	leads        phrases
-	hedgeLeads   phrases
-	unrealLeads  phrases
-	hedges       phrases
-	past         phrases
-	ended        phrases
-	compared     phrases
-	tails        phrases
+	Mine         []string
+	rephrased    Phrases
+	Tasks        Phrases
+	Corrects     Phrases
+	Nowadays     Phrases
+	notThis      Phrases
+	Only         map[string]bool
+	scenes       Phrases
+	Retracts     Phrases
+	sensitive    Phrases
+	Technical    Phrases
+	Leads        Phrases
+	HedgeLeads   Phrases
+	unrealLeads  Phrases
+	Hedges       Phrases
+	Past         Phrases
+	Ended        Phrases
+	compared     Phrases
+	Tails        Phrases
 	elided       []elision
-	fillers      phrases
-	negators     phrases
-	pairs        phrases
-	endings3     []Inflection
+	Fillers      Phrases
+	Negators     Phrases
+	Pairs        Phrases
+	Inflections  []Inflection
 
-	roles, wishes, tells, clefts, nameHeads, places, binds, refuses, welcomes phrases
-	within, speaker, like, dislike, bearing                                   string
-	orders, sources, jokes, able                                              phrases
-	pleas, markers, naming, yes, no                                           map[string]bool
+	Roles, wishes, tells, clefts, nameHeads, places, binds, Refuses, Welcomes Phrases
+	within, Speaker, Like, Dislike, Bearing                                   string
+	orders, sources, Jokes, able                                              Phrases
+	pleas, Markers, Naming, Yes, No                                           map[string]bool
 
-	planned, fleeting   phrases
-	brief, replies      phrases
-	benefit             string
+	Planned, fleeting   Phrases
+	brief, Replies      Phrases
+	Benefit             string
 	changedText, origin string
 
-	subject, possessive, otherOwn, noLonger, possess, shared string
-	calendar                                                 Calendar
+	Subject, Possessive, OtherOwn, NoLonger, Possess, Shared string
+	Calendar                                                 Calendar
 	money                                                    money
-	shifts                                                   phrases
+	shifts                                                   Phrases
 	endings                                                  map[string]events.EntityType
 	followers                                                map[string]events.EntityType
 }
 
-func (l Lexicon) compile() *lexicon {
-	lx := &lexicon{
-		words:        make(map[string]class),
+// Compile makes the grammar of a lexicon.
+func (l Lexicon) Compile() *Grammar {
+	lx := &Grammar{
+		Words:        make(map[string]Class),
 		contractions: make(map[string][]string, len(l.Contractions)),
 		prefixes:     l.Prefixes, capitalNouns: l.CapitalNouns, inverts: l.Inverts,
-		bare: l.Bare, rewrite: l.Rewrite, third: l.Third, echo: l.Echo, rephrase: l.Rephrase, present: l.Present, hearer: l.Hearer,
-		support: l.Support, mine: l.Mine,
-		subject: l.Subject, possessive: l.Possessive, otherOwn: l.OtherOwn, calendar: l.Calendar, endings: make(map[string]events.EntityType), followers: l.NameFollowers, noLonger: l.NoLonger, possess: l.Possess, shared: first(l.Shared),
-		shifts: newPhrases(slices.Collect(maps.Keys(l.Calendar.Shifts))),
+		bare: l.Bare, rewrite: l.Rewrite, Third: l.Third, Echo: l.Echo, rephrase: l.Rephrase, Present: l.Present, Hearer: l.Hearer,
+		support: l.Support, Mine: l.Mine,
+		Subject: l.Subject, Possessive: l.Possessive, OtherOwn: l.OtherOwn, Calendar: l.Calendar, endings: make(map[string]events.EntityType), followers: l.NameFollowers, NoLonger: l.NoLonger, Possess: l.Possess, Shared: first(l.Shared),
+		shifts: NewPhrases(slices.Collect(maps.Keys(l.Calendar.Shifts))),
 	}
 	for typ, words := range l.NameEndings {
 		for _, w := range words {
@@ -288,53 +290,46 @@ func (l Lexicon) compile() *lexicon {
 		lx.contractions[from] = strings.Fields(to)
 	}
 	for _, c := range [...]struct {
-		bit   class
+		bit   Class
 		words []string
 	}{
-		{isSpeaker, l.Speaker}, {isOwn, l.Own}, {isOther, l.Others}, {isHe, l.He}, {isShe, l.She}, {isBe, l.Be},
-		{isVerb, l.Verbs}, {isLead, l.Leads}, {isFiller, l.Fillers},
-		{isNegator, l.Negators}, {isHedge, l.Hedges}, {isUnreal, l.Unreal}, {isReporting, l.Reporting},
-		{isAsking, l.Asking}, {isAuxiliary, l.Auxiliaries}, {isAsked, l.Asked}, {isJoint, l.Joints},
-		{isBinder, l.Binders}, {isStop, l.Stops}, {isPreposition, l.Prepositions}, {isEmpty, l.Empty},
-		{isArticle, l.Articles}, {isTail, l.Tails}, {isNotName, l.NotNames},
-		{isAbbreviation, l.Abbreviations}, {isAnd, l.And}, {isTheirs, l.Theirs},
-		{isShared, l.Shared}, {isModal, l.Modals}, {isOften, l.Often}, {isIt, l.It}, {isHearer, slices.Collect(maps.Keys(l.Hearer))},
-		{isDocument, l.Documents}, {isRelative, l.Relative}, {isKinName, l.KinNames}, {isFigure, l.Figures},
-		{isLocative, l.Locative}, {isGiven, l.Given}, {isSimile, l.Similes}, {isParticiple, l.Participles}, {isParticle, l.Particles},
+		{Speaker, l.Speaker}, {Own, l.Own}, {Other, l.Others}, {He, l.He}, {She, l.She}, {Be, l.Be},
+		{Verb, l.Verbs}, {Lead, l.Leads}, {Filler, l.Fillers},
+		{Negator, l.Negators}, {Hedge, l.Hedges}, {Unreal, l.Unreal}, {Reporting, l.Reporting},
+		{Asking, l.Asking}, {Auxiliary, l.Auxiliaries}, {Asked, l.Asked}, {Joint, l.Joints},
+		{Binder, l.Binders}, {Stop, l.Stops}, {Preposition, l.Prepositions}, {Empty, l.Empty},
+		{Article, l.Articles}, {Tail, l.Tails}, {NotName, l.NotNames},
+		{Abbreviation, l.Abbreviations}, {And, l.And}, {Theirs, l.Theirs},
+		{Shared, l.Shared}, {Modal, l.Modals}, {Often, l.Often}, {It, l.It}, {Hearer, slices.Collect(maps.Keys(l.Hearer))},
+		{Document, l.Documents}, {Relative, l.Relative}, {KinName, l.KinNames}, {Figure, l.Figures},
+		{Locative, l.Locative}, {Given, l.Given}, {Simile, l.Similes}, {Participle, l.Participles}, {Particle, l.Particles},
 	} {
 		for _, w := range c.words {
-			lx.words[w] |= c.bit
+			lx.Words[w] |= c.bit
 		}
 	}
-	lx.leads, lx.hedgeLeads, lx.unrealLeads = newPhrases(l.Leads), newPhrases(l.HedgeLeads), newPhrases(l.UnrealLeads)
-	lx.hedges, lx.past, lx.ended, lx.tails = newPhrases(l.Hedges), newPhrases(l.Past), newPhrases(l.Ended), newPhrases(l.Tails)
-	lx.compared, lx.retracts, lx.scenes = newPhrases(l.Compared), newPhrases(l.Retracts), newPhrases(l.Scenes)
+	lx.Leads, lx.HedgeLeads, lx.unrealLeads = NewPhrases(l.Leads), NewPhrases(l.HedgeLeads), NewPhrases(l.UnrealLeads)
+	lx.Hedges, lx.Past, lx.Ended, lx.Tails = NewPhrases(l.Hedges), NewPhrases(l.Past), NewPhrases(l.Ended), NewPhrases(l.Tails)
+	lx.compared, lx.Retracts, lx.scenes = NewPhrases(l.Compared), NewPhrases(l.Retracts), NewPhrases(l.Scenes)
 	for _, e := range l.Elided {
-		lx.elided = append(lx.elided, elision{strings.Fields(e.Lead), newPhrases(e.Words)})
+		lx.elided = append(lx.elided, elision{strings.Fields(e.Lead), NewPhrases(e.Words)})
 	}
-	lx.rephrased, lx.tasks = newPhrases(slices.Collect(maps.Keys(l.Rephrase))), newPhrases(l.Tasks)
-	lx.roles, lx.wishes, lx.tells = newPhrases(l.Roles), newPhrases(l.Wishes), newPhrases(l.Tells)
-	lx.clefts, lx.nameHeads, lx.places, lx.binds = newPhrases(l.Cleft.Heads), newPhrases(l.Cleft.Named), newPhrases(l.Cleft.Places), newPhrases(l.Cleft.Binds)
-	lx.refuses, lx.welcomes = newPhrases(l.Verdict.Refuses), newPhrases(l.Verdict.Welcomes)
-	lx.like, lx.dislike = l.Verdict.Like, l.Verdict.Dislike
-	lx.within, lx.speaker, lx.bearing = l.Cleft.Within, first(l.Speaker), l.Bearing
-	lx.orders, lx.sources, lx.jokes, lx.able = newPhrases(l.Orders), newPhrases(l.Sources), newPhrases(l.Jokes), newPhrases(l.Able)
-	lx.pleas, lx.markers, lx.naming, lx.yes, lx.no = toSet(l.Pleas), toSet(l.Markers), toSet(l.Naming), toSet(l.Yes), toSet(l.No)
-	lx.technical = newPhrases(l.Technical)
-	lx.only = toSet(l.Only)
-	lx.planned, lx.fleeting, lx.changedText, lx.origin = newPhrases(l.Planned), newPhrases(l.Fleeting), l.Changed, l.Origin
-	lx.brief, lx.replies, lx.benefit = newPhrases(l.Brief), newPhrases(l.Replies), l.Benefit
-	lx.nowadays = newPhrases(l.Nowadays)
-	lx.corrects, lx.notThis, lx.sensitive = newPhrases(l.Corrects), newPhrases(l.NotThis), newPhrases(l.Sensitive)
-	lx.endings3 = l.Inflections
-	lx.money, lx.pairs = l.Money.compile(), newPhrases(l.Pairs)
-	lx.fillers, lx.negators = newPhrases(l.Fillers), newPhrases(l.Negators)
+	lx.rephrased, lx.Tasks = NewPhrases(slices.Collect(maps.Keys(l.Rephrase))), NewPhrases(l.Tasks)
+	lx.Roles, lx.wishes, lx.tells = NewPhrases(l.Roles), NewPhrases(l.Wishes), NewPhrases(l.Tells)
+	lx.clefts, lx.nameHeads, lx.places, lx.binds = NewPhrases(l.Cleft.Heads), NewPhrases(l.Cleft.Named), NewPhrases(l.Cleft.Places), NewPhrases(l.Cleft.Binds)
+	lx.Refuses, lx.Welcomes = NewPhrases(l.Verdict.Refuses), NewPhrases(l.Verdict.Welcomes)
+	lx.Like, lx.Dislike = l.Verdict.Like, l.Verdict.Dislike
+	lx.within, lx.Speaker, lx.Bearing = l.Cleft.Within, first(l.Speaker), l.Bearing
+	lx.orders, lx.sources, lx.Jokes, lx.able = NewPhrases(l.Orders), NewPhrases(l.Sources), NewPhrases(l.Jokes), NewPhrases(l.Able)
+	lx.pleas, lx.Markers, lx.Naming, lx.Yes, lx.No = toSet(l.Pleas), toSet(l.Markers), toSet(l.Naming), toSet(l.Yes), toSet(l.No)
+	lx.Technical = NewPhrases(l.Technical)
+	lx.Only = toSet(l.Only)
+	lx.Planned, lx.fleeting, lx.changedText, lx.origin = NewPhrases(l.Planned), NewPhrases(l.Fleeting), l.Changed, l.Origin
+	lx.brief, lx.Replies, lx.Benefit = NewPhrases(l.Brief), NewPhrases(l.Replies), l.Benefit
+	lx.Nowadays = NewPhrases(l.Nowadays)
+	lx.Corrects, lx.notThis, lx.sensitive = NewPhrases(l.Corrects), NewPhrases(l.NotThis), NewPhrases(l.Sensitive)
+	lx.Inflections = l.Inflections
+	lx.money, lx.Pairs = l.Money.compile(), NewPhrases(l.Pairs)
+	lx.Fillers, lx.Negators = NewPhrases(l.Fillers), NewPhrases(l.Negators)
 	return lx
-}
-
-func first(list []string) string {
-	if len(list) == 0 {
-		return ""
-	}
-	return list[0]
 }

@@ -1,4 +1,4 @@
-package rulepack
+package grammar
 
 import (
 	"slices"
@@ -37,14 +37,14 @@ func (cal *Calendar) repeats(word string) bool {
 }
 
 // clock is how many tokens tell the time of day: "at half past ten", "at 6:40".
-func (lx *lexicon) clock(ts []token) int {
-	cal := &lx.calendar
+func (lx *Grammar) clock(ts []Token) int {
+	cal := &lx.Calendar
 	n := 0
-	if len(ts) > 1 && slices.Contains(cal.Clock, ts[0].low) {
+	if len(ts) > 1 && slices.Contains(cal.Clock, ts[0].Low) {
 		n = 1
 	}
 	from := n
-	for n < len(ts) && n < from+5 && !ts[n].quoted && (slices.Contains(cal.Hours, ts[n].low) || lx.isNumber(ts[n].low) && (from > 0 || n == 0 && clocked(ts[n].low))) {
+	for n < len(ts) && n < from+5 && !ts[n].Quoted && (slices.Contains(cal.Hours, ts[n].Low) || lx.IsNumber(ts[n].Low) && (from > 0 || n == 0 && clocked(ts[n].Low))) {
 		n++
 	}
 	if n == from {
@@ -55,13 +55,13 @@ func (lx *lexicon) clock(ts []token) int {
 
 // clocked reports whether a word is a time of day by itself: "6:40", "3pm".
 func clocked(word string) bool {
-	return digit(word) && (strings.Contains(word, ":") || strings.HasSuffix(word, "am") || strings.HasSuffix(word, "pm"))
+	return Digit(word) && (strings.Contains(word, ":") || strings.HasSuffix(word, "am") || strings.HasSuffix(word, "pm"))
 }
 
 // ends reports whether nothing that a day of a month could belong to follows: "the 2nd
 // grade".
-func (lx *lexicon) ends(ts []token) bool {
-	return len(ts) == 0 || !ts[0].word || lx.is(ts[0], isAnd|isJoint|isPreposition|isTail) || lx.clock(ts) > 0
+func (lx *Grammar) ends(ts []Token) bool {
+	return len(ts) == 0 || !ts[0].Word || lx.Is(ts[0], And|Joint|Preposition|Tail) || lx.clock(ts) > 0
 }
 
 // daytime is n with the part of a day that may follow.

@@ -1,29 +1,13 @@
-package rulepack
+package pattern
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"palimpsest/internal/extract/rulepack/grammar"
 )
 
-// The pattern language, over the words of a clause, from its beginning:
-//
-//	word          that word
-//	(a|b c)       either; (a|b)? optionally
-//	@set          a phrase of a set
-//	{o}           captures words up to where the rest matches: a noun phrase
-//	{o:type}      np, rest (also prepositional), place (also prepositional, of
-//	              place), verb (a phrase of verb), name, anyname (also lower
-//	              case), all (to the end of the clause), num, digits, word, ing
-//	              (a verb phrase that begins with such a word), when (a date),
-//	              money (an amount), @set, or *set (a noun phrase that ends in a
-//	              phrase of the set; "*ist" is a suffix)
-//	...           at the end: anything may follow its last word (else what ends in
-//	              a word must reach a stop, as every capture must)
-//	<greeted>     something like "hi" stood before the clause
-//
-// Fillers, hedges and negations may stand between the words of a pattern; they
-// are remembered as flags.
 type opcode uint8
 
 const (
@@ -63,24 +47,25 @@ func (t captureType) phrasal() bool { return t == capRest || t == capVerb || t =
 // instruction is one step. The packs have tens of thousands of them.
 type instruction struct {
 	word string
-	set  phrases
+	set  grammar.Phrases
 	slot int
 	to   int
 	op   opcode
 	typ  captureType
 }
 
-// program is a compiled pattern.
-type program struct {
-	code  []instruction
-	slots []string
-	// heads are the words that a match can begin with; nil means any.
-	heads map[string]bool
+// Pattern is a compiled pattern.
+type Pattern struct {
+	code []instruction
+	// Slots are the names of the captures.
+	Slots []string
+	// Heads are the words that a match can begin with; nil means any.
+	Heads map[string]bool
 	list  bool
 }
 
-// words are the words that the pattern is written with.
-func (p *program) words() []string {
+// Words are the words that the pattern is written with.
+func (p *Pattern) Words() []string {
 	var out []string
 	for _, in := range p.code {
 		if in.op == opWord {
@@ -93,14 +78,14 @@ func (p *program) words() []string {
 type compiler struct {
 	src  []string
 	at   int
-	sets map[string]phrases
+	sets map[string]grammar.Phrases
 	last captureType
-	p    *program
+	p    *Pattern
 }
 
-// compile reads one pattern; list says that its last capture may be several.
-func compile(src string, sets map[string]phrases, list bool) (*program, error) {
-	c := &compiler{src: lexPattern(src), sets: sets, p: &program{list: list}}
+// Compile reads one pattern; list says that its last capture may be several.
+func Compile(src string, sets map[string]grammar.Phrases, list bool) (*Pattern, error) {
+	c := &compiler{src: lexPattern(src), sets: sets, p: &Pattern{list: list}}
 	open := false
 	if n := len(c.src); n > 0 && c.src[n-1] == "..." {
 		c.src = c.src[:n-1]
@@ -120,9 +105,9 @@ func compile(src string, sets map[string]phrases, list bool) (*program, error) {
 	}
 	c.emit(instruction{op: opMatch})
 	c.p.code = slices.Clone(c.p.code) // without room to grow
-	c.p.heads = make(map[string]bool)
-	if !c.p.first(0, c.p.heads, 0) {
-		c.p.heads = nil
+	c.p.Heads = make(map[string]bool)
+	if !c.p.first(0, c.p.Heads, 0) {
+		c.p.Heads = nil
 	}
 	return c.p, nil
 }
@@ -221,10 +206,10 @@ func (c *compiler) capture(word string) error {
 	if name == "" {
 		return fmt.Errorf("%s captures under no name", word)
 	}
-	in := instruction{op: opCapture, slot: slices.Index(c.p.slots, name)}
+	in := instruction{op: opCapture, slot: slices.Index(c.p.Slots, name)}
 	if in.slot < 0 {
-		in.slot = len(c.p.slots)
-		c.p.slots = append(c.p.slots, name)
+		in.slot = len(c.p.Slots)
+		c.p.Slots = append(c.p.Slots, name)
 	}
 	switch typ {
 	case "", "np":
@@ -269,7 +254,7 @@ func (c *compiler) capture(word string) error {
 }
 
 // first collects the words a match from pc can begin with; false means any.
-func (p *program) first(pc int, into map[string]bool, depth int) bool {
+func (p *Pattern) first(pc int, into map[string]bool, depth int) bool {
 	if depth > 64 {
 		return false
 	}

@@ -1,4 +1,4 @@
-package rulepack
+package grammar
 
 import (
 	"cmp"
@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// overlay is a lexicon with the words of another pack of its language.
-func (l Lexicon) overlay(over Lexicon) Lexicon {
+// Overlay is a lexicon with the words of another pack of its language.
+func (l Lexicon) Overlay(over Lexicon) Lexicon {
 	out := l
 	for _, f := range [...]struct{ to, from *[]string }{
 		{&out.Speaker, &over.Speaker},

@@ -1,4 +1,4 @@
-package rulepack
+package grammar
 
 import (
 	"cmp"
@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"palimpsest/pkg/events"
 )
 
 // Calendar holds the words of dates in one language. General date parsers read
@@ -39,50 +37,50 @@ type Calendar struct {
 	Ordinals map[string]int    `yaml:"ordinals"`
 }
 
-// moment is a date that a clause names, at the start of its day, month or year
+// Moment is a date that a clause names, at the start of its day, month or year
 // in the speaker's zone.
-type moment struct {
-	at   time.Time
-	span span // the tokens that name it
+type Moment struct {
+	At   time.Time
+	Span Span // the tokens that name it
 }
 
-// when finds the first date among the tokens, counted from now. tense chooses
+// When finds the first date among the tokens, counted from now. tense chooses
 // the side of a date that has one on each: "in March" is the last one of a past
 // clause and the next one of a future clause.
-func (lx *lexicon) when(ts []token, now time.Time, tense string) (moment, bool) {
-	cal := &lx.calendar
+func (lx *Grammar) When(ts []Token, now time.Time, tense string) (Moment, bool) {
+	cal := &lx.Calendar
 	for i := range ts {
-		if i > 0 && slices.Contains(cal.Every, ts[i-1].low) && cal.repeats(ts[i].low) {
+		if i > 0 && slices.Contains(cal.Every, ts[i-1].Low) && cal.repeats(ts[i].Low) {
 			continue // "every Tuesday"
 		}
 		if n, at, ok := lx.dateAt(ts[i:], now, tense); ok {
 			n += lx.clock(ts[i+n:])
 			from := i
-			if from > 0 && lx.is(ts[from-1], isArticle) {
+			if from > 0 && lx.Is(ts[from-1], Article) {
 				from-- // "on the 15th of May"
 			}
-			for from > 0 && (slices.Contains(cal.On, ts[from-1].low) || slices.Contains(cal.In, ts[from-1].low) || slices.Contains(cal.Since, ts[from-1].low)) {
+			for from > 0 && (slices.Contains(cal.On, ts[from-1].Low) || slices.Contains(cal.In, ts[from-1].Low) || slices.Contains(cal.Since, ts[from-1].Low)) {
 				from--
 			}
-			return moment{at: at, span: span{from, i + n}}, true
+			return Moment{At: at, Span: Span{From: from, To: i + n}}, true
 		}
 	}
-	return moment{}, false
+	return Moment{}, false
 }
 
-func (lx *lexicon) dateAt(ts []token, now time.Time, tense string) (n int, at time.Time, ok bool) {
-	cal := &lx.calendar
+func (lx *Grammar) dateAt(ts []Token, now time.Time, tense string) (n int, at time.Time, ok bool) {
+	cal := &lx.Calendar
 	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
 	word := func(i int) string {
 		if i < len(ts) {
-			return ts[i].low
+			return ts[i].Low
 		}
 		return ""
 	}
-	if n := lx.shifts.at(ts, 0); n > 0 {
+	if n := lx.shifts.At(ts, 0); n > 0 {
 		words := make([]string, n)
 		for i := range n {
-			words[i] = ts[i].low
+			words[i] = ts[i].Low
 		}
 		m, at, ok := shift(n, today, cal.Shifts[strings.Join(words, " ")])
 		return cal.daytime(m, word), at, ok
@@ -373,21 +371,26 @@ func dayOf(word string) (int, bool) {
 	return n, err == nil && len(word) <= 2 && n >= 1 && n <= 31
 }
 
-// locate puts the time of an episode into the zone its relative dates count in:
-// the metadata key tz (IANA name or UTC offset), else its own offset.
-func locate(at time.Time, metadata map[string]any) time.Time {
-	name, _ := metadata[events.MetaTimezone].(string)
-	if name == "" {
-		return at
+// IsNumber reports whether a word is a number: "14", "twenty-one".
+func (lx *Grammar) IsNumber(s string) bool {
+	if Digit(s) {
+		return true
 	}
-	for _, layout := range [...]string{"-07:00", "-0700", "Z07:00"} {
-		if t, err := time.Parse(layout, strings.TrimPrefix(name, "UTC")); err == nil {
-			_, offset := t.Zone()
-			return at.In(time.FixedZone(name, offset))
-		}
+	tens, ones, compound := strings.Cut(s, "-")
+	_, ok := lx.Calendar.Numbers[tens]
+	if compound && ok {
+		_, ok = lx.Calendar.Numbers[ones]
 	}
-	if zone, err := time.LoadLocation(name); err == nil && name != "Local" {
-		return at.In(zone)
-	}
-	return at
+	return ok
+}
+
+// ordinal reports whether a number is that of a rank: "my dad's 70th".
+func ordinal(number string) bool {
+	return strings.HasSuffix(number, "th") || strings.HasSuffix(number, "st") || strings.HasSuffix(number, "nd") || strings.HasSuffix(number, "rd")
+}
+
+// Dated reports whether the tokens hold a date.
+func (lx *Grammar) Dated(ts []Token) bool {
+	_, ok := lx.When(ts, time.Unix(0, 0).UTC(), "past")
+	return ok
 }

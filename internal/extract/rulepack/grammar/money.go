@@ -1,6 +1,8 @@
-package rulepack
+package grammar
 
-import "strings"
+import (
+	"strings"
+)
 
 // Money holds the words of amounts in one language: "$72k a year", "9 cents a word".
 type Money struct {
@@ -18,12 +20,12 @@ func (m Money) compile() money {
 	return money{toSet(m.Signs), toSet(m.Units), toSet(m.Per), toSet(m.Periods), toSet(m.Rates)}
 }
 
-// amount is the number of tokens at i that are an amount of money, 0 for none. A bare
+// Amount is the number of tokens at i that are an amount of money, 0 for none. A bare
 // number needs three digits, a sign, a unit or a period: "i make 3 pizzas".
-func (lx *lexicon) amount(ts []token, i int) int {
+func (lx *Grammar) Amount(ts []Token, i int) int {
 	at := func(j int) string {
-		if j < len(ts) && !ts[j].quoted {
-			return ts[j].low
+		if j < len(ts) && !ts[j].Quoted {
+			return ts[j].Low
 		}
 		return ""
 	}
@@ -32,11 +34,11 @@ func (lx *lexicon) amount(ts []token, i int) int {
 		j, marked = j+1, true
 	}
 	number := at(j)
-	if !lx.isNumber(number) {
+	if !lx.IsNumber(number) {
 		return 0
 	}
 	j++
-	marked = marked || len(number) >= 3 && digit(number) || strings.HasSuffix(number, "k") && digit(number)
+	marked = marked || len(number) >= 3 && Digit(number) || strings.HasSuffix(number, "k") && Digit(number)
 	for lx.money.units[at(j)] || lx.money.signs[at(j)] {
 		j, marked = j+1, true
 	}

@@ -1,0 +1,197 @@
+package rulepack
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"palimpsest/internal/extract/rulepack/grammar"
+	"palimpsest/pkg/events"
+)
+
+// changes reads the statements of change.
+func (r *reading) changes(sentences []grammar.Sentence) {
+	if len(r.l.frames) == 0 || r.scene {
+		return
+	}
+	for i := range sentences {
+		r.changeIn(sentences, i)
+	}
+}
+
+// changeIn reads the statement of change that begins in sentence i, and may end in the
+// next.
+func (r *reading) changeIn(sentences []grammar.Sentence, i int) {
+	lx := r.l.lx
+	if sentences[i].Asks {
+		return
+	}
+	ts := sentences[i].Tokens
+	own := len(ts)
+	entered, _ := r.l.enter(ts)
+	behind := own - len(entered) // of what opens the sentence
+	if own == 0 || own > longestChange || lx.Uncertain(ts) {
+		return
+	}
+	ts = ts[:own:own]
+	if i+1 < len(sentences) && !sentences[i+1].Asks && len(sentences[i+1].Tokens) <= longestChange && !lx.Uncertain(sentences[i+1].Tokens) {
+		ts = append(append(ts, grammar.Token{Low: ".", Text: "."}), sentences[i+1].Tokens...)
+	}
+	for at := range own {
+		if at > 0 && at != behind && ts[at-1].Word && !lx.Is(ts[at], grammar.Speaker) && !lx.Is(ts[at-1], grammar.Joint) {
+			continue // no clause begins here
+		}
+		for k := range r.l.frames {
+			var got framed
+			f := &r.l.frames[k]
+			if f.at(lx, ts, 0, at, &got) && r.change(f.change, ts, &got) {
+				return
+			}
+		}
+	}
+}
+
+// longestChange bounds, in tokens, the sentences in which a change is looked for.
+const longestChange = 40
+
+// change drafts what a match of a frame means.
+func (r *reading) change(c *Change, ts []grammar.Token, got *framed) bool {
+	lx := r.l.lx
+	value := r.value(ts[got.new.From:got.new.To])
+	old := r.value(lx.Narrow(ts[got.old.From:got.old.To]))
+	topic := got.topic.To > got.topic.From
+	if topic {
+		old = r.value(ts[got.topic.From:got.topic.To])
+	}
+	if c.Reply {
+		old = r.spokenOf(value)
+	}
+	if len(value) == 0 || len(old) == 0 || lx.Is(value[0], grammar.Empty|grammar.It) || lx.Is(old[0], grammar.Empty|grammar.It|grammar.Other) ||
+		topic && !lx.Shaped(value) {
+		return false
+	}
+	named := func(ts []grammar.Token) bool {
+		return slices.ContainsFunc(ts, func(t grammar.Token) bool { return t.Capital() || grammar.Digit(t.Low) })
+	}
+	if !c.Loose && named(old) && !named(value) || slices.EqualFunc(old, value, func(a, b grammar.Token) bool { return a.Low == b.Low }) {
+		return false
+	}
+	if c.Lasting && !lx.Shaped(value) && lx.Fleets(ts) {
+		return false
+	}
+	if c.Loose && !lx.Shaped(value) && lx.Moving(ts[:got.old.From]) {
+		return false
+	}
+	ends := events.Triple{Subject: subjectUser, Object: grammar.Source(old)}
+	object := grammar.Source(value)
+	r.drafts = slices.DeleteFunc(r.drafts, func(d events.Candidate) bool {
+		return c.Reply && lx.Shaped(value) && d.Category == "identity" && strings.EqualFold(d.Object, object) // "it's bo@example.com" is no name
+	})
+	r.drafts = slices.DeleteFunc(r.drafts, func(d events.Candidate) bool {
+		return strings.HasPrefix(d.RuleID, "relation.") && r.l.says(d, old) && !r.l.says(d, value) // "Biscuit is gone" has no Biscuit
+	})
+	weak := lx.Verbless(ts, got.new.From) // "i am with Declan now" may be of work, or not
+	for i := range r.drafts {
+		d := &r.drafts[i]
+		if d.Kind == events.FactProcedural && r.l.says(*d, value) {
+			return true // "use Go instead of Bash" is for the agent
+		}
+		if d.Negated || d.Subject != subjectUser || d.Category == "event" || !r.l.says(*d, value) {
+			continue
+		}
+		if c.Reply && d.Cardinality == events.One {
+			return true // it replaces what is known
+		}
+		if c.Single {
+			ends.Predicate = d.Predicate
+		}
+		d.Retracts, d.Transient = append(d.Retracts, ends), false
+		d.Moves = d.Moves || ends.Predicate == "" && (c.Loose && strings.EqualFold(d.Object, object) || weak)
+		return true
+	}
+	if c.Lasting && weak && got.old.From < got.new.From && !named(value) && !lx.Shaped(value) && !lx.Share(old, value) {
+		return false // "done with yoga, now I'm in the shower"
+	}
+	cardinality := events.Many
+	if c.Single && !lx.Shaped(value) {
+		cardinality = events.One
+	}
+	// The move comes first: what else the sentence ends is then no longer known by the
+	// old value.
+	r.drafts = slices.Insert(r.drafts, 0, events.Candidate{
+		Kind: events.FactSemantic, Category: "biography", Subject: subjectUser, Object: object,
+		Text: lx.Changed(ends.Object, object), EvidenceQuote: r.l.evidence(r.text, ts[min(got.old.From, got.new.From, got.topic.From):max(got.old.To, got.new.To)]),
+		Confidence: 0.8, Explicit: true, Sensitivity: events.SensitivityNone, Cardinality: cardinality,
+		Retracts: []events.Triple{ends}, Moves: true, EventTime: r.said, RuleID: "change." + c.ID,
+	})
+	return true
+}
+
+// says reports whether the object of a draft has all words of a value.
+func (l *language) says(d events.Candidate, value []grammar.Token) bool {
+	have := l.lx.Tokenize(d.Object)
+	return !slices.ContainsFunc(value, func(t grammar.Token) bool {
+		return t.Word && !l.lx.Named(t) && !slices.ContainsFunc(have, func(h grammar.Token) bool { return h.Low == t.Low })
+	})
+}
+
+// value cuts what is no part of a value off its ends.
+func (r *reading) value(ts []grammar.Token) []grammar.Token {
+	lx := r.l.lx
+	for len(ts) > 0 && (lx.Is(ts[0], grammar.Own|grammar.Preposition|grammar.Article) || lx.Nowadays.At(ts, 0) == 1) {
+		ts = ts[1:]
+	}
+	return r.l.trim(ts)
+}
+
+// spokenOf is what the turns before name in the place of a value: of the same shape,
+// with the noun beside it, or a name for a name.
+func (r *reading) spokenOf(value []grammar.Token) []grammar.Token {
+	lx := r.l.lx
+	shape := ""
+	for _, t := range value {
+		shape = cmp.Or(shape, lx.Shape(t))
+	}
+	if shape == "" && !slices.ContainsFunc(value, grammar.Token.Capital) {
+		return nil
+	}
+	const turns = 2
+	for i := len(r.before) - 1; i >= 0 && i >= len(r.before)-turns; i-- {
+		ts := lx.Tokenize(blank(r.before[i].Content))
+		if r.before[i].Role != events.RoleUser && !slices.ContainsFunc(ts, func(t grammar.Token) bool { return lx.Is(t, grammar.Hearer) }) {
+			continue // "the recipe needs 900 g" tells nothing of the user
+		}
+		for at := len(ts) - 1; at >= 0; at-- {
+			t := ts[at]
+			switch {
+			case !t.Word:
+			case shape != "" && lx.Shape(t) == shape:
+				return r.around(ts, at, shape)
+			case shape == "" && at > 0 && t.Capital() && !lx.Is(t, grammar.Speaker|grammar.Stop|grammar.NotName|grammar.Hearer|grammar.Auxiliary|grammar.Asking|grammar.Lead):
+				from := at
+				for from > 1 && ts[from-1].Word && ts[from-1].Capital() && !lx.Is(ts[from-1], grammar.Speaker|grammar.Stop|grammar.NotName|grammar.Hearer) {
+					from--
+				}
+				return ts[from : at+1]
+			}
+		}
+	}
+	return nil
+}
+
+// around is a value and the noun beside it: "Tuesday 's standup".
+func (r *reading) around(ts []grammar.Token, at int, shape string) []grammar.Token {
+	lx := r.l.lx
+	if shape == "address" {
+		return ts[at : at+1]
+	}
+	from := at
+	for from > 0 && ts[from-1].Word && (ts[from-1].Capital() || lx.Shape(ts[from-1]) != "") && !lx.Is(ts[from-1], grammar.Speaker|grammar.Stop|grammar.Hearer|grammar.Lead) && lx.Shape(ts[at]) != "day" {
+		from--
+	}
+	out := slices.Clone(ts[from : at+1])
+	if at+2 < len(ts) && ts[at+1].Low == "'s" && ts[at+2].Word {
+		out = append(out, ts[at+2])
+	}
+	return out
+}
