@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"palimpsest/internal/lex"
+	"palimpsest/internal/retrieval/attribute"
 	"palimpsest/internal/store"
 )
 
@@ -89,7 +90,7 @@ func (p *pool) askerNames() map[string]bool {
 func (p *pool) nameRelations() {
 	for _, c := range p.all {
 		f := c.hit.Fact
-		if f == nil || f.Subject != asker || !isRelation(f.Predicate) || f.Object == "" {
+		if f == nil || f.Subject != asker || !attribute.IsRelation(f.Predicate) || f.Object == "" {
 			continue
 		}
 		for _, id := range termsOf(f.Text) {
@@ -117,7 +118,7 @@ const nameShare = 0.7
 // and less for one of a predicate that says many things.
 func (q *question) answers(f *store.Fact) float64 {
 	terms := q.attributes[f.Predicate]
-	about := f.Subject == asker && (q.own || isRelation(f.Predicate))
+	about := f.Subject == asker && (q.own || attribute.IsRelation(f.Predicate))
 	if f.Subject != asker {
 		about = slices.ContainsFunc(lex.Words(f.Subject), func(w string) bool { return q.subjects[w] })
 	}

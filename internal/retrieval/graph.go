@@ -7,13 +7,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"palimpsest/internal/filter"
 	"palimpsest/internal/graph"
 	"palimpsest/internal/lex"
 	"palimpsest/internal/memory"
+	"palimpsest/internal/retrieval/attribute"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -61,26 +61,6 @@ type relation struct {
 	predicates []string
 }
 
-// steps are the predicates of relations by index term.
-var steps = sync.OnceValue(func() map[string][]string {
-	all := map[string][]string{
-		"compani": {"work"}, "employ": {"work"}, "workplac": {"work"}, "firm": {"work"}, "компан": {"work"}, "фирм": {"work"},
-		"wife": {"has_wife", "has_partner"}, "husband": {"has_husband", "has_partner"},
-		"жен": {"has_wife", "has_partner"}, "муж": {"has_husband", "has_partner"},
-	}
-	for _, p := range phrases() {
-		if len(p.words) != 1 || len(p.words[0]) != 1 || p.terms[0] == "" {
-			continue
-		}
-		for _, predicate := range p.predicates {
-			if predicate = strings.TrimSuffix(predicate, "?"); isRelation(predicate) && !slices.Contains(all[p.terms[0]], predicate) {
-				all[p.terms[0]] = append(all[p.terms[0]], predicate)
-			}
-		}
-	}
-	return all
-})
-
 // maxNameWords bounds the words of a name that a question is searched for.
 const maxNameWords = 3
 
@@ -92,8 +72,8 @@ func pathOf(text string) (p path) {
 		p.own = p.own || slices.Contains(ownWords, w)
 		terms := lex.Terms(w)
 		plain[i] = len(terms) == 0
-		if len(terms) == 1 && steps()[terms[0]] != nil {
-			p.relations, plain[i] = append(p.relations, relation{terms[0], steps()[terms[0]]}), true
+		if len(terms) == 1 && attribute.Relations(terms[0]) != nil {
+			p.relations, plain[i] = append(p.relations, relation{terms[0], attribute.Relations(terms[0])}), true
 		}
 	}
 	for i := range words {

@@ -34,7 +34,7 @@ const (
 	factText                      // BM25 of a fact beyond that of its turn; of a turn's facts the best one's
 	factVector                    // its similarity beyond that of its turn
 	factCoverage                  // share of the question's weight that it holds beyond its turn and the neighbours of that
-	attribute                     // its predicate is what the question asks for
+	askedFor                      // its predicate is what the question asks for
 	graphed                       // it names an entity to which the question's relations lead
 	ownLikeness                   // share of the question's weight that it holds in words of like meaning
 	nearLikeness                  // the same of it and its neighbours
@@ -63,7 +63,7 @@ var weights = [features]float64{
 	ownLikeness: 0.74, nearLikeness: 1.77,
 	speaks: -0.18, othersSpeak: -1.13, isAssistant: -2.28, isQuestion: -0.65, length: -1.35,
 	dated: 3.91, numbered: 0.91, names: 0.91, other: -1.77, fits: 1.43, aged: 1.55, subject: 0.67, knownWords: -0.54, memorySize: -2.33,
-	factText: 1.40, factVector: 0.37, factCoverage: 1.45, factLikeness: 1.22, attribute: 1.05, graphed: 1.2,
+	factText: 1.40, factVector: 0.37, factCoverage: 1.45, factLikeness: 1.22, askedFor: 1.05, graphed: 1.2,
 }
 
 // values are the features of one hit.

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"palimpsest/internal/lex"
+	"palimpsest/internal/retrieval/attribute"
 	"palimpsest/internal/store"
 )
 
@@ -40,7 +41,7 @@ type question struct {
 func ask(text string, counts store.TextCounts, speakers, askers map[string]bool) *question {
 	q := &question{named: map[string]bool{}, subjects: map[string]bool{}, month: monthIn(text)}
 	words := questionWords(text)
-	q.attributes = attributes(words)
+	q.attributes = attribute.Asked(words)
 	names := map[string]bool{}
 	named := false
 	for _, w := range words {

@@ -73,7 +73,7 @@ func (p *pool) ceiling(c *candidate) float64 {
 // has. "The user owns a new phone" is no answer to "what phone do I have".
 func (p *pool) whole(c *candidate) bool {
 	f, turn := c.hit.Fact, c.from
-	if c.values[attribute] < 1 || turn.match.mask&^c.match.mask != 0 {
+	if c.values[askedFor] < 1 || turn.match.mask&^c.match.mask != 0 {
 		return false
 	}
 	wanted := p.asked.kinds & turn.doc.kinds
@@ -119,7 +119,7 @@ func (p *pool) complete(ctx context.Context, ranked []*candidate) error {
 }
 
 // stated are the features that a fact gives to the turns that it comes from.
-var stated = []feature{factText, factVector, factCoverage, factLikeness, attribute, subject}
+var stated = []feature{factText, factVector, factCoverage, factLikeness, askedFor, subject}
 
 // outdone are those that count by what a fact has beyond its turn: what both have is
 // in the features of the turn.
@@ -147,7 +147,7 @@ func (p *pool) lend() {
 		v[factText], v[factVector] = f.text, f.vector
 		v[factCoverage] = p.asked.covered(f.match.mask, f.match.akin)
 		v[factLikeness] = p.asked.like(f.match, f.likes)
-		v[attribute] = p.asked.answers(f.hit.Fact)
+		v[askedFor] = p.asked.answers(f.hit.Fact)
 		if p.asked.own && f.hit.Fact.Subject != "" {
 			v[subject] = p.asked.aboutAsker(f.hit.Fact, p.engine.facts.of(f.hit.Fact).terms)
 		}
@@ -232,10 +232,10 @@ func (p *pool) measureEpisode(c *candidate, text, vector float64) {
 			v[of] = f.values[of]
 		}
 		v.beyond(v)
-		if p.asked.tense == asksNow && v[attribute] == 1 {
+		if p.asked.tense == asksNow && v[askedFor] == 1 {
 			v[aged] = 1 // a fact that was not closed is true now
 		}
-		if f.text > 0 || v[attribute] > 0 {
+		if f.text > 0 || v[askedFor] > 0 {
 			c.lent = []string{f.hit.Fact.ID}
 		}
 	}
@@ -285,7 +285,7 @@ func (p *pool) measureFact(c *candidate) {
 	for _, of := range stated {
 		c.values[of] = own[of]
 	}
-	if c.from != nil && own[attribute] == 1 {
+	if c.from != nil && own[askedFor] == 1 {
 		return // the turn answers in its words as well
 	}
 	p.measureText(c)

@@ -1,4 +1,6 @@
-package retrieval
+// Package attribute reads in the words of a question which predicates of facts it asks
+// for: "where do I live" asks for lives_in.
+package attribute
 
 import (
 	_ "embed"
@@ -46,10 +48,11 @@ func readPhrases(table string) []phrase {
 	return all
 }
 
-// attributes are the predicates of the facts that a question asks for, as far as its
-// phrases tell, each with the index terms that ask for it. "My brother's job" is no
-// question for the brother.
-func attributes(words []string) map[string][]string {
+// Asked returns the predicates of the facts that a question asks for, as far as its
+// phrases tell, each with the index terms that ask for it. Words are folded and without a
+// possessive ending. A predicate whose facts may be about something else has no terms.
+// "My brother's job" is no question for the brother.
+func Asked(words []string) map[string][]string {
 	terms := map[string]bool{}
 	for _, w := range words {
 		for _, t := range lex.Terms(w) {
@@ -74,7 +77,7 @@ func attributes(words []string) map[string][]string {
 		}
 		for _, predicate := range p.predicates {
 			to := found
-			if isRelation(predicate) {
+			if IsRelation(predicate) {
 				to = people
 			}
 			if name, perhaps := strings.CutSuffix(predicate, "?"); !perhaps {
@@ -90,9 +93,33 @@ func attributes(words []string) map[string][]string {
 	return found
 }
 
-// isRelation reports whether facts of a predicate name a relative, a friend or a pet of
+// IsRelation reports whether facts of a predicate name a relative, a friend or a pet of
 // their subject.
-func isRelation(predicate string) bool { return strings.HasPrefix(predicate, "has_") }
+func IsRelation(predicate string) bool { return strings.HasPrefix(predicate, "has_") }
+
+// Relations returns the predicates of the relation that an index term names, nil for a
+// term that names none.
+func Relations(term string) []string { return steps()[term] }
+
+// steps are the predicates of relations by index term.
+var steps = sync.OnceValue(func() map[string][]string {
+	all := map[string][]string{
+		"compani": {"work"}, "employ": {"work"}, "workplac": {"work"}, "firm": {"work"}, "компан": {"work"}, "фирм": {"work"},
+		"wife": {"has_wife", "has_partner"}, "husband": {"has_husband", "has_partner"},
+		"жен": {"has_wife", "has_partner"}, "муж": {"has_husband", "has_partner"},
+	}
+	for _, p := range phrases() {
+		if len(p.words) != 1 || len(p.words[0]) != 1 || p.terms[0] == "" {
+			continue
+		}
+		for _, predicate := range p.predicates {
+			if predicate = strings.TrimSuffix(predicate, "?"); IsRelation(predicate) && !slices.Contains(all[p.terms[0]], predicate) {
+				all[p.terms[0]] = append(all[p.terms[0]], predicate)
+			}
+		}
+	}
+	return all
+})
 
 func (p phrase) in(words []string, terms map[string]bool) bool {
 	for i, run := range p.words {

@@ -2,35 +2,11 @@ package retrieval
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
 )
-
-func TestAttributes(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string][]string{
-		"Where do I live?":              {"address", "lives_in"},
-		"Where did I live before?":      {"lived_in"}, // not where I live now
-		"What's my job?":                {"employment_status", "student", "work"},
-		"Where does my brother work?":   {"employment_status", "student", "work"}, // not who the brother is
-		"What's my name?":               {"name", "preferred_name"},
-		"What is the name of the cat?":  {"has_pet"},
-		"Am I allergic to anything?":    {"allergic_to"},
-		"Где я живу?":                   {"address", "lives_in"},
-		"The ferry leaves at half past": nil,
-	} {
-		got := slices.Sorted(maps.Keys(attributes(questionWords(text))))
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", text, diff)
-		}
-	}
-}
 
 // predicated is a fact of a predicate and an object.
 func predicated(f store.Fact, predicate, object string) store.Fact {
