@@ -149,7 +149,7 @@ type eraser struct {
 
 // stopped is the broker of the data directory.
 func (e eraser) stopped() broker.Stopped {
-	return broker.Stopped{EmbeddedConfig: broker.EmbeddedConfig{Dir: e.cfg.dataPath(natsDir), Private: true, Logger: e.log}}
+	return e.cfg.NATS.Stopped(e.cfg.dataPath(natsDir), e.log)
 }
 
 // finish completes an interrupted change of the files of the streams.

@@ -150,14 +150,21 @@ func TestOnlyBoundedCalls(t *testing.T) {
 	}
 	limits := []string{
 		// Some seconds.
-		"5 * time.Second", "time.Second", "ackLimit", "askLimit", "closeLimit", "connectLimit", "grace", "limit", "lookLimit", "pullExpiry",
-		"pullExpiry + late", "requestLimit", "stillWait", "wait",
+		"internal/app/invocation.go: connectLimit", "internal/app/process.go: closeLimit", "internal/app/recover.go: closeLimit",
+		"internal/broker/connect.go: 5 * time.Second", "internal/chaos/watch.go: askLimit", "internal/chaos/wire.go: ackLimit",
+		"internal/doctor/doctor.go: limit", "internal/erasure/streams/streams.go: stillWait", "internal/pipeline/admission.go: lookLimit",
+		"internal/pipeline/log_reader.go: grace", "internal/pipeline/source.go: pullExpiry + late", "internal/tail/tail.go: pullExpiry",
+		"internal/tail/tail.go: requestLimit", "internal/tail/tail.go: time.Second",
+		// A cluster without a leader drops requests, so the wait doubles from one second on.
+		"internal/broker/remote.go: wait",
 		// No request waits until these: an acknowledgement, a cursor, and a context that shows no deadline.
-		"b.timeout", "w.rt.cfg.PublishTimeout / attempts", "r.rt.cfg.PublishTimeout",
+		"internal/pipeline/broker.go: b.timeout", "internal/pipeline/listener.go: b.timeout",
+		"internal/pipeline/conclude.go: w.rt.cfg.PublishTimeout / attempts", "internal/pipeline/log_reader.go: r.rt.cfg.PublishTimeout",
+		"internal/pipeline/runtime.go: limit",
 		// A start waits for a server that is away, or for this process's own.
-		"engine.AwayLimit", "startLimit",
+		"internal/app/backend.go: engine.AwayLimit", "internal/broker/embedded.go: startLimit",
 		// The server lists the subjects of a stream for as long as it takes.
-		"subjectsLimit",
+		"internal/erasure/streams/streams.go: subjectsLimit",
 	}
 	found := map[string]bool{}
 	walk(t, func(path string, file *ast.File) {
@@ -177,8 +184,9 @@ func TestOnlyBoundedCalls(t *testing.T) {
 			what := path + ": " + f.Sel.Name
 			switch {
 			case of != nil && of.Name == "context" && (f.Sel.Name == "WithTimeout" || f.Sel.Name == "WithDeadline"):
-				if by := types.ExprString(call.Args[1]); !slices.Contains(limits, by) {
-					t.Errorf("%s: a context ends after %s, which this list lacks", path, by)
+				what = path + ": " + types.ExprString(call.Args[1])
+				if found[what] = true; !slices.Contains(limits, what) {
+					t.Errorf("%s: a context ends after that, which this list lacks", what)
 				}
 				return true
 			case of != nil && of.Name == "jetstream" && strings.HasPrefix(f.Sel.Name, "New"):
@@ -192,7 +200,7 @@ func TestOnlyBoundedCalls(t *testing.T) {
 			return true
 		})
 	})
-	for _, what := range allowed {
+	for _, what := range append(allowed, limits...) {
 		if !found[what] {
 			t.Errorf("%s: is allowed and not called", what)
 		}

@@ -83,26 +83,30 @@ func (c Config) address() (host string, port int, err error) {
 	return host, int(number), nil
 }
 
-// own is the configuration of the streams of the server of this process, which has no
-// replicas.
-func (c Config) own() topology.Config {
-	streams := c.Config
-	streams.Replicas = 1
-	return streams
-}
-
 // Start runs the server of this process over a directory.
 func (c Config) Start(dir string, log *slog.Logger) (*Embedded, error) {
 	host, port, err := c.address()
 	if err != nil {
 		return nil, err
 	}
-	return StartEmbedded(EmbeddedConfig{Dir: dir, Host: host, Port: port, Sync: c.Sync, Topology: c.own(), Logger: log})
+	cfg := c.private(dir, log)
+	cfg.Private, cfg.Host, cfg.Port = false, host, port
+	return StartEmbedded(cfg)
 }
 
 // StartPrivate is Start without an address for clients.
 func (c Config) StartPrivate(dir string, log *slog.Logger) (*Embedded, error) {
-	return StartEmbedded(EmbeddedConfig{Dir: dir, Private: true, Sync: c.Sync, Topology: c.own(), Logger: log})
+	return StartEmbedded(c.private(dir, log))
+}
+
+// Stopped returns the broker of a directory on which none runs.
+func (c Config) Stopped(dir string, log *slog.Logger) Stopped { return Stopped{c.private(dir, log)} }
+
+// private configures a server of this process that does not listen. It has no replicas.
+func (c Config) private(dir string, log *slog.Logger) EmbeddedConfig {
+	streams := c.Config
+	streams.Replicas = 1
+	return EmbeddedConfig{Dir: dir, Private: true, Sync: c.Sync, Topology: streams, Logger: log}
 }
 
 // Open connects by a name to another broker, as [OpenRemote] does.

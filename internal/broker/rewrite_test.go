@@ -3,6 +3,7 @@ package broker_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -223,6 +225,30 @@ func TestRewriteChangesMessages(t *testing.T) {
 			t.Error(diff)
 		}
 	})
+}
+
+// TestRewriteKeepsLimits: the limits of the streams stay as configured. A server of the
+// directory writes them when it starts, also one that a rewrite starts.
+func TestRewriteKeepsLimits(t *testing.T) {
+	t.Parallel()
+	dir, cfg := t.TempDir(), broker.DefaultConfig()
+	told(t, dir)
+	cfg.EpisodesMaxAge = 100 * 24 * time.Hour
+	if _, _, err := cfg.Stopped(dir, nil).Rewrite(bounded(t), "job", dropErased); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", topology.StreamEpisodes, server.JetStreamMetaFile))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("found %v: %v", files, err)
+	}
+	raw, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stored jetstream.StreamConfig
+	if err := json.Unmarshal(raw, &stored); err != nil || stored.MaxAge != cfg.EpisodesMaxAge {
+		t.Errorf("EPISODES is kept for %v, want %v: %v", stored.MaxAge, cfg.EpisodesMaxAge, err)
+	}
 }
 
 func stopped(dir string) broker.Stopped {

@@ -29,7 +29,7 @@ func (s Settings) Explain(err error) error {
 		return err
 	case is(store.ErrLocked) && !s.MemoryFile:
 		// Without the cause: the data directory is not in use.
-		return Faultf(nil, "another rebuild of the memory store is under way")
+		return Faultf(nil, "a rebuild of the memory store, or an erasure from it, is under way")
 	case InUse(err):
 		return Faultf(err, "data: %s is in use by another process", s.Data)
 	case is(store.ErrNewer, audit.ErrNewer):

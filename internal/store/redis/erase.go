@@ -25,7 +25,7 @@ var _ store.Eraser = (*Store)(nil)
 func (s *Store) Erase(ctx context.Context, whom memory.Whom) (out store.Erased, err error) {
 	release, err := s.lease(ctx, "build")
 	if err == nil && release == nil {
-		err = fmt.Errorf("a generation is under construction: %w", store.ErrLocked)
+		err = fmt.Errorf("a rebuild or an erasure is under way: %w", store.ErrLocked)
 	}
 	if err != nil {
 		return out, fmt.Errorf("redis: erase: %w", err)

@@ -43,7 +43,7 @@ func (s *Store) chooseNext(ctx context.Context) error {
 		return err
 	}
 	if release == nil {
-		return fmt.Errorf("redis: a generation is under construction: %w", store.ErrLocked)
+		return fmt.Errorf("redis: a rebuild or an erasure is under way: %w", store.ErrLocked)
 	}
 	s.finish = append(s.finish, release)
 	w, err := s.askEpochRecord(ctx, s.client, nil)
