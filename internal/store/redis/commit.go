@@ -161,7 +161,7 @@ func (s *Store) write(ctx context.Context, fact scope.Scope, asks func(place) []
 func (s *Store) writeRead(
 	ctx context.Context, p place, asks func(place) [][]any, work func(f fields, replies []any, b *batch) error,
 ) (done bool, err error) {
-	f, ok := p.tenure.read.take(p)
+	f, ok := p.tenure.read.Take(p.tag)
 	if !ok {
 		return false, nil
 	}

@@ -76,7 +76,7 @@ func (s *Store) weigh(ctx context.Context, c corpus, candidates func(rank bm25, 
 		if err != nil || answerOf(counted).total == uint64(len(facts)) && !s.isLost() {
 			return rank, a, err
 		}
-		t.spans.forget(c.sel) // there is another by now
+		t.spans.Take(c.sel.String()) // there is another by now
 	}
 	return s.weighMany(ctx, c, candidates(bm25{}))
 }

@@ -34,8 +34,8 @@ func (s *Store) Erase(ctx context.Context, whom memory.Whom) (out store.Erased, 
 	e, err := s.survey(ctx, whom)
 	if err == nil {
 		err = e.deleteRows(ctx)
-		s.tenure().said.forget()
-		s.tenure().spans.clear()
+		s.tenure().said.Clear()
+		s.tenure().spans.Clear()
 	}
 	if err == nil {
 		e.erased.Beyond, err = s.rewriteFiles(ctx)

@@ -1,7 +1,7 @@
 package redis
 
 import (
-	"sync"
+	"sync/atomic"
 
 	"palimpsest/internal/store"
 )
@@ -17,47 +17,16 @@ const (
 // they need not be read again to be embedded. Only a process that embeds does so. A
 // vector of a text that was replaced meanwhile is refused when it is put.
 type freshTexts struct {
-	mu    sync.Mutex
-	texts map[string]store.PendingVector // nil in a process that does not embed
-}
-
-// begin starts to keep texts. A process that embeds calls it.
-func (f *freshTexts) begin() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.texts == nil {
-		f.texts = map[string]store.PendingVector{}
-	}
+	store.Memo[string, store.PendingVector]
+	embeds atomic.Bool
 }
 
 func (f *freshTexts) note(queued []queuedText) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.texts == nil {
-		return
-	}
-	if len(f.texts)+len(queued) > maxFresh {
-		clear(f.texts)
-	}
-	for _, q := range queued[:min(len(queued), maxFresh)] {
-		if len(q.Text) <= maxFreshText {
-			f.texts[q.entry] = q.PendingVector
+	for _, q := range queued {
+		if f.embeds.Load() && len(q.Text) <= maxFreshText {
+			f.Put(q.entry, q.PendingVector, maxFresh)
 		}
 	}
-}
-
-// take returns what is remembered of rows, by their entries, once.
-func (f *freshTexts) take(rows []queuedRow) map[string]store.PendingVector {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	taken := map[string]store.PendingVector{}
-	for _, r := range rows {
-		if v, ok := f.texts[r.entry]; ok {
-			delete(f.texts, r.entry)
-			taken[r.entry] = v
-		}
-	}
-	return taken
 }
 
 // queuedText is a text with its entry in the queue.

@@ -90,7 +90,7 @@ func (s *Store) Look(ctx context.Context, fact scope.Scope) (store.Standing, err
 	f := hashOf(reply)
 	look := s.parseStanding(fact, f)
 	if err == nil {
-		p.tenure.read.note(p, f) // the next caller that takes it owns it
+		p.tenure.read.Put(p.tag, f, maxRead) // the next caller that takes it owns it
 	}
 	return look, err
 }
@@ -130,34 +130,6 @@ func lastRequest(f fields) *uint64 {
 
 // neverHeld reports whether it is known that no effect of a scope held a candidate.
 func neverHeld(f fields) bool { return f.uint("rev") == 0 || f[fieldHeld] == "0:"+f["rev"] }
-
-// maxRead bounds how many states are remembered.
-const maxRead = 1024
-
-// readStates are the rows that State has read, for the write that mostly follows.
-// Their ver guards such a write, so one that was read too early costs an attempt.
-type readStates struct {
-	mu     sync.Mutex
-	states map[string]fields
-}
-
-func (r *readStates) note(p place, f fields) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.states == nil || len(r.states) >= maxRead {
-		r.states = map[string]fields{}
-	}
-	r.states[p.tag] = f
-}
-
-// take returns the row of a scope, once.
-func (r *readStates) take(p place) (f fields, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	f, ok = r.states[p.tag]
-	delete(r.states, p.tag)
-	return f, ok
-}
 
 // states reads the rows of scopes, in their order.
 func (s *Store) states(ctx context.Context, facts []scope.Scope) ([]fields, error) {

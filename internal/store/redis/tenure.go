@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
 )
+
+// maxRead bounds how many states are remembered.
+const maxRead = 1024
 
 // tenure is the time during which a store works on one generation in one epoch. A call
 // that depends on its reads names one tenure throughout.
@@ -19,11 +23,14 @@ type tenure struct {
 	spaces atomic.Pointer[meta]
 	// failures is how many rows the index was last seen to have left out.
 	failures atomic.Uint64
-	spans    spans
-	read     readStates
-	turns    allTurns
-	fresh    freshTexts
-	said     saidRows
+	// spans are the fact scopes that selectors span, see [Store.spanned].
+	spans store.Memo[string, []scope.Scope]
+	// read are the rows of scopes that State has read, for the write that mostly follows.
+	// Their ver guards such a write, so one that was read too early costs an attempt.
+	read  store.Memo[string, fields]
+	turns allTurns
+	fresh freshTexts
+	said  saidRows
 }
 
 func (s *Store) tenure() *tenure { return s.held.Load() }

@@ -95,7 +95,7 @@ func (s *Store) PendingVectors(ctx context.Context, id uint64, limit int, partit
 	if !ok {
 		return nil, nil
 	}
-	t.fresh.begin()
+	t.fresh.embeds.Store(true)
 	turns := t.turnsOf(sp)
 	turns.mu.Lock()
 	defer turns.mu.Unlock()
@@ -167,10 +167,12 @@ func (r queuedRow) read(sp space) []any { return with(pendingFields[1:], "HMGET"
 // readPending reads what entries name, but for what this process has written itself,
 // and takes stale ones out of the queue.
 func (s *Store) readPending(ctx context.Context, t *tenure, sp space, rows []queuedRow, stale []string) (list []store.PendingVector, err error) {
-	fresh := t.fresh.take(rows)
+	fresh := map[string]store.PendingVector{}
 	var commands [][]any
 	for _, r := range rows {
-		if _, ok := fresh[r.entry]; !ok {
+		if v, ok := t.fresh.Take(r.entry); ok {
+			fresh[r.entry] = v
+		} else {
 			commands = append(commands, r.read(sp))
 		}
 	}

@@ -49,7 +49,7 @@ func TestPlacesFollowWrites(t *testing.T) {
 	}
 	reads := 0
 	for range 2 {
-		if _, err := s.keptPlaces(placesKeyOf(store.Facts, selectors["agent"]), func() ([]place, error) { reads++; return nil, nil }); err != nil {
+		if _, err := s.keptPlaces(store.Facts, selectors["agent"], func() ([]place, error) { reads++; return nil, nil }); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"palimpsest/internal/store"
+	"palimpsest/pkg/scope"
 )
 
 // reads is the pool of reading connections and their prepared statements. The
@@ -21,8 +24,8 @@ type reads struct {
 	by    map[string]*sql.Stmt
 	// noted is called with each error, and returns it.
 	noted func(error) error
-	// scopes is of this file, as the connections are.
-	scopes knownScopes
+	// scopes are the ids of fact scopes that were read from this file.
+	scopes store.Memo[scope.Scope, int64]
 }
 
 // maxReads is how many reads run at a time.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math"
-	"sync"
 
 	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
@@ -31,7 +30,7 @@ func (s *Store) factPlaces(ctx context.Context, sel scope.Selector) ([]place, er
 	if err := sel.Validate(); err != nil {
 		return nil, err
 	}
-	return s.keptPlaces(placesKeyOf(store.Facts, sel), func() ([]place, error) {
+	return s.keptPlaces(store.Facts, sel, func() ([]place, error) {
 		if fact, ok := sel.Fact(); ok {
 			return s.exactPlace(ctx, fact)
 		}
@@ -59,7 +58,7 @@ func (s *Store) episodePlaces(ctx context.Context, sel scope.Selector) ([]place,
 	if err := sel.Validate(); err != nil {
 		return nil, err
 	}
-	return s.keptPlaces(placesKeyOf(store.Episodes, sel), func() ([]place, error) { return s.readEpisodePlaces(ctx, sel) })
+	return s.keptPlaces(store.Episodes, sel, func() ([]place, error) { return s.readEpisodePlaces(ctx, sel) })
 }
 
 func (s *Store) readEpisodePlaces(ctx context.Context, sel scope.Selector) ([]place, error) {
@@ -75,11 +74,11 @@ func (s *Store) readEpisodePlaces(ctx context.Context, sel scope.Selector) ([]pl
 	  WHERE `+where+` AND p.session = ? `+byKey, append(args, *sel.Session))
 }
 
-// placesKey is a selector and the search target in it.
+// placesKey is a selector, as a text, and the search target in it.
 type placesKey struct {
-	target                           store.Target
-	project, user, agent, session    string
-	withUser, withAgent, withSession bool
+	target store.Target
+	sel    string
+	mark   int64 // of its user
 }
 
 // foundPlaces is what a selector matched while its user's mark was mark.
@@ -90,21 +89,7 @@ type foundPlaces struct {
 
 const placesMemory = 1 << 20 // bytes
 
-func placesKeyOf(target store.Target, sel scope.Selector) placesKey {
-	k := placesKey{target: target, project: sel.Project}
-	for _, level := range []struct {
-		id   *string
-		text *string
-		with *bool
-	}{{sel.User, &k.user, &k.withUser}, {sel.Agent, &k.agent, &k.withAgent}, {sel.Session, &k.session, &k.withSession}} {
-		if level.id != nil {
-			*level.text, *level.with = *level.id, true
-		}
-	}
-	return k
-}
-
-func (k placesKey) changes() int64 { return userMark(k.project, k.user) }
+func (k placesKey) changes() int64 { return k.mark }
 
 // userMark is what changes with any scope of a user, and now and then with
 // another's.
@@ -116,10 +101,11 @@ var placesSeed = maphash.MakeSeed()
 
 // keptPlaces answers from memory while no scope of the user has changed (see
 // rowCache.flush). What a selector matches that takes any user changes too often.
-func (s *Store) keptPlaces(key placesKey, read func() ([]place, error)) ([]place, error) {
-	if !key.withUser {
+func (s *Store) keptPlaces(target store.Target, sel scope.Selector, read func() ([]place, error)) ([]place, error) {
+	if sel.User == nil {
 		return read()
 	}
+	key := placesKey{target, sel.String(), userMark(sel.Project, *sel.User)}
 	at := stripe(key.changes())
 	var kept foundPlaces
 	known := false
@@ -179,37 +165,15 @@ func (s *Store) scopeID(ctx context.Context, fact scope.Scope) (int64, error) {
 	if err := fact.Validate(); err != nil {
 		return 0, err
 	}
-	if id, ok := s.reads.scopes.find(fact); ok {
+	if id, ok := s.reads.scopes.Get(fact); ok {
 		return id, nil
 	}
 	var id int64
 	found, err := s.reads.one(ctx, `SELECT id FROM scopes WHERE project = ? AND key = ?`, []any{fact.Project, fact.Key()}, &id)
 	if found {
-		s.reads.scopes.add(fact, id)
+		s.reads.scopes.Put(fact, id, maxKnownScopes)
 	}
 	return id, err
-}
-
-// knownScopes are the ids of fact scopes that were read.
-type knownScopes struct {
-	mu  sync.RWMutex
-	ids map[scope.Scope]int64
-}
-
-func (k *knownScopes) find(fact scope.Scope) (id int64, ok bool) {
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	id, ok = k.ids[fact]
-	return id, ok
-}
-
-func (k *knownScopes) add(fact scope.Scope, id int64) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.ids == nil || len(k.ids) >= maxKnownScopes {
-		k.ids = make(map[scope.Scope]int64)
-	}
-	k.ids[fact] = id
 }
 
 func checkLimit(limit int) error {
