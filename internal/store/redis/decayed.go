@@ -44,8 +44,8 @@ func due[T any](ctx context.Context, s *Store, q store.DecayQuery, kind string, 
 		if err != nil {
 			return nil, err
 		}
-		v, err := decodeBody[T](row.view("b"))
-		if err != nil {
+		var v T
+		if err := decodeBody(&v, row); err != nil {
 			return nil, err
 		}
 		list = append(list, store.Decayed{Scope: fact, ID: id(v)})

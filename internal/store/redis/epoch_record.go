@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -259,7 +258,7 @@ func (s *Store) pulse(ctx context.Context) {
 					s.cfg.Logger.Debug("read the vector spaces", "error", err)
 				}
 			}
-			if s.unchanged(ctx) {
+			if ok, err := s.stands(ctx, s.tenure()); ok && err == nil {
 				continue
 			}
 			if _, err := s.look(ctx); err != nil && ctx.Err() == nil {
@@ -269,16 +268,13 @@ func (s *Store) pulse(ctx context.Context) {
 	}
 }
 
-// unchanged reports whether the epoch record has the epoch and generation of the store and
+// stands reports whether the epoch record has the epoch and the generation of a tenure and
 // no loss. It is one command; a new connection detects a server that restarted.
-func (s *Store) unchanged(ctx context.Context) bool {
-	t := s.tenure()
-	if t.pass == "" || s.isLost() {
-		return false
-	}
-	reply, err := s.call(ctx, "HMGET", t.epochRecord(), "era", "lost", "generation")
-	w := pick([]string{"era", "lost", "generation"}, reply)
-	return err == nil && w["era"] == t.pass && w["lost"] == "" && w["generation"] == strconv.FormatUint(t.generation, 10)
+func (s *Store) stands(ctx context.Context, t *tenure) (bool, error) {
+	names := []string{"era", "lost", "generation"}
+	reply, err := s.call(ctx, with(names, "HMGET", t.epochRecord())...)
+	w := pick(names, reply)
+	return w["era"] == t.pass && w["lost"] == "" && w.uint("generation") == t.generation && !s.isLost() && s.tenure() == t, err
 }
 
 // guarded runs a script that depends on stored rows. It returns [errMoved] if its
@@ -311,15 +307,7 @@ func (s *Store) guardedAll(ctx context.Context, t *tenure, script *goredis.Scrip
 		}
 		calls[i].args = append([]any{pass}, c.args...)
 	}
-	var replies []any
-	var err error
-	if len(calls) == 1 {
-		var reply any
-		reply, err = s.run(calling, script, calls[0].keys, calls[0].args...)
-		replies = []any{reply}
-	} else {
-		replies, err = s.runAll(calling, script, calls)
-	}
+	replies, err := s.runAll(calling, script, calls)
 	if isRefused(err) {
 		if err := s.passed(ctx, t); err != nil {
 			return nil, err
@@ -353,12 +341,8 @@ func (s *Store) unbroken(ctx context.Context, t *tenure) error {
 	if s.through || t.pass == "" {
 		return nil
 	}
-	reply, err := s.call(ctx, "HMGET", t.epochRecord(), "era", "lost")
-	if err != nil {
+	if ok, err := s.stands(ctx, t); ok || err != nil {
 		return err
-	}
-	if f := pick([]string{"era", "lost"}, reply); f["era"] == t.pass && f["lost"] == "" && !s.isLost() && s.tenure() == t {
-		return nil
 	}
 	if err := s.passed(ctx, t); err != nil {
 		return err

@@ -15,14 +15,24 @@ import (
 // pageSize is how many rows an iteration reads before it yields them.
 const pageSize = 256
 
-// statePage reads states by (project, key), from behind a place in that order. The place
-// is of our own encoding, which holds no quote.
-func (s *Store) statePage(ctx context.Context, q *query, after string) ([]found, error) {
-	filter := ""
-	if after != "" {
-		filter = fmt.Sprintf("@okey>'%s'", after)
+// statePages calls yield with the scopes whose states q finds, by (project, key), page by
+// page, until it returns false.
+func (s *Store) statePages(ctx context.Context, q *query, yield func([]scope.Scope) (bool, error)) error {
+	for filter := ""; ; {
+		rows, err := s.page(ctx, q, filter, []any{"@okey", "ASC"}, pageSize, "@okey")
+		if err != nil {
+			return err
+		}
+		facts, err := owners{}.ofAll(rows)
+		if err != nil {
+			return err
+		}
+		if more, err := yield(facts); !more || err != nil || len(rows) < pageSize {
+			return err
+		}
+		// The place is of our own encoding, which holds no quote.
+		filter = fmt.Sprintf("@okey>'%s'", rows[len(rows)-1].get("okey"))
 	}
-	return s.page(ctx, q, filter, []any{"@okey", "ASC"}, pageSize, "@p", "@u", "@a", "@x", "@okey")
 }
 
 // holding keeps states of scopes that hold anything.
@@ -51,53 +61,28 @@ func (s *Store) Scopes(ctx context.Context, sel scope.Selector, yield func(scope
 	if err := sel.Validate(); err != nil {
 		return err
 	}
-	after := ""
-	for {
-		rows, err := s.statePage(ctx, of(kindState).within(s.layout(), sel).holding(), after)
-		if err != nil {
-			return err
-		}
-		for _, row := range rows {
-			fact, err := owner(row)
-			if err != nil {
-				return err
-			}
+	return s.statePages(ctx, of(kindState).within(s.layout(), sel).holding(), func(page []scope.Scope) (bool, error) {
+		for _, fact := range page {
 			if !yield(fact) {
-				return nil
+				return false, nil
 			}
 		}
-		if len(rows) < pageSize {
-			return nil
-		}
-		after = rows[len(rows)-1].get("okey")
-	}
+		return true, nil
+	})
 }
 
-// eachState reads the rows of all scopes within sel, page by page.
-func (s *Store) eachState(ctx context.Context, sel scope.Selector, yield func(scope.Scope, fields) bool) error {
-	var page []scope.Scope
-	var failed error
-	flush := func() bool {
+// eachState calls yield with the rows of all scopes within sel, until it returns an error.
+func (s *Store) eachState(ctx context.Context, sel scope.Selector, yield func(scope.Scope, fields) error) error {
+	if err := sel.Validate(); err != nil {
+		return err
+	}
+	return s.statePages(ctx, of(kindState).within(s.layout(), sel).holding(), func(page []scope.Scope) (bool, error) {
 		list, err := s.states(ctx, page)
-		if failed = err; err != nil {
-			return false
+		for i := 0; i < len(list) && err == nil; i++ {
+			err = yield(page[i], list[i])
 		}
-		for i, f := range list {
-			if !yield(page[i], f) {
-				return false
-			}
-		}
-		page = page[:0]
-		return true
-	}
-	err := s.Scopes(ctx, sel, func(fact scope.Scope) bool {
-		page = append(page, fact)
-		return len(page) < pageSize || flush()
+		return true, err
 	})
-	if err == nil && failed == nil && len(page) > 0 {
-		flush()
-	}
-	return cmp.Or(failed, err)
 }
 
 // Snapshot implements [store.Exporter] by one script: the only way in which
@@ -146,7 +131,8 @@ func addRow(snap *store.Snapshot, member, text string) (err error) {
 }
 
 func addTo[T any](list *[]T, text string) error {
-	v, err := decodeBody[T]([]byte(text))
+	var v T
+	err := decode("row", []byte(text), &v)
 	*list = append(*list, v)
 	return err
 }

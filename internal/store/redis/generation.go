@@ -68,7 +68,7 @@ func (s *Store) Promote(ctx context.Context) error {
 	if _, err := s.call(ctx, "FT.ALIASUPDATE", t.alias(), t.index()); err != nil {
 		return fmt.Errorf("promote: %w", err)
 	}
-	if _, err := s.run(ctx, promoteScript, []string{t.epochRecord()}, t.generation, rand.Text()); err != nil {
+	if _, err := s.call(ctx, "HSET", t.epochRecord(), "generation", t.generation, "lost", rand.Text(), "mended", "", "seen", ""); err != nil {
 		return fmt.Errorf("promote: %w", err)
 	}
 	s.building.Store(false)

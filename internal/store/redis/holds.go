@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"palimpsest/internal/store"
@@ -41,27 +40,20 @@ func (s *Store) ListHolds(ctx context.Context, sel scope.Selector, q store.HoldQ
 		if _, err := scope.ParseKey(sel.Project, c.Key); err != nil && c.Key != "" {
 			return nil, fmt.Errorf("redis: cursor: %w", err) // a canonical key holds no quote
 		}
-		filter = behindThree("held", "oid", "okey", fields{
-			"held": strconv.FormatInt(micros(c.HeldAt), 10), "oid": ordered(c.ID), "okey": ordered(sel.Project) + " " + c.Key,
-		})
+		filter = fmt.Sprintf("@held>%[1]d || (@held==%[1]d && (@oid>'%[2]s' || (@oid=='%[2]s' && @okey>'%[3]s')))",
+			micros(c.HeldAt), ordered(c.ID), ordered(sel.Project)+" "+c.Key)
 	}
-	rows, err := s.page(ctx, find, filter, []any{"@held", "ASC", "@oid", "ASC", "@okey", "ASC"}, q.Limit, "@b", "@p", "@u", "@a", "@x")
+	rows, err := s.page(ctx, find, filter, []any{"@held", "ASC", "@oid", "ASC", "@okey", "ASC"}, q.Limit, "@b", "@okey")
 	if err != nil {
 		return nil, err
 	}
-	var list []store.Hold
-	for _, row := range rows {
-		h, err := decodeBody[events.Hold](row.view("b"))
-		if err != nil {
-			return nil, err
+	known := owners{}
+	return parseAll(rows, func(h *store.Hold, row found) (err error) {
+		if h.Scope, err = known.of(row.get("okey")); err != nil {
+			return err
 		}
-		fact, err := owner(row)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, store.Hold{Hold: h, Scope: fact})
-	}
-	return list, nil
+		return decodeBody(&h.Hold, row)
+	})
 }
 
 // DueHolds implements [store.Schedule].
@@ -90,8 +82,8 @@ func (s *Store) listedHolds(ctx context.Context, entries []string) (right []stri
 		if replies[2*i] == nil {
 			continue // released
 		}
-		h, err := decodeBody[events.Hold]([]byte(text(replies[2*i])))
-		if err != nil {
+		var h events.Hold
+		if err := decode("hold", []byte(text(replies[2*i])), &h); err != nil {
 			return nil, nil, err
 		}
 		if h.Due == nil {
@@ -102,11 +94,4 @@ func (s *Store) listedHolds(ctx context.Context, entries []string) (right []stri
 		list[i] = store.DueHold{Scope: p.fact, Incarnation: toUint(text(replies[2*i+1])), ID: h.ID, Due: fromMicros(due)}
 	}
 	return right, list, nil
-}
-
-// behindThree is a filter for the rows after r in the order of a number and two
-// fields in our own encoding.
-func behindThree(n, first, second string, r record) string {
-	return fmt.Sprintf("@%[1]s>%[2]s || (@%[1]s==%[2]s && (@%[3]s>'%[4]s' || (@%[3]s=='%[4]s' && @%[5]s>'%[6]s')))",
-		n, r.get(n), first, r.get(first), second, r.get(second))
 }

@@ -25,16 +25,12 @@ func (s *Store) Inherit(ctx context.Context, live store.Store) error {
 		return fmt.Errorf("inherit: %w", err)
 	}
 	for _, project := range projects {
-		var failed error
-		err := from.eachState(ctx, scope.Selector{Project: project}, func(fact scope.Scope, f fields) bool {
-			if failed = s.inheritClaims(ctx, fact, f); failed == nil {
-				failed = s.inheritAccesses(ctx, from, fact)
+		err := from.eachState(ctx, scope.Selector{Project: project}, func(fact scope.Scope, f fields) error {
+			if err := s.inheritClaims(ctx, fact, f); err != nil {
+				return err
 			}
-			return failed == nil
+			return s.inheritAccesses(ctx, from, fact)
 		})
-		if failed != nil {
-			err = failed
-		}
 		if err != nil {
 			return fmt.Errorf("inherit: %w", err)
 		}

@@ -177,6 +177,29 @@ func (o owners) of(okey string) (fact scope.Scope, err error) {
 	return fact, nil
 }
 
+// ofAll decodes the keys of rows.
+func (o owners) ofAll(rows []found) ([]scope.Scope, error) {
+	facts := make([]scope.Scope, len(rows))
+	for i, row := range rows {
+		var err error
+		if facts[i], err = o.of(row.get("okey")); err != nil {
+			return nil, err
+		}
+	}
+	return facts, nil
+}
+
+// session decodes the full scope of a row.
+func (o owners) session(r record) (full scope.Scope, err error) {
+	if full, err = o.of(r.get("okey")); err == nil && r.get("x") != absentLevel {
+		full.Session, err = scope.Decode(r.get("x"))
+	}
+	if err != nil {
+		return full, fmt.Errorf("redis: %w: session %q of %q: %w", store.ErrDamaged, r.get("x"), full, err)
+	}
+	return full, nil
+}
+
 // levelTag is how one level of a scope is indexed.
 func levelTag(id string) string {
 	if id == "" {

@@ -103,8 +103,7 @@ func (s *Store) Skipped(ctx context.Context, fact scope.Scope, rule string) ([]e
 // Accounts implements [store.Ledger].
 func (s *Store) Accounts(ctx context.Context, sel scope.Selector, rules []string) ([]store.Account, error) {
 	var list []store.Account
-	var failed error
-	err := s.eachState(ctx, sel, func(fact scope.Scope, f fields) bool {
+	err := s.eachState(ctx, sel, func(fact scope.Scope, f fields) error {
 		var wanted []string
 		if f.uint("last") > 0 {
 			wanted = slices.Clone(rules)
@@ -117,14 +116,14 @@ func (s *Store) Accounts(ctx context.Context, sel scope.Selector, rules []string
 		slices.Sort(wanted)
 		for _, rule := range slices.Compact(wanted) {
 			a, err := account(fact, rule, f)
-			if failed = err; err != nil {
-				return false
+			if err != nil {
+				return err
 			}
 			list = append(list, a)
 		}
-		return true
+		return nil
 	})
-	return list, cmp.Or(failed, err)
+	return list, err
 }
 
 // account ends ranges at the newest episode: a store that is rebuilt may know

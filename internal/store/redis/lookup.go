@@ -209,13 +209,19 @@ func bodiesBy[T any](ctx context.Context, s *Store, fact scope.Scope, parts ...e
 	if err != nil {
 		return nil, err
 	}
-	list := make([]T, 0, len(rows))
-	for _, row := range rows {
-		v, err := decodeBody[T](row.view("b"))
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, v)
+	return parseAll(rows, decodeBody[T])
+}
+
+// rowsAt reads fields of the rows with some keys.
+func (s *Store) rowsAt(ctx context.Context, keys, names []string) ([]fields, error) {
+	commands := make([][]any, len(keys))
+	for i, key := range keys {
+		commands[i] = with(names, "HMGET", key)
 	}
-	return list, nil
+	replies, err := s.pipe(ctx, commands)
+	rows := make([]fields, len(replies))
+	for i, reply := range replies {
+		rows[i] = pick(names, reply)
+	}
+	return rows, err
 }

@@ -115,8 +115,8 @@ func (s *Store) addLookups(ctx context.Context, node goredis.Cmdable, keys []str
 				list = append(list, entry(byKind, "", m))
 			}
 		case r.body != nil:
-			e, err := decodeBody[events.Edge]([]byte(r.body.Val()))
-			if err != nil {
+			var e events.Edge
+			if err := decode("edge", []byte(r.body.Val()), &e); err != nil {
 				return err
 			}
 			list = entriesOfEdge(e, r.member)
@@ -166,8 +166,8 @@ func (s *Store) agendaFrom(kind string, f fields, known owners) ([]string, error
 		session, err := scope.Decode(f["x"])
 		return []string{s.place(fact).idle(session, toInt(f["seen"]))}, err
 	}
-	h, err := decodeBody[events.Hold](f.view("b"))
-	if err != nil || h.Due == nil {
+	var h events.Hold
+	if err := decodeBody(&h, f); err != nil || h.Due == nil {
 		return nil, err
 	}
 	return []string{s.place(fact).due(h.ID, store.CeilMicros(*h.Due))}, nil

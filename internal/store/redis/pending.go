@@ -63,22 +63,14 @@ func (s *Store) watchRule(ctx context.Context, rule string) error {
 	if _, err := s.call(ctx, "HSET", t.shared(keyRules), rule, "0"); err != nil {
 		return err
 	}
-	for after := ""; ; {
-		rows, err := s.statePage(ctx, of(kindState), after)
-		if err != nil {
-			return err
+	if err := s.statePages(ctx, of(kindState), func(page []scope.Scope) (bool, error) {
+		entries := make([]string, len(page))
+		for i, fact := range page {
+			entries[i] = t.place(fact).pending()
 		}
-		entries := make([]string, len(rows))
-		for i, row := range rows {
-			after = row.get("okey")
-			entries[i] = agendaPending + after
-		}
-		if err := s.list(ctx, t, entries...); err != nil {
-			return err
-		}
-		if len(rows) < pageSize {
-			break
-		}
+		return true, s.list(ctx, t, entries...)
+	}); err != nil {
+		return err
 	}
 	_, err = s.call(ctx, "HSET", t.shared(keyRules), rule, "1")
 	return err

@@ -162,7 +162,13 @@ func (s *Store) Touch(ctx context.Context, fact scope.Scope, ids []string, at ti
 	if err := fact.Validate(); err != nil {
 		return err
 	}
-	asks := func(p place) [][]any { return askFacts(p, ids) }
+	asks := func(p place) [][]any {
+		commands := make([][]any, len(ids))
+		for i, id := range ids {
+			commands[i] = with(factFields, "HMGET", p.row(kindFact, id))
+		}
+		return commands
+	}
 	return s.write(ctx, fact, asks, func(_ fields, replies []any, b *batch) error {
 		touched := map[string]bool{}
 		for i, reply := range replies {

@@ -15,19 +15,11 @@ import (
 
 var episodeColumns = []any{"@b", "@c", "@ord"}
 
-func parseEpisodes(rows []found) ([]memory.Episode, error) {
-	list := make([]memory.Episode, 0, len(rows))
-	for _, row := range rows {
-		if row.empty() {
-			continue // gone since it was found
-		}
-		e, err := parseEpisode(row)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, e)
-	}
-	return list, nil
+func parseEpisodes[R record](rows []R) ([]memory.Episode, error) {
+	return parseAll(rows, func(e *memory.Episode, row R) (err error) {
+		*e, err = parseEpisode(row)
+		return err
+	})
 }
 
 // episodesBy reads the episodes that parts of a scope's lookup name, at most limit of
@@ -46,7 +38,7 @@ func (s *Store) episodesBy(ctx context.Context, p place, reverse bool, limit int
 	}
 	var rows []fields
 	var unread []int // indexes of rows
-	var reads [][]any
+	var keys []string
 	now := s.cfg.Now()
 	for _, reply := range replies {
 		for _, e := range texts(reply) {
@@ -54,33 +46,21 @@ func (s *Store) episodesBy(ctx context.Context, p place, reverse bool, limit int
 			row := p.tenure.said.of(key, now)
 			if row == nil {
 				unread = append(unread, len(rows))
-				reads = append(reads, []any{"HMGET", key, "b", "c", "ord"})
+				keys = append(keys, key)
 			}
 			rows = append(rows, row)
 		}
 	}
-	if replies, err = s.pipe(ctx, reads); err != nil {
+	read, err := s.rowsAt(ctx, keys, episodeFields)
+	if err != nil {
 		return nil, err
 	}
-	for i, reply := range replies {
-		row := pick(episodeFields, reply)
-		rows[unread[i]] = row
-		if row["b"] != "" {
-			p.tenure.said.note(reads[i][1].(string), row, now) //nolint:forcetypeassert // the key
+	for i, row := range read {
+		if rows[unread[i]] = row; !row.empty() {
+			p.tenure.said.note(keys[i], row, now)
 		}
 	}
-	list := make([]memory.Episode, 0, len(rows))
-	for _, row := range rows {
-		if row["b"] == "" {
-			continue
-		}
-		e, err := parseEpisode(row)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, e)
-	}
-	return list, nil
+	return parseEpisodes(rows)
 }
 
 // Episode implements [store.EpisodeReader].
@@ -90,15 +70,11 @@ func (s *Store) Episode(ctx context.Context, full scope.Scope, source, id string
 	}
 	p := s.place(full.Fact())
 	if source != "" {
-		reply, err := s.call(ctx, "HMGET", p.episode(full.Session, source, id), "b", "c", "ord")
+		rows, err := s.rowsAt(ctx, []string{p.episode(full.Session, source, id)}, episodeFields)
 		if err != nil {
 			return memory.Episode{}, err
 		}
-		f := pick(episodeFields, reply)
-		if f["b"] == "" {
-			return memory.Episode{}, store.ErrNotFound
-		}
-		return parseEpisode(f)
+		return store.Only(parseEpisodes(rows))
 	}
 	list, err := s.EpisodesByID(ctx, full.Fact(), []string{id})
 	if err != nil {

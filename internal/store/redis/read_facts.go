@@ -23,30 +23,13 @@ var (
 )
 
 func parseFacts(rows []found, known owners) ([]store.Fact, error) {
-	list := make([]store.Fact, 0, len(rows))
-	for _, row := range rows {
-		if row.empty() {
-			continue // gone since it was found
-		}
+	return parseAll(rows, func(f *store.Fact, row found) error {
 		fact, err := known.whose(row)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		list = append(list, store.Fact{})
-		if err := readFact(&list[len(list)-1], fact, row); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
-}
-
-// askFacts are the commands that read facts by their keys, as factFields.
-func askFacts(p place, ids []string) [][]any {
-	commands := make([][]any, len(ids))
-	for i, id := range ids {
-		commands[i] = []any{"HMGET", p.row(kindFact, id), "b", "use"}
-	}
-	return commands
+		return readFact(f, fact, row)
+	})
 }
 
 // Fact implements [store.FactReader].
@@ -244,20 +227,15 @@ func (s *Store) FactsByID(ctx context.Context, fact scope.Scope, ids []string) (
 		return nil, err
 	}
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
-	replies, err := s.pipe(ctx, askFacts(s.place(fact), ids))
-	var list []store.Fact
-	for _, reply := range replies {
-		f := pick(factFields, reply)
-		if f["b"] == "" {
-			continue
-		}
-		parsed, err := parseFact(fact, f)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, parsed)
+	p, keys := s.place(fact), make([]string, len(ids))
+	for i, id := range ids {
+		keys[i] = p.row(kindFact, id)
 	}
-	return list, err
+	rows, err := s.rowsAt(ctx, keys, factFields)
+	if err != nil {
+		return nil, err
+	}
+	return parseAll(rows, func(f *store.Fact, row fields) error { return readFact(f, fact, row) })
 }
 
 // FactsByHash implements [store.FactReader].

@@ -35,27 +35,15 @@ func (s *Store) EntitiesByID(ctx context.Context, fact scope.Scope, ids []string
 		return nil, err
 	}
 	ids = distinct(ids)
-	p, commands := s.place(fact), make([][]any, len(ids))
+	p, keys := s.place(fact), make([]string, len(ids))
 	for i, id := range ids {
-		commands[i] = []any{"HGET", p.row(kindEntity, id), "b"}
+		keys[i] = p.row(kindEntity, id)
 	}
-	replies, err := s.pipe(ctx, commands)
+	rows, err := s.rowsAt(ctx, keys, []string{"b"})
 	if err != nil {
 		return nil, err
 	}
-	var list []events.Entity
-	for _, reply := range replies {
-		body := text(reply)
-		if body == "" {
-			continue
-		}
-		e, err := decodeBody[events.Entity]([]byte(body))
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, e)
-	}
-	return list, nil
+	return parseAll(rows, decodeBody[events.Entity])
 }
 
 // Edges implements [store.FactReader].
@@ -92,25 +80,5 @@ func (s *Store) Outcomes(ctx context.Context, project, correlationID string) ([]
 	if err != nil {
 		return nil, err
 	}
-	return decodeBodies[events.Outcome](rows)
-}
-
-func decodeBodies[T any](rows []found) ([]T, error) {
-	var list []T
-	for _, row := range rows {
-		if row.empty() {
-			continue // expired since it was found
-		}
-		v, err := decodeBody[T](row.view("b"))
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, v)
-	}
-	return list, nil
-}
-
-func decodeBody[T any](body []byte) (v T, err error) {
-	err = decode("row", body, &v)
-	return v, err
+	return parseAll(rows, decodeBody[events.Outcome])
 }

@@ -100,12 +100,9 @@ func (s *Store) Sessions(ctx context.Context, sel scope.Selector, q store.Sessio
 	list := make([]scope.Scope, 0, len(a.rows))
 	known := owners{}
 	for _, row := range a.rows {
-		full, err := known.of(row.get("okey"))
+		full, err := known.session(row)
 		if err != nil {
 			return nil, err
-		}
-		if full.Session, err = scope.Decode(row.get("x")); err != nil {
-			return nil, fmt.Errorf("redis: %w: session of %q: %w", store.ErrDamaged, full, err)
 		}
 		list = append(list, full)
 	}

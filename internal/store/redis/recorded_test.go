@@ -2,7 +2,6 @@ package redis
 
 import (
 	"context"
-	"embed"
 	"fmt"
 	"sync"
 	"testing"
@@ -12,14 +11,11 @@ import (
 	"palimpsest/internal/testengine/redisdouble"
 )
 
-//go:embed scripts/*.lua
-var scriptFiles embed.FS
-
 // recorded are the shapes of the commands that the double is known to answer as
 // the real server does.
 var recorded = sync.OnceValues(func() (map[string]bool, error) {
 	return redisdouble.Recorded(func(file string) (string, error) {
-		raw, err := scriptFiles.ReadFile("scripts/" + file)
+		raw, err := scripts.ReadFile("scripts/" + file)
 		return string(raw), err
 	})
 })

@@ -223,6 +223,10 @@ type scriptCall struct {
 
 // runAll runs a script for each call, in one transaction for all calls of a slot.
 func (s *Store) runAll(ctx context.Context, script *goredis.Script, calls []scriptCall) ([]any, error) {
+	if len(calls) == 1 {
+		reply, err := s.run(ctx, script, calls[0].keys, calls[0].args...)
+		return []any{reply}, err
+	}
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}

@@ -10,6 +10,8 @@ import (
 
 // record is a hash, or some fields of one. An absent field is empty.
 type record interface {
+	// empty: the row is gone since it was found, or never was there.
+	empty() bool
 	get(name string) string
 	// view may be of a buffer that is used again, once the answer is freed.
 	view(name string) []byte
@@ -18,6 +20,7 @@ type record interface {
 // fields are those of a hash.
 type fields map[string]string
 
+func (f fields) empty() bool               { return f["b"] == "" }
 func (f fields) get(name string) string    { return f[name] }
 func (f fields) view(name string) []byte   { return []byte(f[name]) }
 func (f fields) uint(name string) uint64   { return toUint(f[name]) }
@@ -75,8 +78,25 @@ func (f found) view(name string) []byte {
 
 func (f found) get(name string) string { return string(f.view(name)) }
 
-// empty: the row is gone since it was found.
 func (f found) empty() bool { return len(f.view("b")) == 0 }
+
+// parseAll parses rows, leaving out empty ones.
+func parseAll[T any, R record](rows []R, parse func(into *T, row R) error) ([]T, error) {
+	list := make([]T, 0, len(rows))
+	for _, row := range rows {
+		if row.empty() {
+			continue
+		}
+		list = append(list, *new(T))
+		if err := parse(&list[len(list)-1], row); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// decodeBody decodes the body of a row that is all of it.
+func decodeBody[T any, R record](into *T, row R) error { return decode("row", row.view("b"), into) }
 
 // answer is what a search gave.
 type answer struct {

@@ -136,10 +136,10 @@ func (s *Store) EndsAbove(ctx context.Context, fact scope.Scope, from uint64) ([
 	return ends, nil
 }
 
-var sessionFields = []string{"p", "u", "a", "x", "first", "seen", "last", "live", "ended", "cause"}
+var sessionFields = []string{"okey", "x", "first", "seen", "last", "live", "ended", "cause"}
 
-func parseSession(r record) (memory.Session, error) {
-	full, err := owner(r)
+func parseSession(r record, known owners) (memory.Session, error) {
+	full, err := known.session(r)
 	m := memory.Session{
 		Scope: full, FirstSeen: fromMicros(toInt(r.get("first"))), LastSeen: fromMicros(toInt(r.get("seen"))), LastOrdinal: toUint(r.get("last")),
 		EndCause: events.EndCause(r.get("cause")), Live: r.get("live") == "1",
@@ -160,17 +160,17 @@ func (s *Store) OpenSessions(ctx context.Context, fact scope.Scope) ([]memory.Se
 	if err != nil {
 		return nil, err
 	}
-	var commands [][]any
-	for _, e := range texts(reply) {
-		commands = append(commands, with(sessionFields, "HMGET", p.base+e[len(openSession)+1:]))
+	keys := texts(reply)
+	for i, e := range keys {
+		keys[i] = p.base + e[len(openSession)+1:]
 	}
-	replies, err := s.pipe(ctx, commands)
+	rows, err := s.rowsAt(ctx, keys, sessionFields)
 	if err != nil {
 		return nil, err
 	}
-	list := make([]memory.Session, len(replies))
-	for i, reply := range replies {
-		if list[i], err = parseSession(pick(sessionFields, reply)); err != nil {
+	list, known := make([]memory.Session, len(rows)), owners{}
+	for i, row := range rows {
+		if list[i], err = parseSession(row, known); err != nil {
 			return nil, err
 		}
 	}
@@ -188,26 +188,25 @@ func (s *Store) IdleSessions(ctx context.Context, at time.Time, yield func(memor
 
 func (s *Store) listedSessions(ctx context.Context, entries []string) (right []string, list []memory.Session, err error) {
 	known, places := owners{}, make([]place, len(entries))
-	commands := make([][]any, len(entries))
+	keys := make([]string, len(entries))
 	for i, e := range entries {
 		fact, session, err := known.parseListed(e)
 		if err != nil {
 			return nil, nil, err
 		}
 		places[i] = s.place(fact)
-		commands[i] = with(sessionFields, "HMGET", places[i].row(kindSession, session), "idle")
+		keys[i] = places[i].row(kindSession, session)
 	}
-	replies, err := s.pipe(ctx, commands)
+	rows, err := s.rowsAt(ctx, keys, append([]string{"idle"}, sessionFields...))
 	if err != nil {
 		return nil, nil, err
 	}
 	right, list = make([]string, len(entries)), make([]memory.Session, len(entries))
-	for i, reply := range replies {
-		f := pick(append([]string{"idle"}, sessionFields...), reply)
+	for i, f := range rows {
 		if f["idle"] != "1" {
 			continue
 		}
-		if list[i], err = parseSession(f); err != nil {
+		if list[i], err = parseSession(f, known); err != nil {
 			return nil, nil, err
 		}
 		right[i] = places[i].idle(list[i].Scope.Session, toInt(f["seen"]))

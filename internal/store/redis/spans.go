@@ -21,14 +21,9 @@ func (s *Store) spanned(ctx context.Context, t *tenure, sel scope.Selector) ([]s
 	if err != nil {
 		return nil, err
 	}
-	facts, known := make([]scope.Scope, len(a.rows)), owners{}
-	for i, row := range a.rows {
-		if facts[i], err = known.of(row.get("okey")); err != nil {
-			return nil, err
-		}
-	}
-	if len(facts) > 0 {
+	facts, err := owners{}.ofAll(a.rows)
+	if err == nil && len(facts) > 0 {
 		t.spans.Put(sel.String(), facts, maxSpans)
 	}
-	return facts, nil
+	return facts, err
 }

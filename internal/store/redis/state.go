@@ -145,26 +145,6 @@ func (s *Store) states(ctx context.Context, facts []scope.Scope) ([]fields, erro
 	return list, err
 }
 
-// owner decodes whose an indexed row is from its levels' tags. They are ours, so
-// that an error means that the store is damaged.
-func owner(r record) (scope.Scope, error) {
-	var s scope.Scope
-	for _, level := range []struct {
-		into *string
-		tag  string
-	}{{&s.Project, r.get("p")}, {&s.User, r.get("u")}, {&s.Agent, r.get("a")}, {&s.Session, r.get("x")}} {
-		if level.tag == absentLevel {
-			continue
-		}
-		id, err := scope.Decode(level.tag)
-		if err != nil {
-			return s, fmt.Errorf("redis: %w: row of %q: %w", store.ErrDamaged, level.tag, err)
-		}
-		*level.into = id
-	}
-	return s, nil
-}
-
 func formatClaim(c store.Claim) string {
 	if c == (store.Claim{}) {
 		return ""
