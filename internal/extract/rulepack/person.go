@@ -233,7 +233,7 @@ func (l *language) relationIn(phrase string) (*Relation, string) {
 // resolve turns a clause about another person into one in the first person: "my
 // brother Tom hates cilantro" becomes "i hate cilantro", about Tom. ok is false if
 // the clause is about no known person.
-func (l *language) resolve(ts []grammar.Token, known *people) (who *person, rest []grammar.Token, ok bool) {
+func (l *language) resolve(ts []grammar.Token, before *statement, known *people) (who *person, rest []grammar.Token, ok bool) {
 	lx := l.lx
 	if len(ts) < 2 {
 		return nil, nil, false
@@ -245,8 +245,11 @@ func (l *language) resolve(ts []grammar.Token, known *people) (who *person, rest
 			who = prior
 		}
 		known.meet(who)
-	case lx.Is(ts[0], grammar.Relative) && known.recent != nil:
-		who, n = known.recent, 1
+	case lx.Is(ts[0], grammar.Relative):
+		if who, n = l.relative(before, known), 1; who == nil {
+			return nil, nil, false
+		}
+		known.meet(who)
 	case lx.Is(ts[0], grammar.He|grammar.She) && known.recent != nil:
 		p := known.recent.relation.Pronoun
 		if p == "she" && !lx.Is(ts[0], grammar.She) || p == "he" && !lx.Is(ts[0], grammar.He) {
@@ -269,6 +272,44 @@ func (l *language) resolve(ts []grammar.Token, known *people) (who *person, rest
 		}
 	}
 	return who, append(grammar.Virtual(l.speakerWord), l.firstPerson(ts[n:])...), true
+}
+
+// relative is whom a relative pronoun behind a clause means: the name in front of it, who
+// is one of a group that was spoken of ("two kids, Mateo who is nine and Julia who is
+// six"), else the relation there, else whom the speaker mentioned last.
+func (l *language) relative(before *statement, known *people) *person {
+	if before == nil {
+		return known.recent
+	}
+	ts, apart := before.Tokens, false
+	for len(ts) > 0 && (!ts[len(ts)-1].Word || ts[len(ts)-1].Virtual()) {
+		apart = apart || ts[len(ts)-1].Low == ","
+		ts = ts[:len(ts)-1]
+	}
+	if len(ts) == 0 {
+		return known.recent
+	}
+	name := ts[len(ts)-1]
+	if rel := l.relationOf[name.Low]; rel != nil && !apart && (known.recent == nil || known.recent.relation != rel) {
+		return &person{rel: name.Low, relation: rel} // "Nina and a son who is eight"
+	}
+	if !name.Capital() || l.lx.Is(name, grammar.NotName|grammar.Speaker) {
+		if l.relationOf[name.Low] == nil && !apart {
+			return nil
+		}
+		return known.recent
+	}
+	switch who := known.byName[name.Low]; {
+	case who != nil:
+		return who
+	case known.recent == nil:
+		return nil
+	case known.recent.name != "" && strings.HasSuffix(known.recent.name, name.Text):
+		return known.recent // "my aunt Rosa Diaz, who…"
+	case !strings.HasSuffix(known.recent.rel, "s") && !strings.HasSuffix(known.recent.rel, "ren"):
+		return &person{name: name.Text, relation: &Relation{}}
+	}
+	return &person{name: name.Text, rel: known.recent.rel, relation: known.recent.relation}
 }
 
 // sameRelation finds the one person whom a mention without a name means.

@@ -161,7 +161,7 @@ func (r *reading) clause(c, before *statement) {
 			r.relation(full, who)
 		}
 		return
-	} else if who, rest, ok := r.l.resolve(ts, r.known); ok {
+	} else if who, rest, ok := r.l.resolve(ts, before, r.known); ok {
 		c.about = who
 		if !c.Unreal {
 			r.relation(full, who)
@@ -177,6 +177,9 @@ func (r *reading) clause(c, before *statement) {
 	}
 	// A leading adverbial: "For plotting I'd take…", "Last week I moved…".
 	for i := 1; i < len(ts) && i <= 6; i++ {
+		if lx.Is(ts[i], grammar.Own) && lx.Is(ts[i-1], grammar.Preposition) {
+			continue // "with my kids i speak…"
+		}
 		if lx.Is(ts[i], grammar.Speaker|grammar.Own|grammar.Other) {
 			if lx.Is(ts[i], grammar.Other) && i+1 < len(ts) && lx.Dated(ts[i:i+2]) {
 				continue // "from this week on i…"
@@ -328,7 +331,7 @@ func (r *reading) relation(full []grammar.Token, who *person) {
 	for _, name := range who.also {
 		r.relation(full, &person{name: name, rel: who.rel, relation: who.relation})
 	}
-	if who.relation == nil || r.seenPerson(who) {
+	if who.relation == nil || who.relation.Predicate == "" || r.seenPerson(who) {
 		return
 	}
 	rel := who.relation

@@ -196,7 +196,7 @@ func (l *language) items(ts []grammar.Token) [][]grammar.Token {
 		}
 		item := ts[from:i]
 		from = i + 1
-		if len(out) > 0 && len(item) > 1 && (l.lx.Is(item[0], grammar.Negator) || l.lx.Only[item[0].Low]) {
+		if len(out) > 0 && len(item) > 1 && (l.lx.Is(item[0], grammar.Negator) || l.lx.Only[item[0].Low]) || len(out) > 0 && l.remark(ts, item) {
 			break // "coffee, only tea"
 		}
 		if bare := l.trim(item); len(bare) == 0 || len(bare) == 1 && l.lx.Is(bare[0], grammar.Empty|grammar.Lead|grammar.Filler|grammar.Tail) {
@@ -205,6 +205,17 @@ func (l *language) items(ts []grammar.Token) [][]grammar.Token {
 		out = append(out, item)
 	}
 	return out
+}
+
+// remark reports whether an item of a list without a conjunction says more of the one
+// before it: "shellfish, the swelling-up kind", "olives, never could", "Björk, saw her".
+func (l *language) remark(list, item []grammar.Token) bool {
+	if len(item) == 0 || slices.ContainsFunc(list, func(t grammar.Token) bool { return l.lx.Is(t, grammar.And) }) {
+		return false
+	}
+	first, last := item[0], item[len(item)-1]
+	return l.lx.Is(first, grammar.Negator|grammar.Article) || l.lx.Is(first, grammar.Verb) && !first.Capital() && !strings.HasSuffix(first.Low, "ing") || l.lx.Third[first.Low] == first.Low ||
+		len(item) > 1 && l.lx.Is(last, grammar.Filler|grammar.Empty)
 }
 
 // evidence is the text that the tokens span, without conjunctions and marks at

@@ -33,6 +33,12 @@ func (r *reading) more(c *statement, full []grammar.Token, last *Rule, m *patter
 	if from == 0 || from >= len(m.Tokens) || lx.Is(m.Tokens[from], grammar.Speaker|grammar.Own|grammar.Other) {
 		return
 	}
+	if w, ok := lx.When(m.Tokens[from:], r.at, "past"); ok && w.Span.From == 0 && lx.Is(m.Tokens[from], grammar.Preposition) {
+		return // "i was fitted with a pacemaker in May"
+	}
+	if t := m.Tokens[from]; c.about != nil && t.Capital() && !lx.Is(t, grammar.NotName) {
+		return // "Hugo who is 12, Finn who is 9"
+	}
 	accept := func(rule *Rule) bool {
 		return rule.Predicate != "name" && rule.Confidence > looseConfidence && (!c.Unreal || rule.Unreal) && (c.about == nil || !rule.Self)
 	}
@@ -42,7 +48,7 @@ func (r *reading) more(c *statement, full []grammar.Token, last *Rule, m *patter
 	}
 	said := append(grammar.Virtual(r.l.speakerWord, verb), m.Tokens[from:]...)
 	rule, next := r.l.find(said, r.memo(said), 0, 0, accept)
-	if with := m.Tokens[from].Low == lx.Bearing && from+1 < len(m.Tokens) && lx.IsNumber(m.Tokens[from+1].Low) && !lx.Is(m.Tokens[from+1], grammar.Article); next == nil && (with || lx.IsNumber(m.Tokens[from].Low)) && lx.Possess != "" {
+	if with := m.Tokens[from].Low == lx.Bearing && from+1 < len(m.Tokens) && lx.IsNumber(m.Tokens[from+1].Low) && !lx.Is(m.Tokens[from+1], grammar.Article); next == nil && (with || lx.IsNumber(m.Tokens[from].Low) && (c.about == nil || !lx.Is(m.Tokens[from], grammar.Article))) && lx.Possess != "" {
 		if with {
 			said = slices.Delete(said, 2, 3) // "i am divorced with two teenagers"
 		}

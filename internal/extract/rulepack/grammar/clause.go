@@ -39,6 +39,7 @@ func (lx *Grammar) Sentences(ts []Token) []Sentence {
 		if n := lx.told(current); n > 0 && !asks {
 			current = current[n:]
 		}
+		current = lx.withoutAside(current)
 		if len(current) > 0 {
 			out = append(out, Sentence{Tokens: current, Asks: asks})
 			current = nil
@@ -73,6 +74,27 @@ func (lx *Grammar) Sentences(ts []Token) []Sentence {
 	}
 	flush(false)
 	return out
+}
+
+// withoutAside cuts what stands between a subject of the speaker's and its copula: "my
+// number, if you need it, is 555 0190".
+func (lx *Grammar) withoutAside(ts []Token) []Token {
+	const subject, aside = 5, 9 // tokens
+	for i := 0; i+1 < len(ts) && i < subject; i++ {
+		if ts[i].Low != "," {
+			continue
+		}
+		if !slices.ContainsFunc(ts[:i], func(t Token) bool { return lx.Is(t, Own) }) || lx.asides.At(ts, i+1) == 0 {
+			return ts
+		}
+		for j := i + 2; j+1 < len(ts) && j < i+aside; j++ {
+			if ts[j].Low == "," && lx.Is(ts[j+1], Be) {
+				return slices.Concat(ts[:i], ts[j+1:])
+			}
+		}
+		return ts
+	}
+	return ts
 }
 
 // told is the length of what opens a sentence that has the form of a question and states
@@ -333,7 +355,7 @@ func (lx *Grammar) reports(ts []Token) bool {
 			return false
 		}
 		if lx.Is(t, Reporting) && i > 0 {
-			return true
+			return i+1 == len(ts) || !lx.Yes[ts[i+1].Low] && !lx.No[ts[i+1].Low] // "she said yes"
 		}
 	}
 	return false

@@ -186,6 +186,9 @@ type Lexicon struct {
 	Changed string   `yaml:"changed"`
 	Origin  string   `yaml:"origin"` // stands before what a change leaves: "from"
 	Planned []string `yaml:"planned"`
+	// Asides open what stands between two commas in front of a copula and says nothing:
+	// "my number, if you need it, is 555 0190".
+	Asides []string `yaml:"asides"`
 	// Fleeting are times that end with the day: "for the day".
 	Fleeting []string `yaml:"fleeting"`
 	// Replies are leads that answer, and greet nobody: "no".
@@ -259,6 +262,7 @@ type Grammar struct {
 
 	Planned, fleeting   Phrases
 	brief, Replies      Phrases
+	asides              Phrases
 	Benefit             string
 	changedText, origin string
 
@@ -325,6 +329,7 @@ func (l Lexicon) Compile() *Grammar {
 	lx.Technical = NewPhrases(l.Technical)
 	lx.Only = toSet(l.Only)
 	lx.Planned, lx.fleeting, lx.changedText, lx.origin = NewPhrases(l.Planned), NewPhrases(l.Fleeting), l.Changed, l.Origin
+	lx.asides = NewPhrases(l.Asides)
 	lx.brief, lx.Replies, lx.Benefit = NewPhrases(l.Brief), NewPhrases(l.Replies), l.Benefit
 	lx.Nowadays = NewPhrases(l.Nowadays)
 	lx.Corrects, lx.notThis, lx.sensitive = NewPhrases(l.Corrects), NewPhrases(l.NotThis), NewPhrases(l.Sensitive)

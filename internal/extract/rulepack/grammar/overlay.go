@@ -24,15 +24,21 @@ func (l Lexicon) Overlay(over Lexicon) Lexicon {
 		{&out.Particles, &over.Particles}, {&out.Orders, &over.Orders}, {&out.Pleas, &over.Pleas},
 		{&out.Sources, &over.Sources}, {&out.Jokes, &over.Jokes}, {&out.Able, &over.Able}, {&out.Tails, &over.Tails},
 		{&out.Planned, &over.Planned}, {&out.Fleeting, &over.Fleeting}, {&out.Brief, &over.Brief}, {&out.Replies, &over.Replies},
+		{&out.Asides, &over.Asides}, {&out.Only, &over.Only}, {&out.Asked, &over.Asked}, {&out.Given, &over.Given},
 	} {
 		*f.to = append(slices.Clone(*f.to), *f.from...)
 	}
 	out.Changed, out.Origin, out.Benefit = cmp.Or(over.Changed, l.Changed), cmp.Or(over.Origin, l.Origin), cmp.Or(over.Benefit, l.Benefit)
 	out.Elided = append(slices.Clone(l.Elided), over.Elided...)
-	out.Contractions = maps.Clone(l.Contractions)
-	if out.Contractions == nil {
-		out.Contractions = map[string]string{}
+	for _, f := range [...]struct{ to, from *map[string]string }{
+		{&out.Contractions, &over.Contractions}, {&out.Rephrase, &over.Rephrase}, {&out.Rewrite, &over.Rewrite}, {&out.Third, &over.Third},
+	} {
+		all := maps.Clone(*f.to)
+		if all == nil {
+			all = map[string]string{}
+		}
+		maps.Copy(all, *f.from)
+		*f.to = all
 	}
-	maps.Copy(out.Contractions, over.Contractions)
 	return out
 }
