@@ -23,7 +23,7 @@ func (s *Store) Undescribed(ctx context.Context, q store.DecayQuery) ([]store.De
 // due reads the rows of a kind whose time in the field prune has come, as far as keep
 // lets them.
 func due[T any](ctx context.Context, s *Store, q store.DecayQuery, kind string, keep func(*query), id func(T) string) ([]store.Decayed, error) {
-	if err := checkLimit(q.Limit); err != nil {
+	if err := store.CheckLimit(q.Limit); err != nil {
 		return nil, err
 	}
 	find := of(kind)

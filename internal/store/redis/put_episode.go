@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -164,32 +163,17 @@ func (s *Store) answerPut(e memory.Episode, fact scope.Scope, reply any) (store.
 	if err != nil {
 		return store.Put{}, err
 	}
-	put.Episode = known
-	put.Known = known.Content == e.Content && known.Role == e.Role && known.Mode == e.Mode
-	put.Conflict = !put.Known
-	return put, nil
+	return store.Repeated(e, known, put.State), nil
 }
 
 // prepareEpisode brings an episode to the form in which it is stored.
 func (s *Store) prepareEpisode(e *memory.Episode) ([]byte, error) {
-	if err := e.Scope.Validate(); err != nil {
+	settled, err := store.Settled(*e, s.cfg.Now)
+	if err != nil {
 		return nil, err
 	}
-	if e.ID == "" {
-		return nil, errors.New("redis: put episode: id is required")
-	}
-	if e.Mode == "" {
-		e.Mode = events.ModePersistent
-	}
-	if e.ArrivedAt.IsZero() {
-		e.ArrivedAt = s.cfg.Now()
-	}
-	if e.Timestamp.IsZero() {
-		e.Timestamp = e.ArrivedAt
-	}
-	e.ArrivedAt = fromMicros(micros(e.ArrivedAt))
+	*e = settled
 	_, offset := e.Timestamp.Zone()
-	e.Timestamp = store.InOffset(micros(e.Timestamp), offset)
 	body := said{
 		Scope: e.Scope, ID: e.ID, Source: e.Source, Role: e.Role, Mode: e.Mode, Timestamp: micros(e.Timestamp), Offset: offset,
 		Arrived: micros(e.ArrivedAt), Clamped: e.Clamped, Request: e.Request, Verbatim: e.Verbatim, Seq: e.Seq,

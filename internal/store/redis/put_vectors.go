@@ -3,7 +3,6 @@ package redis
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,50 +18,22 @@ func (s *Store) PutVectors(ctx context.Context, vectors []store.Vector) error {
 	if len(vectors) == 0 {
 		return nil
 	}
-	dimensions := len(vectors[0].Values)
-	for _, v := range vectors {
-		if err := checkVector(v, dimensions); err != nil {
-			return err
-		}
-		if v.Ref.Space != vectors[0].Ref.Space {
-			return fmt.Errorf("redis: put vectors of spaces %d and %d: %w", vectors[0].Ref.Space, v.Ref.Space, store.ErrEmbedder)
-		}
+	if err := store.CheckVectors(vectors); err != nil {
+		return err
 	}
-	t := s.tenure()
+	t, dimensions := s.tenure(), len(vectors[0].Values)
 	sp, ok := t.spaces.Load().find(vectors[0].Ref.Space)
-	switch known := sp.Embedder.Dimensions; {
-	case !ok:
-		return fmt.Errorf("redis: put vectors of space %d, which is gone: %w", vectors[0].Ref.Space, store.ErrEmbedder)
-	case known == 0:
+	if !ok {
+		return fmt.Errorf("put vectors of space %d, which is gone: %w", vectors[0].Ref.Space, store.ErrEmbedder)
+	}
+	if err := sp.public().Takes(dimensions); err != nil {
+		return fmt.Errorf("put vectors: %w", err)
+	}
+	if sp.Embedder.Dimensions == 0 {
 		if err := s.setDimensions(ctx, t, dimensions); err != nil {
 			return fmt.Errorf("put vectors: %w", err)
 		}
-	case known != dimensions:
-		return fmt.Errorf("redis: put vectors of %d dimensions, the index has %d: %w", dimensions, known, store.ErrEmbedder)
 	}
-	return s.putVectors(ctx, t, sp, vectors)
-}
-
-func checkVector(v store.Vector, dimensions int) error {
-	if err := v.Ref.Scope.Validate(); err != nil {
-		return err
-	}
-	if v.Ref.Target != store.Facts && v.Ref.Target != store.Episodes {
-		return fmt.Errorf("redis: put vector: target %d is neither facts nor episodes", v.Ref.Target)
-	}
-	if len(v.Values) != dimensions || dimensions == 0 {
-		return fmt.Errorf("redis: put vectors of %d and %d dimensions: %w", len(v.Values), dimensions, store.ErrEmbedder)
-	}
-	for _, x := range v.Values {
-		if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-			return fmt.Errorf("redis: put vector of %s: holds %g", v.Ref.ID, x)
-		}
-	}
-	return nil
-}
-
-// putVectors stores vectors of one size.
-func (s *Store) putVectors(ctx context.Context, t *tenure, sp space, vectors []store.Vector) error {
 	rows := make([]vectorRow, len(vectors))
 	for i, v := range vectors {
 		rows[i] = t.vectorRow(v.Ref)

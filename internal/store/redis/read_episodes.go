@@ -3,7 +3,6 @@ package redis
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -166,14 +165,7 @@ func (s *Store) Newest(ctx context.Context) (episode, effect uint64, err error) 
 
 // checkList checks what lists have in common.
 func checkList(sel scope.Selector, limit int) error {
-	return cmp.Or(checkLimit(limit), sel.Validate())
-}
-
-func checkLimit(limit int) error {
-	if limit < 1 || limit > 1000 {
-		return fmt.Errorf("redis: limit %d is outside 1 to 1000", limit)
-	}
-	return nil
+	return cmp.Or(store.CheckLimit(limit), sel.Validate())
 }
 
 func tokens(ids []string) []string {

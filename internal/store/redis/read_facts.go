@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -56,15 +55,8 @@ func (s *Store) Version(ctx context.Context, sel scope.Selector, at memory.Addre
 	return store.VersionOf(ctx, s, sel, at, func() (store.Fact, error) {
 		revision := number(clampOrdinal(at.Revision))
 		f, err := s.firstFact(ctx, of(kindVersion).within(s.layout(), sel).tag("id", token(at.ID)).between("rev", revision, revision))
-		return history(f), err
+		return store.History(f), err
 	})
-}
-
-// history is a version that has no vector, and whose accesses, if it had any,
-// count for its successor.
-func history(f store.Fact) store.Fact {
-	f.Strength, f.LastAccessed = f.Confidence, f.CreatedAt
-	return f
 }
 
 // Versions implements [store.FactReader].
@@ -83,14 +75,9 @@ func (s *Store) Versions(ctx context.Context, sel scope.Selector, id string) ([]
 		return nil, err
 	}
 	for i := range list {
-		list[i] = history(list[i])
+		list[i] = store.History(list[i])
 	}
-	slices.SortFunc(list, byAddress)
-	return append(list, current), nil
-}
-
-func byAddress(a, b store.Fact) int {
-	return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Revision, b.Revision))
+	return append(store.EveryVersion(list), current), nil
 }
 
 // Facts implements [store.FactReader].
@@ -109,11 +96,7 @@ func (s *Store) Facts(ctx context.Context, sel scope.Selector, q store.FactQuery
 	if err != nil || len(earlier) == 0 {
 		return list, err
 	}
-	list = append(list, earlier...)
-	slices.SortFunc(list, func(a, b store.Fact) int {
-		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID))
-	})
-	return list[:min(len(list), q.Limit)], nil
+	return store.Newest(append(list, earlier...), q.Limit), nil
 }
 
 // newest lists newest versions that q keeps.
@@ -123,20 +106,9 @@ func (s *Store) newest(ctx context.Context, sel scope.Selector, q store.FactQuer
 		return nil, nil
 	}
 	narrowFacts(find, q.Session, q.Kinds, q.ValidAt.IsZero(), micros(q.ValidAt), q.IncludeArchived)
-	var list []store.Fact
-	for at := q.Cursor; ; {
-		page, err := s.factPage(ctx, find, at, q.Limit)
-		if err != nil {
-			return nil, err
-		}
-		read := len(page)
-		if read > 0 {
-			at = &store.FactCursor{CreatedAt: page[read-1].CreatedAt, ID: page[read-1].ID}
-		}
-		if list = append(list, q.Filter.Facts(page)...); read < q.Limit || len(list) >= q.Limit {
-			return list[:min(len(list), q.Limit)], nil
-		}
-	}
+	return store.Filled(q.Limit,
+		func(last *store.Fact) ([]store.Fact, error) { return s.factPage(ctx, find, q.Behind(last), q.Limit) },
+		func(page []store.Fact) ([]store.Fact, error) { return q.Filter.Facts(page), nil })
 }
 
 // factPage reads newest versions behind a cursor.
@@ -156,23 +128,13 @@ func (s *Store) factPage(ctx context.Context, all *query, c *store.FactCursor, l
 // earlier lists the versions that held at the instant of q and that a newer one,
 // which had not begun, has succeeded.
 func (s *Store) earlier(ctx context.Context, sel scope.Selector, q store.FactQuery) ([]store.Fact, error) {
-	var list []store.Fact
-	for at := q.Cursor; ; {
-		find := of(kindFact).within(s.layout(), sel).above("vf", micros(q.ValidAt)).atLeast("rev", 2)
-		page, err := s.factPage(ctx, find, at, q.Limit)
-		if err != nil {
-			return nil, err
-		}
-		held, err := s.asOf(ctx, page, q)
-		if err != nil {
-			return nil, err
-		}
-		if list = append(list, q.Filter.Facts(held)...); len(page) < q.Limit || len(list) >= q.Limit {
-			return list, nil
-		}
-		last := page[len(page)-1]
-		at = &store.FactCursor{CreatedAt: last.CreatedAt, ID: last.ID}
-	}
+	find := of(kindFact).within(s.layout(), sel).above("vf", micros(q.ValidAt)).atLeast("rev", 2)
+	return store.Filled(q.Limit,
+		func(last *store.Fact) ([]store.Fact, error) { return s.factPage(ctx, find, q.Behind(last), q.Limit) },
+		func(page []store.Fact) ([]store.Fact, error) {
+			held, err := s.asOf(ctx, page, q)
+			return q.Filter.Facts(held), err
+		})
 }
 
 // asOf puts the versions that held at the instant of q in the place of newest ones
@@ -195,7 +157,7 @@ func (s *Store) asOf(ctx context.Context, newest []store.Fact, q store.FactQuery
 		return nil, err
 	}
 	for i := range earlier {
-		earlier[i] = history(earlier[i])
+		earlier[i] = store.History(earlier[i])
 	}
 	return q.Held(newest, earlier), nil
 }
@@ -279,9 +241,8 @@ func (s *Store) allVersions(ctx context.Context, fact scope.Scope, by string, va
 			return nil, err
 		}
 		if row.kind() == kindVersion {
-			list[i] = history(list[i])
+			list[i] = store.History(list[i])
 		}
 	}
-	slices.SortStableFunc(list, byAddress)
-	return slices.CompactFunc(list, func(a, b store.Fact) bool { return byAddress(a, b) == 0 }), nil
+	return store.EveryVersion(list), nil
 }

@@ -25,21 +25,15 @@ func (s *Store) Recent(ctx context.Context, sel scope.Selector, q store.RecentQu
 	if !q.Before.IsZero() {
 		find.below("ts", store.CeilMicros(q.Before))
 	}
-	var list []memory.Episode
-	for {
-		page, err := s.episodePage(ctx, find, sel, q)
-		if err != nil {
-			return nil, err
-		}
-		read := len(page)
-		if read > 0 {
-			last := store.CursorOf(page[read-1])
-			q.Cursor = &last
-		}
-		if list = append(list, q.Filter.Episodes(page)...); read < q.Limit || len(list) >= q.Limit {
-			return list[:min(len(list), q.Limit)], nil
-		}
-	}
+	return store.Filled(q.Limit,
+		func(last *memory.Episode) ([]memory.Episode, error) {
+			if last != nil {
+				at := store.CursorOf(*last)
+				q.Cursor = &at
+			}
+			return s.episodePage(ctx, find, sel, q)
+		},
+		func(page []memory.Episode) ([]memory.Episode, error) { return q.Filter.Episodes(page), nil })
 }
 
 // episodePage reads episodes behind the cursor, whether they match or not.

@@ -19,13 +19,11 @@ func (s *Store) SearchVector(ctx context.Context, sel scope.Selector, vector []f
 	}
 	find := s.finder(sel, q)
 	served := s.tenure().spaces.Load().served()
-	switch dimensions := served.Embedder.Dimensions; {
-	case q.Space != 0 && q.Space != served.ID:
-		return nil, fmt.Errorf("redis: search space %d, space %d is served: %w", q.Space, served.ID, store.ErrEmbedder)
-	case dimensions == 0:
+	if err := q.CheckVector(vector, served.public()); err != nil {
+		return nil, err
+	}
+	if served.Embedder.Dimensions == 0 {
 		return nil, nil // nothing is embedded so far
-	case len(vector) != dimensions:
-		return nil, fmt.Errorf("redis: search vector of %d dimensions, the index has %d: %w", len(vector), dimensions, store.ErrEmbedder)
 	}
 	blob := encodeVector(vector)
 	if blob == nil {

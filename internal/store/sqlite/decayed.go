@@ -36,7 +36,7 @@ func (s *Store) Undescribed(ctx context.Context, q store.DecayQuery) ([]store.De
 }
 
 func (s *Store) due(ctx context.Context, d due, q store.DecayQuery) (list []store.Decayed, err error) {
-	if err := checkLimit(q.Limit); err != nil {
+	if err := store.CheckLimit(q.Limit); err != nil {
 		return nil, err
 	}
 	query, args := d.all, []any{micros(q.At), q.Limit, q.Offset}

@@ -24,7 +24,7 @@ func (s *Store) Holds(ctx context.Context, fact scope.Scope) ([]events.Hold, err
 
 // ListHolds implements [store.FactReader].
 func (s *Store) ListHolds(ctx context.Context, sel scope.Selector, q store.HoldQuery) ([]store.Hold, error) {
-	if err := checkLimit(q.Limit); err != nil {
+	if err := store.CheckLimit(q.Limit); err != nil {
 		return nil, err
 	}
 	if err := sel.Validate(); err != nil {

@@ -261,7 +261,12 @@ func TestFailureIsIsolated(t *testing.T) {
 	}
 }
 
-func errIf(cond bool, text string) error { return errUnless(!cond, text) }
+func errIf(cond bool, text string) error {
+	if cond {
+		return errors.New(text)
+	}
+	return nil
+}
 
 func mustPrepare(t *testing.T, s *Store, e memory.Episode) newEpisode {
 	t.Helper()

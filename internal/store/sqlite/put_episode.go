@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"palimpsest/internal/memory"
@@ -60,25 +59,10 @@ func (s *Store) PutEpisodes(ctx context.Context, es []memory.Episode) ([]store.P
 }
 
 func (s *Store) prepareEpisode(e memory.Episode) (newEpisode, error) {
-	if err := e.Scope.Validate(); err != nil {
+	e, err := store.Settled(e, s.cfg.Now)
+	if err != nil {
 		return newEpisode{}, err
 	}
-	if e.ID == "" {
-		return newEpisode{}, errors.New("sqlite: put episode: id is required")
-	}
-	if e.Mode == "" {
-		e.Mode = events.ModePersistent
-	}
-	if e.ArrivedAt.IsZero() {
-		e.ArrivedAt = s.cfg.Now()
-	}
-	if e.Timestamp.IsZero() {
-		e.Timestamp = e.ArrivedAt
-	}
-	e.ArrivedAt = fromMicros(micros(e.ArrivedAt))
-	_, offset := e.Timestamp.Zone()
-	e.Timestamp = store.InOffset(micros(e.Timestamp), offset)
-	e.Ordinal = 0
 	n := newEpisode{Episode: e, terms: indexTerms(e.Content)}
 	if len(e.Metadata) > 0 {
 		raw, err := json.Marshal(e.Metadata)
@@ -160,27 +144,18 @@ func (w *writer) insertEpisode(n newEpisode, scopeID, placeID int64) (row int64,
 
 // knownEpisode answers for an id that is stored already.
 func (w *writer) knownEpisode(n newEpisode, row *scopeRow, placeID int64) (store.Put, error) {
-	put := store.Put{State: row.state()}
-	found := false
+	var known []memory.Episode
 	err := w.each(context.Background(), selectEpisode+` WHERE e.scope_id = ? AND e.id = ? AND e.source = ? AND e.place_id = ?`,
-		[]any{row.id, n.ID, n.Source, placeID}, func(r scanner) (err error) {
-			found = true
-			put.Episode, err = scanEpisode(r)
+		[]any{row.id, n.ID, n.Source, placeID}, func(r scanner) error {
+			e, err := scanEpisode(r)
+			known = append(known, e)
 			return err
 		})
-	if err != nil || !found {
-		return store.Put{}, errors.Join(err, errUnless(found, "the known episode cannot be read"))
+	found, err := store.Only(known, err)
+	if err != nil {
+		return store.Put{}, fmt.Errorf("read the known episode: %w", err)
 	}
-	same := put.Episode.Content == n.Content && put.Episode.Role == n.Role && put.Episode.Mode == n.Mode
-	put.Known, put.Conflict = same, !same
-	return put, nil
-}
-
-func errUnless(ok bool, text string) error {
-	if ok {
-		return nil
-	}
-	return errors.New(text)
+	return store.Repeated(n.Episode, found, row.state()), nil
 }
 
 // announce makes sure that every watched rule whose watermark is below has the

@@ -1,9 +1,9 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"math"
 
 	"palimpsest/internal/store"
 )
@@ -13,40 +13,25 @@ func (s *Store) PutVectors(ctx context.Context, vectors []store.Vector) error {
 	if len(vectors) == 0 {
 		return nil
 	}
-	dimensions := len(vectors[0].Values)
-	for _, v := range vectors {
-		if err := v.Ref.Scope.Validate(); err != nil {
-			return err
-		}
-		if v.Ref.Space != vectors[0].Ref.Space {
-			return fmt.Errorf("sqlite: put vectors of spaces %d and %d: %w", vectors[0].Ref.Space, v.Ref.Space, store.ErrEmbedder)
-		}
-		if len(v.Values) != dimensions || dimensions == 0 {
-			return fmt.Errorf("sqlite: put vectors of %d and %d dimensions: %w", len(v.Values), dimensions, store.ErrEmbedder)
-		}
-		for _, x := range v.Values {
-			if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-				return fmt.Errorf("sqlite: put vector of %s: holds %g", v.Ref.ID, x)
-			}
-		}
+	if err := store.CheckVectors(vectors); err != nil {
+		return err
 	}
+	dimensions := len(vectors[0].Values)
 	var verdict error
 	err := s.write(ctx, func(w *writer) error {
-		verdict = nil
 		sp, ok := w.spaces().find(vectors[0].Ref.Space)
-		switch known := sp.Embedder.Dimensions; {
-		case !ok:
-			verdict = fmt.Errorf("sqlite: put vectors of space %d, which is gone: %w", vectors[0].Ref.Space, store.ErrEmbedder)
+		if verdict = sp.public().Takes(dimensions); !ok {
+			verdict = fmt.Errorf("space %d is gone: %w", vectors[0].Ref.Space, store.ErrEmbedder)
+		}
+		if verdict != nil {
 			return nil
-		case known == 0:
+		}
+		if sp.Embedder.Dimensions == 0 {
 			decided := *w.spaces()
 			decided.Served.Embedder.Dimensions = dimensions
 			if err := w.setSpaces(decided); err != nil {
 				return err
 			}
-		case known != dimensions:
-			verdict = fmt.Errorf("sqlite: put vectors of %d dimensions, the index has %d: %w", dimensions, known, store.ErrEmbedder)
-			return nil
 		}
 		for _, v := range vectors {
 			if err := w.putVector(sp, v); err != nil {
@@ -55,10 +40,10 @@ func (s *Store) PutVectors(ctx context.Context, vectors []store.Vector) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return err
+	if err = cmp.Or(err, verdict); err != nil {
+		return fmt.Errorf("put vectors: %w", err)
 	}
-	return verdict
+	return nil
 }
 
 // putVector stores a vector unless its row is gone or its text another by now.

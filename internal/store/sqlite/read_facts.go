@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sort"
 	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -50,8 +49,7 @@ func scanVersion(row scanner) (f store.Fact, err error) {
 	if err := jsonv2.Unmarshal(body, &f.Fact); err != nil {
 		return f, fmt.Errorf("decode version: %w", err)
 	}
-	f.Strength, f.LastAccessed = f.Confidence, f.CreatedAt
-	return f, nil
+	return store.History(f), nil
 }
 
 func (s *Store) facts(ctx context.Context, where string, args ...any) ([]store.Fact, error) {
@@ -112,7 +110,7 @@ func (s *Store) Versions(ctx context.Context, sel scope.Selector, id string) ([]
 
 // Facts implements [store.FactReader].
 func (s *Store) Facts(ctx context.Context, sel scope.Selector, q store.FactQuery) ([]store.Fact, error) {
-	if err := checkLimit(q.Limit); err != nil {
+	if err := store.CheckLimit(q.Limit); err != nil {
 		return nil, err
 	}
 	places, err := s.factPlaces(ctx, sel)
@@ -126,10 +124,10 @@ func (s *Store) Facts(ctx context.Context, sel scope.Selector, q store.FactQuery
 			return nil, err
 		}
 		if list = append(list, page...); len(list) >= 4*q.Limit {
-			list = newestFacts(list, q.Limit)
+			list = store.Newest(list, q.Limit)
 		}
 	}
-	return newestFacts(list, q.Limit), nil
+	return store.Newest(list, q.Limit), nil
 }
 
 // factPage lists facts of one scope. A newest version that had not begun at the
@@ -146,30 +144,19 @@ func (s *Store) factPage(ctx context.Context, scopeID int64, q store.FactQuery) 
 			narrow, args = ` AND (TRUE`+narrow+` OR `+later+`)`, append(args, at)
 		}
 	}
-	before, id := int64(math.MaxInt64), ""
-	if q.Cursor != nil {
-		before, id = micros(q.Cursor.CreatedAt), q.Cursor.ID
-	}
-	var list []store.Fact
-	for {
-		page, err := s.facts(ctx, ` WHERE f.scope_id = ? AND (f.created_at, f.id) < (?, ?)`+narrow+
-			` ORDER BY f.created_at DESC, f.id DESC LIMIT ?`,
-			append(append([]any{scopeID, before, id}, args...), q.Limit)...)
-		if err != nil {
-			return nil, err
-		}
-		read := len(page)
-		if read > 0 { // the filter reuses the memory of page
-			before, id = micros(page[read-1].CreatedAt), page[read-1].ID
-		}
-		held, err := s.asOf(ctx, scopeID, page, q)
-		if err != nil {
-			return nil, err
-		}
-		if list = append(list, q.Filter.Facts(held)...); read < q.Limit || len(list) >= q.Limit {
-			return list, nil
-		}
-	}
+	return store.Filled(q.Limit,
+		func(last *store.Fact) ([]store.Fact, error) {
+			before, id := int64(math.MaxInt64), ""
+			if at := q.Behind(last); at != nil {
+				before, id = micros(at.CreatedAt), at.ID
+			}
+			return s.facts(ctx, ` WHERE f.scope_id = ? AND (f.created_at, f.id) < (?, ?)`+narrow+` ORDER BY f.created_at DESC, f.id DESC LIMIT ?`,
+				append(append([]any{scopeID, before, id}, args...), q.Limit)...)
+		},
+		func(page []store.Fact) ([]store.Fact, error) {
+			held, err := s.asOf(ctx, scopeID, page, q)
+			return q.Filter.Facts(held), err
+		})
 }
 
 // asOf puts the versions that held at the instant of q in the place of newest ones.
@@ -188,16 +175,6 @@ func (s *Store) asOf(ctx context.Context, scopeID int64, page []store.Fact, q st
 		return nil, err
 	}
 	return q.Held(page, earlier), nil
-}
-
-func newestFacts(list []store.Fact, limit int) []store.Fact {
-	sort.SliceStable(list, func(i, j int) bool {
-		if n := list[i].CreatedAt.Compare(list[j].CreatedAt); n != 0 {
-			return n > 0
-		}
-		return list[i].ID > list[j].ID
-	})
-	return list[:min(limit, len(list))]
 }
 
 // FactsByID implements [store.FactReader].
@@ -264,27 +241,9 @@ func (s *Store) allVersions(ctx context.Context, newest, before string, args ...
 	if err != nil {
 		return nil, err
 	}
-	current := map[memory.Address]bool{}
-	for _, f := range list {
-		current[memory.AddressOf(f.Fact)] = true
-	}
 	earlier, err := s.versions(ctx, ` WHERE `+before, args...)
-	if err != nil {
-		return nil, err
-	}
-	for _, v := range earlier {
-		// Between the two reads the newest may have become history.
-		if !current[memory.AddressOf(v.Fact)] {
-			list = append(list, v)
-		}
-	}
-	sort.Slice(list, func(i, j int) bool {
-		if list[i].ID != list[j].ID {
-			return list[i].ID < list[j].ID
-		}
-		return list[i].Revision < list[j].Revision
-	})
-	return list, nil
+	// Between the two reads the newest may have become history.
+	return store.EveryVersion(append(list, earlier...)), err
 }
 
 // Entities implements [store.FactReader].

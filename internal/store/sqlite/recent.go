@@ -13,7 +13,7 @@ import (
 
 // Recent implements [store.EpisodeReader].
 func (s *Store) Recent(ctx context.Context, sel scope.Selector, q store.RecentQuery) ([]memory.Episode, error) {
-	if err := checkLimit(q.Limit); err != nil {
+	if err := store.CheckLimit(q.Limit); err != nil {
 		return nil, err
 	}
 	places, err := s.episodePlaces(ctx, sel)

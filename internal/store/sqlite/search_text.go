@@ -64,7 +64,7 @@ func distinct(terms []string) []string {
 // searchPlaces resolves what to look for and the places to look through. Several
 // sessions of one name never share a fact scope, so each scope occurs once.
 func (s *Store) searchPlaces(ctx context.Context, sel scope.Selector, q store.SearchQuery) (f finder, places []place, err error) {
-	if err := checkLimit(q.Limit); err != nil {
+	if err := store.CheckLimit(q.Limit); err != nil {
 		return f, nil, err
 	}
 	switch q.Target {

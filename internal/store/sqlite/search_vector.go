@@ -22,13 +22,11 @@ func (s *Store) SearchVector(ctx context.Context, sel scope.Selector, vector []f
 		return nil, err
 	}
 	serving := s.serving.Load()
-	switch dimensions := serving.Embedder.Dimensions; {
-	case q.Space != 0 && q.Space != serving.ID:
-		return nil, fmt.Errorf("sqlite: search space %d, space %d is served: %w", q.Space, serving.ID, store.ErrEmbedder)
-	case dimensions == 0:
+	if err := q.CheckVector(vector, serving.public()); err != nil {
+		return nil, err
+	}
+	if serving.Embedder.Dimensions == 0 {
 		return nil, nil // nothing is embedded so far
-	case len(vector) != dimensions:
-		return nil, fmt.Errorf("sqlite: search vector of %d dimensions, the index has %d: %w", len(vector), dimensions, store.ErrEmbedder)
 	}
 	found := nearest{store: s, ctx: ctx, serving: serving, table: f.table, query: unit(vector), limit: q.Limit, after: unbeaten}
 	found.scan = scans.Get().(*scan) //nolint:forcetypeassert // only scans are put

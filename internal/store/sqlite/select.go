@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"hash/maphash"
 	"math"
 
@@ -174,13 +173,6 @@ func (s *Store) scopeID(ctx context.Context, fact scope.Scope) (int64, error) {
 		s.reads.scopes.Put(fact, id, maxKnownScopes)
 	}
 	return id, err
-}
-
-func checkLimit(limit int) error {
-	if limit < 1 || limit > 1000 {
-		return fmt.Errorf("sqlite: limit %d is outside 1 to 1000", limit)
-	}
-	return nil
 }
 
 // jsonList passes a list as one parameter, for json_each.

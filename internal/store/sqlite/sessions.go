@@ -72,7 +72,7 @@ func (s *Store) OpenSessions(ctx context.Context, fact scope.Scope) ([]memory.Se
 // Sessions implements [store.EpisodeReader]. The index by place gives the beginning
 // of each session.
 func (s *Store) Sessions(ctx context.Context, sel scope.Selector, q store.SessionQuery) ([]scope.Scope, error) {
-	if err := checkLimit(q.Limit); err != nil {
+	if err := store.CheckLimit(q.Limit); err != nil {
 		return nil, err
 	}
 	if err := sel.Validate(); err != nil {
