@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -68,14 +69,26 @@ func putRevision(b *batch, f fields, effect events.EffectCommitted) {
 
 // Advance implements [store.Applier].
 func (s *Store) Advance(ctx context.Context, fact scope.Scope) error {
-	return s.write(ctx, fact, nil, func(f fields, _ []any, b *batch) error {
-		highest := f.uint("last")
+	return s.raise(ctx, fact, func(f fields) (highest uint64) {
 		for _, mark := range s.parseState(fact, f).Watermarks {
 			highest = max(highest, mark)
 		}
-		if highest > f.uint("last") {
+		return highest
+	})
+}
+
+// CountFrom implements [store.EpisodeWriter].
+func (s *Store) CountFrom(ctx context.Context, fact scope.Scope, last uint64) error {
+	return s.raise(ctx, fact, func(fields) uint64 { return last })
+}
+
+// raise sets the last ordinal of a scope to one that follows from its state, unless it is
+// higher.
+func (s *Store) raise(ctx context.Context, fact scope.Scope, to func(f fields) uint64) error {
+	return s.write(ctx, fact, nil, func(f fields, _ []any, b *batch) error {
+		if last := to(f); last > f.uint("last") {
 			b.guard(b.place.state(), "last", f["last"])
-			b.set(f, "last", strconv.FormatUint(highest, 10))
+			b.set(f, "last", strconv.FormatUint(last, 10))
 			b.agree(b.place.pending())
 		}
 		return nil
@@ -120,26 +133,22 @@ func decode(what string, body []byte, v any) error {
 
 func prepareRows(effect events.EffectCommitted) (r rows, err error) {
 	r.ends = effect.SessionEnds
+	text := func(what string, v any) string {
+		text, failed := encode(what, v)
+		err = cmp.Or(err, failed)
+		return text
+	}
 	for _, fact := range effect.Facts {
-		f, err := prepareFact(fact)
-		if err != nil {
-			return r, err
-		}
-		r.facts = append(r.facts, f)
+		f, failed := prepareFact(fact)
+		r.facts, err = append(r.facts, f), cmp.Or(err, failed)
 	}
 	for _, v := range effect.Versions {
-		f, err := prepareFact(v)
-		if err != nil {
-			return r, err
-		}
+		f, failed := prepareFact(v)
+		err = cmp.Or(err, failed)
 		m := member(kindVersion, v.ID, strconv.FormatUint(v.Revision, 10))
 		r.versions = append(r.versions, body{kindVersion, m, f.body, f.identity(), f.entries(m)})
 	}
 	for _, e := range effect.Entities {
-		text, err := encode("entity", e)
-		if err != nil {
-			return r, err
-		}
 		m := member(kindEntity, e.ID)
 		var names, entries []string
 		for _, name := range append([]string{e.CanonicalName}, e.Aliases...) {
@@ -147,35 +156,23 @@ func prepareRows(effect events.EffectCommitted) (r rows, err error) {
 			names, entries = append(names, key), append(entries, entry(byName, key, m))
 		}
 		own := []any{"id", token(e.ID), "oid", ordered(e.ID), "name", strings.Join(names, ","), "prune", describeAt(e)}
-		r.others = append(r.others, body{kindEntity, m, text, own, entries})
+		r.others = append(r.others, body{kindEntity, m, text("entity", e), own, entries})
 	}
 	for _, h := range effect.Holds {
-		text, err := encode("hold", h)
-		if err != nil {
-			return r, err
-		}
 		own := []any{"id", token(h.ID), "oid", ordered(h.ID), "fact", token(h.FactID), "held", micros(h.HeldAt)}
-		r.others = append(r.others, body{kindHold, member(kindHold, h.ID), text, own, nil})
+		r.others = append(r.others, body{kindHold, member(kindHold, h.ID), text("hold", h), own, nil})
 	}
 	for _, e := range effect.Edges {
-		text, err := encode("edge", e)
-		if err != nil {
-			return r, err
-		}
 		m := member(kindEdge, e.ID)
-		r.others = append(r.others, body{kindEdge, m, text, nil, entriesOfEdge(e, m)})
+		r.others = append(r.others, body{kindEdge, m, text("edge", e), nil, entriesOfEdge(e, m)})
 	}
 	for _, o := range effect.Outcomes {
-		text, err := encode("outcome", o)
-		if err != nil {
-			return r, err
-		}
-		r.outcomes = append(r.outcomes, text)
+		r.outcomes = append(r.outcomes, text("outcome", o))
 	}
 	for _, id := range effect.Released {
 		r.released = append(r.released, member(kindHold, id))
 	}
-	return r, nil
+	return r, err
 }
 
 // put writes all but the facts.

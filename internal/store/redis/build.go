@@ -10,18 +10,6 @@ import (
 // Settle returns once what was written so far is read; it always is.
 func (*Store) Settle(context.Context) error { return nil }
 
-// CountFrom implements [store.EpisodeWriter].
-func (s *Store) CountFrom(ctx context.Context, fact scope.Scope, last uint64) error {
-	return s.write(ctx, fact, nil, func(f fields, _ []any, b *batch) error {
-		if f.uint("last") < last {
-			b.guard(b.place.state(), "last", f["last"])
-			b.set(f, "last", strconv.FormatUint(last, 10))
-			b.agree(b.place.pending())
-		}
-		return nil
-	})
-}
-
 // ResumeAt sets the revision of a fact scope in a generation under construction:
 // the next effect is the one behind it.
 func (s *Store) ResumeAt(ctx context.Context, fact scope.Scope, revision uint64) error {

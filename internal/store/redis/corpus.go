@@ -4,18 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"math"
 	"slices"
 
 	"palimpsest/internal/lex"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
-)
-
-// The constants of BM25.
-const (
-	k1 = 1.2
-	b1 = 0.75
 )
 
 // corpus is the texts by which the words of a query are weighed.
@@ -135,7 +128,7 @@ func (s *Store) weighMany(ctx context.Context, c corpus, candidates []any) (bm25
 		answers[i] = answerOf(reply)
 	}
 	if sums := answers[1].rows; len(sums) > 0 {
-		rank.docs, rank.length = toFloat(sums[0].get("docs")), toFloat(sums[0].get("length"))
+		rank.Texts, rank.Terms = toFloat(sums[0].get("docs")), toFloat(sums[0].get("length"))
 	}
 	for i, term := range c.terms {
 		rank.frequency[term] = float64(answers[2+i].total)
@@ -145,14 +138,8 @@ func (s *Store) weighMany(ctx context.Context, c corpus, candidates []any) (bm25
 
 // bm25 scores texts by the documents of one selector.
 type bm25 struct {
-	docs, length float64
-	frequency    map[string]float64 // documents that hold a term
-}
-
-// weight is that of a term in a text of average length that holds it once.
-func (r bm25) weight(term string) float64 {
-	n := r.frequency[term]
-	return math.Log1p((max(r.docs-n, 0) + 0.5) / (n + 0.5))
+	lex.BM25
+	frequency map[string]float64 // documents that hold a term
 }
 
 // telling are the terms that some text holds, and those of them by which the best fetch
@@ -178,9 +165,9 @@ func (r bm25) telling(terms []string, fetch int) (held, telling []string) {
 	if texts < float64(fetch) {
 		return held, telling
 	}
-	least, others := r.weight(telling[enough-1]), 0.0
+	least, others := r.Weight(r.frequency[telling[enough-1]]), 0.0
 	for last := len(telling) - 1; last >= enough; last-- {
-		if others += r.weight(telling[last]); others > least {
+		if others += r.Weight(r.frequency[telling[last]]); others > least {
 			break
 		}
 		telling = telling[:last]
@@ -194,9 +181,8 @@ func (r bm25) order(terms []string, rows []found) {
 	weights, counts := make([]float64, len(terms)), make([]float64, len(terms))
 	for i, term := range terms {
 		at[term] = i
-		weights[i] = r.weight(term) * (k1 + 1)
+		weights[i] = r.Weight(r.frequency[term])
 	}
-	average := max(r.length/max(r.docs, 1), 1)
 	for n := range rows {
 		clear(counts)
 		length := 0.0
@@ -206,10 +192,11 @@ func (r bm25) order(terms []string, rows []found) {
 				counts[i]++
 			}
 		}
+		norm := r.Norm(length)
 		rows[n].score = 0
 		for i, tf := range counts {
 			if tf > 0 {
-				rows[n].score += weights[i] * tf / (tf + k1*(1-b1+b1*length/average))
+				rows[n].score += weights[i] * tf / (tf + norm)
 			}
 		}
 	}
@@ -218,7 +205,7 @@ func (r bm25) order(terms []string, rows []found) {
 
 // counts is what the terms of a text are weighed by.
 func (r bm25) counts(text string) store.TextCounts {
-	c := store.TextCounts{Documents: uint64(r.docs), Terms: uint64(r.length), Holding: map[string]uint64{}}
+	c := store.TextCounts{Documents: uint64(r.Texts), Terms: uint64(r.Terms), Holding: map[string]uint64{}}
 	for _, term := range lex.Terms(text) {
 		if n, asked := r.frequency[indexTerm(term)]; asked {
 			c.Holding[term] = uint64(n)
@@ -229,8 +216,8 @@ func (r bm25) counts(text string) store.TextCounts {
 
 // add counts the texts of one more scope.
 func (r *bm25) add(c corpus, docs, length float64, counts any) {
-	r.docs += docs
-	r.length += length
+	r.Texts += docs
+	r.Terms += length
 	held := pick(c.terms, counts)
 	for _, term := range c.terms {
 		r.frequency[term] += held.float(term)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"palimpsest/internal/lex"
 	"palimpsest/internal/memory"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -68,7 +69,7 @@ func TestWordsAreCountedAsTheIndexCounts(t *testing.T) {
 
 func TestTelling(t *testing.T) {
 	t.Parallel()
-	rank := bm25{docs: 10_000, length: 100_000, frequency: map[string]float64{"a": 4_000, "b": 3_000, "c": 300, "d": 20, "e": 0}}
+	rank := bm25{BM25: lex.BM25{Texts: 10_000, Terms: 100_000}, frequency: map[string]float64{"a": 4_000, "b": 3_000, "c": 300, "d": 20, "e": 0}}
 	for _, tc := range []struct {
 		rank    bm25
 		fetch   int

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"palimpsest/internal/lex"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
@@ -143,7 +144,7 @@ func (t *tenure) putting(e memory.Episode, body []byte, now int64, served space)
 	for _, list := range [][]any{row, p.scopeFields(kindState, p.fact), p.scopeFields(kindSession, e.Scope)} {
 		args = append(append(args, len(list)), list...)
 	}
-	words := distinct(terms)
+	words := lex.Distinct(terms, len(terms))
 	return scriptCall{keys, with(words, append(args, len(words))...)}
 }
 

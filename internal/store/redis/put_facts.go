@@ -129,8 +129,8 @@ func (s *Store) putFacts(b *batch, state fields, facts []newFact, known known) {
 		if fresh || was.Text != f.Text {
 			gone := strings.Fields(old["t"])
 			length += int64(len(f.terms) - len(gone))
-			b.count(distinct(f.terms), 1)
-			b.count(distinct(gone), -1)
+			b.count(lex.Distinct(f.terms, len(f.terms)), 1)
+			b.count(lex.Distinct(gone, len(gone)), -1)
 			own = append(own, spaces.served().flag(), queue+int64(i))
 			ref := store.VectorRef{Target: store.Facts, Scope: b.place.fact, ID: f.ID, Revision: f.Revision}
 			b.queued = append(b.queued, queuedText{b.place.queued(spaces.served(), queue+int64(i), m), store.PendingVector{Ref: ref, Text: f.Text}})

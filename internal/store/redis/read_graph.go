@@ -34,7 +34,7 @@ func (s *Store) EntitiesByID(ctx context.Context, fact scope.Scope, ids []string
 	if err := fact.Validate(); err != nil || len(ids) == 0 {
 		return nil, err
 	}
-	ids = distinct(ids)
+	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	p, keys := s.place(fact), make([]string, len(ids))
 	for i, id := range ids {
 		keys[i] = p.row(kindEntity, id)

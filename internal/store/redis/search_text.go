@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"palimpsest/internal/lex"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
 )
@@ -135,24 +136,9 @@ func (q *query) rankedBy(terms, telling []string) *query {
 	return q
 }
 
-// distinct keeps the first of equal terms, in a list of its own.
-func distinct(terms []string) []string {
-	seen := make(map[string]bool, len(terms))
-	out := make([]string, 0, len(terms))
-	for _, t := range terms {
-		if !seen[t] {
-			seen[t] = true
-			out = append(out, t)
-		}
-	}
-	return out
-}
-
 // asked are the terms of a query that are looked for.
 func asked(text string) []string {
-	terms := indexTerms(text)
-	terms = distinct(terms[:min(len(terms), 8*maxQueryTerms)])
-	return terms[:min(len(terms), maxQueryTerms)]
+	return lex.Distinct(indexTerms(text), maxQueryTerms)
 }
 
 // withoutSession widens a selector of episodes to the fact scopes that they are

@@ -54,13 +54,18 @@ func (s *Store) Advance(ctx context.Context, fact scope.Scope) error {
 		for _, mark := range row.watermarks {
 			highest = max(highest, mark)
 		}
-		if highest == row.lastOrdinal {
-			return nil
-		}
-		row.lastOrdinal, row.announced = highest, false
-		w.change(row)
-		return w.announce(row)
+		return w.raise(row, highest)
 	})
+}
+
+// raise sets the last ordinal of a scope, unless it is higher.
+func (w *writer) raise(row *scopeRow, last uint64) error {
+	if last <= row.lastOrdinal {
+		return nil
+	}
+	row.lastOrdinal, row.announced = last, false
+	w.change(row)
+	return w.announce(row)
 }
 
 // admit finds the effect's scope and whether it is this effect's turn; row is

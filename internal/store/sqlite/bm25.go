@@ -2,27 +2,17 @@ package sqlite
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"sort"
-)
 
-// The parameters of BM25 (Robertson and Zaragoza 2009), at their usual values.
-const (
-	bm25K1 = 1.2
-	bm25B  = 0.75
+	"palimpsest/internal/lex"
 )
 
 // slack widens bounds by more than rounding can narrow them.
 const slack = 1 + 1e-9
 
-// bm25 ranks the documents of some places for a query's terms. A document's
-// score is the sum, over the terms in it, of
-//
-//	ln(1 + (N - n + ½)/(n + ½)) · f·(k₁ + 1) / (f + k₁·(1 - b + b·length/average))
-//
-// where N documents are in all places together and n of them hold the term,
-// which occurs f times in the document.
+// bm25 ranks the documents of some places for a query's terms by [lex.BM25], whose texts
+// are those of all places together.
 type bm25 struct {
 	lists   [][]postingList // by place, then by term
 	weights []float64       // by term: everything that is the same for all documents
@@ -31,18 +21,16 @@ type bm25 struct {
 
 func newBM25(all corpus, lists []postingList, terms int) *bm25 {
 	b := &bm25{lists: slices.Collect(slices.Chunk(lists, terms)), weights: make([]float64, terms)}
-	average := max(1, float64(all.terms)/float64(all.docs))
+	counts := lex.BM25{Texts: float64(all.docs), Terms: float64(all.terms)}
 	for length := range b.norms {
-		b.norms[length] = bm25K1 * (1 - bm25B + bm25B*float64(length)/average)
+		b.norms[length] = counts.Norm(float64(length))
 	}
 	for i := range b.weights {
 		held := 0
 		for _, place := range b.lists {
 			held += len(place[i].postings)
 		}
-		// A write between the reads of the two may make more of them than all.
-		others := max(0, float64(all.docs)-float64(held))
-		b.weights[i] = math.Log1p((others+0.5)/(float64(held)+0.5)) * (bm25K1 + 1)
+		b.weights[i] = counts.Weight(float64(held))
 	}
 	return b
 }

@@ -43,7 +43,7 @@ func (n naive) rank(terms []string) []candidate {
 				f := held(doc, term)
 				found = found || f > 0
 				idf := math.Log(1 + (docs-with+0.5)/(with+0.5))
-				score += idf * f * (bm25K1 + 1) / (f + bm25K1*(1-bm25B+bm25B*float64(min(len(doc), maxLength))/average))
+				score += idf * f * 2.2 / (f + 1.2*(0.25+0.75*float64(min(len(doc), maxLength))/average))
 			}
 			if found {
 				ranked = append(ranked, candidate{score, row})

@@ -89,12 +89,10 @@ func (s *Store) Settle(ctx context.Context) error {
 func (s *Store) CountFrom(ctx context.Context, fact scope.Scope, last uint64) error {
 	return s.write(ctx, func(w *writer) error {
 		row, err := w.makeScope(fact)
-		if err != nil || row.lastOrdinal >= last {
+		if err != nil {
 			return err
 		}
-		row.lastOrdinal, row.announced = last, false
-		w.change(row)
-		return w.announce(row)
+		return w.raise(row, last)
 	})
 }
 

@@ -3,8 +3,8 @@ package sqlite
 import (
 	"context"
 	"fmt"
-	"slices"
 
+	"palimpsest/internal/lex"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
 )
@@ -26,7 +26,7 @@ func (s *Store) SearchText(ctx context.Context, sel scope.Selector, text string,
 		all.docs += c.docs
 		all.terms += c.terms
 	}
-	terms := distinct(indexTerms(text))
+	terms := lex.Distinct(indexTerms(text), maxQueryTerms)
 	if len(terms) == 0 || all.docs == 0 {
 		return nil, nil
 	}
@@ -47,18 +47,6 @@ func countsOf(all corpus, lists []postingList, terms []string) store.TextCounts 
 		c.Holding[terms[i%len(terms)]] += uint64(len(l.postings))
 	}
 	return c
-}
-
-// distinct keeps the first of equal terms.
-func distinct(terms []string) []string {
-	seen := make(map[string]bool, len(terms))
-	return slices.DeleteFunc(terms[:min(len(terms), 8*maxQueryTerms)], func(t string) bool {
-		if seen[t] || len(seen) >= maxQueryTerms {
-			return true
-		}
-		seen[t] = true
-		return false
-	})
 }
 
 // searchPlaces resolves what to look for and the places to look through. Several
