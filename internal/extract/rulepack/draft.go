@@ -139,7 +139,7 @@ func (r *reading) date(rule *Rule, m *pattern.Match, c *events.Candidate, v *vie
 	}
 	v.when = w.At
 	at := w.At.UTC()
-	if rule.Tense == "present" || rule.Tense == "past" && (len(rule.Retracts) > 0 || rule.Lone != nil) {
+	if rule.Tense == "present" || rule.Tense == "past" && (len(rule.Retracts) > 0 || rule.Lone != nil || rule.Polarity == "negative") {
 		c.ValidFrom = &at // what ends with it was said before it, and may be said after the date
 	} else {
 		c.EventTime = at

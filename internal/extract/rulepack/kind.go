@@ -86,8 +86,14 @@ func (l *language) fits(rule *Rule, value []grammar.Token) bool {
 	return true
 }
 
-// fitting reports whether the value of a match is of the kind that its rule states.
+// fitting reports whether the value of a match is of the kind that its rule states, and
+// no capture is the rest of an adverbial: "for ages".
 func (l *language) fitting(rule *Rule, m *pattern.Match) bool {
+	for _, s := range m.Captured {
+		if s.From > 0 && s.To > s.From && l.lx.Tails.At(m.Tokens, s.From-1) == s.To-s.From+1 {
+			return false
+		}
+	}
 	if len(l.kinds[rule]) == 0 {
 		return true
 	}

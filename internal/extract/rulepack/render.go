@@ -84,10 +84,14 @@ func (v *view) value(name string) string {
 		if s = v.item; s == "" {
 			s = v.l.object(v.m.Get("o"))
 		}
+	case "v":
+		s = lowered(v.l.object(v.m.Get(name))) // a verb, which may open the sentence
 	default:
 		s = v.l.object(v.m.Get(name))
 	}
 	switch filter {
+	case "third":
+		return v.l.third(v.m.Get(name))
 	case "full":
 		if name == "o" && v.raw != nil {
 			return grammar.Source(v.l.echoed(v.raw))
@@ -114,6 +118,27 @@ func (v *view) value(name string) string {
 		return ""
 	case "low":
 		return strings.ToLower(s)
+	}
+	return s
+}
+
+// third renders the verb of the speaker as a third person's: "always carry" as
+// "always carries".
+func (l *language) third(ts []grammar.Token) string {
+	words := strings.Fields(lowered(grammar.Source(ts)))
+	for i, w := range words {
+		if to := l.lx.ThirdOf[w]; to != "" {
+			words[i] = to
+			break
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// lowered writes a word that opens a sentence as it stands inside one; "DJ" stays.
+func lowered(s string) string {
+	if len(s) > 1 && s[0] >= 'A' && s[0] <= 'Z' && (s[1] < 'A' || s[1] > 'Z') {
+		return strings.ToLower(s[:1]) + s[1:]
 	}
 	return s
 }

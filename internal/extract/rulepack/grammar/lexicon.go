@@ -225,6 +225,7 @@ type Grammar struct {
 	inverts      bool
 	rewrite      map[string]string
 	Third        map[string]string
+	ThirdOf      map[string]string // the first person's forms to those of the third
 	Echo         map[string]string
 	rephrase     map[string]string
 	Present      map[string]string
@@ -284,6 +285,12 @@ func (l Lexicon) Compile() *Grammar {
 		support: l.Support, Mine: l.Mine,
 		Subject: l.Subject, Possessive: l.Possessive, OtherOwn: l.OtherOwn, Calendar: l.Calendar, endings: make(map[string]events.EntityType), followers: l.NameFollowers, NoLonger: l.NoLonger, Possess: l.Possess, Shared: first(l.Shared),
 		shifts: NewPhrases(slices.Collect(maps.Keys(l.Calendar.Shifts))),
+	}
+	lx.ThirdOf = make(map[string]string, len(l.Third))
+	for third, first := range l.Third {
+		if old := lx.ThirdOf[first]; third != first && third > old {
+			lx.ThirdOf[first] = third
+		}
 	}
 	for typ, words := range l.NameEndings {
 		for _, w := range words {
