@@ -11,9 +11,13 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// slotsFor is how long a full project stays full before the store is asked which of its
-// ticks are done: another process may have seen their commits.
-const slotsFor = 250 * time.Millisecond
+// slotsFor is how long a rule may be without a free slot before the store is asked which
+// ticks are done: another process may have seen their commits. While commits give slots
+// back, the store is asked only every slotsMost: to ask takes a look for each claim.
+const (
+	slotsFor  = 250 * time.Millisecond
+	slotsMost = 5 * time.Second
+)
 
 // slots bounds the ticks of a project that this process knows to be under way, so that
 // one tenant's import leaves room for the others. It knows its own claims, and those
@@ -38,7 +42,9 @@ type slot struct {
 	open map[claimed]uint64
 	// used counts open by rule, reserved the claims that are about to be set.
 	used, reserved map[string]int
-	asked          time.Time
+	// asked is when the store was last asked, moved when a rule last got a slot back.
+	asked time.Time
+	moved map[string]time.Time
 }
 
 // maxProjects bounds what is remembered.
@@ -52,7 +58,7 @@ func (s *slots) of(project string) *slot {
 	}
 	p := s.projects[project]
 	if p == nil {
-		p = &slot{open: make(map[claimed]uint64), used: make(map[string]int), reserved: make(map[string]int)}
+		p = &slot{open: make(map[claimed]uint64), used: make(map[string]int), reserved: make(map[string]int), moved: make(map[string]time.Time)}
 		s.projects[project] = p
 	}
 	return p
@@ -94,10 +100,11 @@ func (s *slots) hold(c claimed, to uint64) {
 // release gives back the slot of a claim whose range was committed, and reports whether
 // it was counted here. For one that was not it gives back another of the rule: processes
 // that hear of each other's commits hear of as many as they set claims.
-func (s *slots) release(c claimed, watermark uint64) bool {
+func (s *slots) release(c claimed, watermark uint64, now time.Time) bool {
 	p := s.of(c.fact.Project)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.moved[c.rule] = now
 	if p.release(c, watermark) {
 		return true
 	}
@@ -133,7 +140,11 @@ func (s *slots) free(ctx context.Context, project, rule string, now time.Time) (
 // freeOf returns how many slots a rule may take. Where there is none, it asks the store
 // which of the claims are settled.
 func (s *slots) freeOf(ctx context.Context, p *slot, rule string, now time.Time) (int, error) {
-	if n := s.left(p, rule); n > 0 || now.Sub(p.asked).Abs() < slotsFor {
+	wait := slotsFor
+	if now.Sub(p.moved[rule]).Abs() < slotsFor {
+		wait = slotsMost
+	}
+	if n := s.left(p, rule); n > 0 || now.Sub(p.asked).Abs() < wait {
 		return n, nil
 	}
 	p.asked = now

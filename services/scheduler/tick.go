@@ -20,7 +20,10 @@ var errFull = errors.New("no slot is free")
 type visit int
 
 const (
-	woken visit = iota
+	// said: something was stored. A cron rule waits for what is older, which the sweep
+	// finds; to ask here would take a read for each episode.
+	said visit = iota
+	woken
 	// called: it waited for a slot, and its turn has come.
 	called
 	// wokenAgain: the message that led here is seen a second time, so a tick
@@ -49,7 +52,7 @@ func (s *Service) tick(ctx context.Context, r rule, of store.Pending, v visit) (
 	if at.last <= at.watermark {
 		return nil, nil
 	}
-	if err := s.ask(ctx, r, of, &at); err != nil {
+	if err := s.ask(ctx, r, of, &at, v); err != nil {
 		return nil, err
 	}
 	wanted, isDue := due(r.Cadence, at)
@@ -83,14 +86,14 @@ func (s *Service) tick(ctx context.Context, r rule, of store.Pending, v visit) (
 }
 
 // ask reads what the cadence needs and of does not tell.
-func (s *Service) ask(ctx context.Context, r rule, of store.Pending, at *situation) error {
+func (s *Service) ask(ctx context.Context, r rule, of store.Pending, at *situation, v visit) error {
 	var err error
 	if r.Cadence.SessionEnd && of.Ended {
 		if at.ends, err = s.deps.Schedule.EndsAbove(ctx, of.Scope, at.watermark); err != nil {
 			return fmt.Errorf("list session ends: %w", err)
 		}
 	}
-	if r.cron != nil {
+	if r.cron != nil && v != said {
 		at.fired, err = s.fired(ctx, r, of.Scope, at.watermark)
 	}
 	return err

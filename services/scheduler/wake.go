@@ -22,9 +22,11 @@ func (s *Service) stored(ctx context.Context, in []events.Event[events.EpisodeSt
 	if err != nil {
 		return nil, err
 	}
-	v := woken
+	v := said
 	for _, e := range in {
-		v = max(v, visitOf(e.Meta))
+		if e.Delivery > 1 {
+			v = wokenAgain
+		}
 		if e.Data.Run != "" {
 			s.runs.ask(e.Data)
 		}
@@ -99,10 +101,11 @@ func (s *Service) committed(ctx context.Context, in events.Event[commit]) ([]eve
 		nudge(s.pruned)
 		return nil, nil
 	}
-	if c.Watermark == nil || s.deps.Now().Sub(in.Arrived) > maxWakeAge {
+	now := s.deps.Now()
+	if c.Watermark == nil || now.Sub(in.Arrived) > maxWakeAge {
 		return nil, nil
 	}
-	mine := s.slots.release(claimed{c.Scope, c.Rule}, *c.Watermark)
+	mine := s.slots.release(claimed{c.Scope, c.Rule}, *c.Watermark, now)
 	if c.Rule == s.answering {
 		s.endRequest(c.Scope)
 	}
