@@ -147,14 +147,21 @@ func (h *process) wireConsolidator() (_ pipeline.Service, err error) {
 }
 
 // rehearsal extracts and decides in this process, also where the extractor and the
-// decider run in others.
+// decider run in others. It reads the rule packs when they are first needed: a query
+// process that rehearses nothing spends most of its start on them.
 func (h *process) rehearsal() (query.Rehearse, error) {
-	extracts, err := h.newExtractor()
-	if err != nil {
-		return nil, err
+	newExtractor := sync.OnceValues(h.newExtractor)
+	if h.cfg.LLM.On() { // the start reports errors of its settings
+		if _, err := newExtractor(); err != nil {
+			return nil, err
+		}
 	}
 	decides, err := h.newDecider()
 	return func(ctx context.Context, tick events.TickIssued) (events.CandidatesExtracted, events.DeltasDecided, error) {
+		extracts, err := newExtractor()
+		if err != nil {
+			return events.CandidatesExtracted{}, events.DeltasDecided{}, err
+		}
 		found, err := extracts.Rehearse(ctx, tick)
 		if err != nil {
 			return found, events.DeltasDecided{}, err
@@ -177,13 +184,12 @@ func (h *process) wireQuery() (pipeline.Service, error) {
 		h.erasures = erasure.NewDesk(h.cfg.erasures, h.cfg.room, h.now)
 		erases = h.erasures
 	}
-	packs, err := h.packs()
-	if err != nil {
-		return nil, err
-	}
-	understands := packs.Reads // nil where a model reads too
-	if h.cfg.LLM.On() {
-		understands = nil
+	var understands func(texts []string) bool
+	if !h.cfg.LLM.On() { // a model reads every language
+		understands = func(texts []string) bool {
+			packs, err := h.packs()
+			return err != nil || packs.Reads(texts)
+		}
 	}
 	ticks := h.cfg.Scheduler.WithDefaults()
 	// Other processes could answer where any of the engines is shared.

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"palimpsest/internal/embed"
 	"palimpsest/internal/embed/wordpiece"
@@ -42,8 +43,9 @@ const ownFiles = "05f374b520d7"
 
 // Embedder implements [embed.Embedder]. It is safe for concurrent use.
 type Embedder struct {
-	info      embed.Info
-	tokenizer *wordpiece.Tokenizer
+	info embed.Info
+	// tokenizer is read when it is first needed: most processes embed nothing.
+	tokenizer func() (*wordpiece.Tokenizer, error)
 	table     *table
 }
 
@@ -51,11 +53,7 @@ var _ embed.Embedder = (*Embedder)(nil)
 
 // New returns the embedder with the table of this package.
 func New() (*Embedder, error) {
-	tokenizer, err := expand(ownTokenizer)
-	if err != nil {
-		return nil, fmt.Errorf("static embedder: %w", err)
-	}
-	return load("static", ownFiles, ownTable, tokenizer)
+	return load("static", ownFiles, ownTable, func() ([]byte, error) { return expand(ownTokenizer) })
 }
 
 func expand(compressed []byte) ([]byte, error) {
@@ -78,7 +76,10 @@ func Open(dir string) (*Embedder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("static embedder: %w", err)
 	}
-	e, err := load("static:"+filepath.Base(dir), sum(tensors, tokenizer), tensors, tokenizer)
+	e, err := load("static:"+filepath.Base(dir), sum(tensors, tokenizer), tensors, func() ([]byte, error) { return tokenizer, nil })
+	if err == nil {
+		_, err = e.tokenizer()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
@@ -93,12 +94,19 @@ func sum(tensors, tokenizer []byte) string {
 	return hex.EncodeToString(files.Sum(nil)[:6])
 }
 
-func load(name, sum string, tensors, tokenizer []byte) (*Embedder, error) {
-	e := &Embedder{}
+func load(name, sum string, tensors []byte, tokenizer func() ([]byte, error)) (*Embedder, error) {
+	e := &Embedder{tokenizer: sync.OnceValues(func() (*wordpiece.Tokenizer, error) {
+		text, err := tokenizer()
+		if err != nil {
+			return nil, fmt.Errorf("static embedder: %w", err)
+		}
+		words, err := wordpiece.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("static embedder: %w", err)
+		}
+		return words, nil
+	})}
 	var err error
-	if e.tokenizer, err = wordpiece.Parse(tokenizer); err != nil {
-		return nil, fmt.Errorf("static embedder: %w", err)
-	}
 	if e.table, err = readTable(tensors); err != nil {
 		return nil, fmt.Errorf("static embedder: %w", err)
 	}
@@ -113,8 +121,13 @@ func load(name, sum string, tensors, tokenizer []byte) (*Embedder, error) {
 func (e *Embedder) Info() embed.Info { return e.info }
 
 // Embed implements [embed.Embedder]. A text without a token of the table gives
-// the zero vector, as an empty one does. The only error is the context's.
+// the zero vector, as an empty one does. An error is the context's, or that of a damaged
+// table in the binary.
 func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	tokenizer, err := e.tokenizer()
+	if err != nil {
+		return nil, err
+	}
 	vectors := make([][]float32, len(texts))
 	ids := make([]int32, 0, 64)
 	for i, text := range texts {
@@ -122,9 +135,9 @@ func (e *Embedder) Embed(ctx context.Context, texts []string) ([][]float32, erro
 			return nil, err
 		}
 		vectors[i] = make([]float32, e.table.dimensions)
-		ids = e.tokenizer.Append(ids[:0], text)
+		ids = tokenizer.Append(ids[:0], text)
 		for _, id := range ids {
-			if id != e.tokenizer.Unknown() {
+			if id != tokenizer.Unknown() {
 				e.table.add(vectors[i], id)
 			}
 		}

@@ -12,7 +12,11 @@ var _ embed.Words = (*Embedder)(nil)
 
 // Word implements [embed.Words]: it knows the words that are one token of the table.
 func (e *Embedder) Word(folded string) (number int, ok bool) {
-	id, ok := e.tokenizer.Word(folded)
+	tokenizer, err := e.tokenizer()
+	if err != nil {
+		return 0, false // Embed reports it
+	}
+	id, ok := tokenizer.Word(folded)
 	return int(id), ok && int(id) < len(e.table.scales) && e.table.scales[id] != 0
 }
 
