@@ -28,7 +28,7 @@ func below(more ...string) []string { return append(slices.Clone(wire), more...)
 
 var layers = []layer{
 	{"palimpsest/cmd/palimpsest", []string{"palimpsest/internal/cli"}},
-	{"palimpsest/internal/cli", below("palimpsest/internal/app", "palimpsest/internal/background", "palimpsest/internal/config", "palimpsest/internal/doctor", "palimpsest/internal/engine", "palimpsest/internal/heap", "palimpsest/internal/auth", "palimpsest/internal/filter", "palimpsest/internal/rules", "palimpsest/internal/recovery", "palimpsest/internal/eval", "palimpsest/internal/erasure", "palimpsest/internal/mcp", "palimpsest/internal/assistant", "palimpsest/internal/transcript", "palimpsest/internal/terminal", "palimpsest/internal/topology", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/internal/memory", "palimpsest/pkg/client")},
+	{"palimpsest/internal/cli", below("palimpsest/internal/app", "palimpsest/internal/background", "palimpsest/internal/config", "palimpsest/internal/doctor", "palimpsest/internal/engine", "palimpsest/internal/heap", "palimpsest/internal/auth", "palimpsest/internal/filter", "palimpsest/internal/rules", "palimpsest/internal/recovery", "palimpsest/internal/eval", "palimpsest/internal/erasure", "palimpsest/internal/mcp", "palimpsest/internal/assistant", "palimpsest/internal/transcript", "palimpsest/internal/terminal", "palimpsest/internal/topology", "palimpsest/internal/bench", "palimpsest/internal/bench/bare", "palimpsest/internal/chaos", "palimpsest/internal/memory", "palimpsest/pkg/client")},
 	{"palimpsest/internal/app", []string{"palimpsest/"}},
 	{"palimpsest/examples/consumer", wire},
 	{"palimpsest/examples/chatbot", append([]string{"palimpsest/pkg/client"}, wire...)},
@@ -41,7 +41,8 @@ var layers = []layer{
 	{"palimpsest/services/", append(below(), contracts...)},
 	{"palimpsest/internal/chaos", below("palimpsest/pkg/client", "palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/store", "palimpsest/internal/audit", "palimpsest/internal/cursor", "palimpsest/internal/pipeline", "palimpsest/internal/memory")},
 
-	{"palimpsest/internal/bench", below("palimpsest/services/ingest", "palimpsest/internal/store", "palimpsest/internal/retrieval", "palimpsest/internal/embed", "palimpsest/internal/lex", "palimpsest/pkg/client")},
+	{"palimpsest/internal/bench", below("palimpsest/services/ingest", "palimpsest/internal/store", "palimpsest/internal/retrieval", "palimpsest/internal/embed", "palimpsest/pkg/client")},
+	{"palimpsest/internal/bench/bare", []string{"palimpsest/internal/bench/usage", "palimpsest/internal/lex"}},
 	{"palimpsest/internal/eval", below("palimpsest/internal/extract", "palimpsest/internal/memory", "palimpsest/internal/lex", "palimpsest/internal/store", "palimpsest/internal/retrieval", "palimpsest/internal/embed", "palimpsest/pkg/client")},
 	{"palimpsest/internal/broker", below("palimpsest/internal/topology", "palimpsest/internal/failpoint")},
 	{"palimpsest/internal/doctor", below("palimpsest/internal/engine", "palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/llm", "palimpsest/internal/embed", "palimpsest/internal/store")},
@@ -150,20 +151,20 @@ func layerOf(path string) (layer, bool) {
 	return best, best.path != ""
 }
 
-// TestDriversStayInTheirLayers: one backend imports the driver of an engine, and
-// bench, which measures backends against the bare engines.
+// TestDriversStayInTheirLayers checks that only the backend of an engine imports its
+// driver, and bench/bare, which measures the engine itself.
 func TestDriversStayInTheirLayers(t *testing.T) {
 	t.Parallel()
 	owners := map[string][]string{
-		"modernc.org/sqlite":             {"palimpsest/internal/store/sqlite", "palimpsest/internal/sqlitefile", "palimpsest/internal/bench"},
+		"modernc.org/sqlite":             {"palimpsest/internal/store/sqlite", "palimpsest/internal/sqlitefile", "palimpsest/internal/bench/bare"},
 		"github.com/ClickHouse":          {"palimpsest/internal/audit/clickhouse"},
 		"github.com/openai/openai-go":    {"palimpsest/internal/llm/openai", "palimpsest/internal/embed/openai"},
 		"github.com/anthropics":          {"palimpsest/internal/llm/anthropic"},
 		"github.com/ebitengine/purego":   {}, // tests alone
 		"github.com/redis/go-redis":      {"palimpsest/internal/store/redis"},
 		"github.com/alicebob/miniredis":  {}, // tests alone
-		"github.com/nats-io/nats-server": {"palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/bench"},
-		"github.com/nats-io/nats.go":     {"palimpsest/internal/audit/journal", "palimpsest/internal/auth/bucket", "palimpsest/internal/erasure/streams", "palimpsest/internal/tail", "palimpsest/internal/engine", "palimpsest/internal/transfer", "palimpsest/internal/doctor", "palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/pipeline", "palimpsest/internal/app", "palimpsest/internal/cli", "palimpsest/internal/bench", "palimpsest/internal/chaos", "palimpsest/examples/consumer", "palimpsest/examples/chatbot"},
+		"github.com/nats-io/nats-server": {"palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/bench/bare"},
+		"github.com/nats-io/nats.go":     {"palimpsest/internal/audit/journal", "palimpsest/internal/auth/bucket", "palimpsest/internal/erasure/streams", "palimpsest/internal/tail", "palimpsest/internal/engine", "palimpsest/internal/transfer", "palimpsest/internal/doctor", "palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/pipeline", "palimpsest/internal/app", "palimpsest/internal/cli", "palimpsest/internal/bench", "palimpsest/internal/bench/bare", "palimpsest/internal/chaos", "palimpsest/examples/consumer", "palimpsest/examples/chatbot"},
 	}
 	for path, imports := range importGraph(t) {
 		if suite(path) {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 
+	"palimpsest/internal/bench/bare"
+	"palimpsest/internal/bench/usage"
 	"palimpsest/internal/embed"
 	"palimpsest/internal/store"
 )
@@ -160,9 +162,9 @@ type bench struct {
 	Config
 	Parts
 	sizes
-	dir       string        // of temporary files
-	measuring string        // the measure under way
-	rows      map[int]*rows // the stored rows of a flood by its size, once known
+	dir       string             // of temporary files
+	measuring string             // the measure under way
+	rows      map[int]*bare.Rows // the stored rows of a flood by its size, once known
 }
 
 // Run measures and returns the report. The report lacks the measures that fail, and
@@ -172,7 +174,7 @@ func Run(ctx context.Context, cfg Config, parts Parts) (_ Report, err error) {
 	if err := cfg.Validate(); err != nil {
 		return Report{}, err
 	}
-	b := &bench{Config: cfg.withDefaults(), Parts: parts, sizes: fullSizes, rows: map[int]*rows{}}
+	b := &bench{Config: cfg.withDefaults(), Parts: parts, sizes: fullSizes, rows: map[int]*bare.Rows{}}
 	if cfg.Quick {
 		b.sizes = quickSizes
 	}
@@ -183,7 +185,7 @@ func Run(ctx context.Context, cfg Config, parts Parts) (_ Report, err error) {
 	began := time.Now()
 	report := Report{
 		Version: parts.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, CPUs: runtime.NumCPU(),
-		Load: load(), At: began.UTC().Truncate(time.Second), Rounds: b.Rounds, Quick: b.Quick,
+		Load: usage.Load(), At: began.UTC().Truncate(time.Second), Rounds: b.Rounds, Quick: b.Quick,
 	}
 	for _, m := range measures {
 		if len(b.Only) > 0 && !slices.Contains(b.Only, m.name) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"palimpsest/internal/bench/usage"
 	"palimpsest/pkg/api"
 )
 
@@ -71,13 +72,13 @@ func (b *bench) footprint(ctx context.Context, p *peer, turn int) (out footprint
 	if err := p.account(ctx, func(a api.Account) bool { return a.Consolidated == done }); err != nil {
 		return out, fmt.Errorf("await consolidation: %w", err)
 	}
-	out.busy = residentMiB(p.command.Process.Pid)
+	out.busy = usage.ResidentMiB(p.command.Process.Pid)
 	select {
 	case <-time.After(b.rest):
 	case <-ctx.Done():
 		return out, ctx.Err()
 	}
-	out.resident = residentMiB(p.command.Process.Pid)
+	out.resident = usage.ResidentMiB(p.command.Process.Pid)
 	return out, out.measure(p.dir)
 }
 

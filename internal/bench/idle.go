@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"palimpsest/internal/bench/usage"
 	"palimpsest/pkg/client"
 )
 
@@ -33,7 +34,7 @@ func measureIdle(ctx context.Context, b *bench) ([]Figure, error) {
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			resident = append(resident, residentMiB(p.command.Process.Pid))
+			resident = append(resident, usage.ResidentMiB(p.command.Process.Pid))
 			return nil
 		})
 	})

@@ -1,18 +1,14 @@
 package bench
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"palimpsest/internal/bench/bare"
 	"palimpsest/internal/embed/local"
-	"palimpsest/internal/memory"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/sqlite"
-	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
 )
 
@@ -25,44 +21,6 @@ func openStore(t *testing.T, dir string) *sqlite.Store {
 	return s
 }
 
-// TestTheLimitInsertsWhatTheStoreStored: the same schema with every index, the
-// same rows, the same documents in the text index.
-func TestTheLimitInsertsWhatTheStoreStored(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	s := openStore(t, dir)
-	for i, m := range flood(2*floodScopes + 7) {
-		_, err := s.PutEpisode(t.Context(), memory.Episode{
-			ID: fmt.Sprintf("id-%d", i), Source: "test", Role: events.RoleUser, Content: string(m.body), Timestamp: time.Unix(int64(i), 0),
-			Scope: scope.Scope{Project: "p", User: fmt.Sprint(i % floodScopes), Session: "s1"},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	want, err := readRows(t.Context(), memoryFile(dir))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(want.episodes) != 2*floodScopes+7 || len(want.schema) < 20 {
-		t.Fatalf("%d episodes, %d statements", len(want.episodes), len(want.schema))
-	}
-	raw := t.TempDir()
-	if took, _, err := want.insert(t.Context(), raw); err != nil || took <= 0 {
-		t.Fatalf("took %v, %v", took, err)
-	}
-	got, err := readRows(t.Context(), memoryFile(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(rows{}, indexed{}, inserts{})); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // TestBothSidesSearchTheSame: the bare query and the store find the same rows, and
 // so do the scan and the store.
 func TestBothSidesSearchTheSame(t *testing.T) {
@@ -70,13 +28,13 @@ func TestBothSidesSearchTheSame(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir)
 	defer s.Close()
-	bare, err := openBareSearch(t.Context(), dir)
+	other, err := bare.OpenSearch(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer bare.close()
+	defer other.Close()
 	b := bench{Parts: Parts{Embedder: local.New()}}
-	if err := b.fill(t.Context(), s, bare, 2*effectFacts); err != nil {
+	if err := b.fill(t.Context(), s, other, 2*effectFacts); err != nil {
 		t.Fatal(err)
 	}
 	q := store.SearchQuery{Target: store.Facts, Limit: searchLimit, ValidAt: time.Now()}
@@ -92,7 +50,7 @@ func TestBothSidesSearchTheSame(t *testing.T) {
 		return ids
 	}
 	for i, question := range asked {
-		rows, err := bare.query(t.Context(), question)
+		rows, err := other.Match(t.Context(), question, searchLimit)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,8 +70,8 @@ func TestBothSidesSearchTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		nearest := bare.scan(vectors[i])
-		if got := ids(hits); len(nearest) != searchLimit || got[0] != factID(nearest[0].row) {
+		nearest := other.Nearest(vectors[i], searchLimit)
+		if got := ids(hits); len(nearest) != searchLimit || got[0] != factID(int(nearest[0])-1) {
 			t.Errorf("%q: nearest %v, bare %v", question, got, nearest)
 		}
 	}

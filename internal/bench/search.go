@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"palimpsest/internal/bench/bare"
 	"palimpsest/internal/embed"
 	"palimpsest/internal/retrieval"
 	"palimpsest/internal/store"
@@ -48,15 +49,15 @@ func (b *bench) searchAmong(ctx context.Context, n int) (_ []Figure, err error) 
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	bare, err := openBareSearch(ctx, dir)
+	other, err := bare.OpenSearch(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, bare.close()) }()
-	if err := b.fill(ctx, s, bare, n); err != nil {
+	defer func() { err = errors.Join(err, other.Close()) }()
+	if err := b.fill(ctx, s, other, n); err != nil {
 		return nil, fmt.Errorf("fill: %w", err)
 	}
-	c, err := b.newContest(s, bare)
+	c, err := b.newContest(s, other)
 	if err != nil {
 		return nil, err
 	}
@@ -103,16 +104,16 @@ type contest struct {
 	engine   *retrieval.Engine
 	store    retrieval.Store
 	embedder embed.Embedder
-	bare     *bareSearch
+	bare     *bare.Search
 	at       time.Time
 }
 
-func (b *bench) newContest(s retrieval.Store, bare *bareSearch) (*contest, error) {
+func (b *bench) newContest(s retrieval.Store, other *bare.Search) (*contest, error) {
 	engine, err := retrieval.New(retrieval.DefaultConfig(), s, embed.Only(b.Embedder))
 	if err != nil {
 		return nil, err
 	}
-	return &contest{engine, s, b.Embedder, bare, time.Now()}, nil
+	return &contest{engine, s, b.Embedder, other, time.Now()}, nil
 }
 
 // round asks so many mixtures of questions, of both sides by turns, and as many
@@ -145,10 +146,10 @@ func (c *contest) compete(ctx context.Context, t *timings, question string, vect
 		return err
 	})
 	if err == nil {
-		err = timed(&t.bareText, func() error { _, err := c.bare.query(ctx, question); return err })
+		err = timed(&t.bareText, func() error { _, err := c.bare.Match(ctx, question, searchLimit); return err })
 	}
 	if err == nil {
-		err = timed(&t.bareScan, func() error { c.bare.scan(vector); return nil })
+		err = timed(&t.bareScan, func() error { c.bare.Nearest(vector, searchLimit); return nil })
 	}
 	if err == nil {
 		last := len(t.bareText) - 1

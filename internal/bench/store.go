@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"palimpsest/internal/bench/bare"
+	"palimpsest/internal/bench/usage"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/client"
 	"palimpsest/pkg/scope"
@@ -87,7 +89,7 @@ const unitCost = "CPU µs/episode"
 func (p *peer) flood(ctx context.Context, who caller, messages []message, known bool) (run, error) {
 	var out run
 	n := len(messages)
-	spent, began := processorTime(p.command.Process.Pid), time.Now()
+	spent, began := usage.Processor(p.command.Process.Pid), time.Now()
 	rate := func() float64 { return float64(n) / time.Since(began).Seconds() }
 	if _, err := p.publish(ctx, who, messages, (*publisher).windowed); err != nil {
 		return out, err
@@ -103,7 +105,7 @@ func (p *peer) flood(ctx context.Context, who caller, messages []message, known 
 		}
 		out.known = rate()
 	}
-	spent = processorTime(p.command.Process.Pid) - spent
+	spent = usage.Processor(p.command.Process.Pid) - spent
 	out.cost = float64(spent.Microseconds()) / float64(n)
 	return out, nil
 }
@@ -142,9 +144,9 @@ func (b *bench) keepRows(ctx context.Context, p *peer, n int) error {
 		return nil
 	}
 	p.kill()
-	stored, err := readRows(ctx, memoryFile(p.dir))
-	if err == nil && len(stored.episodes) != n {
-		err = fmt.Errorf("%d episodes stored of %d", len(stored.episodes), n)
+	stored, err := bare.ReadRows(ctx, memoryFile(p.dir))
+	if err == nil && stored.Len() != n {
+		err = fmt.Errorf("%d episodes stored of %d", stored.Len(), n)
 	}
 	b.rows[n] = stored
 	return err
@@ -157,7 +159,7 @@ func (b *bench) insertRaw(ctx context.Context, n int) (_ run, err error) {
 		return run{}, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	took, spent, err := b.rows[n].insert(ctx, dir)
+	took, spent, err := b.rows[n].Insert(ctx, memoryFile(dir))
 	if err != nil {
 		return run{}, fmt.Errorf("bare SQLite: %w", err)
 	}

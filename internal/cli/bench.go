@@ -13,6 +13,7 @@ import (
 
 	"palimpsest/internal/app"
 	"palimpsest/internal/bench"
+	"palimpsest/internal/bench/bare"
 )
 
 type benchCommand struct {
@@ -150,7 +151,7 @@ func (c *benchPeerCommand) Run(inv *app.Invocation) error {
 
 func (c *benchPeerCommand) serve(ctx context.Context, inv *app.Invocation) error {
 	if c.Name == bench.PeerBare {
-		return bench.ServeBare(ctx, c.Data, inv.Terminal().Out)
+		return bare.Serve(ctx, c.Data, inv.Terminal().Out)
 	}
 	return inv.ServePeer(ctx, c.Name, c.Data)
 }

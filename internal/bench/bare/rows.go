@@ -1,4 +1,4 @@
-package bench
+package bare
 
 import (
 	"context"
@@ -10,20 +10,25 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite" // the bare engine
+
+	"palimpsest/internal/bench/usage"
 )
 
-// rawBatch is how many rows one transaction of the bare engine inserts.
-const rawBatch = 1_000
+// rowBatch is how many rows one transaction of the bare engine inserts.
+const rowBatch = 1_000
 
-// rows holds the memory store after a flood: the schema, and every row that storing
+// Rows holds the memory store after a flood: the schema, and every row that storing
 // an episode makes, ready to be inserted again.
-type rows struct {
+type Rows struct {
 	schema   []string
 	once     []inserts // of the scopes and their sessions
 	episodes [][]any
 	columns  string // of an episode
 	texts    map[int64]indexed
 }
+
+// Len returns how many episodes the rows hold.
+func (r *Rows) Len() int { return len(r.episodes) }
 
 // indexed is a document of the text index.
 type indexed struct {
@@ -37,8 +42,8 @@ type inserts struct {
 	rows           [][]any
 }
 
-// openRaw opens a SQLite file as the memory store does: pages, log and cache alike.
-func openRaw(path string) (*sql.DB, error) {
+// openFile opens a SQLite file as the memory store does: pages, log and cache alike.
+func openFile(path string) (*sql.DB, error) {
 	q := url.Values{"_pragma": {
 		"page_size(8192)", "journal_mode(wal)", "synchronous(normal)", "wal_autocheckpoint(2000)",
 		"cache_size(-65536)", "temp_store(memory)", "busy_timeout(10000)",
@@ -51,14 +56,14 @@ func openRaw(path string) (*sql.DB, error) {
 	return db, nil
 }
 
-// readRows reads the rows of a memory store that no process has open.
-func readRows(ctx context.Context, path string) (_ *rows, err error) {
-	db, err := openRaw(path)
+// ReadRows reads the schema and the rows of a memory store that no process has open.
+func ReadRows(ctx context.Context, path string) (_ *Rows, err error) {
+	db, err := openFile(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	r := &rows{texts: map[int64]indexed{}}
+	r := &Rows{texts: map[int64]indexed{}}
 	schema, _, err := readAll(ctx, db, `SELECT s.sql FROM sqlite_schema s LEFT JOIN pragma_table_list l USING (name)
 	  WHERE s.sql IS NOT NULL AND coalesce(l.type, '') <> 'shadow' ORDER BY s.rowid`)
 	if err != nil {
@@ -82,7 +87,7 @@ func readRows(ctx context.Context, path string) (_ *rows, err error) {
 
 // readTexts puts the documents of the text index together again. Its rowids are
 // the episode's row, shifted by the bits of a length.
-func (r *rows) readTexts(ctx context.Context, db *sql.DB) error {
+func (r *Rows) readTexts(ctx context.Context, db *sql.DB) error {
 	list, _, err := readAll(ctx, db, `SELECT doc, group_concat(term, ' ') FROM
 	  (SELECT doc, term FROM episode_postings ORDER BY doc, offset) GROUP BY doc`)
 	if err != nil {
@@ -124,11 +129,11 @@ func readAll(ctx context.Context, db *sql.DB, query string) (all [][]any, column
 	return all, strings.Join(names, ", "), list.Err()
 }
 
-// insert makes a new file of the rows, by one writer that checks nothing and
-// prepares each statement once, and returns how long that took, of the clock and
-// of the processors, without the schema.
-func (r *rows) insert(ctx context.Context, dir string) (took, spent time.Duration, err error) {
-	db, err := openRaw(memoryFile(dir))
+// Insert writes the rows to a new file. It is one writer that checks nothing and
+// prepares each statement once. It returns the elapsed time and the processor time,
+// both without the creation of the schema.
+func (r *Rows) Insert(ctx context.Context, path string) (took, spent time.Duration, err error) {
+	db, err := openFile(path)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -138,7 +143,7 @@ func (r *rows) insert(ctx context.Context, dir string) (took, spent time.Duratio
 			return 0, 0, fmt.Errorf("create schema: %w", err)
 		}
 	}
-	began, before := time.Now(), ownTime()
+	began, before := time.Now(), usage.Own()
 	for _, in := range r.once {
 		if err := in.insert(ctx, db); err != nil {
 			return 0, 0, fmt.Errorf("insert into %s: %w", in.table, err)
@@ -147,7 +152,7 @@ func (r *rows) insert(ctx context.Context, dir string) (took, spent time.Duratio
 	if err := r.insertEpisodes(ctx, db); err != nil {
 		return 0, 0, fmt.Errorf("insert episodes: %w", err)
 	}
-	return time.Since(began), ownTime() - before, nil
+	return time.Since(began), usage.Own() - before, nil
 }
 
 func (in inserts) insert(ctx context.Context, db *sql.DB) error {
@@ -176,7 +181,7 @@ func insertion(table, columns string) string {
 
 // insertEpisodes inserts the rows of each episode: its own, its document in the
 // text index, its place in the queue for a vector.
-func (r *rows) insertEpisodes(ctx context.Context, db *sql.DB) error {
+func (r *Rows) insertEpisodes(ctx context.Context, db *sql.DB) error {
 	var st [3]*sql.Stmt
 	for i, query := range []string{
 		insertion("episodes", r.columns),
@@ -189,15 +194,15 @@ func (r *rows) insertEpisodes(ctx context.Context, db *sql.DB) error {
 		}
 		defer st[i].Close() //nolint:errcheck // goes with the file
 	}
-	for from := 0; from < len(r.episodes); from += rawBatch {
-		if err := r.insertBatch(ctx, db, st, r.episodes[from:min(from+rawBatch, len(r.episodes))]); err != nil {
+	for from := 0; from < len(r.episodes); from += rowBatch {
+		if err := r.insertBatch(ctx, db, st, r.episodes[from:min(from+rowBatch, len(r.episodes))]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *rows) insertBatch(ctx context.Context, db *sql.DB, st [3]*sql.Stmt, batch [][]any) error {
+func (r *Rows) insertBatch(ctx context.Context, db *sql.DB, st [3]*sql.Stmt, batch [][]any) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err

@@ -1,14 +1,14 @@
 //go:build unix
 
-package bench
+package usage
 
 import (
 	"syscall"
 	"time"
 )
 
-// ownTime is the processor time of this process.
-func ownTime() time.Duration {
+// Own returns the processor time of this process.
+func Own() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0

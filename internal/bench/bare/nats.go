@@ -1,4 +1,4 @@
-package bench
+package bare
 
 import (
 	"context"
@@ -12,11 +12,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// ServeBare runs a NATS server over a directory until ctx ends, with one stream
+// startLimit bounds the start of a server.
+const startLimit = 30 * time.Second
+
+// Serve runs a NATS server over a directory until ctx ends, with one stream
 // that has the settings of EPISODES: file storage, limits, one replica, the same
 // deduplication window and the same interval between syncs. It lacks the additions
 // of the product (accounts, the subject transform, consumers).
-func ServeBare(ctx context.Context, dir string, out io.Writer) error {
+func Serve(ctx context.Context, dir string, out io.Writer) error {
 	srv, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true,
 		MaxPayload: 8 << 20, JetStream: true, StoreDir: dir, SyncInterval: 5 * time.Second,
@@ -30,7 +33,7 @@ func ServeBare(ctx context.Context, dir string, out io.Writer) error {
 	if !srv.ReadyForConnections(startLimit) {
 		return errors.New("start NATS server: it takes no connections")
 	}
-	if err := declareBare(ctx, srv.ClientURL()); err != nil {
+	if err := declare(ctx, srv.ClientURL()); err != nil {
 		return err
 	}
 	_, _ = fmt.Fprintf(out, "  NATS  %s\n", srv.ClientURL())
@@ -38,7 +41,7 @@ func ServeBare(ctx context.Context, dir string, out io.Writer) error {
 	return nil
 }
 
-func declareBare(ctx context.Context, url string) error {
+func declare(ctx context.Context, url string) error {
 	conn, err := nats.Connect(url)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)

@@ -1,4 +1,5 @@
-package bench
+// Package usage reads the resources that processes use from the operating system.
+package usage
 
 import (
 	"fmt"
@@ -8,9 +9,9 @@ import (
 	"time"
 )
 
-// processorTime is what a process has used of all processors, of which other
-// work on the machine takes nothing away; 0 where /proc does not tell.
-func processorTime(pid int) time.Duration {
+// Processor returns the processor time that a process has used. Other work on the
+// machine does not change it. It is 0 on a system without /proc.
+func Processor(pid int) time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
@@ -26,8 +27,9 @@ func processorTime(pid int) time.Duration {
 	return time.Duration(user+system) * tick
 }
 
-// residentMiB is a process's resident memory; 0 where /proc does not tell.
-func residentMiB(pid int) float64 {
+// ResidentMiB returns the resident memory of a process. It is 0 on a system without
+// /proc.
+func ResidentMiB(pid int) float64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0
@@ -41,9 +43,8 @@ func residentMiB(pid int) float64 {
 	return 0
 }
 
-// load is the system's load average over the last minute; 0 where /proc does not
-// tell.
-func load() float64 {
+// Load returns the load average of the last minute. It is 0 on a system without /proc.
+func Load() float64 {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		return 0
