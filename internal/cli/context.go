@@ -20,19 +20,16 @@ type contextCommand struct {
 
 // Run implements the command.
 func (c *contextCommand) Run(inv *app.Invocation) error {
-	if _, err := c.Selector(inv.Project()); err != nil {
-		return err
-	}
 	filters, err := c.filters()
 	if err != nil {
 		return err
 	}
-	cl, err := inv.Client()
+	cl, _, err := c.asks(inv)
 	if err != nil {
 		return err
 	}
 	block, err := cl.Assemble(inv.Context(), api.ContextQuery{
-		Selector: api.Selector{User: c.User, Agent: c.Agent, Session: c.Session, All: c.AllUsers}, Text: strings.Join(c.Text, " "),
+		Selector: c.body(), Text: strings.Join(c.Text, " "),
 		Budget: c.Budget, Filters: filters, Entity: c.Entity, EpisodeWindow: c.EpisodeWindow, FirstTurn: c.FirstTurn,
 	})
 	if err != nil {

@@ -25,19 +25,16 @@ type searchCommand struct {
 
 // Run implements the command.
 func (c *searchCommand) Run(inv *app.Invocation) error {
-	if _, err := c.Selector(inv.Project()); err != nil {
-		return err
-	}
 	filters, err := c.filters()
 	if err != nil {
 		return err
 	}
-	cl, err := inv.Client()
+	cl, _, err := c.asks(inv)
 	if err != nil {
 		return err
 	}
 	found, err := cl.Search(inv.Context(), api.Search{
-		Selector: api.Selector{User: c.User, Agent: c.Agent, Session: c.Session, All: c.AllUsers},
+		Selector: c.body(),
 		Text:     strings.Join(c.Text, " "), Limit: c.Limit, Explain: c.Explain, MinScore: c.MinScore,
 		Filters: filters, Entity: c.Entity, Kinds: c.Kinds, EpisodeWindow: c.EpisodeWindow,
 	})

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"palimpsest/internal/app"
+	"palimpsest/pkg/api"
 	"palimpsest/pkg/client"
 	"palimpsest/pkg/scope"
 )
@@ -25,6 +26,11 @@ func (w Whose) Selector(project string) (scope.Selector, error) {
 		return sel, errors.New("name --user, --agent or --session, or read the whole project with --all-users")
 	}
 	return sel, nil
+}
+
+// body returns the levels as a member of a request.
+func (w Whose) body() api.Selector {
+	return api.Selector{User: w.User, Agent: w.Agent, Session: w.Session, All: w.AllUsers}
 }
 
 // asks returns the client and the selector of a command that reads.

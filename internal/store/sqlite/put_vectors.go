@@ -24,7 +24,7 @@ func (s *Store) PutVectors(ctx context.Context, vectors []store.Vector) error {
 			verdict = fmt.Errorf("space %d is gone: %w", vectors[0].Ref.Space, store.ErrEmbedder)
 		}
 		if verdict != nil {
-			return nil
+			return nil //nolint:nilerr // a refusal is a result
 		}
 		if sp.Embedder.Dimensions == 0 {
 			decided := *w.spaces()
