@@ -24,7 +24,9 @@ var contracts = []string{
 
 var wire = []string{"palimpsest/pkg/api", "palimpsest/pkg/events", "palimpsest/pkg/scope"}
 
-func below(more ...string) []string { return append(slices.Clone(wire), more...) }
+func below(more ...string) []string {
+	return slices.Concat(wire, []string{"palimpsest/internal/poll"}, more)
+}
 
 var layers = []layer{
 	{"palimpsest/cmd/palimpsest", []string{"palimpsest/internal/cli"}},
@@ -94,6 +96,7 @@ var layers = []layer{
 	{"palimpsest/internal/terminal", nil},
 	{"palimpsest/internal/transcript", nil},
 	{"palimpsest/internal/tail", nil},
+	{"palimpsest/internal/poll", nil},
 	{"palimpsest/internal/cursor", nil},
 	{"palimpsest/internal/failpoint", nil},
 	{"palimpsest/internal/sqlitefile", nil},

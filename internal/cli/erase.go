@@ -14,6 +14,7 @@ import (
 	"palimpsest/internal/app"
 	"palimpsest/internal/engine"
 	"palimpsest/internal/erasure"
+	"palimpsest/internal/poll"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/client"
 	"palimpsest/pkg/scope"
@@ -153,24 +154,20 @@ func (c *eraseCommand) ask(inv *app.Invocation) ([]api.Receipt, error) {
 	return []api.Receipt{r}, err
 }
 
-func awaitErasure(ctx context.Context, cl *client.Client, id string) (api.Receipt, error) {
-	ticker := time.NewTicker(askAgain)
-	defer ticker.Stop()
-	for {
+func awaitErasure(ctx context.Context, cl *client.Client, id string) (r api.Receipt, err error) {
+	err = poll.Until(ctx, askAgain, func() (bool, error) {
 		e, err := cl.Erasure(ctx, id)
 		var refused *api.Problem
 		switch {
 		case err == nil && e.Receipt != nil:
-			return *e.Receipt, nil
+			r = *e.Receipt
+			return true, nil
 		case errors.As(err, &refused) && refused.Status < 500:
-			return api.Receipt{}, err
+			return true, err
 		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return api.Receipt{}, ctx.Err()
-		}
-	}
+		return false, nil
+	})
+	return r, err
 }
 
 func tellReceipt(w io.Writer, r api.Receipt) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"palimpsest/internal/httpserver"
+	"palimpsest/internal/poll"
 	"palimpsest/pkg/api"
 )
 
@@ -46,22 +47,19 @@ func (w *Waiting) Handler(c httpserver.Config, version string) http.Handler {
 
 // Until calls erase until it returns no error that passes, or ctx has ended.
 func (w *Waiting) Until(ctx context.Context, log *slog.Logger, passes func(error) bool, erase func(context.Context) error) error {
-	ticker := time.NewTicker(eraseAgain)
-	defer ticker.Stop()
-	for {
-		err := erase(ctx)
-		if !passes(err) {
-			return err
+	var err error
+	if poll.Until(ctx, eraseAgain, func() (bool, error) {
+		if err = erase(ctx); !passes(err) {
+			return true, nil
 		}
-		if w.cause.Swap(&err) == nil {
+		if failed := err; w.cause.Swap(&failed) == nil {
 			log.Warn("an erasure waits", "error", err)
 		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return errors.Join(ErrPending, err)
-		}
+		return false, nil
+	}) != nil {
+		return errors.Join(ErrPending, err)
 	}
+	return err
 }
 
 // Serve calls erase until it returns no error that passes, or ctx has ended. Meanwhile it

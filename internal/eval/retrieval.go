@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"palimpsest/internal/embed"
+	"palimpsest/internal/poll"
 	"palimpsest/internal/retrieval"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/api"
@@ -117,26 +118,20 @@ const (
 
 // settle waits until as many turns as total are stored, consolidated and embedded.
 func (s System) settle(ctx context.Context, total uint64) error {
-	tick := time.NewTicker(settlePause)
-	defer tick.Stop()
 	last, since := uint64(0), time.Now()
-	for {
+	return poll.Until(ctx, settlePause, func() (bool, error) {
 		left, err := s.pending(ctx, total)
 		if err != nil || left == 0 {
-			return err
+			return true, err
 		}
 		if left != last {
 			last, since = left, time.Now()
 		}
 		if time.Since(since) > settleLimit {
-			return errors.New("record: the pipeline makes no progress")
+			return true, errors.New("record: the pipeline makes no progress")
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+		return false, nil
+	})
 }
 
 func (s System) pending(ctx context.Context, total uint64) (uint64, error) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"palimpsest/internal/auth"
+	"palimpsest/internal/poll"
 	"palimpsest/pkg/api"
 )
 
@@ -51,27 +52,19 @@ const (
 // Greet prints how to call the process once it is ready. If that takes long, it prints
 // why and where the process listens. It returns when it has printed, or ctx has ended.
 func (p Process) Greet(ctx context.Context, w io.Writer) {
-	ticker := time.NewTicker(again)
-	defer ticker.Stop()
 	began, told := time.Now(), false
-	for {
+	_ = poll.Until(ctx, again, func() (bool, error) { // ctx has ended
 		now := p.Ready(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return
 		case now.Ready:
 			p.Print(w)
-			return
 		case !told && time.Since(began) > patience:
 			told = true
 			p.unready(w, now)
 		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+		return now.Ready, ctx.Err()
+	})
 }
 
 func (p Process) unready(w io.Writer, now api.Readiness) {

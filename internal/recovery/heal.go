@@ -10,6 +10,7 @@ import (
 
 	"palimpsest/internal/cursor"
 	"palimpsest/internal/pipeline"
+	"palimpsest/internal/poll"
 	"palimpsest/internal/store"
 	"palimpsest/services/consolidator"
 	"palimpsest/services/ingest"
@@ -82,19 +83,13 @@ func (h *Healing) Mend(ctx context.Context) {
 	if !ok {
 		return
 	}
-	ticker := time.NewTicker(healAgain)
-	defer ticker.Stop()
-	for ctx.Err() == nil {
+	_ = poll.Until(ctx, healAgain, func() (bool, error) { // ctx has ended
 		err := m.Mend(ctx, h.remedy())
-		if err == nil || ctx.Err() != nil {
-			return
+		if err != nil && ctx.Err() == nil {
+			h.Logger.Error("repair the memory store", "error", err)
 		}
-		h.Logger.Error("repair the memory store", "error", err)
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-		}
-	}
+		return err == nil, nil
+	})
 }
 
 // Run calls ready once the store has all that the streams hold now, and repairs it
@@ -130,27 +125,22 @@ func (h *Healing) Await(ctx context.Context) bool {
 		h.CaughtUp.Set(true) // others tell
 		return true
 	}
-	ticker := time.NewTicker(healPoll)
-	defer ticker.Stop()
-	for began, told := time.Now(), false; ; {
+	began, told := time.Now(), false
+	return nil == poll.Until(ctx, healPoll, func() (bool, error) {
 		behind, err := h.behindStreams(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return false
+			return false, ctx.Err()
 		case err == nil && !behind:
 			h.CaughtUp.Set(true)
 			h.Logger.Info("the memory store has caught up with the streams", "took", time.Since(began))
-			return true
+			return true, nil
 		case !told:
 			told = true
 			h.Logger.Info("the memory store is behind the streams", "error", err)
 		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return false
-		}
-	}
+		return false, nil
+	})
 }
 
 // lowest is the sequence below which readers of all partitions have read everything.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"palimpsest/internal/embed"
+	"palimpsest/internal/poll"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/client"
 	"palimpsest/services/ingest"
@@ -45,56 +46,40 @@ func Reindex(ctx context.Context, cfg ingest.Config, configured embed.Info, embe
 	}
 	step, end := shown("vectors", stats.VectorsPending+stats.VectorsBuilding)
 	defer end()
-	tick := time.NewTicker(reindexAgain)
-	defer tick.Stop()
 	nothing := func(context.Context) error { return nil } // to settle
-	for {
+	err = poll.Until(ctx, reindexAgain, func() (bool, error) {
 		if err := service.EmbedAll(ctx, nothing, func(n int) { out.Embedded += uint64(n); step(n) }); err != nil {
-			return out, err
+			return false, err
 		}
-		if done, err := in.MoveSpaces(ctx); done || err != nil {
-			return out, err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return out, ctx.Err()
-		}
-	}
+		return in.MoveSpaces(ctx)
+	})
+	return out, err
 }
 
 // FollowReindex shows how far a running Palimpsest is, until it has only one space.
 func FollowReindex(ctx context.Context, c *client.Client, shown Part) (out Reindexed, err error) {
-	tick := time.NewTicker(reindexAgain)
-	defer tick.Stop()
 	var step func(int)
-	last := uint64(0)
-	for {
+	end, last := func() {}, uint64(0)
+	defer func() { end() }()
+	err = poll.Until(ctx, reindexAgain, func() (bool, error) {
 		ready, err := c.Ready(ctx)
 		details := ready.Checks["memory"].Details
 		if details == nil {
-			return out, errors.Join(err, fmt.Errorf("the running Palimpsest does not tell how its memory store is: %s", ready.Checks["memory"].Error))
+			return false, errors.Join(err, fmt.Errorf("the running Palimpsest does not tell how its memory store is: %s", ready.Checks["memory"].Error))
 		}
 		served, _ := details["vectors"].(string)
 		building, _ := details["vectors_building"].(string)
 		pending, _ := details["vectors_building_pending"].(float64)
 		if out.From == "" {
-			var end func()
 			out.From, last = served, uint64(pending)
 			step, end = shown("vectors", last)
-			defer end()
 		}
 		if left := uint64(pending); left < last {
 			step(int(last - left))
 			last = left
 		}
-		if out.To = served; building == "" {
-			return out, nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return out, ctx.Err()
-		}
-	}
+		out.To = served
+		return building == "", nil
+	})
+	return out, err
 }

@@ -9,6 +9,7 @@ import (
 	"palimpsest/internal/audit"
 	"palimpsest/internal/memory"
 	"palimpsest/internal/pipeline"
+	"palimpsest/internal/poll"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -133,17 +134,9 @@ const recheckEvery = 100 * time.Millisecond
 
 // await calls look until it reports that nothing is left, or patience is over.
 func (v *verification) await(ctx context.Context, look func() (left bool, err error)) error {
-	ticker := time.NewTicker(recheckEvery)
-	defer ticker.Stop()
-	for began := time.Now(); ; {
+	began := time.Now()
+	return poll.Until(ctx, recheckEvery, func() (bool, error) {
 		left, err := look()
-		if err != nil || !left || time.Since(began) >= v.Patience {
-			return err
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+		return !left || time.Since(began) >= v.Patience, err
+	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"palimpsest/internal/lex"
 	"palimpsest/internal/memory"
+	"palimpsest/internal/poll"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/events"
@@ -254,18 +255,10 @@ func (s *Service) ruleOf(id string) (memory.Rule, bool) {
 func (s *Service) reached(ctx context.Context, tick events.TickIssued, most time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	again := time.NewTicker(lookAgain)
-	defer again.Stop()
-	for {
-		if done, err := s.done(ctx, tick); err == nil && done {
-			return true
-		}
-		select {
-		case <-ctx.Done():
-			return false
-		case <-again.C:
-		}
-	}
+	return nil == poll.Until(ctx, lookAgain, func() (bool, error) {
+		done, err := s.done(ctx, tick)
+		return done && err == nil, nil
+	})
 }
 
 func (s *Service) done(ctx context.Context, tick events.TickIssued) (bool, error) {

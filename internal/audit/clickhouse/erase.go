@@ -13,6 +13,7 @@ import (
 
 	"palimpsest/internal/audit"
 	"palimpsest/internal/memory"
+	"palimpsest/internal/poll"
 	"palimpsest/pkg/scope"
 )
 
@@ -235,36 +236,26 @@ func (e *erasing) await(ctx context.Context, system, condition string) error {
 	if err := e.long.QueryRow(ctx, "SELECT currentDatabase()").Scan(&database); err != nil {
 		return err
 	}
-	ticker := time.NewTicker(partsPoll)
-	defer ticker.Stop()
 	var failed time.Time // since when a mutation fails
-	for {
+	return poll.Until(ctx, partsPoll, func() (bool, error) {
 		var left uint64
 		err := e.long.QueryRow(ctx, "SELECT count() FROM "+from+
 			" WHERE database = {database:String} AND has({tables:Array(String)}, table) AND "+condition,
 			clickhouse.Named("database", database), clickhouse.Named("tables", erased)).Scan(&left)
-		if err != nil || left == 0 {
-			return err
+		if err != nil || left == 0 || system != "mutations" {
+			return left == 0, err
 		}
-		if system == "mutations" {
-			reason, err := e.failing(ctx, from, database)
-			switch {
-			case err != nil:
-				return err
-			case reason == "":
-				failed = time.Time{}
-			case failed.IsZero():
-				failed = time.Now()
-			case time.Since(failed) > mutationPatience:
-				return fmt.Errorf("%w (%s)", ErrMutation, reason)
-			}
+		reason, err := e.failing(ctx, from, database)
+		switch {
+		case err != nil || reason == "":
+			failed = time.Time{}
+		case failed.IsZero():
+			failed = time.Now()
+		case time.Since(failed) > mutationPatience:
+			err = fmt.Errorf("%w (%s)", ErrMutation, reason)
 		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+		return false, err
+	})
 }
 
 // forget drops the names of the scopes, and the haste.

@@ -14,6 +14,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"palimpsest/internal/memory"
+	"palimpsest/internal/poll"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/scope"
 )
@@ -372,24 +373,12 @@ func isForbidden(err error) bool {
 }
 
 // idle waits until a server writes no file and returns its INFO.
-func idle(ctx context.Context, node *goredis.Client) (fields, error) {
-	ticker := time.NewTicker(filePoll)
-	defer ticker.Stop()
-	for {
+func idle(ctx context.Context, node *goredis.Client) (info fields, err error) {
+	err = poll.Until(ctx, filePoll, func() (bool, error) {
 		reply, err := node.Info(ctx, "everything").Result()
-		if err != nil {
-			return nil, err
-		}
-		info := parseInfo(reply)
-		if info["aof_rewrite_scheduled"] != "1" && !slices.ContainsFunc(fileWork, func(w struct{ command, under, ended string }) bool {
-			return info[w.under] == "1"
-		}) {
-			return info, nil
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
+		info = parseInfo(reply)
+		busy := slices.ContainsFunc(fileWork, func(w struct{ command, under, ended string }) bool { return info[w.under] == "1" })
+		return !busy && info["aof_rewrite_scheduled"] != "1", err
+	})
+	return info, err
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"palimpsest/internal/poll"
 )
 
 // schemaVersion numbers the layout of rows and index. A change that older rows
@@ -135,23 +137,20 @@ func (s *Store) hasRows(ctx context.Context, l layout) (bool, error) {
 const indexPoll = 50 * time.Millisecond
 
 func (s *Store) awaitIndex(ctx context.Context) error {
-	tick := time.NewTicker(indexPoll)
-	defer tick.Stop()
-	for {
+	done := ""
+	err := poll.Until(ctx, indexPoll, func() (bool, error) {
 		info, err := s.indexInfo(ctx)
-		if err != nil {
-			return err
+		done = info["percent_indexed"]
+		if err != nil || info["indexing"] == "1" || info.float("percent_indexed") < 1 {
+			return false, err
 		}
-		if info["indexing"] != "1" && info.float("percent_indexed") >= 1 {
-			s.watchFailures(info)
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("wait for the index (%s done): %w", info["percent_indexed"], ctx.Err())
-		}
+		s.watchFailures(info)
+		return true, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for the index (%s done): %w", done, err)
 	}
+	return nil
 }
 
 func (s *Store) indexInfo(ctx context.Context) (fields, error) {

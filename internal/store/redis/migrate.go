@@ -8,6 +8,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"palimpsest/internal/poll"
 	"palimpsest/internal/store"
 	"palimpsest/pkg/events"
 	"palimpsest/pkg/scope"
@@ -22,42 +23,40 @@ const migratePoll = 100 * time.Millisecond
 // written last. The agenda gets its scopes and texts as any new one does; see
 // [Store.watchRule] and [Store.requeue].
 func (s *Store) migrate(ctx context.Context) error {
-	tick := time.NewTicker(migratePoll)
-	defer tick.Stop()
-	for {
+	return poll.Until(ctx, migratePoll, func() (done bool, err error) {
 		m, known, err := s.readMeta(ctx, s.layout())
 		if err != nil || !known || m.Schema >= schemaVersion {
-			return err
+			return true, err
 		}
 		release, err := s.lease(ctx, "migrate")
-		if err != nil {
-			return err
+		if err != nil || release == nil {
+			return false, err
 		}
-		if release != nil {
-			defer release()
-			s.cfg.Logger.Info("migrate the memory store", "generation", s.layout().generation, "from", m.Schema, "to", schemaVersion)
-			if err := s.eachKey(ctx, s.layout(), s.addLookups); err != nil {
-				return fmt.Errorf("migrate to schema %d: %w", schemaVersion, err)
-			}
-			t := s.tenure()
-			old := [][]any{{"DEL", t.shared("watched")}}
-			for id := range m.last() {
-				old = append(old, []any{"DEL", t.shared(space{ID: id + 1}.field("vectors"))})
-			}
-			if _, err := s.pipe(ctx, old); err != nil {
-				return fmt.Errorf("migrate to schema %d: %w", schemaVersion, err)
-			}
-			return s.changeMeta(ctx, t, func(m *meta) bool {
-				m.Schema = schemaVersion
-				return true
-			})
+		defer release()
+		s.cfg.Logger.Info("migrate the memory store", "generation", s.layout().generation, "from", m.Schema, "to", schemaVersion)
+		if err := s.migrateFrom(ctx, m); err != nil {
+			return false, fmt.Errorf("migrate to schema %d: %w", schemaVersion, err)
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+		return true, nil
+	})
+}
+
+func (s *Store) migrateFrom(ctx context.Context, m meta) error {
+	if err := s.eachKey(ctx, s.layout(), s.addLookups); err != nil {
+		return err
 	}
+	t := s.tenure()
+	old := [][]any{{"DEL", t.shared("watched")}}
+	for id := range m.last() {
+		old = append(old, []any{"DEL", t.shared(space{ID: id + 1}.field("vectors"))})
+	}
+	if _, err := s.pipe(ctx, old); err != nil {
+		return err
+	}
+	return s.changeMeta(ctx, t, func(m *meta) bool {
+		m.Schema = schemaVersion
+		return true
+	})
 }
 
 // lookedUp are the fields of the rows of each kind from which their entries are made.
