@@ -15,7 +15,7 @@ import (
 func TestTypedClients(t *testing.T) {
 	t.Parallel()
 	i := start(t, t.TempDir())
-	for language, file := range map[string]string{"typescript": "example.js", "python": "example.py"} {
+	for language, file := range map[string]string{"typescript": "../../../examples/typescript/dist/quickstart.js", "python": "example.py"} {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
 			out := runClient(t, language, file, i.HTTP)
