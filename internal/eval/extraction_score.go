@@ -55,7 +55,7 @@ var categories = map[string]string{
 	"name": "name", "preferred_name": "nick", "surname": "name", "age": "age", "birthday": "birthday", "birth_year": "birthday",
 	"pronouns": "identity", "gender": "identity", "nationality": "identity", "religion": "identity", "marital_status": "identity",
 	"lives_in": "home", "lives_with": "home", "from": "origin", "born_in": "origin", "lived_in": "origin",
-	"phone": "contact", "email": "contact", "address": "contact", "contact_channel": "contact", "handle": "contact",
+	"phone": "contact", "email": "contact", "address": "contact", "contact_channel": "contact", "handle": "contact", "website": "contact",
 	"work": "job", "worked": "job", "employment_status": "job", "work_schedule": "job", "has_boss": "job", "works_with": "job",
 	"studies": "education", "degree": "education", "attends": "education", "student": "education", "graduated_from": "education",
 	"has_pet": "pet", "likes": "like", "dislikes": "dislike", "prefers": "prefer", "response_style": "prefer",

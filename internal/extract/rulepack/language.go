@@ -26,6 +26,8 @@ type language struct {
 	answers    []answer
 	frames     []frame
 	kinds      map[*Rule][]kind
+	// also finds the patterns of the rules that others name in [Rule.Also].
+	also map[string][]int
 
 	speakerWord, ownWord, namingWord string
 }
@@ -50,7 +52,7 @@ func compileLanguage(p Pack) (*language, error) {
 	}
 	l := &language{
 		name: p.Language, version: p.Version, script: script, lx: p.Lexicon.Compile(),
-		byHead: make(map[string][]int), kinds: make(map[*Rule][]kind), relationOf: make(map[string]*Relation),
+		byHead: make(map[string][]int), kinds: make(map[*Rule][]kind), relationOf: make(map[string]*Relation), also: make(map[string][]int),
 		speakerWord: p.Lexicon.Speaker[0], ownWord: p.Lexicon.Own[0], namingWord: "named",
 	}
 	if len(p.Lexicon.Naming) > 0 {
@@ -104,6 +106,11 @@ func (l *language) mark(lx grammar.Lexicon) {
 
 func (l *language) addRules(p Pack, sets map[string]grammar.Phrases) error {
 	for i := range p.Rules {
+		for _, id := range p.Rules[i].Also {
+			l.also[id] = nil
+		}
+	}
+	for i := range p.Rules {
 		r := &p.Rules[i]
 		for _, src := range r.Patterns {
 			prog, err := pattern.Compile(src, sets, r.List || r.Joined)
@@ -119,6 +126,10 @@ func (l *language) addRules(p Pack, sets map[string]grammar.Phrases) error {
 			}
 			n := len(l.patterns)
 			l.patterns = append(l.patterns, rulePattern{rule: r, Pattern: prog})
+			if _, second := l.also[r.ID]; second {
+				l.also[r.ID] = append(l.also[r.ID], n)
+				continue
+			}
 			if prog.Heads == nil {
 				l.headless = append(l.headless, n)
 			}
@@ -162,8 +173,29 @@ func (l *language) find(ts []grammar.Token, mo *pattern.Memo, at int, f pattern.
 		if !accept(p.rule) {
 			continue
 		}
-		if m := p.Match(l.lx, ts, mo, at, f); m != nil && (!p.rule.Anchored || l.anchored(m)) && (!p.rule.Dated || l.lx.Dated(m.Tokens)) && l.fitting(p.rule, m) {
+		if m := l.try(p, ts, mo, at, f); m != nil {
 			return p.rule, m
+		}
+	}
+	return nil, nil
+}
+
+// try matches one pattern; nil if its rule leaves out what it captures.
+func (l *language) try(p rulePattern, ts []grammar.Token, mo *pattern.Memo, at int, f pattern.Flags) *pattern.Match {
+	m := p.Match(l.lx, ts, mo, at, f)
+	if m == nil || p.rule.Anchored && !l.anchored(m) || p.rule.Dated && !l.lx.Dated(m.Tokens) || !l.fitting(p.rule, m) {
+		return nil
+	}
+	return m
+}
+
+// findAlso returns the first match of the rules that rule reads a clause again with.
+func (l *language) findAlso(rule *Rule, ts []grammar.Token, mo *pattern.Memo, at int, f pattern.Flags) (*Rule, *pattern.Match) {
+	for _, id := range rule.Also {
+		for _, n := range l.also[id] {
+			if m := l.try(l.patterns[n], ts, mo, at, f); m != nil {
+				return l.patterns[n].rule, m
+			}
 		}
 	}
 	return nil, nil

@@ -102,6 +102,9 @@ type Rule struct {
 	Silent bool `yaml:"silent"`
 	// Unreal lets the rule match in conditional clauses (instructions).
 	Unreal bool `yaml:"unreal"`
+	// Also names rules that read the same clause again: "i moved to Pune from Nagpur" says
+	// where the speaker lives and where they lived. They match in no other way.
+	Also []string `yaml:"also"`
 }
 
 // Denial is what a negated clause means: another rule's fact, nothing at all

@@ -256,7 +256,7 @@ func (l *language) enter(ts []grammar.Token) ([]grammar.Token, pattern.Flags) {
 	lx := l.lx
 	var f pattern.Flags
 	for len(ts) > 0 {
-		switch n := lx.Leads.At(ts, 0); {
+		switch n := lx.LeadAt(ts); {
 		case n == 1 && lx.No[ts[0].Low] && len(ts) > 1 && ts[1].Word && !lx.Is(ts[1], grammar.Speaker|grammar.Own|grammar.Other|grammar.Lead|grammar.Verb|grammar.Negator|grammar.Joint|grammar.Filler):
 			return ts, f // "no dairy for me"
 		case n > 0:
@@ -294,6 +294,9 @@ func (r *reading) match(c *statement, full, ts []grammar.Token, at int, f patter
 			}
 			r.last = heard{m: m, about: c.about, drafts: len(r.drafts)}
 			r.draft(rule, m, c.about, full)
+			if too, n := r.l.findAlso(rule, ts, mo, at, f); n != nil {
+				r.draft(too, n, c.about, full)
+			}
 			r.more(c, full, rule, m, at)
 			return true
 		}

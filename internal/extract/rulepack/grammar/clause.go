@@ -270,7 +270,7 @@ func (lx *Grammar) opensQuestion(ts []Token, i int) bool {
 	if i+2 < len(ts) && lx.Negators.At(ts, i) == 2 && lx.Is(ts[i+2], Asked) && !lx.Is(ts[i], Speaker) {
 		return lx.Is(ts[i], Auxiliary) // "don't you think"
 	}
-	return lx.Is(ts[i], Auxiliary) && lx.Is(ts[i+1], Asked)
+	return lx.Is(ts[i], Auxiliary) && lx.Is(ts[i+1], Asked) && !lx.Is(ts[i+1], Preposition) // not "it is about"
 }
 
 // judge marks the clauses of one sentence.
@@ -355,7 +355,7 @@ func (lx *Grammar) reports(ts []Token) bool {
 			return false
 		}
 		if lx.Is(t, Reporting) && i > 0 {
-			return i+1 == len(ts) || !lx.Yes[ts[i+1].Low] && !lx.No[ts[i+1].Low] // "she said yes"
+			return i+1 == len(ts) || !lx.Yes[ts[i+1].Low] && !lx.No[ts[i+1].Low] && !lx.Is(ts[i+1], Preposition) // not "she said yes", "i do not believe in"
 		}
 	}
 	return false
@@ -370,10 +370,20 @@ func (lx *Grammar) reportedBy(ts []Token) bool {
 	return n > 2 && lx.Is(ts[n-1], Reporting) && !lx.Is(ts[n-2], Speaker|Hearer|Negator|Auxiliary)
 }
 
+// LeadAt is the length of what leads a clause in and says nothing, 0 for none: "hi there",
+// but not the subject of "there is".
+func (lx *Grammar) LeadAt(ts []Token) int {
+	n := lx.Leads.At(ts, 0)
+	if n == 1 && len(ts) > 1 && lx.Is(ts[0], Other) && lx.Is(ts[1], Be) {
+		return 0
+	}
+	return n
+}
+
 // Strip cuts what may stand before a clause: marks, conjunctions, greetings.
 func (lx *Grammar) Strip(ts []Token) []Token {
 	for len(ts) > 0 {
-		n := lx.Leads.At(ts, 0)
+		n := lx.LeadAt(ts)
 		if n == 0 && (!ts[0].Word || lx.Is(ts[0], Joint)) {
 			n = 1
 		}

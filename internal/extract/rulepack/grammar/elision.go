@@ -34,8 +34,9 @@ func (lx *Grammar) LeadOf(ts []Token) []string {
 	if lx.Is(ts[0], Empty|Preposition|Stop|Speaker|Other) || ts[0].Quoted {
 		return nil
 	}
+	const shortest = 2 // of the stem: "red" is no participle
 	for _, e := range lx.elided {
-		if endsIn(e.words, ts[0].Low) && !slices.ContainsFunc(ts[1:], func(t Token) bool { return t.Low != "'s" && (lx.Is(t, Be|Auxiliary) || lx.Third[t.Low] != "") }) {
+		if e.words.suffixOf(ts[0].Low, shortest) && !slices.ContainsFunc(ts[1:], func(t Token) bool { return t.Low != "'s" && (lx.Is(t, Be|Auxiliary) || lx.Third[t.Low] != "") }) {
 			return e.lead
 		}
 	}

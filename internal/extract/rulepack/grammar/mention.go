@@ -22,7 +22,7 @@ func (lx *Grammar) NameLen(ts []Token, at int, anyCase bool) int {
 			n, i = n+k, i+k-1 // "Maria del Carmen"
 			continue
 		}
-		if !t.Word || Digit(t.Low) || lx.Is(t, NotName) && !(n > 0 && t.Capital()) {
+		if !t.Word || Digit(t.Low) || n == 0 && lx.Is(t, Other) || lx.Is(t, NotName) && !(n > 0 && t.Capital()) {
 			break
 		}
 		if !t.Capital() {

@@ -39,6 +39,7 @@ const (
 	capPlace  // a noun phrase with prepositions of place
 	capWhen   // the date of the clause
 	capMoney
+	capMail // an e-mail address
 )
 
 // phrasal reports whether a capture runs on over prepositions.
@@ -238,6 +239,8 @@ func (c *compiler) capture(word string) error {
 		in.typ = capWhen
 	case "money":
 		in.typ = capMoney
+	case "mail":
+		in.typ = capMail
 	default:
 		set, found := c.sets[typ[1:]]
 		if !found || typ[0] != '@' && typ[0] != '*' {

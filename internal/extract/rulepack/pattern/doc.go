@@ -10,7 +10,7 @@
 //	              place), verb (a phrase of verb), name, anyname (also lower
 //	              case), all (to the end of the clause), num, digits, word, ing
 //	              (a verb phrase that begins with such a word), when (a date),
-//	              money (an amount), @set, or *set (a noun phrase that ends in a
+//	              money (an amount), mail (an e-mail address), @set, or *set (a noun phrase that ends in a
 //	              phrase of the set; "*ist" is a suffix)
 //	...           at the end: anything may follow its last word (else what ends in
 //	              a word must reach a stop, as every capture must)

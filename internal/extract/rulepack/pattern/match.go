@@ -208,6 +208,8 @@ func (m *machine) capture(in *instruction, pc, at int, f Flags) bool {
 		return at < len(m.ts) && in.set.Suffixed(m.ts[at].Low) && !m.lx.Is(m.ts[at], grammar.Filler|grammar.Stop) && try(at+1)
 	case capWord:
 		return at < len(m.ts) && m.ts[at].Word && !m.lx.Is(m.ts[at], grammar.Empty) && try(at+1)
+	case capMail:
+		return at < len(m.ts) && strings.Contains(m.ts[at].Low, "@") && grammar.AddressLen(m.ts[at].Low) > 0 && !strings.Contains(m.ts[at].Low, "://") && try(at+1)
 	case capNumber:
 		return at < len(m.ts) && m.lx.IsNumber(m.ts[at].Low) && try(at+1)
 	case capDigits:
