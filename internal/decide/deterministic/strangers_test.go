@@ -212,7 +212,7 @@ func TestNothingEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{"testdata/nothing_ends_a.yaml", "testdata/nothing_ends_b.yaml", "testdata/nothing_ends_ru.yaml"} {
+	for _, file := range []string{"testdata/nothing_ends_a.yaml", "testdata/nothing_ends_b.yaml", "testdata/nothing_ends_c.yaml", "testdata/nothing_ends_ru.yaml"} {
 		var set nothingEnds
 		decodeFile(t, file, &set)
 		before := remembered(t, x, set.Known)

@@ -17,6 +17,10 @@ import (
 // (behind a capture {old} and words, a time: "died in May"), and ";" for what joins two clauses or sentences. A part that ends in "?" may be
 // absent. A change without {old} replaces the value that the turn before names; one
 // with {topic} replaces the day, date or number of the fact about the topic.
+//
+// In [Pack.Endings] a pattern captures {old} alone and tells that a value is over, in
+// [Pack.Beginnings] it captures {new} alone. Together, in one sentence or two that follow
+// each other, they are a change.
 type Change struct {
 	ID       string   `yaml:"id"`
 	Patterns []string `yaml:"patterns"`
@@ -28,6 +32,8 @@ type Change struct {
 	// Lasting leaves out what is so for a part of a day: "Lindt is closed today, I'm in
 	// Rome now". The other forms tell what was done, be it today.
 	Lasting bool `yaml:"lasting"`
+	// Alone says that the end of a value without a new one ends the fact that holds it.
+	Alone bool `yaml:"alone"`
 	// Single says that only a fact of cardinality one is changed: "it's Go, not Bash"
 	// does not end the use of Bash.
 	Single bool `yaml:"single"`
@@ -52,12 +58,12 @@ type framePart struct {
 type frame struct {
 	change *Change
 	parts  []framePart
+	bound  bool // what matches reaches the end of a clause or a phrase
 }
 
-// compileFrame reads one pattern.
-func compileFrame(c *Change, src string, sets map[string]grammar.Phrases) (frame, error) {
-	f := frame{change: c}
-	var captures []string
+// compileFrame reads one pattern; captures are those that it has.
+func compileFrame(c *Change, src string, sets map[string]grammar.Phrases) (f frame, captures []string, err error) {
+	f.change = c
 	for field := range strings.FieldsSeq(src) {
 		var p framePart
 		if rest, ok := strings.CutSuffix(field, "?"); ok {
@@ -72,7 +78,7 @@ func compileFrame(c *Change, src string, sets map[string]grammar.Phrases) (frame
 		case strings.HasPrefix(field, "{"):
 			p.capture = strings.Trim(field, "{}")
 			if !slices.Contains([]string{"old", "new", "topic"}, p.capture) {
-				return frame{}, fmt.Errorf("%s: %s is none of {old}, {new}, {topic}", src, field)
+				return frame{}, nil, fmt.Errorf("%s: %s is none of {old}, {new}, {topic}", src, field)
 			}
 			captures = append(captures, p.capture)
 		default:
@@ -80,7 +86,7 @@ func compileFrame(c *Change, src string, sets map[string]grammar.Phrases) (frame
 			for alternative := range strings.SplitSeq(field, "|") {
 				name, isSet := strings.CutPrefix(alternative, "@")
 				if isSet && sets[name] == nil {
-					return frame{}, fmt.Errorf("%s: unknown set %s", src, alternative)
+					return frame{}, nil, fmt.Errorf("%s: unknown set %s", src, alternative)
 				}
 				if !isSet {
 					list = append(list, strings.ReplaceAll(alternative, "_", " "))
@@ -96,34 +102,58 @@ func compileFrame(c *Change, src string, sets map[string]grammar.Phrases) (frame
 		}
 		f.parts = append(f.parts, p)
 	}
-	old := slices.Contains(captures, "old") || slices.Contains(captures, "topic")
-	if !slices.Contains(captures, "new") || old == c.Reply {
-		return frame{}, fmt.Errorf("%s: needs {new}, and {old} or {topic} unless it is a reply", src)
-	}
-	return f, nil
+	return f, captures, nil
 }
 
 func (l *language) addChanges(p Pack, sets map[string]grammar.Phrases) error {
-	for i := range p.Changes {
-		c := &p.Changes[i]
-		for _, src := range c.Patterns {
-			f, err := compileFrame(c, src, sets)
-			if err != nil {
-				return &PackError{Pack: p.ID, Pattern: "changes." + c.ID, Field: "patterns", Reason: err.Error()}
+	for _, group := range [...]struct {
+		name    string
+		changes []Change
+		to      *[]frame
+	}{{"changes", p.Changes, &l.frames}, {"endings", p.Endings, &l.endings}, {"beginnings", p.Beginnings, &l.beginnings}} {
+		for i := range group.changes {
+			c := &group.changes[i]
+			for _, src := range c.Patterns {
+				f, captures, err := compileFrame(c, src, sets)
+				if err == nil {
+					err = c.captures(group.name, src, captures)
+				}
+				if err != nil {
+					return &PackError{Pack: p.ID, Pattern: group.name + "." + c.ID, Field: "patterns", Reason: err.Error()}
+				}
+				f.bound = group.name != "changes"
+				*group.to = append(*group.to, f)
 			}
-			l.frames = append(l.frames, f)
 		}
 	}
 	return nil
 }
 
-// framed is where the captures of a frame stand.
-type framed struct{ old, new, topic grammar.Span }
+// captures says what a pattern lacks, or has too much of.
+func (c *Change) captures(group, src string, have []string) error {
+	old := slices.Contains(have, "old") || slices.Contains(have, "topic")
+	switch {
+	case group == "endings" && !slices.Equal(have, []string{"old"}):
+		return fmt.Errorf("%s: needs {old} alone", src)
+	case group == "beginnings" && !slices.Equal(have, []string{"new"}):
+		return fmt.Errorf("%s: needs {new} alone", src)
+	case group == "changes" && (!slices.Contains(have, "new") || old == c.Reply):
+		return fmt.Errorf("%s: needs {new}, and {old} or {topic} unless it is a reply", src)
+	}
+	return nil
+}
+
+// framed is where the captures of a frame stand, and where it ends.
+type framed struct {
+	old, new, topic grammar.Span
+	end             int
+}
 
 // at matches the parts from one on at a token.
 func (f *frame) at(lx *grammar.Grammar, ts []grammar.Token, part, i int, got *framed) bool {
 	if part == len(f.parts) {
-		return f.parts[part-1].capture == "" || lx.Bounds(ts, i)
+		got.end = i
+		return !f.bound && f.parts[part-1].capture == "" || lx.Bounds(ts, i)
 	}
 	p := &f.parts[part]
 	return f.step(lx, ts, part, i, got) || p.optional && f.at(lx, ts, part+1, i, got)

@@ -30,15 +30,19 @@ func (r *reading) changeIn(sentences []grammar.Sentence, i int) {
 	own := len(ts)
 	entered, _ := r.l.enter(ts)
 	behind := own - len(entered) // of what opens the sentence
-	if own == 0 || own > longestChange || lx.Uncertain(ts) {
+	if own == 0 || own > longestChange {
 		return
 	}
 	ts = ts[:own:own]
+	if lx.Uncertain(ts) {
+		r.ends(ts, own, behind)
+		return
+	}
 	if i+1 < len(sentences) && !sentences[i+1].Asks && len(sentences[i+1].Tokens) <= longestChange && !lx.Uncertain(sentences[i+1].Tokens) {
 		ts = append(append(ts, grammar.Token{Low: ".", Text: "."}), sentences[i+1].Tokens...)
 	}
 	for at := range own {
-		if at > 0 && at != behind && ts[at-1].Word && !lx.Is(ts[at], grammar.Speaker) && !lx.Is(ts[at-1], grammar.Joint) {
+		if at != behind && !r.l.begins(ts, at) && !lx.Is(ts[at], grammar.Speaker) {
 			continue // no clause begins here
 		}
 		for k := range r.l.frames {
@@ -49,6 +53,92 @@ func (r *reading) changeIn(sentences []grammar.Sentence, i int) {
 			}
 		}
 	}
+	r.ends(ts, own, behind)
+}
+
+// begins reports whether a clause begins at a token.
+func (l *language) begins(ts []grammar.Token, at int) bool {
+	return at == 0 || !ts[at-1].Word && ts[at].Word || l.lx.Is(ts[at-1], grammar.Joint)
+}
+
+// ends reads the end of a value in the first tokens of ts, with the beginning of another
+// before it or behind it, or alone.
+func (r *reading) ends(ts []grammar.Token, own, behind int) {
+	lx := r.l.lx
+	for at := range own {
+		if at != behind && !r.l.begins(ts, at) {
+			continue
+		}
+		for k := range r.l.endings {
+			var got framed
+			f := &r.l.endings[k]
+			if !f.at(lx, ts, 0, at, &got) || lx.Uncertain(ts[:got.end]) || belongs(ts[got.old.From:got.old.To]) {
+				continue
+			}
+			if r.successor(f.change, ts, at, &got) || got.end <= own && r.closes(f.change, ts[:got.end], ts[got.end:own], &got) {
+				return
+			}
+		}
+	}
+}
+
+// belongs reports whether a value is another's: "Sunita's boss", but not "Gold's Gym".
+func belongs(ts []grammar.Token) bool {
+	for i := range len(ts) - 1 {
+		if ts[i].Low == "'s" && !ts[i+1].Capital() {
+			return true
+		}
+	}
+	return false
+}
+
+// successor reads the value that takes the place of one that ends: "the ThinkPad gave up
+// the ghost, luckily work gave me a MacBook".
+func (r *reading) successor(c *Change, ts []grammar.Token, at int, ends *framed) bool {
+	lx := r.l.lx
+	for from := range ts {
+		if from >= at && from < ends.end || !r.l.begins(ts, from) {
+			continue
+		}
+		for k := range r.l.beginnings {
+			var got framed
+			f := &r.l.beginnings[k]
+			if !f.at(lx, ts, 0, from, &got) || from < at && got.end > at || lx.Uncertain(ts[got.new.From:]) && from >= at {
+				continue
+			}
+			if got.old = ends.old; r.change(c, ts, &got) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// closes drafts the end of a value without a new one.
+func (r *reading) closes(c *Change, ts, rest []grammar.Token, got *framed) bool {
+	lx := r.l.lx
+	old := r.value(lx.Narrow(ts[got.old.From:got.old.To]))
+	if !c.Alone || len(old) == 0 || lx.Is(old[0], grammar.Empty|grammar.It|grammar.Other) || lx.Shaped(old) || lx.Fleets(ts) || lx.Fleets(rest) || lx.Uncertain(rest) {
+		return false
+	}
+	object := grammar.Source(old)
+	for i := range r.drafts {
+		d := &r.drafts[i]
+		switch {
+		case d.Subject != subjectUser || !r.l.says(*d, old):
+		case d.Negated:
+			return true
+		case d.Category == "event" || r.lone[events.Triple{Subject: d.Subject, Predicate: d.Predicate, Object: d.Object}]:
+			d.Retracts = append(d.Retracts, events.Triple{Subject: subjectUser, Object: object})
+			return true
+		}
+	}
+	r.add(events.Candidate{
+		Kind: events.FactSemantic, Category: "biography", Subject: subjectUser, Object: object, Negated: true,
+		Text: lx.NoLonger + object, EvidenceQuote: r.l.evidence(r.text, ts[got.old.From:got.old.To]),
+		Confidence: 0.8, Explicit: true, Sensitivity: events.SensitivityNone, Cardinality: events.Many, EventTime: r.said, RuleID: "ending." + c.ID,
+	})
+	return true
 }
 
 // longestChange bounds, in tokens, the sentences in which a change is looked for.

@@ -24,7 +24,9 @@ type language struct {
 	relations  grammar.Phrases
 	relationOf map[string]*Relation
 	answers    []answer
-	frames     []frame
+	frames     []frame // of changes
+	endings    []frame
+	beginnings []frame
 	kinds      map[*Rule][]kind
 	// also finds the patterns of the rules that others name in [Rule.Also].
 	also map[string][]int

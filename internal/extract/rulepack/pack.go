@@ -40,6 +40,10 @@ type Pack struct {
 	Answers []Answer `yaml:"answers"`
 	// Changes are the forms in which one value takes the place of another.
 	Changes []Change `yaml:"changes"`
+	// Endings and Beginnings are the forms in which a value ends and in which one
+	// begins, whatever the attribute.
+	Endings    []Change `yaml:"endings"`
+	Beginnings []Change `yaml:"beginnings"`
 	// Kinds say what the values of predicates are not.
 	Kinds []Kind `yaml:"kinds"`
 }
@@ -311,7 +315,10 @@ func overlay(base, over Pack) Pack {
 	maps.Copy(out.Sets, over.Sets)
 	out.Rules = overlayBy(base.Rules, over.Rules, func(r Rule) string { return r.ID })
 	out.Answers = overlayBy(base.Answers, over.Answers, func(a Answer) string { return a.ID })
-	out.Changes = overlayBy(base.Changes, over.Changes, func(c Change) string { return c.ID })
+	byID := func(c Change) string { return c.ID }
+	out.Changes = overlayBy(base.Changes, over.Changes, byID)
+	out.Endings = overlayBy(base.Endings, over.Endings, byID)
+	out.Beginnings = overlayBy(base.Beginnings, over.Beginnings, byID)
 	out.Kinds = slices.Concat(base.Kinds, over.Kinds)
 	out.Relations = overlayBy(base.Relations, over.Relations, func(r Relation) string { return r.Predicate + "/" + r.Words[0] })
 	return out
