@@ -47,12 +47,17 @@ type mentioner interface {
 	Mentions(content string) []events.Mention
 }
 
+// said is when the utterance was made.
+func (u Utterance) said() time.Time {
+	if u.Time.IsZero() {
+		return said
+	}
+	return u.Time
+}
+
 // stated are the candidates of an utterance that are committed at once.
 func stated(ctx context.Context, u Utterance, x extract.Extractor) ([]events.Candidate, error) {
-	at := u.Time
-	if at.IsZero() {
-		at = said
-	}
+	at := u.said()
 	whose := scope.Scope{Project: scope.DefaultProject, User: "u", Session: "s"}
 	in := extract.Context{Scope: whose.Fact(), Rule: memory.RuleTurn}
 	if u.Prev != "" {
@@ -94,7 +99,7 @@ func (r *ExtractionReport) facts(u Utterance, found []events.Candidate, out *Out
 		} else {
 			out.Missed = append(out.Missed, label)
 		}
-		if !r.date(label, found, at) {
+		if !r.date(u, label, found, at) {
 			out.Misdated = append(out.Misdated, label)
 		}
 		r.add(category, s)
@@ -115,7 +120,7 @@ func implied(c events.Candidate) bool {
 
 // date counts a label with a date, and reports whether the candidate at an index,
 // or -1, has it.
-func (r *ExtractionReport) date(label Label, found []events.Candidate, at int) bool {
+func (r *ExtractionReport) date(u Utterance, label Label, found []events.Candidate, at int) bool {
 	if label.Date == "" {
 		return true
 	}
@@ -124,7 +129,7 @@ func (r *ExtractionReport) date(label Label, found []events.Candidate, at int) b
 		return false
 	}
 	when := found[at].EventTime
-	if from := found[at].ValidFrom; from != nil {
+	if from := found[at].ValidFrom; from != nil && !from.Equal(u.said()) { // a plan holds from its statement on
 		when = *from
 	}
 	if when.Format(time.DateOnly) != label.Date {

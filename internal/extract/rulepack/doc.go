@@ -11,7 +11,8 @@
 // name is unknown, their relation ("user's sister"). Text begins with that
 // subject: "The user likes Python.", "Tom dislikes cilantro.", "The user's
 // sister lives in Paris.". EventTime is the time of the statement, except for an
-// event, which has a time of its own (category event): so a state that began last
+// event, which has a time of its own (category event), and one to come holds from its
+// statement on (ValidFrom): "I see the dentist on Tuesday" is found before Tuesday. So a state that began last
 // week by the statement ("I moved to Bergen last week": ValidFrom) is still newer
 // than one that was stated yesterday.
 //

@@ -143,6 +143,10 @@ func (r *reading) date(rule *Rule, m *pattern.Match, c *events.Candidate, v *vie
 		c.ValidFrom = &at // what ends with it was said before it, and may be said after the date
 	} else {
 		c.EventTime = at
+		if at.After(r.said) {
+			said := r.said
+			c.ValidFrom = &said // a plan is one as soon as it is told
+		}
 	}
 	for i := range m.Captured {
 		got := &m.Captured[i]
