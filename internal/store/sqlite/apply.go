@@ -117,12 +117,12 @@ func (w *writer) apply(row *scopeRow, effect events.EffectCommitted, facts []new
 func (w *writer) putVersions(row *scopeRow, versions []events.Fact) error {
 	for _, v := range versions {
 		v = store.WholeMicros(v)
-		body, err := json.Marshal(v)
+		body, err := encodeFact(v)
 		if err != nil {
 			return fmt.Errorf("encode version: %w", err)
 		}
 		err = w.exec(`INSERT OR IGNORE INTO versions (scope_id, id, revision, hash, subject, predicate, object, body)
-		  VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, row.id, v.ID, v.Revision, v.Hash, v.Subject, v.Predicate, objectOf(v), string(body))
+		  VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, row.id, v.ID, v.Revision, v.Hash, v.Subject, v.Predicate, objectOf(v), body)
 		if err != nil {
 			return fmt.Errorf("insert version: %w", err)
 		}

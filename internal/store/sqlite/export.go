@@ -66,10 +66,10 @@ func (s *Store) Snapshot(ctx context.Context, fact scope.Scope) (store.Snapshot,
 		if err != nil || id == 0 {
 			return err
 		}
-		if snap.Facts, err = bodies[events.Fact](ctx, v, `SELECT body FROM facts WHERE scope_id = ? ORDER BY id`, id); err != nil {
+		if snap.Facts, err = factBodies(ctx, v, `SELECT `+bodyOf("facts")+` FROM facts WHERE scope_id = ? ORDER BY id`, id); err != nil {
 			return err
 		}
-		if snap.Versions, err = bodies[events.Fact](ctx, v, `SELECT body FROM versions WHERE scope_id = ? ORDER BY id, revision`, id); err != nil {
+		if snap.Versions, err = factBodies(ctx, v, `SELECT `+bodyOf("versions")+` FROM versions WHERE scope_id = ? ORDER BY id, revision`, id); err != nil {
 			return err
 		}
 		if snap.Entities, err = bodies[events.Entity](ctx, v, `SELECT body FROM entities WHERE scope_id = ? ORDER BY id`, id); err != nil {

@@ -3,12 +3,9 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
-
-	jsonv2 "github.com/go-json-experiment/json"
 
 	"palimpsest/internal/lex"
 	"palimpsest/internal/memory"
@@ -29,11 +26,11 @@ type newFact struct {
 
 func prepareFact(f events.Fact) (newFact, error) {
 	f = store.WholeMicros(f)
-	body, err := json.Marshal(f)
+	body, err := encodeFact(f)
 	if err != nil {
-		return newFact{}, fmt.Errorf("sqlite: encode fact %s: %w", f.ID, err)
+		return newFact{}, fmt.Errorf("sqlite: %w", err)
 	}
-	return newFact{Fact: f, body: string(body), terms: indexTerms(f.Text), object: objectOf(f)}, nil
+	return newFact{Fact: f, body: body, terms: indexTerms(f.Text), object: objectOf(f)}, nil
 }
 
 func objectOf(f events.Fact) sql.NullString {
@@ -52,14 +49,14 @@ type oldFact struct {
 
 func (w *writer) oldFact(scopeID int64, id string) (*oldFact, error) {
 	var old oldFact
-	var body rawText
-	found, err := w.one(`SELECT row, terms, access_count, last_accessed, strength, body FROM facts WHERE id = ? AND scope_id = ?`,
-		[]any{id, scopeID}, &old.row, &old.terms, &old.accesses, &old.lastAccessed, &old.strength, &body)
+	var stored factRow
+	found, err := w.one(`SELECT row, terms, access_count, last_accessed, strength, `+bodyOf("facts")+` FROM facts WHERE id = ? AND scope_id = ?`,
+		[]any{id, scopeID}, append([]any{&old.row, &old.terms, &old.accesses, &old.lastAccessed, &old.strength}, stored.columns()...)...)
 	if err != nil || !found {
 		return nil, err
 	}
-	if err := jsonv2.Unmarshal(body, &old.Fact); err != nil {
-		return nil, fmt.Errorf("decode fact %s: %w", id, err)
+	if old.Fact, err = stored.fact(); err != nil {
+		return nil, err
 	}
 	return &old, nil
 }

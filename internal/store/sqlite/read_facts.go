@@ -17,37 +17,36 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-const selectFact = `SELECT s.project, s.user, s.agent, s.session, f.strength, f.access_count, f.last_accessed,
-  f.body, f.row
+var selectFact = `SELECT s.project, s.user, s.agent, s.session, f.strength, f.access_count, f.last_accessed, f.row, ` + bodyOf("f") + `
   FROM facts f CROSS JOIN scopes s ON s.id = f.scope_id`
 
 func scanFact(row scanner) (f store.Fact, id int64, err error) {
 	var accessed int64
-	var body rawText
-	err = row.Scan(&f.Scope.Project, &f.Scope.User, &f.Scope.Agent, &f.Scope.Session, &f.Strength, &f.AccessCount, &accessed,
-		&body, &id)
+	var stored factRow
+	err = row.Scan(append([]any{
+		&f.Scope.Project, &f.Scope.User, &f.Scope.Agent, &f.Scope.Session, &f.Strength, &f.AccessCount, &accessed, &id,
+	}, stored.columns()...)...)
 	if err != nil {
 		return f, 0, err
 	}
 	f.LastAccessed = fromMicros(accessed)
-	if err := jsonv2.Unmarshal(body, &f.Fact); err != nil {
-		return f, 0, fmt.Errorf("decode fact: %w", err)
-	}
-	return f, id, nil
+	f.Fact, err = stored.fact()
+	return f, id, err
 }
 
-const selectVersion = `SELECT s.project, s.user, s.agent, s.session, v.body
+var selectVersion = `SELECT s.project, s.user, s.agent, s.session, ` + bodyOf("v") + `
   FROM versions v CROSS JOIN scopes s ON s.id = v.scope_id`
 
 // scanVersion reads a version that is history: it has no vector, and whatever
 // accesses it had count for its successor.
 func scanVersion(row scanner) (f store.Fact, err error) {
-	var body rawText
-	if err := row.Scan(&f.Scope.Project, &f.Scope.User, &f.Scope.Agent, &f.Scope.Session, &body); err != nil {
+	var stored factRow
+	err = row.Scan(append([]any{&f.Scope.Project, &f.Scope.User, &f.Scope.Agent, &f.Scope.Session}, stored.columns()...)...)
+	if err != nil {
 		return f, err
 	}
-	if err := jsonv2.Unmarshal(body, &f.Fact); err != nil {
-		return f, fmt.Errorf("decode version: %w", err)
+	if f.Fact, err = stored.fact(); err != nil {
+		return f, err
 	}
 	return store.History(f), nil
 }
