@@ -28,10 +28,33 @@ func (q *question) get(name string) []grammar.Token {
 	return q.m.Get(name)
 }
 
+// about is what a question to the speaker is about: "opera" of "do you listen to opera".
+func (q *question) about(lx *grammar.Grammar) []grammar.Token {
+	if o := q.get("o"); len(o) > 0 || len(q.tokens) < 4 || !lx.Is(q.tokens[0], grammar.Auxiliary) || !lx.Is(q.tokens[1], grammar.Hearer) {
+		return o
+	}
+	rest := q.tokens[3:] // behind the verb
+	for len(rest) > 0 && lx.Is(rest[0], grammar.Article|grammar.Preposition|grammar.Empty) {
+		rest = rest[1:]
+	}
+	to := 0
+	for to < len(rest) && rest[to].Word && !lx.Is(rest[to], grammar.Stop|grammar.Preposition|grammar.Joint|grammar.Own|grammar.Hearer|grammar.Tail|grammar.Empty) {
+		to++
+	}
+	if to < len(rest) && rest[to].Word {
+		return nil
+	}
+	return rest[:to]
+}
+
 // asked finds the last question of a turn.
 func (l *language) asked(text string) *question {
+	return l.questioned(l.lx.Sentences(l.lx.Tokenize(text)))
+}
+
+// questioned finds the last question of sentences.
+func (l *language) questioned(sentences []grammar.Sentence) *question {
 	lx := l.lx
-	sentences := lx.Sentences(lx.Tokenize(text))
 	for i := len(sentences) - 1; i >= 0; i-- {
 		whole := lx.Strip(sentences[i].Tokens)
 		if sentences[i].Asks && len(whole) > 0 {
@@ -148,6 +171,32 @@ func (r *reading) over(s grammar.Sentence, q *question) {
 			return
 		}
 	}
+}
+
+// affirmed reads "i do" and "i am not" behind a question to the speaker, or one of the
+// speaker's own: "do you ski? i do".
+func (r *reading) affirmed(c *statement, full, ts []grammar.Token) bool {
+	lx := r.l.lx
+	if !r.fresh || r.asked == nil || len(ts) < 2 || !lx.Is(ts[0], grammar.Speaker) || !lx.Is(ts[1], grammar.Auxiliary|grammar.Be) {
+		return false
+	}
+	to := 2
+	if lx.Negators.At(ts, 1) == 2 || lx.Negators.At(ts, 2) == 1 {
+		to = 3
+	}
+	asked := r.asked.tokens
+	if len(asked) < 3 || !lx.Is(asked[1], grammar.Hearer) || asked[0].Low != ts[1].Low && lx.Third[asked[0].Low] != ts[1].Low ||
+		slices.ContainsFunc(ts[to:], func(t grammar.Token) bool { return t.Word && !lx.Is(t, grammar.Tail|grammar.Filler) }) ||
+		slices.ContainsFunc(asked[2:], func(t grammar.Token) bool {
+			return lx.Is(t, grammar.Speaker|grammar.Own|grammar.Hearer) || lx.Echo[t.Low] != ""
+		}) {
+		return false
+	}
+	said := grammar.Virtual(r.l.speakerWord)
+	if to == 3 || !lx.Supports(ts[1]) {
+		said = append(said, grammar.Plain(ts[1:to])...)
+	}
+	return r.match(c, full, append(said, grammar.Plain(asked[2:])...), 0, 0)
 }
 
 // completes reads what the words before a bare answer and the answer say together.

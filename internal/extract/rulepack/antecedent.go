@@ -2,6 +2,7 @@ package rulepack
 
 import (
 	"slices"
+	"strings"
 
 	"palimpsest/internal/extract/rulepack/grammar"
 )
@@ -106,30 +107,57 @@ func (r *reading) apposed(c, before *statement) bool {
 
 // antecedent puts what was spoken of last for "it" at the end of a clause: "i
 // used to love running, but now i hate it".
-func (r *reading) antecedent(ts []grammar.Token) []grammar.Token {
+func (r *reading) antecedent(ts []grammar.Token, before *statement) []grammar.Token {
 	lx := r.l.lx
-	end := len(ts)
-	for end > 0 && (!ts[end-1].Word || lx.Is(ts[end-1], grammar.Tail)) {
-		end--
+	if len(ts) > 3 && lx.Is(ts[0], grammar.It) && lx.Is(ts[1], grammar.Be) && lx.Is(ts[2], grammar.Own) && lx.Prized[ts[3].Low] {
+		said := r.spoken()
+		if before != nil {
+			said = r.l.lastNoun(before.Tokens)
+		}
+		if len(said) > 0 {
+			return append(grammar.Plain(said), ts[1:]...) // "it is my favorite"
+		}
+		return ts
 	}
+	end := lx.Untailed(ts)
 	if end < 3 || !lx.Is(ts[end-1], grammar.It) || !lx.Is(ts[0], grammar.Speaker) && !lx.Is(ts[end-3], grammar.Speaker) {
 		return ts
 	}
-	var said []grammar.Token
-	if m := r.last.m; m != nil {
-		said = m.Get("o")
-	} else if r.asked != nil {
-		said = r.asked.get("o")
-	}
-	if r.topic != nil {
-		said = r.topic
-	}
+	said := r.spoken()
 	if len(said) == 0 {
 		return ts
 	}
-	out := slices.Clone(ts[:end-1])
-	for _, t := range said {
-		out = append(out, grammar.Token{Low: t.Low, Text: t.Text, Word: t.Word})
-	}
+	out := append(slices.Clone(ts[:end-1]), grammar.Plain(said)...)
 	return append(out, ts[end:]...)
+}
+
+// lastNoun is the noun phrase that ends a clause behind its verb; nil for one behind a
+// preposition, which is not what the clause speaks of.
+func (l *language) lastNoun(ts []grammar.Token) []grammar.Token {
+	const stops = grammar.Article | grammar.Own | grammar.Verb | grammar.Be | grammar.Auxiliary | grammar.Empty | grammar.Filler
+	const most = 4
+	ts = ts[:l.lx.Untailed(ts)]
+	for i := len(ts) - 1; i >= 0 && len(ts)-i <= most; i-- {
+		t := ts[i]
+		switch {
+		case l.lx.Is(t, stops) || strings.HasSuffix(t.Low, "ing") && i < len(ts)-1:
+			return ts[i+1:]
+		case !t.Word || l.lx.Is(t, grammar.Preposition|grammar.Stop|grammar.Speaker|grammar.Other|grammar.Joint|grammar.Negator):
+			return nil
+		}
+	}
+	return nil
+}
+
+// spoken is what was spoken of last; nil for nothing.
+func (r *reading) spoken() []grammar.Token {
+	switch m := r.last.m; {
+	case r.topic != nil:
+		return r.topic
+	case r.asked != nil && (m == nil || r.fresh && len(r.asked.about(r.l.lx)) > 0):
+		return r.asked.about(r.l.lx)
+	case m != nil:
+		return m.Get("o")
+	}
+	return nil
 }

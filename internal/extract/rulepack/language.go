@@ -20,6 +20,8 @@ type language struct {
 	// may begin with any.
 	byHead   map[string][]int
 	headless []int
+	// within finds the patterns of rules that are tried anywhere, by their first word.
+	within map[string][]int
 
 	relations  grammar.Phrases
 	relationOf map[string]*Relation
@@ -54,7 +56,7 @@ func compileLanguage(p Pack) (*language, error) {
 	}
 	l := &language{
 		name: p.Language, version: p.Version, script: script, lx: p.Lexicon.Compile(),
-		byHead: make(map[string][]int), kinds: make(map[*Rule][]kind), relationOf: make(map[string]*Relation), also: make(map[string][]int),
+		byHead: make(map[string][]int), kinds: make(map[*Rule][]kind), relationOf: make(map[string]*Relation), also: make(map[string][]int), within: make(map[string][]int),
 		speakerWord: p.Lexicon.Speaker[0], ownWord: p.Lexicon.Own[0], namingWord: "named",
 	}
 	if len(p.Lexicon.Naming) > 0 {
@@ -132,11 +134,17 @@ func (l *language) addRules(p Pack, sets map[string]grammar.Phrases) error {
 				l.also[r.ID] = append(l.also[r.ID], n)
 				continue
 			}
-			if prog.Heads == nil {
+			index := l.byHead
+			switch {
+			case r.Anywhere && prog.Heads == nil:
+				return &PackError{Pack: p.ID, Pattern: r.ID, Field: "anywhere", Reason: src + ": begins with no word"}
+			case r.Anywhere:
+				index = l.within
+			case prog.Heads == nil:
 				l.headless = append(l.headless, n)
 			}
 			for w := range prog.Heads {
-				l.byHead[w] = append(l.byHead[w], n)
+				index[w] = append(index[w], n)
 			}
 		}
 	}

@@ -104,6 +104,9 @@ type Rule struct {
 	Dated bool `yaml:"dated"`
 	// Silent rules match and say nothing: they keep a phrase from later rules.
 	Silent bool `yaml:"silent"`
+	// Anywhere rules are tried at every word of a statement of the speaker's, beside the
+	// rule that reads it whole: "my red hair" in "the wind ruins my red hair".
+	Anywhere bool `yaml:"anywhere"`
 	// Unreal lets the rule match in conditional clauses (instructions).
 	Unreal bool `yaml:"unreal"`
 	// Also names rules that read the same clause again: "i moved to Pune from Nagpur" says

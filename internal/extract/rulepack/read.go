@@ -30,6 +30,8 @@ type reading struct {
 	known  *people
 	before []memory.Episode
 	asked  *question
+	// fresh: no statement stands between the question and the sentence.
+	fresh bool
 	// technical: the text is about a task.
 	technical bool
 	// scene: a role play or a joke has begun.
@@ -47,7 +49,7 @@ type reading struct {
 func (r *reading) read(previous *question) {
 	lx := r.l.lx
 	sentences := lx.Sentences(lx.Tokenize(r.text))
-	r.asked = previous
+	r.asked, r.fresh = previous, true
 	for _, s := range sentences {
 		for i := range s.Tokens {
 			r.technical = r.technical || lx.Technical.At(s.Tokens, i) > 0
@@ -66,7 +68,9 @@ func (r *reading) read(previous *question) {
 			continue
 		}
 		if s.Asks {
-			r.asked = &question{tokens: s.Tokens}
+			if r.asked, r.fresh = r.l.questioned([]grammar.Sentence{s}), true; r.asked == nil {
+				r.asked = &question{tokens: s.Tokens}
+			}
 		}
 		if lx.OpensTask(s.Tokens) {
 			break // the rest is material for the agent to work on
@@ -91,6 +95,7 @@ func (r *reading) read(previous *question) {
 			before = c
 		}
 		r.topic = nil
+		r.fresh = s.Asks || r.fresh && len(lx.Strip(s.Tokens)) == 0
 	}
 	r.fold()
 	r.changes(sentences[:told])
@@ -122,6 +127,9 @@ func (r *reading) clause(c, before *statement) {
 	if len(ts) == 0 || c.Question || c.Reported || r.coupled(c, ts, before) || r.corrects(ts, full) || !c.Unreal && r.succeeded(ts, full) {
 		return
 	}
+	if r.affirmed(c, full, ts) {
+		return
+	}
 	ts = lx.Uncleft(lx.Uninverted(lx.Apostrophed(r.mine(ts))))
 	verb := 0
 	for verb < len(ts)-1 && lx.Is(ts[verb], grammar.Filler) && (before != nil || !lx.Is(ts[verb], grammar.Lead)) {
@@ -141,7 +149,7 @@ func (r *reading) clause(c, before *statement) {
 	if lead != nil && (r.l.opens(before) || before.about == nil && r.l.carries(before)) {
 		ts, elided = append(grammar.Virtual(lead...), ts...), true
 	}
-	ts = r.l.owned(r.antecedent(ts), before)
+	ts = r.l.owned(r.antecedent(ts, before), before)
 	if elided {
 		c.about = nil
 	} else if before != nil && !before.Question && !before.Reported && len(ts) > verb && lx.Is(ts[verb], grammar.Verb) && r.l.carries(before) {
@@ -171,6 +179,7 @@ func (r *reading) clause(c, before *statement) {
 	c.Tokens = append(c.Tokens[:len(c.Tokens):len(c.Tokens)], virtualMark(ts)...)
 	if !c.Unreal && c.about == nil && !r.apposed(c, before) {
 		r.others(full)
+		r.within(full)
 	}
 	if r.match(c, full, ts, 0, f) || len(ts) < 2 || r.shared(c, full, ts, f) {
 		return
@@ -184,7 +193,7 @@ func (r *reading) clause(c, before *statement) {
 			if lx.Is(ts[i], grammar.Other) && i+1 < len(ts) && lx.Dated(ts[i:i+2]) {
 				continue // "from this week on i…"
 			}
-			if lx.Is(ts[0], grammar.Preposition|grammar.Binder) || lx.Hedges.At(ts, 0) > 0 || lx.Dated(ts[:i]) {
+			if i == 1 && exclaims(lx, ts[0]) || lx.Is(ts[0], grammar.Preposition|grammar.Binder) || lx.Hedges.At(ts, 0) > 0 || lx.Dated(ts[:i]) {
 				if lx.Hedges.At(ts, 0) > 0 {
 					f |= pattern.Hedged
 				}

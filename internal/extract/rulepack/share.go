@@ -85,3 +85,28 @@ func (r *reading) shared(c *statement, full, ts []grammar.Token, f pattern.Flags
 	}
 	return false
 }
+
+// within drafts what the rules that are tried anywhere find in a clause.
+func (r *reading) within(full []grammar.Token) {
+	ts := full[:min(len(full), pattern.LongestClause)]
+	var mo *pattern.Memo
+	for i := range ts {
+		for _, n := range r.l.within[ts[i].Low] {
+			if mo == nil {
+				mo = r.memo(ts)
+			}
+			m := r.l.try(r.l.patterns[n], ts, mo, i, 0)
+			if m != nil && slices.ContainsFunc(ts[:m.End], func(t grammar.Token) bool { return r.l.lx.Is(t, grammar.Speaker|grammar.Own) }) {
+				r.draft(r.l.patterns[n].rule, m, nil, full)
+				break
+			}
+		}
+	}
+}
+
+// exclaims reports whether a word before the subject of a statement is a comment on it:
+// "weird i have a parrot too".
+func exclaims(lx *grammar.Grammar, t grammar.Token) bool {
+	const governs = grammar.Verb | grammar.Be | grammar.Auxiliary | grammar.Asking | grammar.Unreal | grammar.Reporting | grammar.Own | grammar.Other | grammar.Theirs | grammar.Negator | grammar.Hedge | grammar.Empty | grammar.Relative
+	return t.Word && !t.Capital() && !lx.Is(t, governs)
+}

@@ -206,7 +206,7 @@ func (lx *Grammar) boundary(ts []Token, from, i int) (at int, ok bool) {
 		if !prev.Word && i-from > 2 && lx.Is(ts[from], Binder) && lx.Is(ts[from+1], Hearer) && !lx.Is(ts[j], Speaker|Other|Own) {
 			return 0, false // "when you explain, use examples"
 		}
-		if lx.Is(ts[j], Verb|Speaker) && !prev.Word && lx.leading(ts[from:i-1]) && lx.Is(ts[from], Preposition|Binder) {
+		if lx.Is(ts[j], Verb|Speaker) && !prev.Word && lx.leading(ts[from:i-1]) && lx.Is(ts[from], Preposition|Binder) && !lx.opensQuestion(ts, from) {
 			return 0, false // "from now on, use…", "when I'm sad, I…"
 		}
 		return i, starts
@@ -293,6 +293,9 @@ func (lx *Grammar) judge(cs []Clause, asks bool) {
 		courtesy := i > 0 && !asks && len(ts) > 1 && lx.Is(ts[0], Unreal) && lx.Is(ts[1], Other) && !lx.modal(cs[:i])
 		if (lx.Is(ts[0], Unreal) || lx.unrealLeads.At(ts, 0) > 0) && !courtesy {
 			unreal = true
+		}
+		if i > 0 && question && !asks && lx.Is(ts[0], Speaker|Own) && !cs[i-1].Tokens[len(cs[i-1].Tokens)-1].Word {
+			question = false // "do you have a job, i work at a mill"
 		}
 		c.Question = question || courtesy || asks && i == len(cs)-1
 		c.Reported, c.Hedged = reported, hedged

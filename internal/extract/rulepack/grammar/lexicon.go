@@ -41,6 +41,8 @@ type Lexicon struct {
 	Mine []string `yaml:"mine"`
 	// It are pronouns that stand for the last thing spoken of.
 	It []string `yaml:"it"`
+	// Prized are words behind "my" for something liked: "it is my favorite".
+	Prized []string `yaml:"prized"`
 	// Only opens a value that contrasts with a list: "no coffee, only tea".
 	Only []string `yaml:"only"`
 	// Possess is the speaker's verb of having: "have". Bearing joins what one has to what one
@@ -238,6 +240,7 @@ type Grammar struct {
 	Nowadays     Phrases
 	notThis      Phrases
 	Only         map[string]bool
+	Prized       map[string]bool
 	scenes       Phrases
 	Retracts     Phrases
 	sensitive    Phrases
@@ -332,7 +335,7 @@ func (l Lexicon) Compile() *Grammar {
 	lx.Like, lx.Dislike = l.Verdict.Like, l.Verdict.Dislike
 	lx.within, lx.Speaker, lx.Bearing = l.Cleft.Within, first(l.Speaker), l.Bearing
 	lx.orders, lx.sources, lx.Jokes, lx.able = NewPhrases(l.Orders), NewPhrases(l.Sources), NewPhrases(l.Jokes), NewPhrases(l.Able)
-	lx.pleas, lx.Markers, lx.Naming, lx.Yes, lx.No = toSet(l.Pleas), toSet(l.Markers), toSet(l.Naming), toSet(l.Yes), toSet(l.No)
+	lx.pleas, lx.Prized, lx.Markers, lx.Naming, lx.Yes, lx.No = toSet(l.Pleas), toSet(l.Prized), toSet(l.Markers), toSet(l.Naming), toSet(l.Yes), toSet(l.No)
 	lx.Technical = NewPhrases(l.Technical)
 	lx.Only = toSet(l.Only)
 	lx.Planned, lx.fleeting, lx.changedText, lx.origin = NewPhrases(l.Planned), NewPhrases(l.Fleeting), l.Changed, l.Origin

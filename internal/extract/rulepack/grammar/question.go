@@ -55,3 +55,24 @@ func (lx *Grammar) Supports(t Token) bool { return slices.Contains(lx.support, t
 
 // Named reports whether a word joins a person to a name: "called".
 func (lx *Grammar) Named(t Token) bool { return lx.Naming[t.Low] }
+
+// Untailed is the length of a clause without the adverbials at its end: "very much".
+func (lx *Grammar) Untailed(ts []Token) int {
+	const longest = 3 // of a tail, in words
+	end := len(ts)
+	for end > 0 {
+		n := 0
+		for i := max(0, end-longest); i < end && n == 0; i++ {
+			if !ts[end-1].Word || lx.Is(ts[end-1], Tail) {
+				n = 1
+			} else if lx.Tails.At(ts[:end], i) == end-i {
+				n = end - i
+			}
+		}
+		if n == 0 {
+			return end
+		}
+		end -= n
+	}
+	return 0
+}
