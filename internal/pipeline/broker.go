@@ -119,25 +119,32 @@ func noRoom(err error) bool {
 // streams hold all of them. Ids depend on the cause alone, so that a second attempt
 // repeats the first. point is the stage of the failpoints passed.
 func (b *broker) follow(ctx context.Context, cause events.Meta, source, point string, payloads []events.Payload) error {
-	streamed, announced, err := b.compose(ctx, cause, source, payloads)
-	if err != nil {
-		for _, out := range streamed {
-			out.sent(err)
-		}
-		return err
-	}
-	return b.sendComposed(ctx, point, streamed, announced)
+	var out bundle
+	b.compose(ctx, &out, cause, source, payloads)
+	return b.sendBundle(ctx, point, out)
 }
 
-// sendComposed publishes composed messages: first those that the streams must hold.
-func (b *broker) sendComposed(ctx context.Context, point string, streamed []outgoing, announced []*nats.Msg) error {
-	if err := b.sendAll(ctx, point, streamed); err != nil {
-		for _, out := range streamed {
-			out.sent(err) // a span that has ended stays as it is
+// bundle is messages that are sent together: those for streams, and those that only
+// announce. err is why there are not more of them; then none is sent.
+type bundle struct {
+	streamed  []outgoing
+	announced []*nats.Msg
+	err       error
+}
+
+// sendBundle sends first what the streams must hold.
+func (b *broker) sendBundle(ctx context.Context, point string, out bundle) error {
+	err := out.err
+	if err == nil {
+		err = b.sendAll(ctx, point, out.streamed)
+	}
+	if err != nil {
+		for _, one := range out.streamed {
+			one.sent(err) // a span that has ended stays as it is
 		}
 		return err
 	}
-	for _, msg := range announced {
+	for _, msg := range out.announced {
 		if err := b.conn.PublishMsg(msg); err != nil {
 			return publishError(msg, err)
 		}
@@ -146,27 +153,23 @@ func (b *broker) sendComposed(ctx context.Context, point string, streamed []outg
 	return nil
 }
 
-// compose makes the messages: those for streams, and those that only announce.
-func (b *broker) compose(
-	ctx context.Context, cause events.Meta, source string, payloads []events.Payload,
-) (streamed []outgoing, announced []*nats.Msg, err error) {
+// compose adds the messages of payloads that a cause led to.
+func (b *broker) compose(ctx context.Context, out *bundle, cause events.Meta, source string, payloads []events.Payload) {
 	for i, p := range payloads {
+		if out.err != nil {
+			return
+		}
 		meta := b.follower(cause, source, followerID(cause.ID, p, strconv.Itoa(i)))
 		if p.Kind() == events.KindOutcomeAnnounced {
-			msg, err := encode(meta, p)
-			if err != nil {
-				return streamed, nil, err
-			}
-			announced = append(announced, msg)
+			var msg *nats.Msg
+			msg, out.err = encode(meta, p)
+			out.announced = append(out.announced, msg)
 			continue
 		}
-		out, err := b.outgoing(ctx, continued(meta, p), p)
-		if err != nil {
-			return streamed, nil, err
-		}
-		streamed = append(streamed, out)
+		var one outgoing
+		one, out.err = b.outgoing(ctx, continued(meta, p), p)
+		out.streamed = append(out.streamed, one)
 	}
-	return streamed, announced, nil
 }
 
 func (b *broker) follower(cause events.Meta, source, id string) events.Meta {

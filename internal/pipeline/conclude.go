@@ -171,11 +171,10 @@ func (w *worker) giveBack(ds []*delivery) {
 func (w *worker) bury(ctx context.Context, d *delivery, c conclusion) error {
 	ctx, cancel := within(context.WithoutCancel(ctx), 2*w.rt.cfg.PublishTimeout)
 	defer cancel()
-	l := newLetter(w.service, c, w.rt.now())
-	if err := w.rt.broker.bury(ctx, w.source, c.in.meta, l); err != nil {
+	l, err := w.rt.bury(ctx, w.log, w.service, w.point, c)
+	if err != nil {
 		return err
 	}
-	failpoint.Reach(w.point, failpoint.Buried)
 	if c.route.skip != nil {
 		if p := c.route.skip(c.in, c.verdict.code+": "+l.Reason); p != nil {
 			if err := w.rt.broker.standIn(ctx, c.in.meta, w.source, p); err != nil {
@@ -184,8 +183,6 @@ func (w *worker) bury(ctx context.Context, d *delivery, c conclusion) error {
 			failpoint.Reach(w.point, failpoint.Replaced)
 		}
 	}
-	w.log.WarnContext(ctx, "buried", "id", c.in.meta.ID, "stream", c.raw.Stream, "sequence", c.raw.Sequence,
-		"code", c.verdict.code, "field", c.verdict.field, "reason", l.Reason)
 	// The reason ends up in an advisory on one line.
 	w.end(d, strings.TrimSpace(c.verdict.code+" "+strings.Map(printable, c.verdict.field)))
 	return nil

@@ -1,11 +1,14 @@
 package pipeline
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
 
+	"palimpsest/internal/failpoint"
 	"palimpsest/pkg/events"
 )
 
@@ -45,6 +48,18 @@ func newLetter(service string, c conclusion, now time.Time) events.MessageBuried
 		l.Data, l.Truncated = l.Data[:clippedData], true
 	}
 	return l
+}
+
+// bury publishes the dead letter of a judged message.
+func (rt *Runtime) bury(ctx context.Context, log *slog.Logger, service, point string, c conclusion) (events.MessageBuried, error) {
+	l := newLetter(service, c, rt.now())
+	if err := rt.broker.bury(ctx, sourceOf(service), c.in.meta, l); err != nil {
+		return l, err
+	}
+	failpoint.Reach(point, failpoint.Buried)
+	log.WarnContext(ctx, "buried", "id", c.in.meta.ID, "stream", c.raw.Stream, "sequence", c.raw.Sequence,
+		"code", c.verdict.code, "field", c.verdict.field, "reason", l.Reason)
+	return l, nil
 }
 
 // text makes any bytes fit to be written and read by people.

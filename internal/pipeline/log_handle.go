@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"go.opentelemetry.io/otel/trace"
 
 	"palimpsest/internal/cursor"
@@ -154,7 +153,8 @@ func (r *logReader) mark(e *Entry) error {
 func (r *logReader) attempt(batch []*Entry) (failed []*Entry) {
 	began := time.Now()
 	fit := slices.DeleteFunc(slices.Clone(batch), func(e *Entry) bool { return e.Err != nil })
-	ctxs, spans := r.spans(r.handlers, fit)
+	at := spot{point: r.Name, group: r.Name}
+	ctxs, spans := r.rt.tracing.run(r.handlers, at, len(fit), func(i int) (*events.Meta, int) { return &fit[i].Meta, len(fit[i].Data) })
 	var err error
 	if len(fit) > 0 {
 		err = r.rt.call(ctxs[len(ctxs)-1], func(ctx context.Context) error { return r.callHandler(ctx, ctxs, fit) })
@@ -195,19 +195,13 @@ func (r *logReader) callHandler(ctx context.Context, ctxs []context.Context, fit
 		return err
 	}
 	failpoint.Reach(r.Name, failpoint.Handled)
-	var streamed []outgoing
-	var announced []*nats.Msg
+	var out bundle
 	for i, e := range fit {
-		if e.Err != nil {
-			continue
-		}
-		more, news, err := r.rt.broker.compose(ctxs[i], e.Meta, sourceOf(r.service), e.Out)
-		streamed, announced = append(streamed, more...), append(announced, news...)
-		if err != nil {
-			return err
+		if e.Err == nil {
+			r.rt.broker.compose(ctxs[i], &out, e.Meta, sourceOf(r.service), e.Out)
 		}
 	}
-	return r.rt.broker.sendComposed(ctx, r.Name, streamed, announced)
+	return r.rt.broker.sendBundle(ctx, r.Name, out)
 }
 
 // conclude buries a refused message, and reports whether the message is finished.
@@ -228,28 +222,16 @@ func (r *logReader) conclude(e *Entry, took time.Duration) bool {
 func (r *logReader) bury(e *Entry, v verdict) error {
 	ctx, cancel := within(context.WithoutCancel(r.handlers), r.rt.cfg.PublishTimeout)
 	defer cancel()
-	l := newLetter(r.service, conclusion{
+	_, err := r.rt.bury(ctx, r.log, r.service, r.Name, conclusion{
 		raw: e.raw, in: decoded{meta: e.Meta, data: e.Data}, attempt: attempt{err: e.Err, tries: max(e.tries, 1)}, verdict: v,
-	}, r.rt.now())
-	if err := r.rt.broker.bury(ctx, sourceOf(r.service), e.Meta, l); err != nil {
+	})
+	if err != nil {
 		r.log.Error("bury", "id", e.Meta.ID, "sequence", e.raw.Sequence, "error", err)
-		return err
 	}
-	failpoint.Reach(r.Name, failpoint.Buried)
-	r.log.Warn("buried", "id", e.Meta.ID, "stream", r.Stream, "sequence", e.raw.Sequence, "code", v.code, "field", v.field, "reason", l.Reason)
-	return nil
+	return err
 }
 
-// spans begins a span for each message. The handler runs in that of the last.
-func (g *logGroup) spans(ctx context.Context, in []*Entry) ([]context.Context, []trace.Span) {
-	metas, sizes := make([]*events.Meta, len(in)), make([]int, len(in))
-	for i, e := range in {
-		metas[i], sizes[i] = &e.Meta, len(e.Data)
-	}
-	return g.rt.tracing.run(ctx, spot{point: g.Name, group: g.Name}, metas, sizes)
-}
-
-// endEntries ends their spans, each with the verdict on its message.
+// endEntries ends the spans of messages, each with the verdict on its message.
 func endEntries(spans []trace.Span, in []*Entry, o Observation) {
 	for i, span := range spans {
 		o := o

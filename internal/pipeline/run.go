@@ -82,11 +82,7 @@ func (w *worker) workRun(run []*delivery) (passed int) {
 	}
 	run = run[:len(in)]
 	began := time.Now()
-	metas, sizes := make([]*events.Meta, len(in)), make([]int, len(in))
-	for i := range in {
-		metas[i], sizes[i] = &in[i].meta, len(in[i].data)
-	}
-	ctxs, spans := w.rt.tracing.run(w.handlers, w.spot(), metas, sizes)
+	ctxs, spans := w.rt.tracing.run(w.handlers, w.spot(), len(in), func(i int) (*events.Meta, int) { return &in[i].meta, len(in[i].data) })
 	ctx := ctxs[len(ctxs)-1]
 	err := w.handleRun(ctx, route, in)
 	took := time.Since(began)

@@ -177,22 +177,20 @@ func addLetter(span trace.Span, code string) {
 
 // run begins a span for each message of a run, in the trace of each. The last
 // one's is that of the handler, and links to the others.
-func (t tracing) run(ctx context.Context, at spot, in []*events.Meta, sizes []int) ([]context.Context, []trace.Span) {
-	ctxs := make([]context.Context, len(in))
+func (t tracing) run(ctx context.Context, at spot, n int, message func(i int) (meta *events.Meta, size int)) ([]context.Context, []trace.Span) {
+	ctxs, spans := make([]context.Context, n), make([]trace.Span, n)
+	for i := range n {
+		meta, size := message(i)
+		ctxs[i], spans[i] = t.process(ctx, at, meta, size)
+	}
 	if t.tracer == nil {
-		for i := range ctxs {
-			ctxs[i] = ctx
-		}
 		return ctxs, nil
 	}
-	spans := make([]trace.Span, len(in))
-	for i, meta := range in {
-		ctxs[i], spans[i] = t.process(ctx, at, meta, sizes[i])
-		spans[i].SetAttributes(semconv.MessagingBatchMessageCount(len(in)))
-	}
-	last := len(in) - 1
-	for i := range last {
-		spans[last].AddLink(trace.Link{SpanContext: spans[i].SpanContext()})
+	for i, span := range spans {
+		span.SetAttributes(semconv.MessagingBatchMessageCount(n))
+		if i < n-1 {
+			spans[n-1].AddLink(trace.Link{SpanContext: span.SpanContext()})
+		}
 	}
 	return ctxs, spans
 }

@@ -59,21 +59,11 @@ func restate(rows memory.Snapshot, live memory.State, stale []events.Hold) (out 
 		fill(&e)
 		out = append(out, e)
 	}
-	for some := range slices.Chunk(rows.Facts, restatedRows) {
-		add(events.RuleCommand, func(e *events.EffectCommitted) { e.Facts = some })
-	}
-	for some := range slices.Chunk(rows.Versions, restatedRows) {
-		add(events.RuleCommand, func(e *events.EffectCommitted) { e.Versions = some })
-	}
-	for some := range slices.Chunk(rows.Entities, restatedRows) {
-		add(events.RuleCommand, func(e *events.EffectCommitted) { e.Entities = some })
-	}
-	for some := range slices.Chunk(rows.Edges, restatedRows) {
-		add(events.RuleCommand, func(e *events.EffectCommitted) { e.Edges = some })
-	}
-	for some := range slices.Chunk(rows.Holds, restatedRows) {
-		add(events.RuleCommand, func(e *events.EffectCommitted) { e.Holds = some })
-	}
+	part(rows.Facts, add, func(e *events.EffectCommitted, some []events.Fact) { e.Facts = some })
+	part(rows.Versions, add, func(e *events.EffectCommitted, some []events.Fact) { e.Versions = some })
+	part(rows.Entities, add, func(e *events.EffectCommitted, some []events.Entity) { e.Entities = some })
+	part(rows.Edges, add, func(e *events.EffectCommitted, some []events.Edge) { e.Edges = some })
+	part(rows.Holds, add, func(e *events.EffectCommitted, some []events.Hold) { e.Holds = some })
 	for _, rule := range slices.Sorted(maps.Keys(live.Watermarks)) {
 		add(rule, func(e *events.EffectCommitted) { mark := live.Watermarks[rule]; e.Watermark = &mark })
 	}
@@ -85,6 +75,13 @@ func restate(rows memory.Snapshot, live memory.State, stale []events.Hold) (out 
 		}
 	})
 	return out
+}
+
+// part adds an effect for each part of rows.
+func part[R any](rows []R, add func(string, func(*events.EffectCommitted)), set func(*events.EffectCommitted, []R)) {
+	for some := range slices.Chunk(rows, restatedRows) {
+		add(events.RuleCommand, func(e *events.EffectCommitted) { set(e, some) })
+	}
 }
 
 // restoredAt is when a restated effect was committed: a store keeps no such
