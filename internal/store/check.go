@@ -18,10 +18,10 @@ func CheckLimit(limit int) error {
 	return nil
 }
 
-// Settled checks an episode and brings it to the form in which backends store it: its
+// PrepareEpisode checks an episode and brings it to the form in which backends store it: its
 // instants are whole microseconds, and what it lacks has its default. It has no ordinal
 // yet.
-func Settled(e memory.Episode, now func() time.Time) (memory.Episode, error) {
+func PrepareEpisode(e memory.Episode, now func() time.Time) (memory.Episode, error) {
 	if err := e.Scope.Validate(); err != nil {
 		return e, err
 	}
@@ -44,8 +44,8 @@ func Settled(e memory.Episode, now func() time.Time) (memory.Episode, error) {
 	return e, nil
 }
 
-// Repeated is the answer to an episode whose id is known.
-func Repeated(e, known memory.Episode, state memory.State) Put {
+// KnownPut is the answer to an episode whose id is known.
+func KnownPut(e, known memory.Episode, state memory.State) Put {
 	same := known.Content == e.Content && known.Role == e.Role && known.Mode == e.Mode
 	return Put{Episode: known, Known: same, Conflict: !same, State: state}
 }

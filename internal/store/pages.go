@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Filled reads pages of limit rows until enough rows are kept or there are no more, and
+// ReadPages reads pages of limit rows until enough rows are kept or there are no more, and
 // returns at most limit of them. page returns the rows behind last, which is nil for the
 // first page; keep may reuse their memory.
-func Filled[R any](limit int, page func(last *R) ([]R, error), keep func([]R) ([]R, error)) (list []R, err error) {
+func ReadPages[R any](limit int, page func(last *R) ([]R, error), keep func([]R) ([]R, error)) (list []R, err error) {
 	for last := (*R)(nil); ; {
 		rows, err := page(last)
 		if err != nil {
@@ -37,16 +37,16 @@ func (q FactQuery) Behind(last *Fact) *FactCursor {
 	return &FactCursor{CreatedAt: last.CreatedAt, ID: last.ID}
 }
 
-// Newest returns the first limit facts in the order of [FactReader.Facts].
-func Newest(list []Fact, limit int) []Fact {
+// NewestFacts returns the first limit facts in the order of [FactReader.Facts].
+func NewestFacts(list []Fact, limit int) []Fact {
 	slices.SortStableFunc(list, func(a, b Fact) int {
 		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.ID, a.ID))
 	})
 	return list[:min(len(list), limit)]
 }
 
-// EveryVersion orders versions by (id, revision), and leaves out the second of two.
-func EveryVersion(list []Fact) []Fact {
+// SortVersions orders versions by (id, revision), and leaves out the second of two.
+func SortVersions(list []Fact) []Fact {
 	order := func(a, b Fact) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Revision, b.Revision)) }
 	slices.SortStableFunc(list, order)
 	return slices.CompactFunc(list, func(a, b Fact) bool { return order(a, b) == 0 })

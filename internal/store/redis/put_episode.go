@@ -39,11 +39,7 @@ type said struct {
 
 // PutEpisode implements [store.EpisodeWriter].
 func (s *Store) PutEpisode(ctx context.Context, e memory.Episode) (store.Put, error) {
-	puts, err := s.PutEpisodes(ctx, []memory.Episode{e})
-	if err != nil {
-		return store.Put{}, err
-	}
-	return puts[0], nil
+	return store.Only(s.PutEpisodes(ctx, []memory.Episode{e}))
 }
 
 // PutEpisodes implements [store.EpisodeWriter]: one transaction of scripts, which
@@ -164,12 +160,12 @@ func (s *Store) answerPut(e memory.Episode, fact scope.Scope, reply any) (store.
 	if err != nil {
 		return store.Put{}, err
 	}
-	return store.Repeated(e, known, put.State), nil
+	return store.KnownPut(e, known, put.State), nil
 }
 
 // prepareEpisode brings an episode to the form in which it is stored.
 func (s *Store) prepareEpisode(e *memory.Episode) ([]byte, error) {
-	settled, err := store.Settled(*e, s.cfg.Now)
+	settled, err := store.PrepareEpisode(*e, s.cfg.Now)
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,7 @@ func (s *Store) Versions(ctx context.Context, sel scope.Selector, id string) ([]
 	for i := range list {
 		list[i] = store.History(list[i])
 	}
-	return append(store.EveryVersion(list), current), nil
+	return append(store.SortVersions(list), current), nil
 }
 
 // Facts implements [store.FactReader].
@@ -96,7 +96,7 @@ func (s *Store) Facts(ctx context.Context, sel scope.Selector, q store.FactQuery
 	if err != nil || len(earlier) == 0 {
 		return list, err
 	}
-	return store.Newest(append(list, earlier...), q.Limit), nil
+	return store.NewestFacts(append(list, earlier...), q.Limit), nil
 }
 
 // newest lists newest versions that q keeps.
@@ -106,7 +106,7 @@ func (s *Store) newest(ctx context.Context, sel scope.Selector, q store.FactQuer
 		return nil, nil
 	}
 	narrowFacts(find, q.Session, q.Kinds, q.ValidAt.IsZero(), micros(q.ValidAt), q.IncludeArchived)
-	return store.Filled(q.Limit,
+	return store.ReadPages(q.Limit,
 		func(last *store.Fact) ([]store.Fact, error) { return s.factPage(ctx, find, q.Behind(last), q.Limit) },
 		func(page []store.Fact) ([]store.Fact, error) { return q.Filter.Facts(page), nil })
 }
@@ -129,7 +129,7 @@ func (s *Store) factPage(ctx context.Context, all *query, c *store.FactCursor, l
 // which had not begun, has succeeded.
 func (s *Store) earlier(ctx context.Context, sel scope.Selector, q store.FactQuery) ([]store.Fact, error) {
 	find := of(kindFact).within(s.layout(), sel).above("vf", micros(q.ValidAt)).atLeast("rev", 2)
-	return store.Filled(q.Limit,
+	return store.ReadPages(q.Limit,
 		func(last *store.Fact) ([]store.Fact, error) { return s.factPage(ctx, find, q.Behind(last), q.Limit) },
 		func(page []store.Fact) ([]store.Fact, error) {
 			held, err := s.asOf(ctx, page, q)
@@ -244,5 +244,5 @@ func (s *Store) allVersions(ctx context.Context, fact scope.Scope, by string, va
 			list[i] = store.History(list[i])
 		}
 	}
-	return store.EveryVersion(list), nil
+	return store.SortVersions(list), nil
 }

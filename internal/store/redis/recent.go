@@ -25,7 +25,7 @@ func (s *Store) Recent(ctx context.Context, sel scope.Selector, q store.RecentQu
 	if !q.Before.IsZero() {
 		find.below("ts", store.CeilMicros(q.Before))
 	}
-	return store.Filled(q.Limit,
+	return store.ReadPages(q.Limit,
 		func(last *memory.Episode) ([]memory.Episode, error) {
 			if last != nil {
 				at := store.CursorOf(*last)

@@ -27,11 +27,7 @@ type newEpisode struct {
 
 // PutEpisode implements [store.EpisodeWriter].
 func (s *Store) PutEpisode(ctx context.Context, e memory.Episode) (store.Put, error) {
-	puts, err := s.PutEpisodes(ctx, []memory.Episode{e})
-	if err != nil {
-		return store.Put{}, err
-	}
-	return puts[0], nil
+	return store.Only(s.PutEpisodes(ctx, []memory.Episode{e}))
 }
 
 // PutEpisodes implements [store.EpisodeWriter].
@@ -59,7 +55,7 @@ func (s *Store) PutEpisodes(ctx context.Context, es []memory.Episode) ([]store.P
 }
 
 func (s *Store) prepareEpisode(e memory.Episode) (newEpisode, error) {
-	e, err := store.Settled(e, s.cfg.Now)
+	e, err := store.PrepareEpisode(e, s.cfg.Now)
 	if err != nil {
 		return newEpisode{}, err
 	}
@@ -155,7 +151,7 @@ func (w *writer) knownEpisode(n newEpisode, row *scopeRow, placeID int64) (store
 	if err != nil {
 		return store.Put{}, fmt.Errorf("read the known episode: %w", err)
 	}
-	return store.Repeated(n.Episode, found, row.state()), nil
+	return store.KnownPut(n.Episode, found, row.state()), nil
 }
 
 // announce makes sure that every watched rule whose watermark is below has the

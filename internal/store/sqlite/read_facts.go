@@ -123,10 +123,10 @@ func (s *Store) Facts(ctx context.Context, sel scope.Selector, q store.FactQuery
 			return nil, err
 		}
 		if list = append(list, page...); len(list) >= 4*q.Limit {
-			list = store.Newest(list, q.Limit)
+			list = store.NewestFacts(list, q.Limit)
 		}
 	}
-	return store.Newest(list, q.Limit), nil
+	return store.NewestFacts(list, q.Limit), nil
 }
 
 // factPage lists facts of one scope. A newest version that had not begun at the
@@ -143,7 +143,7 @@ func (s *Store) factPage(ctx context.Context, scopeID int64, q store.FactQuery) 
 			narrow, args = ` AND (TRUE`+narrow+` OR `+later+`)`, append(args, at)
 		}
 	}
-	return store.Filled(q.Limit,
+	return store.ReadPages(q.Limit,
 		func(last *store.Fact) ([]store.Fact, error) {
 			before, id := int64(math.MaxInt64), ""
 			if at := q.Behind(last); at != nil {
@@ -242,7 +242,7 @@ func (s *Store) allVersions(ctx context.Context, newest, before string, args ...
 	}
 	earlier, err := s.versions(ctx, ` WHERE `+before, args...)
 	// Between the two reads the newest may have become history.
-	return store.EveryVersion(append(list, earlier...)), err
+	return store.SortVersions(append(list, earlier...)), err
 }
 
 // Entities implements [store.FactReader].
