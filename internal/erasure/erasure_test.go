@@ -37,8 +37,8 @@ type place struct {
 	times int // how often it was asked to erase
 }
 
-func (p *place) keeper(name string) Keeper {
-	return Keeper{
+func (p *place) eraser(name string) Eraser {
+	return Eraser{
 		Name: name,
 		Erase: func(_ context.Context, _ string, whom memory.Whom) (out Removed, _ error) {
 			p.times++
@@ -68,9 +68,9 @@ func (p *place) keeper(name string) Keeper {
 	}
 }
 
-func work(until uint64, keepers ...Keeper) Work {
+func work(until uint64, erasers ...Eraser) Work {
 	return Work{
-		Keepers: keepers, Now: func() time.Time { return noon }, Unreachable: []string{"backups"},
+		Erasers: erasers, Now: func() time.Time { return noon }, Unreachable: []string{"backups"},
 		Until: func(context.Context) (uint64, error) { return until, nil },
 	}
 }
@@ -87,12 +87,12 @@ func TestJobsGoOnWhereTheyFailed(t *testing.T) {
 	if again, err := b.Ask("p", "bob", "", noon); err != nil || again.ID != asked.ID {
 		t.Errorf("asked twice: %+v, %v", again, err)
 	}
-	if _, err := b.Run(t.Context(), work(7, first.keeper("a"), second.keeper("b"))); !errors.Is(err, second.fails) {
+	if _, err := b.Run(t.Context(), work(7, first.eraser("a"), second.eraser("b"))); !errors.Is(err, second.fails) {
 		t.Fatalf("run: %v", err)
 	}
 	second.fails = nil
 	b = open(t, dir) // as another process
-	done, err := b.Run(t.Context(), work(9, first.keeper("a"), second.keeper("b")))
+	done, err := b.Run(t.Context(), work(9, first.eraser("a"), second.eraser("b")))
 	if err != nil || len(done) != 1 {
 		t.Fatalf("run: %+v, %v", done, err)
 	}
@@ -131,7 +131,7 @@ func TestWhatIsLeftIsErasedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &place{users: []string{"bob"}}
-	k := p.keeper("a")
+	k := p.eraser("a")
 	erase := k.Erase
 	k.Erase = func(context.Context, string, memory.Whom) (Removed, error) { return Removed{}, nil }
 	if _, err := b.Run(t.Context(), work(1, k)); err == nil || !strings.Contains(err.Error(), "1 are left") {
@@ -151,7 +151,7 @@ func TestKeyMakesOneJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &place{users: []string{"bob"}}
-	if _, err := b.Run(t.Context(), work(1, p.keeper("a"))); err != nil {
+	if _, err := b.Run(t.Context(), work(1, p.eraser("a"))); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := b.Get(first.ID); err != nil || r.NothingFound {
@@ -166,7 +166,7 @@ func TestKeyMakesOneJob(t *testing.T) {
 	if _, err := b.Ask("p", "bbo", "", noon); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := b.Run(t.Context(), work(1, p.keeper("a"))); err != nil || !done[0].NothingFound {
+	if done, err := b.Run(t.Context(), work(1, p.eraser("a"))); err != nil || !done[0].NothingFound {
 		t.Errorf("of a misspelt user: %+v, %v", done, err)
 	}
 	if other, err := b.Ask("q", "ana", "k", noon); err != nil || other.ID == first.ID {
@@ -180,7 +180,7 @@ func receiptOf(t *testing.T, b *Book) Receipt {
 		t.Fatal(err)
 	}
 	p := &place{users: []string{"bob"}}
-	done, err := b.Run(t.Context(), work(1, p.keeper("a")))
+	done, err := b.Run(t.Context(), work(1, p.eraser("a")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,7 @@ func (b *Book) Finish(ctx context.Context, deps Deps) ([]Receipt, error) {
 	began := time.Now()
 	p := places{deps, b}
 	done, err := b.Run(ctx, Work{
-		Keepers: []Keeper{
+		Erasers: []Eraser{
 			{Name: failpoint.Streams, Erase: p.eraseStreams, Scan: p.scanStreams},
 			{Name: failpoint.Memory, Erase: p.eraseMemory, Scan: p.scanMemory},
 			{Name: failpoint.Log, Erase: p.eraseLog, Scan: p.scanLog},
@@ -104,7 +104,7 @@ func (b *Book) Finish(ctx context.Context, deps Deps) ([]Receipt, error) {
 	return done, nil
 }
 
-// places are the keepers of an installation.
+// places are the erasers of an installation.
 type places struct {
 	Deps
 	book *Book

@@ -10,8 +10,8 @@ import (
 	"palimpsest/internal/memory"
 )
 
-// Keeper is a place that holds data of users.
-type Keeper struct {
+// Eraser erases and scans one place that holds data of users.
+type Eraser struct {
 	Name string
 	// Erase deletes everything of the user, for a job of that id. It is idempotent.
 	Erase func(ctx context.Context, job string, whom memory.Whom) (Removed, error)
@@ -37,7 +37,7 @@ func (r *Removed) Add(counts map[string]uint64, beyond []string) {
 
 // Work is how jobs are run.
 type Work struct {
-	Keepers []Keeper
+	Erasers []Eraser
 	// Until returns the last sequence of EPISODES.
 	Until func(ctx context.Context) (uint64, error)
 	Now   func() time.Time
@@ -71,7 +71,7 @@ func (b *Book) run(ctx context.Context, r Receipt, work Work) (_ Receipt, err er
 			return r, err
 		}
 	}
-	for _, k := range work.Keepers {
+	for _, k := range work.Erasers {
 		if slices.ContainsFunc(r.Places, func(p Place) bool { return p.Name == k.Name }) {
 			continue
 		}
@@ -85,7 +85,7 @@ func (b *Book) run(ctx context.Context, r Receipt, work Work) (_ Receipt, err er
 		}
 		failpoint.Reach(failpoint.Erasure, k.Name)
 	}
-	for _, k := range work.Keepers {
+	for _, k := range work.Erasers {
 		left, err := k.Scan(ctx, r.ID, whom)
 		if err != nil {
 			return r, fmt.Errorf("scan %s: %w", k.Name, err)

@@ -48,14 +48,14 @@ var (
 // New returns metrics with those of the Go runtime and the process.
 func New() *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
-	m.messages = m.counter("messages_total", "Messages by what became of them.", "service", "stage", "verdict")
-	m.buried = m.counter("dead_letters_total", "Messages, and candidates of messages, that were buried, by code.", "service", "code")
+	m.messages = m.counter("messages_total", "Messages by verdict.", "service", "stage", "verdict")
+	m.buried = m.counter("dead_letters_total", "Messages and candidates that became dead letters, by code.", "service", "code")
 	m.panics = m.counter("panics_total", "Handler panics that were recovered.", "service", "stage")
 	m.redelivered = m.counter("redeliveries_total", "Messages delivered more than once.", "service", "stage")
 	m.handling = m.histogram("handler_seconds", "Time in handlers.", handlerBuckets, "service", "stage")
 	m.waiting = m.histogram("wait_seconds", "Time from a message's arrival in its stream to its handler.", waitBuckets, "service", "stage")
 	m.deltas = m.counter("deltas_total", "Deltas committed, by kind and reason.", "kind", "reason")
-	churn := m.counter("churn_held_total", "Candidates kept from changing a fact that changes too often.")
+	churn := m.counter("churn_held_total", "Candidates held because their fact changes too often.")
 	m.churn = churn.WithLabelValues()
 	m.backends = backendMetrics{
 		seconds: m.histogram("backend_seconds", "Time in calls of a backend.", backendBuckets, "backend", "operation"),
@@ -63,7 +63,7 @@ func New() *Metrics {
 	}
 	m.requests = m.counter("http_requests_total", "HTTP requests by their answer.", "method", "route", "code")
 	m.answers = m.histogram("http_seconds", "Time to answer HTTP requests.", handlerBuckets, "method", "route")
-	m.failed = m.counter("export_failures_total", "Exports that the collector did not take.", "signal")
+	m.failed = m.counter("export_failures_total", "Exports that the collector refused or missed.", "signal")
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -127,7 +127,7 @@ func (m *Metrics) Handler() http.Handler {
 // Gather implements [prometheus.Gatherer].
 func (m *Metrics) Gather() ([]*dto.MetricFamily, error) { return m.registry.Gather() }
 
-// ExportFailed counts an export that the collector did not take; signal is
+// ExportFailed counts an export that the collector refused or missed; signal is
 // traces or metrics.
 func (m *Metrics) ExportFailed(signal string) { m.failed.WithLabelValues(signal).Inc() }
 

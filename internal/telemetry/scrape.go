@@ -113,7 +113,7 @@ func (m *Metrics) WatchStore(health store.Health) {
 // WatchStages adds what each stage holds, and whether anything gets through it.
 func (m *Metrics) WatchStages(stats func() []pipeline.StageStats) {
 	inFlight := newGauge("in_flight", "Messages a stage holds.", "service", "stage")
-	failing := newGauge("stage_failing", "1 while nothing has got through a stage since its last failure.", "service", "stage")
+	failing := newGauge("stage_failing", "1 while a stage has handled no message since its last failure.", "service", "stage")
 	m.watch(0, func(context.Context) ([]prometheus.Metric, error) {
 		var out []prometheus.Metric
 		for _, s := range stats() {
@@ -126,8 +126,8 @@ func (m *Metrics) WatchStages(stats func() []pipeline.StageStats) {
 // WatchBacklog adds what waits for each consumer that this process reads. Every
 // replica tells the same.
 func (m *Metrics) WatchBacklog(progress func(context.Context) ([]pipeline.Progress, error)) {
-	pending := newGauge("consumer_pending", "Messages that a consumer has not been handed yet: its lag.", "stream", "consumer")
-	unacked := newGauge("consumer_ack_pending", "Messages that were handed out and not answered.", "stream", "consumer")
+	pending := newGauge("consumer_pending", "Messages that are not delivered to a consumer yet: its lag.", "stream", "consumer")
+	unacked := newGauge("consumer_ack_pending", "Messages delivered and not acknowledged.", "stream", "consumer")
 	m.watch(restShort, func(ctx context.Context) ([]prometheus.Metric, error) {
 		consumers, err := progress(ctx)
 		if err != nil {
@@ -160,7 +160,7 @@ func (m *Metrics) WatchStreams(sizes func(context.Context) ([]pipeline.StreamSiz
 
 // WatchLetters adds how many dead letters there are.
 func (m *Metrics) WatchLetters(count func(context.Context) (uint64, error)) {
-	deadLetters := newGauge("dead_letters", "Dead letters that nobody has retried or dropped.")
+	deadLetters := newGauge("dead_letters", "Dead letters not retried or dropped yet.")
 	m.watch(restShort, func(ctx context.Context) ([]prometheus.Metric, error) {
 		n, err := count(ctx)
 		return []prometheus.Metric{deadLetters.of(float64(n))}, err
@@ -213,8 +213,8 @@ type Ledger interface {
 
 // WatchLedger adds the ledger of the rules, over all projects and scopes.
 func (m *Metrics) WatchLedger(ledger Ledger, rules []string) {
-	episodes := newGauge("ledger_episodes", "Episodes by what became of them: accepted = consolidated + pending + skipped.", "rule", "state")
-	candidates := newGauge("ledger_candidates", "Candidates by what became of them.", "rule", "state")
+	episodes := newGauge("ledger_episodes", "Episodes by state: accepted = consolidated + pending + skipped.", "rule", "state")
+	candidates := newGauge("ledger_candidates", "Candidates by state.", "rule", "state")
 	m.watch(restLong, func(ctx context.Context) ([]prometheus.Metric, error) {
 		totals, err := sumLedger(ctx, ledger, rules)
 		if err != nil {
