@@ -29,6 +29,7 @@ import (
 	"palimpsest/internal/telemetry"
 	"palimpsest/services/consolidator"
 	"palimpsest/services/ingest"
+	"palimpsest/services/query"
 	"palimpsest/services/scheduler"
 )
 
@@ -64,6 +65,7 @@ type process struct {
 	ingest       *ingest.Service       // nil where it is no part
 	scheduler    *scheduler.Service    // nil where it is no part
 	consolidator *consolidator.Service // nil where it is no part
+	query        *query.Service        // nil where it is no part
 	short        error                 // a stream lacks what the stores have; nil where none does
 	caughtUp     recovery.CaughtUp
 	erasures     *erasure.Desk // nil where users cannot be erased

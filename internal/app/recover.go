@@ -183,7 +183,14 @@ func (h *process) serve(ctx context.Context, ready func()) error {
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	beside.Go(func() { h.readiness.Track(ctx) })
-	beside.Go(func() { h.healing.Run(ctx, ready) })
+	beside.Go(func() {
+		h.healing.Run(ctx, func() {
+			ready()
+			if h.query != nil {
+				beside.Go(func() { h.query.Resume(ctx) })
+			}
+		})
+	})
 	return h.runtime.Run(ctx, h.services...)
 }
 

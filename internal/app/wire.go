@@ -205,6 +205,6 @@ func (h *process) wireQuery() (pipeline.Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.handler = h.metrics.HTTP(q.Handler(), h.tracer)
+	h.handler, h.query = h.metrics.HTTP(q.Handler(), h.tracer), q
 	return q, nil
 }

@@ -15,8 +15,9 @@ import (
 )
 
 // TestP10QuarantineKilledAtEachStep kills the program at each step of a quarantine, whose
-// caller gets no answer. Sent again, the request withdraws what the first one left, and its
-// correlation id brings all of it back.
+// caller gets no answer. The next start withdraws what was left, and the correlation id of
+// the request brings all of it back. The same
+// plan, made again, leaves a fact alone that a caller restored meanwhile.
 func TestP10QuarantineKilledAtEachStep(t *testing.T) {
 	t.Parallel()
 	file, err := armed()
@@ -50,24 +51,19 @@ func TestP10QuarantineKilledAtEachStep(t *testing.T) {
 		}
 		i.env = nil
 		i.begin()
-		var request string
-		eventually(t, "the quarantine, sent again", func() error {
-			again, err := i.api.Quarantine(t.Context(), choose)
-			told := (*api.Problem)(nil)
-			switch {
-			case errors.As(err, &told) && told.Code == api.CodeFactConflict: // what was appended is applied by now
-				_, request, _ = strings.Cut(told.Detail, "releases them: ")
-				return nil
-			case err == nil:
-				request = again.CorrelationID
+		eventually(t, "the end of the quarantine", func() error {
+			if facts := i.facts(all); slices.ContainsFunc(facts, func(f api.Fact) bool { return f.ValidUntil == nil }) {
+				return fmt.Errorf("%s: in quarantine are %+v", d, facts)
 			}
-			return err
+			return nil
 		})
+		told := (*api.Problem)(nil)
+		if _, err := i.api.Quarantine(t.Context(), choose); !errors.As(err, &told) || told.Code != api.CodeFactConflict {
+			t.Fatalf("%s: sent again: %v", d, err)
+		}
+		_, request, _ := strings.Cut(told.Detail, "releases them: ")
 		if held := i.held(all); len(held) != 1 || held[0].Why != "quarantine" {
 			t.Errorf("%s: held are %+v, want the mark", d, held)
-		}
-		if facts := i.facts(all); slices.ContainsFunc(facts, func(f api.Fact) bool { return f.ValidUntil == nil }) {
-			t.Errorf("%s: in quarantine are %+v", d, facts)
 		}
 		if _, err := i.api.Trust(t.Context(), request); err != nil {
 			t.Errorf("%s: the release of %q: %v", d, request, err)
@@ -78,5 +74,23 @@ func TestP10QuarantineKilledAtEachStep(t *testing.T) {
 		if held := i.held(all); len(held) != 0 {
 			t.Errorf("%s: after the release %+v is held", d, held)
 		}
+	}
+	who := scope.Scope{Project: "default", User: "forgiven", Session: "bad"}
+	all := scope.Under(scope.Scope{Project: who.Project, User: who.User})
+	i.say(who, turn("I live in Oslo."))
+	i.settled(all, 1)
+	known, choose := i.facts(all), api.Quarantine{Session: who.Session}
+	if _, err := i.api.Quarantine(t.Context(), choose); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := i.api.Restore(t.Context(), known[0].ID, 0); err != nil {
+		t.Fatal(err)
+	}
+	told := (*api.Problem)(nil)
+	if _, err := i.api.Quarantine(t.Context(), choose); !errors.As(err, &told) || told.Code != api.CodeFactConflict {
+		t.Errorf("sent again: %v", err)
+	}
+	if facts := i.facts(all); len(facts) != 1 || facts[0].ValidUntil != nil {
+		t.Errorf("the fact that was restored is withdrawn again: %+v", facts)
 	}
 }

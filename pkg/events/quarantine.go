@@ -16,6 +16,14 @@ type Distrust struct {
 	SourceNode string `json:"source_node,omitempty"`
 	// Request is the correlation id of the quarantine; empty in marks of version 0.1.0.
 	Request string `json:"request,omitempty"`
+	// Within is what the request was bounded to; nil in marks of version 0.1.0.
+	Within *Within `json:"within,omitempty"`
+}
+
+// Within names the user and the agent of a request; nil is any.
+type Within struct {
+	User  *string `json:"user,omitempty"`
+	Agent *string `json:"agent,omitempty"`
 }
 
 // Names reports whether a message is one of them.

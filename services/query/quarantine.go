@@ -55,17 +55,26 @@ func (s *Service) quarantine(ctx context.Context, in *quarantineInput) (*written
 		return nil, err
 	}
 	c.alone = true
-	return s.once(ctx, project, "POST /v1/quarantine", in.Key, in.RawBody, func(a attempt) (*written, error) {
-		return s.distrust(ctx, a, c)
+	out, err := s.once(ctx, project, "POST /v1/quarantine", in.Key, in.RawBody, func(a attempt) (*written, error) {
+		marks, err := s.marks(ctx, a, c)
+		if err != nil {
+			return nil, err
+		}
+		return s.distrust(ctx, a, c, marks)
 	})
+	if err == nil && out.pending || err != nil && !refuses(err) {
+		select {
+		case s.unfinished <- struct{}{}:
+		default: // Resume has not begun to look yet
+		}
+	}
+	return out, err
 }
 
-func (s *Service) distrust(ctx context.Context, a attempt, c criteria) (*written, error) {
-	marks, err := s.marks(ctx, a, c)
-	if err != nil {
-		return nil, err
-	}
+// distrust carries out the marks, and then undoes what rests on the messages alone.
+func (s *Service) distrust(ctx context.Context, a attempt, c criteria, marks undoPlan) (*written, error) {
 	var marked *written
+	var err error
 	switch {
 	case len(marks.scopes) == 0 && marks.request != "":
 		a = attempt{correlation: marks.request, again: true}
@@ -106,7 +115,7 @@ func (s *Service) marks(ctx context.Context, a attempt, c criteria) (undoPlan, e
 	if len(seen) == 0 {
 		return plan, api.NewProblem(http.StatusNotFound, api.CodeNotFound, "", "there are no such messages")
 	}
-	whose := events.Distrust{Episode: c.Episode, Session: c.Session, SourceNode: c.SourceNode, Request: a.correlation}
+	whose := events.Distrust{Episode: c.Episode, Session: c.Session, SourceNode: c.SourceNode, Request: a.correlation, Within: &events.Within{User: c.User, Agent: c.Agent}}
 	id := markPrefix + events.HashID(whose.Episode, whose.Session, whose.SourceNode)[:16]
 	now := s.deps.Now()
 	for key := range seen {
@@ -118,8 +127,8 @@ func (s *Service) marks(ctx context.Context, a attempt, c criteria) (undoPlan, e
 			return plan, err
 		}
 		if i := slices.IndexFunc(held, func(h events.Hold) bool { return h.ID == id }); i >= 0 && !a.again {
-			if there := held[i].Distrust; there != nil {
-				plan.request = either(plan.request, there.Request)
+			if there := held[i].Distrust; there != nil && (plan.request == "" || there.Request == a.correlation) {
+				plan.request = there.Request
 			}
 			continue
 		}

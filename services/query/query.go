@@ -88,6 +88,8 @@ type Service struct {
 	followers followers
 	incognito *incognito          // nil where it is not offered
 	patterns  map[string][]string // of the mux, by route
+	// unfinished tells [Service.Resume] of a quarantine that is not whole.
+	unfinished chan struct{}
 }
 
 // New returns the service, or an error for settings that cannot answer.
@@ -108,7 +110,7 @@ func New(config Config, deps Deps) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("query: %w", err)
 	}
-	s := &Service{config: config, deps: deps, engine: engine}
+	s := &Service{config: config, deps: deps, engine: engine, unfinished: make(chan struct{}, 1)}
 	if config.Incognito {
 		s.incognito = &incognito{}
 	}

@@ -41,6 +41,8 @@ type criteria struct {
 	run      *oneRun
 	// alone chooses a delta only if all of its sources are among the episodes.
 	alone bool
+	// until, unless it is zero, leaves out messages that arrived later.
+	until time.Time
 }
 
 type episodeKey struct {
@@ -118,7 +120,9 @@ func (s *Service) findEpisodes(ctx context.Context, c criteria) (map[episodeKey]
 			return nil, err
 		}
 		for _, e := range page {
-			out[episodeKey{e.Scope.Fact(), e.ID}] = true
+			if c.until.IsZero() || !e.ArrivedAt.After(c.until) {
+				out[episodeKey{e.Scope.Fact(), e.ID}] = true
+			}
 			cursor := store.CursorOf(e)
 			q.Cursor = &cursor
 		}
