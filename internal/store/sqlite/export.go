@@ -29,9 +29,8 @@ func (s *Store) Scopes(ctx context.Context, sel scope.Selector, yield func(scope
 	}
 	where, args := matchScopes(sel, true)
 	key := ""
-	for {
-		var page []scope.Scope
-		err := s.reads.each(ctx, `SELECT s.user, s.agent, s.session, s.key FROM scopes s WHERE `+where+`
+	return eachPage(func() (page []scope.Scope, err error) {
+		err = s.reads.each(ctx, `SELECT s.user, s.agent, s.session, s.key FROM scopes s WHERE `+where+`
 		  AND s.key > ? AND (s.last_ordinal > 0 OR s.revision > 0) ORDER BY s.key LIMIT ?`,
 			append(append([]any{}, args...), key, pageSize), func(row scanner) error {
 				fact := scope.Scope{Project: sel.Project}
@@ -39,18 +38,8 @@ func (s *Store) Scopes(ctx context.Context, sel scope.Selector, yield func(scope
 				page = append(page, fact)
 				return err
 			})
-		if err != nil {
-			return err
-		}
-		for _, fact := range page {
-			if !yield(fact) {
-				return nil
-			}
-		}
-		if len(page) < pageSize {
-			return nil
-		}
-	}
+		return page, err
+	}, yield)
 }
 
 // Snapshot implements [store.Exporter].

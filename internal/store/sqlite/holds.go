@@ -60,9 +60,8 @@ func (s *Store) ListHolds(ctx context.Context, sel scope.Selector, q store.HoldQ
 // DueHolds implements [store.Schedule].
 func (s *Store) DueHolds(ctx context.Context, at time.Time, yield func(store.DueHold) bool) error {
 	due, scopeID, id := int64(math.MinInt64), int64(0), ""
-	for {
-		var page []store.DueHold
-		err := s.reads.each(ctx, `SELECT s.project, s.user, s.agent, s.session, s.incarnation, h.due, h.scope_id, h.id
+	return eachPage(func() (page []store.DueHold, err error) {
+		err = s.reads.each(ctx, `SELECT s.project, s.user, s.agent, s.session, s.incarnation, h.due, h.scope_id, h.id
 		  FROM holds h CROSS JOIN scopes s ON s.id = h.scope_id
 		  WHERE h.due <= ? AND (h.due, h.scope_id, h.id) > (?, ?, ?) ORDER BY h.due, h.scope_id, h.id LIMIT ?`,
 			[]any{micros(at), due, scopeID, id, pageSize}, func(row scanner) error {
@@ -72,16 +71,6 @@ func (s *Store) DueHolds(ctx context.Context, at time.Time, yield func(store.Due
 				page = append(page, h)
 				return err
 			})
-		if err != nil {
-			return err
-		}
-		for _, h := range page {
-			if !yield(h) {
-				return nil
-			}
-		}
-		if len(page) < pageSize {
-			return nil
-		}
-	}
+		return page, err
+	}, yield)
 }

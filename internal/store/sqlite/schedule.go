@@ -16,6 +16,25 @@ import (
 // connection is held while the caller works.
 const pageSize = 256
 
+// eachPage calls yield with the rows of pages, until yield returns false or a page is not
+// full.
+func eachPage[R any](read func() ([]R, error), yield func(R) bool) error {
+	for {
+		page, err := read()
+		if err != nil {
+			return err
+		}
+		for _, row := range page {
+			if !yield(row) {
+				return nil
+			}
+		}
+		if len(page) < pageSize {
+			return nil
+		}
+	}
+}
+
 // ReadWhole implements [store.WholeReader]. The process that reads holds the lock of
 // the file, which loses nothing meanwhile.
 func (s *Store) ReadWhole(_ context.Context, read func() error) error { return read() }
@@ -51,22 +70,14 @@ func (s *Store) Pending(ctx context.Context, rule string, yield func(store.Pendi
 		return err
 	}
 	project, key := "", ""
-	for {
+	return eachPage(func() ([]store.Pending, error) {
 		page, err := s.pendingPage(ctx, rule, project, key)
-		if err != nil {
-			return err
+		if len(page) > 0 {
+			last := page[len(page)-1].Scope
+			project, key = last.Project, last.Key()
 		}
-		for _, p := range page {
-			if !yield(p) {
-				return nil
-			}
-		}
-		if len(page) < pageSize {
-			return nil
-		}
-		last := page[len(page)-1].Scope
-		project, key = last.Project, last.Key()
-	}
+		return page, err
+	}, yield)
 }
 
 func (s *Store) pendingPage(ctx context.Context, rule, project, key string) ([]store.Pending, error) {

@@ -29,9 +29,8 @@ func scanSession(row scanner) (id int64, m memory.Session, err error) {
 // IdleSessions implements [store.Schedule].
 func (s *Store) IdleSessions(ctx context.Context, at time.Time, yield func(memory.Session) bool) error {
 	seen, after := int64(math.MinInt64), int64(0)
-	for {
-		var page []memory.Session
-		err := s.reads.each(ctx, selectSession+` WHERE p.ended_at IS NULL AND p.live = 1 AND p.session <> ''
+	return eachPage(func() (page []memory.Session, err error) {
+		err = s.reads.each(ctx, selectSession+` WHERE p.ended_at IS NULL AND p.live = 1 AND p.session <> ''
 		  AND p.last_seen < ? AND (p.last_seen, p.id) > (?, ?) ORDER BY p.last_seen, p.id LIMIT ?`,
 			[]any{store.CeilMicros(at), seen, after, pageSize}, func(row scanner) error {
 				id, m, err := scanSession(row)
@@ -39,18 +38,8 @@ func (s *Store) IdleSessions(ctx context.Context, at time.Time, yield func(memor
 				seen, after = micros(m.LastSeen), id
 				return err
 			})
-		if err != nil {
-			return err
-		}
-		for _, m := range page {
-			if !yield(m) {
-				return nil
-			}
-		}
-		if len(page) < pageSize {
-			return nil
-		}
-	}
+		return page, err
+	}, yield)
 }
 
 // OpenSessions implements [store.Schedule].
