@@ -242,8 +242,9 @@ func (r *reading) retract(rule *Rule, c *events.Candidate, v *view) {
 		}
 	}
 	for _, ret := range rule.Retracts {
-		if object, ok := v.render(ret.Object); ok || ret.Object == "" {
-			end(ret.Predicate, object)
+		predicate, named := v.render(ret.Predicate)
+		if object, ok := v.render(ret.Object); named && (ok || ret.Object == "") {
+			end(predicate, object)
 		}
 	}
 	if len(r.old) > 0 && c.Cardinality == events.Many && !strings.Contains(c.Object, grammar.Source(r.old)) {

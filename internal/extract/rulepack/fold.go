@@ -31,7 +31,7 @@ func (r *reading) fold() {
 		}
 	}
 	for i, d := range r.drafts {
-		if !gone[i] && !r.mourned(d) {
+		if !gone[i] && !r.mourned(d) && !r.unnamed(d) {
 			out = append(out, d)
 		}
 	}

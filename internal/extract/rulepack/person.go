@@ -208,7 +208,18 @@ func (r *reading) seenPerson(who *person) bool {
 // "we lost our old lab, Hank".
 func (r *reading) mourned(d events.Candidate) bool {
 	return strings.HasPrefix(d.RuleID, "relation.") && !d.Negated && slices.ContainsFunc(r.drafts, func(n events.Candidate) bool {
-		return n.Negated && n.Predicate == d.Predicate && n.Object != "" && strings.HasSuffix(d.Object, n.Object)
+		return n.Negated && n.Predicate == d.Predicate && n.Object != "" && strings.HasSuffix(d.Object, n.Object) ||
+			slices.Contains(n.Retracts, events.Triple{Subject: d.Subject, Predicate: d.Predicate})
+	})
+}
+
+// unnamed reports whether a draft says that the speaker has someone of whom another draft
+// tells the name: "Luna is my cat".
+func (r *reading) unnamed(d events.Candidate) bool {
+	rel := r.l.relationOf[d.Object]
+	return rel != nil && strings.HasPrefix(d.RuleID, "relation.") && slices.ContainsFunc(r.drafts, func(n events.Candidate) bool {
+		return n.Predicate == d.Predicate && n.Subject == d.Subject && !n.Negated && r.l.relationOf[n.Object] == nil &&
+			(rel.Category != "pet" || strings.HasPrefix(n.Object, d.Object+" "))
 	})
 }
 

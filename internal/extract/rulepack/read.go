@@ -136,6 +136,7 @@ func (r *reading) clause(c, before *statement) {
 		verb++
 	}
 	elided := false
+	plain := ts // without the subject of the clause before
 	lead := lx.LeadOf(ts)
 	if lead == nil {
 		lead = lx.LeadOf(ts[verb:])
@@ -181,7 +182,7 @@ func (r *reading) clause(c, before *statement) {
 		r.others(full)
 		r.within(full)
 	}
-	if r.match(c, full, ts, 0, f) || len(ts) < 2 || r.shared(c, full, ts, f) {
+	if r.match(c, full, ts, 0, f) || len(ts) < 2 || r.shared(c, full, ts, f) || before != nil && r.orders(plain, full, f) {
 		return
 	}
 	// A leading adverbial: "For plotting I'd take…", "Last week I moved…".
@@ -210,6 +211,19 @@ func (r *reading) clause(c, before *statement) {
 		}
 		r.match(c, full, ts, w.Span.To, f) // "el mes pasado me mudé a…"
 	}
+}
+
+// orders reads a clause without a subject as an instruction: "I'm blind, so don't send me
+// tables".
+func (r *reading) orders(ts, full []grammar.Token, f pattern.Flags) bool {
+	if len(ts) == 0 || r.l.lx.Negators.At(ts, 0) == 0 {
+		return false
+	}
+	rule, m := r.l.find(ts, r.memo(ts), 0, f, func(rule *Rule) bool { return rule.Kind == events.FactProcedural })
+	if m != nil {
+		r.draft(rule, m, nil, full)
+	}
+	return m != nil
 }
 
 // scoped reads a clause behind an adverbial. What is so in a named place or game only

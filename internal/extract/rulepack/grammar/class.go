@@ -46,6 +46,7 @@ const (
 	Simile
 	Participle
 	Particle
+	Crowd
 )
 
 // Is reports whether a token is in one of the classes of c.

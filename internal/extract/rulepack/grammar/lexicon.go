@@ -188,6 +188,8 @@ type Lexicon struct {
 	Changed string   `yaml:"changed"`
 	Origin  string   `yaml:"origin"` // stands before what a change leaves: "from"
 	Planned []string `yaml:"planned"`
+	// Crowd are subjects that are nobody in particular: "but everybody calls me Bo".
+	Crowd []string `yaml:"crowd"`
 	// Asides open what stands between two commas in front of a copula and says nothing:
 	// "my number, if you need it, is 555 0190".
 	Asides []string `yaml:"asides"`
@@ -316,7 +318,7 @@ func (l Lexicon) Compile() *Grammar {
 		{Abbreviation, l.Abbreviations}, {And, l.And}, {Theirs, l.Theirs},
 		{Shared, l.Shared}, {Modal, l.Modals}, {Often, l.Often}, {It, l.It}, {Hearer, slices.Collect(maps.Keys(l.Hearer))},
 		{Document, l.Documents}, {Relative, l.Relative}, {KinName, l.KinNames}, {Figure, l.Figures},
-		{Locative, l.Locative}, {Given, l.Given}, {Simile, l.Similes}, {Participle, l.Participles}, {Particle, l.Particles},
+		{Locative, l.Locative}, {Given, l.Given}, {Simile, l.Similes}, {Participle, l.Participles}, {Particle, l.Particles}, {Crowd, l.Crowd},
 	} {
 		for _, w := range c.words {
 			lx.Words[w] |= c.bit

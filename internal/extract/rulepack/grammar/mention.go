@@ -212,6 +212,9 @@ func (lx *Grammar) CalledLow(ts []Token, at int) bool {
 		return true
 	}
 	next := ts[at+1]
+	if lx.Is(next, And) && at+2 < len(ts) && lx.Is(ts[at+2], Speaker) {
+		return lx.Words[t.Low] == 0 // "my flatmate jorge and i"
+	}
 	verb := lx.Third[next.Low] != "" && !lx.Is(next, Be|Auxiliary|Preposition)
 	return verb && lx.Words[t.Low] == 0 && lx.Third[t.Low] == "" && !strings.HasSuffix(t.Low, "ing") && !strings.HasSuffix(t.Low, "ly") && !strings.HasSuffix(t.Low, "s")
 }
