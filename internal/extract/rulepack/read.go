@@ -153,7 +153,7 @@ func (r *reading) clause(c, before *statement) {
 	ts = r.l.owned(r.antecedent(ts, before), before)
 	if elided {
 		c.about = nil
-	} else if before != nil && !before.Question && !before.Reported && len(ts) > verb && lx.Is(ts[verb], grammar.Verb) && r.l.carries(before) {
+	} else if before != nil && !before.Question && !before.Reported && len(ts) > verb && (lx.Is(ts[verb], grammar.Verb) || lx.Negators.At(ts, verb) > 1) && r.l.carries(before) {
 		ts = append(grammar.Virtual(append([]string{r.l.speakerWord}, lx.AbleIn(before.Tokens)...)...), ts...)
 		c.about = before.about
 	} else if before != nil && len(ts) > verb+1 && lx.Is(ts[verb], grammar.Be) && lx.Is(full[0], grammar.And) && before.about == nil && r.l.carries(before) && lx.Third[ts[verb].Low] == lx.Shared {
@@ -182,7 +182,9 @@ func (r *reading) clause(c, before *statement) {
 		r.others(full)
 		r.within(full)
 	}
-	if r.match(c, full, ts, 0, f) || len(ts) < 2 || r.shared(c, full, ts, f) || before != nil && r.orders(plain, full, f) {
+	from := len(r.drafts)
+	done := r.match(c, full, ts, 0, f) || len(ts) < 2 || r.shared(c, full, ts, f)
+	if before != nil && len(r.drafts) == from && r.orders(plain, full, f) || done {
 		return
 	}
 	// A leading adverbial: "For plotting I'd take…", "Last week I moved…".
@@ -219,11 +221,19 @@ func (r *reading) orders(ts, full []grammar.Token, f pattern.Flags) bool {
 	if len(ts) == 0 || r.l.lx.Negators.At(ts, 0) == 0 {
 		return false
 	}
-	rule, m := r.l.find(ts, r.memo(ts), 0, f, func(rule *Rule) bool { return rule.Kind == events.FactProcedural })
-	if m != nil {
-		r.draft(rule, m, nil, full)
+	mo := r.memo(ts)
+	for at := 0; at < len(ts); {
+		if rule, m := r.l.find(ts, mo, at, f, func(rule *Rule) bool { return rule.Kind == events.FactProcedural }); m != nil {
+			r.draft(rule, m, nil, full)
+			return true
+		}
+		n, g := mo.Skip(r.l.lx, at)
+		if n == 0 {
+			return false
+		}
+		at, f = at+n, f|g
 	}
-	return m != nil
+	return false
 }
 
 // scoped reads a clause behind an adverbial. What is so in a named place or game only
@@ -350,55 +360,6 @@ func (r *reading) matchKin(c *statement, full, ts []grammar.Token, f pattern.Fla
 	}
 	r.draft(rule, m, nil, full)
 	return true
-}
-
-// relation drafts the fact that the speaker has a relative, friend or pet.
-func (r *reading) relation(full []grammar.Token, who *person) {
-	for _, name := range who.also {
-		r.relation(full, &person{name: name, rel: who.rel, relation: who.relation})
-	}
-	if who.relation == nil || who.relation.Predicate == "" || r.seenPerson(who) {
-		return
-	}
-	rel := who.relation
-	if who.name == "" && rel.Quiet {
-		return
-	}
-	tpl, object := rel.Text, who.rel
-	var mentions []events.Mention
-	if who.name != "" {
-		tpl, object = rel.Named, who.name
-		if rel.Category == "pet" {
-			object = who.rel + " " + r.l.namingWord + " " + who.name
-		}
-		mentions = []events.Mention{{Name: who.name, Type: rel.Type}}
-	}
-	if rel.Category == "pet" && strings.HasSuffix(who.rel, "s") {
-		tpl = strings.Replace(tpl, " a {rel}", " {rel}", 1) // "has cats"
-	}
-	text := strings.NewReplacer("{rel}", who.rel, "{name}", who.name, "{S}", r.l.lx.Subject, "{S's}", r.l.lx.Possessive).Replace(tpl)
-	category := rel.Category
-	if category == "pet" {
-		category = "relationship"
-	}
-	r.add(events.Candidate{
-		Kind: events.FactSemantic, Category: category, Subject: subjectUser, Predicate: rel.Predicate, Object: object,
-		Text: grammar.Capitalize(text), EvidenceQuote: r.l.evidence(r.text, full), Confidence: 0.85, Explicit: true,
-		Sensitivity: events.SensitivityNone, Cardinality: rel.Cardinality, EventTime: r.said, Entities: mentions,
-		RuleID: "relation." + rel.Predicate,
-	})
-}
-
-// others drafts whom a clause mentions beside its subject: "with my wife Ida".
-func (r *reading) others(ts []grammar.Token) {
-	for i := range ts {
-		if who, _ := r.l.mentioned(ts, i); who != nil {
-			r.known.meet(who)
-			if who.name != "" || !who.relation.Quiet {
-				r.relation(ts, who)
-			}
-		}
-	}
 }
 
 // add keeps the first of drafts with the same triple and polarity.

@@ -202,7 +202,7 @@ func (lx *Grammar) boundary(ts []Token, from, i int) (at int, ok bool) {
 			j++
 		}
 		starts := lx.Is(ts[j], Speaker|Other|Theirs) || lx.Is(ts[j], Be) && lx.Is(prev, And) || lx.Is(ts[j], Verb) && !ts[j].Capital() && (prev.Word || !lx.Is(ts[j], Simile)) || lx.Is(ts[j], Own) && !lx.listed(ts, i, j) ||
-			lx.Third[ts[j].Low] != "" && (prev.Word || !lx.Is(ts[j], Simile)) || lx.Is(ts[j], Crowd) && lx.Is(prev, Joint) && !lx.Is(prev, And) || j > i && lx.Fillers.At(ts, i) > 0 && strings.HasSuffix(ts[j].Low, "ing") || ts[j].Capital() && j+1 < len(ts) && lx.Is(ts[j+1], Be)
+			lx.Third[ts[j].Low] != "" && (prev.Word || !lx.Is(ts[j], Simile)) || lx.Is(prev, Joint) && !lx.Is(prev, And) && (lx.Is(ts[j], Crowd) || lx.Negators.At(ts, i) > 1) || j > i && lx.Fillers.At(ts, i) > 0 && strings.HasSuffix(ts[j].Low, "ing") || ts[j].Capital() && j+1 < len(ts) && lx.Is(ts[j+1], Be)
 		if !prev.Word && i-from > 2 && lx.Is(ts[from], Binder) && lx.Is(ts[from+1], Hearer) && !lx.Is(ts[j], Speaker|Other|Own) {
 			return 0, false // "when you explain, use examples"
 		}
