@@ -1,8 +1,8 @@
-// Package deploy_test holds what is in deploy/ and tilt/ to the types, schemas and
-// grammars of those who read it. It is a module of its own: what it needs for that
-// (Kubernetes, kustomize, Compose, Prometheus) is more than the product's own
-// modules, and none of it may end up there. It imports nothing of the product;
-// that the product knows each flag, key and variable is held in internal/cli.
+// Package deploy_test checks the files of deploy/ and tilt/ against the types, schemas
+// and grammars of their readers. It is a module of its own, because its dependencies
+// (Kubernetes, kustomize, Compose, Prometheus) exceed those of the product. It imports
+// no package of the product. internal/cli checks that the product has each flag, key and
+// variable.
 package deploy_test
 
 import (

@@ -21,8 +21,8 @@ type metric struct {
 	labels []string
 }
 
-// exported reads the reference, which a test of the program holds to what is
-// registered.
+// exported reads the reference, which a test of the program compares with the registered
+// metrics.
 func exported(t *testing.T) map[string]metric {
 	t.Helper()
 	row := regexp.MustCompile("(?m)^\\| `(palimpsest_[a-z_]+)` \\| ([a-z]+) \\| [^|]* \\| ([^|]*) \\|")
@@ -49,7 +49,7 @@ var added = []string{"namespace", "pod", "instance", "job", "container"}
 
 var promql = parser.NewParser(parser.Options{})
 
-// checkQuery parses a query and holds each metric and label in it to what is
+// checkQuery parses a query and checks that each of its metrics and labels is
 // exported.
 func checkQuery(known map[string]metric, query string) error {
 	expr, err := promql.ParseExpr(query)

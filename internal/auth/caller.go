@@ -23,13 +23,13 @@ var Anyone = Caller{Role: Admin}
 
 // Reaches reports whether the caller may read and write data of a project.
 func (c Caller) Reaches(project string) bool {
-	return c.Role > Nobody && (c.Project == "" || c.Project == project)
+	return c.Role > Anonymous && (c.Project == "" || c.Project == project)
 }
 
 // ReachesUser reports whether the caller may read and write data of a user; an
 // empty one is that of data without a user.
 func (c Caller) ReachesUser(user string) bool {
-	return c.Role > Nobody && (len(c.Users) == 0 || slices.Contains(c.Users, user))
+	return c.Role > Anonymous && (len(c.Users) == 0 || slices.Contains(c.Users, user))
 }
 
 // Name is what records say of the caller.
@@ -59,8 +59,8 @@ func With(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// Of returns the caller of a context; one with the role [Nobody] where there is
-// none.
+// Of returns the caller of a context. Without one, the caller has the role
+// [Anonymous].
 func Of(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)
 	return c

@@ -59,7 +59,7 @@ func (g *Gate) Requires() bool {
 type refusedKey struct{}
 
 // Handler has next serve requests in the name of their caller. A request without a
-// good key gets the caller [Nobody]: [Allow] refuses it where more is needed.
+// good key gets the caller [Anonymous]: [Allow] refuses it where more is needed.
 func (g *Gate) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := With(r.Context(), Anyone)
@@ -127,7 +127,7 @@ func Allow(ctx context.Context, need Role) *api.Problem {
 	switch {
 	case caller.Role >= need:
 		return nil
-	case caller.Role == Nobody:
+	case caller.Role == Anonymous:
 		err, _ := ctx.Value(refusedKey{}).(error)
 		if err == nil {
 			err = ErrNoKey

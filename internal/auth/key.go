@@ -17,13 +17,13 @@ import (
 // Role is what a key may do. Each role may do what the ones before it may.
 type Role int
 
-// The roles. Nobody is the role of callers without a key where keys are required.
+// The roles. Anonymous is the role of callers without a key where keys are required.
 const (
-	Nobody   Role = iota
-	Reader        // searches and reads
-	Writer        // records, states, corrects and forgets
-	Operator      // metrics, dead letters, replay, ledger, digest, reports
-	Admin         // erases
+	Anonymous Role = iota
+	Reader         // searches and reads
+	Writer         // records, states, corrects and forgets
+	Operator       // metrics, dead letters, replay, ledger, digest, reports
+	Admin          // erases
 )
 
 var roleNames = []string{"nobody", "reader", "writer", "operator", "admin"}
@@ -38,10 +38,10 @@ func (r Role) String() string {
 
 // ParseRole reads the name of a role that a key may have.
 func ParseRole(name string) (Role, error) {
-	if i := slices.Index(roleNames, name); i > int(Nobody) {
+	if i := slices.Index(roleNames, name); i > int(Anonymous) {
 		return Role(i), nil
 	}
-	return Nobody, fmt.Errorf("role: %q is none of %s", name, strings.Join(roleNames[1:], ", "))
+	return Anonymous, fmt.Errorf("role: %q is none of %s", name, strings.Join(roleNames[1:], ", "))
 }
 
 // MarshalText implements [encoding.TextMarshaler].
@@ -122,7 +122,7 @@ func (k Key) Validate() error {
 	if k.Project == "" && len(k.Users) > 0 {
 		return errors.New("users: belong to a project; name it")
 	}
-	if k.Role <= Nobody || k.Role > Admin {
+	if k.Role <= Anonymous || k.Role > Admin {
 		return fmt.Errorf("role: %d is no role", int(k.Role))
 	}
 	if len(k.Users) > 0 && k.Role > Writer {

@@ -88,7 +88,7 @@ func TestEvalEveryday(t *testing.T) {
 			"dana": {0.79, 0.91}, "marcus": {0.79, 0.91}, "oleg": {0.79, 0.91},
 			"nora": {0.79, 0.91}, "sam": {0.79, 0.91}, "mara": {0.79, 0.91}, "ines": {0.79, 0.91}, "tom": {0.76, 0.91}, "ben": {0.79, 0.91}, "lena": {0.79, 0.91},
 			"agatha": {0.79, 0.91}, "gus": {0.73, 0.85}, "vera": {0.65, 0.85}, "wei": {0.55, 0.75},
-			"jaz": {0.52, 0.76}, "beth": {0.44, 0.7}, // whose questions share few words with what they said
+			"jaz": {0.52, 0.76}, "beth": {0.44, 0.7}, // her questions share few words with her messages
 		} {
 			if got := run.Categories[user]; got.First < want[0] || got.Three < want[1] {
 				t.Errorf("%s: %.3f first, %.3f among the first three, want %v", user, got.First, got.Three, want)

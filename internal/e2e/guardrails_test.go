@@ -9,8 +9,8 @@ import (
 	"palimpsest/pkg/api"
 )
 
-// guardrailUnicode: text in any script has words. What says the same is known once, and
-// a word of it finds it.
+// guardrailUnicode: text in any script has words. Equal statements make one fact, and one
+// of their words finds it.
 func guardrailUnicode(t *testing.T, i *instance) {
 	for user, said := range map[string]struct{ text, again, asked string }{
 		"cjk":      {"张伟住在上海的老城区。", "张伟 住在上海的老城区", "上海"},
@@ -36,8 +36,8 @@ func guardrailUnicode(t *testing.T, i *instance) {
 	}
 }
 
-// guardrailOwner: what names nobody is refused on every way in, and is filed under no
-// default name.
+// guardrailOwner: every interface refuses a request without an owner, and none files it
+// under a default name.
 func guardrailOwner(t *testing.T, i *instance) {
 	before := len(i.recent(i.whole()))
 	for name, body := range map[string]string{

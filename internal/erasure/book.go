@@ -243,7 +243,7 @@ func (b *Book) tombstones(project, user string) (of []Receipt) {
 	return of
 }
 
-// whom is the user of an erasure. It remembers the names that it compared.
+// whom returns the user of an erasure. It caches the compared names.
 func (b *Book) whom(r Receipt) memory.Whom {
 	known := map[string]bool{}
 	var mu sync.Mutex

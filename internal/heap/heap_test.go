@@ -46,7 +46,7 @@ func TestHeapMetricsAreThere(t *testing.T) {
 	}
 }
 
-// TestCodeIsUnmapped: what was unmapped runs on.
+// TestCodeIsUnmapped checks that code still runs after its pages were unmapped.
 func TestCodeIsUnmapped(t *testing.T) {
 	t.Parallel()
 	unmapCode()

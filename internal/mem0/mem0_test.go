@@ -111,7 +111,7 @@ func TestMetadataRoundTrip(t *testing.T) {
 	}
 }
 
-// A body that another reader could understand otherwise is refused, and reaches nobody.
+// A body that another parser could read differently is refused, and reaches no handler.
 func TestAddRefusesAnAmbiguousBody(t *testing.T) {
 	t.Parallel()
 	h := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("it is recorded") })

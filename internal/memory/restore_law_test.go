@@ -11,8 +11,8 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// content is the content export of what holds in a world: of facts without their place
-// in the history, of edges those between entities.
+// content returns the content export of the valid rows of a world: facts without their
+// place in the history, and the edges between entities.
 func (w *world) content(t fataler) []string {
 	t.Helper()
 	s := Snapshot{Scope: alice, Revision: w.state.Revision}

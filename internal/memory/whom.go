@@ -2,8 +2,8 @@ package memory
 
 import "palimpsest/pkg/scope"
 
-// Whom is the user whose data an erasure removes. An erasure stores no name, so a
-// place that holds data asks about the name of each user that it has.
+// Whom identifies the user of an erasure. An erasure stores no name, so each place that
+// holds data passes it the names of its users.
 type Whom struct {
 	Project string
 	// Is reports whether a user of the project is the one. It is never called with

@@ -64,8 +64,8 @@ type File struct {
 	watch *watch
 }
 
-// Open opens a file to write it, creating and migrating it where needed. Nobody but its
-// owner may read the file.
+// Open opens a file to write it, creating and migrating it where needed. Only its owner
+// may read the file.
 func Open(ctx context.Context, cfg Config) (*File, error) {
 	path, err := filepath.Abs(cfg.Path)
 	if err != nil {

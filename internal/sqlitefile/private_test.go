@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestPrivate: only the owner reads a new file, and one that a version before made
-// readable by all; what it holds stays.
+// TestPrivate checks that only the owner can read a new file, and one that an earlier
+// version made readable by all. Its data stay.
 func TestPrivate(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

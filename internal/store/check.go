@@ -18,9 +18,9 @@ func CheckLimit(limit int) error {
 	return nil
 }
 
-// PrepareEpisode checks an episode and brings it to the form in which backends store it: its
-// instants are whole microseconds, and what it lacks has its default. It has no ordinal
-// yet.
+// PrepareEpisode checks an episode and converts it to the form in which backends store it:
+// its instants are whole microseconds, and missing fields have their defaults. It has no
+// ordinal yet.
 func PrepareEpisode(e memory.Episode, now func() time.Time) (memory.Episode, error) {
 	if err := e.Scope.Validate(); err != nil {
 		return e, err

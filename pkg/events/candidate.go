@@ -78,7 +78,7 @@ type Candidate struct {
 	// at most 64, with a subject, and a predicate or an object.
 	Retracts []Triple `json:"retracts,omitempty"`
 	// Moves means that the object takes the place of the retracted one, in the fact
-	// that holds that one, whatever its predicate ("we swapped the Corsa for a Skoda").
+	// that holds that one, under any predicate ("we swapped the Corsa for a Skoda").
 	// Predicate, which may be empty, counts only where no fact holds the retracted one. It
 	// needs an object and excludes Negated; it changes nothing unless a member of Retracts
 	// has no predicate.

@@ -226,8 +226,8 @@ type EpisodeStored struct {
 	// LastOrdinal is the highest ordinal of the fact scope when it was sent.
 	LastOrdinal uint64    `json:"last_ordinal"`
 	StoredAt    time.Time `json:"stored_at"`
-	// Run names a rule that a caller wants to read what is pending up to LastOrdinal
-	// now, whatever its cadence.
+	// Run names a rule that shall read the pending episodes up to LastOrdinal now,
+	// independent of its cadence.
 	Run string `json:"run,omitempty"`
 }
 

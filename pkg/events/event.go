@@ -127,7 +127,7 @@ type Batch struct {
 	Upkeep *Upkeep `json:"upkeep,omitempty"`
 	Cause  Cause   `json:"cause"`
 	// New says that the scope had no effect when the tick was issued. Its episodes are
-	// decided on without a look at what is known; a decision that this made wrong is
+	// decided without reading facts. If that made a decision wrong, the decision is
 	// stale.
 	New bool `json:"new,omitempty"`
 	// Attempt counts, from 0, how often the range was issued or decided again.

@@ -156,9 +156,9 @@ func TestNothingIsLookedUpBeforeTheFirstEffect(t *testing.T) {
 	}
 }
 
-// TestNewScopeIsDecidedOnUnread: a batch of a scope that was new rests on the revision 0,
-// and looks at nothing, whatever is known by now: the consolidator finds it stale. Sent
-// back, it is decided on what is known.
+// TestNewScopeIsDecidedOnUnread: a batch of a scope that was new has the revision 0 as
+// its basis and reads no facts, also if there are some by now: the consolidator finds it
+// stale. When it returns, it is decided on the known facts.
 func TestNewScopeIsDecidedOnUnread(t *testing.T) {
 	t.Parallel()
 	f := newFake()
@@ -287,8 +287,8 @@ func TestConflictBecomesADeadLetter(t *testing.T) {
 	}
 }
 
-// A conflict is shown with both sides: the letter has the candidate, and what is known
-// of each fact that it names, by revision and value.
+// A conflict has both sides: the dead letter holds the candidate, and the revision and
+// value of each fact that it names.
 func TestConflictNamesBothSides(t *testing.T) {
 	t.Parallel()
 	f := newFake()

@@ -142,7 +142,7 @@ func TestContextLeavesSensitiveCandidatesOut(t *testing.T) {
 }
 
 // TestGuardrailOldSummaries: a question finds no summary of a session that is older than
-// 30 days. The first turn of a session has the newest one, whatever its age.
+// 30 days. The first turn of a session has the newest one at any age.
 func TestGuardrailOldSummaries(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"What did Nora plan?", "the trip", "tell me about our plans"} {

@@ -17,11 +17,11 @@ import (
 // A route of mem0's clients and a tool of MCP call native routes in the name of
 // their caller, whose roles hold there again.
 var roles = map[string]auth.Role{
-	anyRoute:            auth.Nobody, // it only says that there is nothing
-	"GET /healthz":      auth.Nobody,
-	"GET /readyz":       auth.Nobody, // which tells its details to operators of all projects
-	"GET /openapi.json": auth.Nobody,
-	"GET /docs":         auth.Nobody,
+	anyRoute:            auth.Anonymous, // it only says that there is nothing
+	"GET /healthz":      auth.Anonymous,
+	"GET /readyz":       auth.Anonymous, // which tells its details to operators of all projects
+	"GET /openapi.json": auth.Anonymous,
+	"GET /docs":         auth.Anonymous,
 
 	"POST /v1/search":                   auth.Reader,
 	"POST /v1/context":                  auth.Reader,
@@ -163,7 +163,7 @@ func (t *routeTable) described(o *huma.OpenAPI) {
 	}
 	for _, op := range operations(o) {
 		route := op.Method + " " + op.Path
-		if role := t.role(route, route); role > auth.Nobody {
+		if role := t.role(route, route); role > auth.Anonymous {
 			op.Security = []map[string][]string{{"bearer": {role.String()}}, {"apiKey": {role.String()}}}
 		}
 	}

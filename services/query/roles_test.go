@@ -95,7 +95,7 @@ func (h *holders) ask(pattern, query, token string) answer {
 func TestP6AuthorisationMatrix(t *testing.T) {
 	t.Parallel()
 	h := guarded(t)
-	tokens := map[auth.Role]string{auth.Nobody: ""}
+	tokens := map[auth.Role]string{auth.Anonymous: ""}
 	for _, role := range []auth.Role{auth.Reader, auth.Writer, auth.Operator, auth.Admin} {
 		_, tokens[role] = h.key(t, auth.Key{Project: "default", Role: role})
 	}
@@ -118,14 +118,14 @@ func TestP6AuthorisationMatrix(t *testing.T) {
 				want := 0 // whatever the route itself says
 				switch {
 				case role >= need:
-				case role == auth.Nobody:
+				case role == auth.Anonymous:
 					want = http.StatusUnauthorized
 				default:
 					want = http.StatusForbidden
 				}
 				checkRefusal(t, fmt.Sprintf("%s as %s", pattern, role), h.ask(pattern, "", token), want)
 			}
-			if need > auth.Nobody {
+			if need > auth.Anonymous {
 				checkRefusal(t, pattern+" with a revoked key", h.ask(pattern, "", revoked), http.StatusUnauthorized)
 				checkRefusal(t, pattern+" with an unknown key", h.ask(pattern, "", "pal_none"), http.StatusUnauthorized)
 			}
@@ -146,7 +146,7 @@ func checkRefusal(t *testing.T, what string, a answer, want int) {
 }
 
 // TestP6KeyFixesTheProject: every route that names a project refuses the key of
-// another one, whatever its role.
+// another one, for every role.
 func TestP6KeyFixesTheProject(t *testing.T) {
 	t.Parallel()
 	h := guarded(t)

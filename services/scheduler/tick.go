@@ -20,8 +20,8 @@ var errFull = errors.New("no slot is free")
 type visit int
 
 const (
-	// said: something was stored. A cron rule waits for what is older, which the sweep
-	// finds; to ask here would take a read for each episode.
+	// said: something was stored. A cron rule waits for older episodes, which the sweep
+	// finds; a check here would take a read for each episode.
 	said visit = iota
 	woken
 	// called: it waited for a slot, and its turn has come.

@@ -130,9 +130,9 @@ func TestWakeUpBetweenCommitAndStore(t *testing.T) {
 	}
 }
 
-// TestCommitCostsNoLook: where a tick covered all that there was, its commit is no
-// reason to read the scope. What is said during the commit is found by whichever
-// process met the claim, whoever hears of the commit.
+// TestCommitCostsNoLook checks that the commit of a tick over all episodes does not
+// make a process read the scope. The process that met the claim finds an episode that
+// arrives during the commit, also if another process receives the commit.
 func TestCommitCostsNoLook(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -165,9 +165,9 @@ func TestCommitCostsNoLook(t *testing.T) {
 }
 
 // TestP7NoScopeWaitsForADeadProcess: a process that met a claim, and was to look at the
-// scope after its commit, dies. What was said before the commit has its tick with that.
-// What was said during the commit has it as soon as a process is there in its place: its
-// first sweep finds the scope, also before the commit is applied.
+// scope after its commit, dies. An episode before the commit gets its tick with the
+// commit. An episode during the commit gets it from the next process, whose first sweep
+// finds the scope, also before the commit is applied.
 func TestP7NoScopeWaitsForADeadProcess(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

@@ -204,8 +204,8 @@ type nothingEnds struct {
 	Classes map[string][]string `yaml:"classes"`
 }
 
-// TestNothingEnds holds that what is about code, a text, a game or one day, and what
-// only looks like a change, leaves every fact of the user as it is.
+// TestNothingEnds checks that statements about code, a text, a game or one day, and those
+// that only look like a change, leave every fact of the user as it is.
 func TestNothingEnds(t *testing.T) {
 	t.Parallel()
 	x, err := rulepack.New()

@@ -70,7 +70,7 @@ func (s *Server) Still(ctx context.Context) error {
 }
 
 // present are the services of which a process is connected. The server answers a request
-// that nobody listens for, before it answers the ping that follows.
+// without a subscriber before it answers the ping that follows.
 func (s *Server) present() (names []string, err error) {
 	names = topology.Processes()
 	inbox, absent := s.conn.NewInbox(), make(chan *nats.Msg, len(names))
@@ -100,7 +100,7 @@ func (s *Server) present() (names []string, err error) {
 // Rewrite removes the messages of the declared streams that edit leaves out, so that their
 // bytes leave the files of the server: a secure delete fills the record with random
 // bytes and replaces the file of its block. It returns how many messages of each stream
-// it removed or changed, and what it could not reach. It is idempotent. While a
+// it removed or changed, and the unreached data. It is idempotent. While a
 // service is connected it returns [ErrRead]. The price of each
 // message is that of writing its block, at most 8 MiB.
 //

@@ -151,7 +151,7 @@ func TestAClaimWhoseAnswerGotLostIsWon(t *testing.T) {
 		}
 	}
 	once("the first claim", first, true)
-	if _, err := s.Look(t.Context(), ana); err != nil { // the next write begins with what it read
+	if _, err := s.Look(t.Context(), ana); err != nil { // the next write begins with these rows
 		t.Fatal(err)
 	}
 	once("another caller's first claim", second, false)

@@ -40,8 +40,8 @@ func TestP10ErasedRowsAreNotRemembered(t *testing.T) {
 	read(two, "what was said since")
 }
 
-// TestRememberedRowsAreSmall: what is remembered of an episode is bounded with its
-// metadata.
+// TestRememberedRowsAreSmall checks that the remembered part of an episode is bounded,
+// with its metadata.
 func TestRememberedRowsAreSmall(t *testing.T) {
 	t.Parallel()
 	var rows saidRows

@@ -12,7 +12,7 @@ const maxSpans = 4096
 // spanned returns the fact scopes that a selector spans; maxPlaces+1 of them mean more than
 // maxPlaces. It remembers them. A scope that exists is never removed, so the number of scopes
 // shows whether there is a new one, and code that removes a scope must clear the memory.
-// None is not remembered: what would be asked then is as much as looking again.
+// An empty list is not remembered: the check would cost as much as the search.
 func (s *Store) spanned(ctx context.Context, t *tenure, sel scope.Selector) ([]scope.Scope, error) {
 	if facts, ok := t.spans.Get(sel.String()); ok {
 		return facts, nil

@@ -13,7 +13,7 @@ import (
 // Marker stands in every text and name of the user that is erased.
 const Marker = "zqmarkerzq"
 
-// whom is the user of that name in the project of the suite.
+// whom returns the user of that name in the project of the suite.
 func whom(user string) memory.Whom {
 	return memory.Whom{Project: "p", Is: func(name string) bool { return name == user }}
 }
