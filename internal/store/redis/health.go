@@ -3,8 +3,6 @@ package redis
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"palimpsest/internal/store"
 )
@@ -57,10 +55,6 @@ func (s *Store) Stats(ctx context.Context) (store.Stats, error) {
 	for i, c := range counts {
 		*c.into = answerOf(replies[i]).total
 	}
-	for line := range strings.Lines(text(replies[len(counts)])) {
-		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "used_memory:"); ok {
-			st.Bytes, err = strconv.ParseUint(value, 10, 64)
-		}
-	}
+	st.Bytes = parseInfo(text(replies[len(counts)])).uint("used_memory")
 	return st, err
 }

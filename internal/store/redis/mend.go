@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"palimpsest/internal/poll"
 	"palimpsest/internal/store"
 )
 
@@ -108,24 +109,14 @@ func (s *Store) lease(ctx context.Context, what string) (release func(), err err
 	if held, err := take(ctx, leaseLife); err != nil || !held {
 		return nil, err
 	}
-	renewing, stop := context.WithCancel(context.WithoutCancel(ctx))
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		ticker := time.NewTicker(leaseRenew)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-renewing.Done():
-				return
-			case <-ticker.C:
-				_, _ = take(renewing, leaseLife) // running the work twice is harmless
-			}
-		}
-	}()
+	stop := aside(context.WithoutCancel(ctx), func(ctx context.Context) {
+		_ = poll.Until(ctx, leaseRenew, func() (bool, error) {
+			_, _ = take(ctx, leaseLife) // running the work twice is harmless
+			return false, nil
+		})
+	})
 	return func() {
 		stop()
-		<-done
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseRenew)
 		defer cancel()
 		_, _ = take(last, 0) // it ends by itself

@@ -106,16 +106,21 @@ func (s *Store) open(ctx context.Context) error {
 
 // beside runs work until the store closes.
 func (s *Store) beside(work func(context.Context)) {
-	ctx, stop := context.WithCancel(context.Background())
+	s.finish = append(s.finish, aside(context.Background(), work))
+}
+
+// aside runs work until stop is called, which waits for its end.
+func aside(ctx context.Context, work func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		work(ctx)
 	}()
-	s.finish = append(s.finish, func() {
-		stop()
+	return func() {
+		cancel()
 		<-done
-	})
+	}
 }
 
 // prepare brings the server's side of a generation into being.

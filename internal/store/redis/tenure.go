@@ -3,6 +3,7 @@ package redis
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"palimpsest/internal/store"
@@ -28,7 +29,7 @@ type tenure struct {
 	// read are the rows of scopes that State has read, for the write that mostly follows.
 	// Their ver guards such a write, so one that was read too early costs an attempt.
 	read  store.Memo[string, fields]
-	turns allTurns
+	turns sync.Map // of *takingTurns, by the number of the space
 	fresh freshTexts
 	said  saidRows
 }

@@ -64,22 +64,9 @@ func (t *takingTurns) again() {
 	t.searched, t.pause = time.Time{}, 0
 }
 
-// allTurns are those of each space.
-type allTurns struct {
-	mu sync.Mutex
-	of map[uint64]*takingTurns
-}
-
 func (t *tenure) turnsOf(sp space) *takingTurns {
-	t.turns.mu.Lock()
-	defer t.turns.mu.Unlock()
-	if t.turns.of == nil {
-		t.turns.of = map[uint64]*takingTurns{}
-	}
-	if t.turns.of[sp.ID] == nil {
-		t.turns.of[sp.ID] = new(takingTurns)
-	}
-	return t.turns.of[sp.ID]
+	turns, _ := t.turns.LoadOrStore(sp.ID, new(takingTurns))
+	return turns.(*takingTurns) //nolint:forcetypeassert // all are
 }
 
 // searchEvery is how often rows without an entry are searched for.
