@@ -50,7 +50,7 @@ var layers = []layer{
 	{"palimpsest/internal/doctor", below("palimpsest/internal/engine", "palimpsest/internal/broker", "palimpsest/internal/topology", "palimpsest/internal/llm", "palimpsest/internal/embed", "palimpsest/internal/store")},
 	{"palimpsest/internal/topology", below()},
 	{"palimpsest/internal/store/redis", below("palimpsest/internal/filter", "palimpsest/internal/cursor", "palimpsest/internal/store", "palimpsest/internal/memory", "palimpsest/internal/lex", "palimpsest/internal/embed")},
-	{"palimpsest/internal/store/sqlite", below("palimpsest/internal/filter", "palimpsest/internal/cursor", "palimpsest/internal/store", "palimpsest/internal/memory", "palimpsest/internal/lex", "palimpsest/internal/embed", "palimpsest/internal/sqlitefile")},
+	{"palimpsest/internal/store/sqlite", below("palimpsest/internal/filter", "palimpsest/internal/cursor", "palimpsest/internal/store", "palimpsest/internal/memory", "palimpsest/internal/lex", "palimpsest/internal/embed", "palimpsest/internal/embed/kernel", "palimpsest/internal/sqlitefile")},
 	{"palimpsest/internal/audit/journal", below("palimpsest/internal/audit", "palimpsest/internal/tail", "palimpsest/internal/topology")},
 	{"palimpsest/internal/audit/sqlite", below("palimpsest/internal/filter", "palimpsest/internal/cursor", "palimpsest/internal/audit", "palimpsest/internal/memory", "palimpsest/internal/sqlitefile")},
 	{"palimpsest/internal/audit/clickhouse", below("palimpsest/internal/filter", "palimpsest/internal/cursor", "palimpsest/internal/audit", "palimpsest/internal/memory")},

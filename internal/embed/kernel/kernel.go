@@ -25,9 +25,11 @@ type Set struct {
 	// multiply computes a tile of height rows and Width columns: c = bias + a·b,
 	// where the depth rows of b follow each other. Without one, Go computes.
 	multiply func(depth int, t *tile, b, bias *float32)
-	softmax  func(x []float32)
-	gelu     func(x []float32)
-	norm     func(x, y, gain, bias []float32, epsilon float32)
+	// dot takes a multiple of [Lanes] numbers. Without one, Go computes.
+	dot     func(n int, a, b *float32) float32
+	softmax func(x []float32)
+	gelu    func(x []float32)
+	norm    func(x, y, gain, bias []float32, epsilon float32)
 }
 
 // Scalar returns the kernels that run on all processors.

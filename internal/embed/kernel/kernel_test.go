@@ -79,6 +79,21 @@ func TestMultiplyAlone(t *testing.T) {
 	}
 }
 
+func TestDot(t *testing.T) {
+	t.Parallel()
+	for name, set := range sets() {
+		for n := range 100 {
+			a, b, want := random(n), random(n), 0.0
+			for i := range a {
+				want += float64(a[i]) * float64(b[i])
+			}
+			if got := float64(set.Dot(a, b)); math.Abs(got-want) > 1e-4 {
+				t.Errorf("%s: of %d numbers %g, want %g", name, n, got, want)
+			}
+		}
+	}
+}
+
 func TestSoftmax(t *testing.T) {
 	t.Parallel()
 	for name, set := range sets() {
@@ -184,6 +199,17 @@ func BenchmarkMultiply(b *testing.B) {
 				set.Multiply(c, a, rows, &m, bias)
 			}
 			b.ReportMetric(float64(rows*depth*columns)*float64(b.N)/float64(b.Elapsed().Nanoseconds()), "mul/ns")
+		})
+	}
+}
+
+func BenchmarkDot(b *testing.B) {
+	for name, set := range sets() {
+		b.Run(name, func(b *testing.B) {
+			x, y := random(256), random(256)
+			for b.Loop() {
+				set.Dot(x, y)
+			}
 		})
 	}
 }
