@@ -120,6 +120,11 @@ func (r *reading) antecedent(ts []grammar.Token, before *statement) []grammar.To
 		return ts
 	}
 	end := lx.Untailed(ts)
+	if before == nil && lx.Like != "" && end > 1 && end <= 4 && lx.Is(ts[0], grammar.Own) && lx.Prized[ts[1].Low] && !slices.ContainsFunc(ts[1:end], func(t grammar.Token) bool { return !t.Word || lx.Is(t, grammar.Be|grammar.Verb|grammar.Preposition) }) {
+		if said := r.spoken(); len(said) > 0 {
+			return append(grammar.Virtual(lx.Speaker, lx.Like), grammar.Plain(said)...) // "titanic? my favorite movie!"
+		}
+	}
 	if end < 3 || !lx.Is(ts[end-1], grammar.It) || !lx.Is(ts[0], grammar.Speaker) && !lx.Is(ts[end-3], grammar.Speaker) {
 		return ts
 	}

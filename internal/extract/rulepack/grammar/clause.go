@@ -256,6 +256,9 @@ func (lx *Grammar) owns(ts []Token, i int) bool {
 // leading reports whether the tokens are an adverbial in front of a subject
 // ("for plotting", "last year").
 func (lx *Grammar) leading(ts []Token) bool {
+	if n := lx.Leads.At(ts, 0); n > 0 && n+1 < len(ts) && lx.Is(ts[n], It) && lx.Is(ts[n+1], Be) {
+		return false // "yeah it is great i go there a lot"
+	}
 	return len(ts) > 0 && len(ts) <= 5 && (lx.Is(ts[0], Preposition|Binder|Often) || lx.Leads.At(ts, 0) > 0 || lx.Fillers.At(ts, 0) > 0 || lx.Dated(ts))
 }
 
