@@ -2,6 +2,7 @@ package retrieval
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"palimpsest/internal/store"
@@ -49,6 +50,52 @@ func TestPredicatesAnswer(t *testing.T) {
 		*q.Scope.User = "ana"
 		if got := ids(search(t, f, q)); got[0] != want {
 			t.Errorf("%q: found %v, want %s first", question, got, want)
+		}
+	}
+}
+
+// TestNameStandsForARelative ranks a text with the name of a relative as one with the
+// word for it, unless the question asks for the name.
+func TestNameStandsForARelative(t *testing.T) {
+	t.Parallel()
+	turns := conversation(
+		turn("a", "", "My daughter Ilse was born here."), turn("b", "", "Ilse swells up from hazelnuts and eats none."), turn("c", "", "The eaves want paint."),
+	)
+	facts := []store.Fact{predicated(known("her", asker, "The user has a daughter named Ilse.", "1"), "has_daughter", "Ilse")}
+	const question = "What can't my daughter eat?"
+	got := search(t, turns.store(question+" ilse eats", facts...), everything(question))
+	if ids(got)[0] != "2" || got.Hits[0].Features["own_coverage"] < 0.99*weights[ownCoverage] {
+		t.Errorf("found %v, want 2 first with all words of the question", got.Hits)
+	}
+	const name = "What is my daughter called?"
+	if got := ids(search(t, turns.store(name+" ilse eats", facts...), everything(name))); got[0] != "1" {
+		t.Errorf("%q: found %v", name, got)
+	}
+}
+
+// TestFactWithoutTheAnswer ranks a fact whose predicate is asked for behind its message
+// where the message alone has a word of the question.
+func TestFactWithoutTheAnswer(t *testing.T) {
+	t.Parallel()
+	const question = "At which college was my course?"
+	turns := conversation(turn("a", "", "I began evening classes at Fenwick College."), turn("b", "", "Nothing of note."))
+	fact := predicated(known("f", asker, "The user attends evening classes.", "1"), "attends", "evening classes")
+	if got := ids(search(t, turns.store(question+" classes", fact), everything(question))); got[0] != "1" {
+		t.Errorf("found %v, want the message first", got)
+	}
+}
+
+// TestPronounGoesOn counts a text about "she" as one about a person whom the question and the
+// text before mention.
+func TestPronounGoesOn(t *testing.T) {
+	t.Parallel()
+	const question = "What did the doctor tell me to avoid?"
+	for text, want := range map[string]float64{"I saw the doctor.": 0, "I painted the eaves.": 1} {
+		turns := conversation(turn("a", "", text), turn("a", "", "She told me to avoid liquorice."))
+		got := search(t, turns.store(question), everything(question))
+		i := slices.Index(ids(got), "2")
+		if i < 0 || (got.Hits[i].Features["other"] != 0) != (want != 0) {
+			t.Errorf("%q: %v", text, got.Hits)
 		}
 	}
 }

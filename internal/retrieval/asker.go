@@ -98,13 +98,16 @@ func (p *pool) nameRelations() {
 			if at < 0 || !relations()[id] {
 				continue
 			}
-			of := p.asked.forms[at]
+			of, share := p.asked.forms[at], nameShare
+			if of.share == 1 && p.asked.attributes[f.Predicate] == nil {
+				share = 1 // the question does not ask for the name, which stands for the word
+			}
 			for _, w := range lex.Words(f.Object) {
 				p.asked.subjects[w] = true
 			}
 			for _, name := range termsOf(f.Object) {
 				if p.asked.index(name) < 0 && len(p.asked.forms) < maxForms {
-					p.asked.forms = append(p.asked.forms, form{name, of.of, nameShare, nameShare * p.asked.weights[of.of]})
+					p.asked.forms = append(p.asked.forms, form{name, of.of, share, share * p.asked.weights[of.of]})
 				}
 			}
 		}

@@ -41,6 +41,7 @@ type document struct {
 	own       bool       // the user mentions himself or herself
 	names     bool       // it holds a name, or a relative or friend
 	other     termID     // the name of another person who is its subject; 0 for none
+	pronoun   bool       // other is a pronoun
 	kinds     valueKinds // that it holds
 }
 
@@ -59,7 +60,7 @@ func analyse(e *memory.Episode, table embed.Words) *document {
 	if d.speaker == "" && e.Role == events.RoleUser {
 		d.relation, d.own = aboutRelation(e.Content), aboutSpeaker(e.Content)
 		if name := aboutOther(e.Content); name != "" {
-			d.other = idOf(name)
+			d.other, d.pronoun = idOf(name), slices.Contains(pronounWords, name)
 		}
 	}
 	d.names = holdsName(e.Content) || slices.ContainsFunc(d.terms, func(id termID) bool { return relations()[id] })

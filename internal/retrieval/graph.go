@@ -200,7 +200,7 @@ func (e *Engine) along(ctx context.Context, owner scope.Scope, relations []relat
 					return nil, fmt.Errorf("relations: %w", err)
 				}
 				for _, f := range facts {
-					if name := nameIn(f.Object); holds(f, at) && name != "" && !slices.Contains(lex.Terms(name), r.term) {
+					if name := nameIn(f.Object); holds(f, at) && name != "" && r.told(f) && !slices.Contains(lex.Terms(name), r.term) {
 						next[name] = true
 					}
 				}
@@ -211,6 +211,20 @@ func (e *Engine) along(ctx context.Context, owner scope.Scope, relations []relat
 		}
 	}
 	return from[:min(len(from), maxReached)], nil
+}
+
+// loose are the predicates whose facts may use any word for the relation: a son may be
+// told of as a baby.
+var loose = []string{"work", "has_wife", "has_husband", "has_partner", "has_children"}
+
+// told reports whether a fact tells of the relation: has_contact does of doctors, and of
+// colleagues.
+func (r relation) told(f store.Fact) bool {
+	terms := lex.Terms(f.Text)
+	if slices.Contains(loose, f.Predicate) || slices.Contains(terms, r.term) {
+		return true
+	}
+	return slices.ContainsFunc(lex.Synonyms(r.term), func(s lex.Synonym) bool { return slices.Contains(terms, s.Term) })
 }
 
 // nameIn is an object without the words before its first index term: "at Globex".

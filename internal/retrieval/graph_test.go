@@ -30,6 +30,10 @@ var triples = []struct {
 	{"Globex", "located_in", "Lisbon", "Globex is in Lisbon.", true},
 	{"Initech", "located_in", "Tampere", "Initech is in Tampere.", true},
 	{"user", "drives", "a Saab", "The user drives a Saab.", false},
+	{"user", "has_contact", "Ilmar", "The user has a dentist named Ilmar.", true},
+	{"user", "has_contact", "Oda", "The user has a landlord named Oda.", true},
+	{"Ilmar", "lives_in", "Turku", "Ilmar lives in Turku.", false},
+	{"Oda", "lives_in", "Oulu", "Oda lives in Oulu.", false},
 }
 
 // related returns an engine over the triples, of which one effect makes facts,
@@ -102,6 +106,7 @@ func TestQuestionsOfRelations(t *testing.T) {
 		"Where does my sister work?":                 "Ana works at Globex.",
 		"In which city is the company of my sister?": "Globex is in Lisbon.",
 		"In which country is my sister's company?":   "Globex is in Lisbon.",
+		"Where does my dentist live?":                "Ilmar lives in Turku.",
 	} {
 		out, err := e.Search(t.Context(), aboutNow(text))
 		if err != nil || len(out.Degraded) > 0 {
@@ -109,6 +114,9 @@ func TestQuestionsOfRelations(t *testing.T) {
 		}
 		found := false
 		for _, h := range out.Hits {
+			if h.Fact.Subject == "Oda" && h.Features["graph"] > 0 {
+				t.Errorf("%q reaches the landlord", text)
+			}
 			if h.Fact.Text == want {
 				found = true
 				if h.Features["graph"] <= 0 || h.Channels["graph"].Rank == 0 {

@@ -120,6 +120,9 @@ var othersVerbs = sync.OnceValue(func() map[string]bool {
 	return setOf(`can can't cannot could couldn't will won't would wouldn't had hadn't did didn't should must may might wasn't isn't hasn't doesn't just also never always got`)
 })
 
+// pronounWords stand for a person whom an earlier text names.
+var pronounWords = []string{"he", "she", "they", "he's", "she's", "they're", "он", "она", "они"}
+
 // aboutOther is the index term of somebody else than the speaker who is the subject of a
 // text: it begins with a name and a verb of the third person, or with the name in the
 // genitive. It is empty where the speaker may be the subject.
@@ -129,15 +132,14 @@ func aboutOther(text string) string {
 		return ""
 	}
 	first := lex.Fold(strings.TrimRight(fields[0], ","))
-	switch first {
-	case "he", "she", "they", "he's", "she's", "they're", "он", "она", "они":
+	if slices.Contains(pronounWords, first) {
 		return first
 	}
 	if !unicode.IsUpper([]rune(fields[0])[0]) || slices.Contains(ownWords, first) {
 		return ""
 	}
 	name, genitive := strings.CutSuffix(first, "'s")
-	terms, verb := lex.Terms(name), lex.Fold(strings.TrimRight(fields[1], ","))
+	terms, verb := lex.Terms(name), lex.Fold(fields[1])
 	if len(terms) == 0 || !genitive && !othersVerbs()[verb] && (len(verb) < 2 || !strings.HasSuffix(verb, "s") || strings.HasSuffix(verb, "ss")) {
 		return ""
 	}

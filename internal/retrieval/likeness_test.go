@@ -80,6 +80,8 @@ func TestTense(t *testing.T) {
 		"Where do I work now?":              asksNow,
 		"What is my current address?":       asksNow,
 		"Где я сейчас работаю?":             asksNow,
+		"Who teaches me these days?":        asksNow,
+		"What do I read at the moment?":     asksNow,
 		"Where did I live before?":          asksBefore,
 		"What did my old flat cost?":        asksBefore,
 		"What car did I use to drive?":      anyTense,

@@ -16,6 +16,7 @@ const (
 type match struct {
 	bm25     float64
 	mask     uint64 // bit i: it holds term i of the question
+	own      uint64 // the same, without what a predicate stands for
 	akin     uint64 // bit i: it holds a synonym of term i
 	rarest   float64
 	terms    int // of the text
@@ -63,6 +64,7 @@ func (q *question) match(terms []termID, average float64) (m match) {
 	for _, b := range best[:len(q.terms)] {
 		m.bm25 += b
 	}
+	m.own = m.mask
 	m.adjacent = bits.OnesCount64(pairs)
 	return m
 }

@@ -73,7 +73,7 @@ func (p *pool) ceiling(c *candidate) float64 {
 // has. "The user owns a new phone" is no answer to "what phone do I have".
 func (p *pool) whole(c *candidate) bool {
 	f, turn := c.hit.Fact, c.from
-	if c.values[askedFor] < 1 || turn.match.mask&^c.match.mask != 0 {
+	if c.values[askedFor] < 1 || turn.match.own&^c.match.own != 0 {
 		return false
 	}
 	wanted := p.asked.kinds & turn.doc.kinds
@@ -226,6 +226,9 @@ func (p *pool) measureEpisode(c *candidate, text, vector float64) {
 		v[subject] = one(d.own && !d.relation) - one(d.relation)
 	}
 	v[other] = one(p.asked.own && d.other != 0 && p.asked.index(d.other) < 0)
+	if before := c.near[justBefore]; d.pronoun && before != nil && before.match.mask != 0 {
+		v[other] = 0 // it goes on about whom the question and the turn before mention
+	}
 	v[fits] = one(p.asked.kinds&d.kinds != 0)
 	if f := c.stated; f != nil {
 		for _, of := range stated {

@@ -27,6 +27,7 @@ var (
 		"now", "nowadays", "currently", "current", "presently", "latest", "newest",
 		"сейчас", "теперь", "текущий", "текущая", "нынешний", "нынешняя", "现在", "目前",
 	}
+	nowPhrases  = []string{"these days", "the moment", "at present"}
 	beforeWords = []string{
 		"before", "previous", "previously", "former", "formerly", "earlier", "ex",
 		"раньше", "прежде", "прежний", "прежняя", "бывший", "бывшая", "以前", "之前",
@@ -38,7 +39,7 @@ var (
 func tenseOf(words []string) tense {
 	for i, w := range words {
 		switch {
-		case slices.Contains(nowWords, w):
+		case slices.Contains(nowWords, w), i > 0 && slices.Contains(nowPhrases, words[i-1]+" "+w):
 			return asksNow
 		case slices.Contains(beforeWords, w), w == "used" && i+1 < len(words) && words[i+1] == "to",
 			slices.Contains(oldWords, w) && i > 0 && slices.Contains(ownersWords, words[i-1]):
