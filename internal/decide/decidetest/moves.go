@@ -77,6 +77,20 @@ func moves() []row {
 			want(t, s.hear(c), "add new", "delete negation")
 			s.knows(2, "The user plays padel.")
 		}},
+		{"an end alone", func(t *testing.T, s *scene) {
+			s.hear(yoga)
+			c := said(2, "e3", "user", "", "yoga", "No longer true: yoga.")
+			c.Negated = true
+			want(t, s.hear(c), "delete negation")
+			s.knows(2)
+		}},
+		{"an end of what another attribute holds", func(t *testing.T, s *scene) {
+			s.hear(yoga)
+			c := said(2, "e3", "user", "has_pet", "yoga", "The user no longer has yoga.", retracts(events.Triple{Subject: "user", Object: "yoga"}))
+			c.Negated = true
+			want(t, s.hear(c), "delete negation")
+			s.knows(2)
+		}},
 		{"read again", func(t *testing.T, s *scene) {
 			s.hear(corsa)
 			c := moved(2, "e3", "Corsa", "Skoda")

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"palimpsest/internal/lex"
 	"palimpsest/internal/memory"
@@ -45,6 +46,9 @@ func (d *decision) move() (bool, error) {
 	}
 	for i := len(holding) - 1; i >= 0; i-- {
 		known := holding[i]
+		if known.Predicate != memory.PredicateWork && misnames(known.Object, old.Object, d.c.Object) {
+			continue
+		}
 		object, ok := movedObject(known, old.Object, valueOf(d.c))
 		if !ok {
 			continue
@@ -61,6 +65,14 @@ func (d *decision) move() (bool, error) {
 	}
 	d.moved = true // nothing to retract
 	return true, d.noop(events.ReasonNegation, "")
+}
+
+// misnames reports whether an old value that was told in small letters is a name in what
+// is known, and the new one is none: "Lindt closed, I'm in the bath now".
+func misnames(known, old, value string) bool {
+	capital := func(s string) bool { return strings.ContainsFunc(s, unicode.IsUpper) }
+	from, to := wordOf(known, old)
+	return !capital(old) && !capital(value) && capital(known[from:to])
 }
 
 // valueOf is the new value of a candidate that moves it: of a job, the part that is
@@ -137,10 +149,16 @@ func (d *decision) holders(t events.Triple) ([]events.Fact, error) {
 	if shape, _ := shapeIn(t.Object); shape != nil {
 		place = nil
 	}
-	var same, within, around []events.Fact
+	var same, within, around, planned []events.Fact
 	for id := range ids {
 		f := d.view.newest(id)
-		if f.Subject != t.Subject || !movable(f.Predicate) && f.Predicate != d.c.Predicate || !d.open(f) {
+		if f.Subject != t.Subject || !d.open(f) {
+			continue
+		}
+		if !movable(f.Predicate) && f.Predicate != d.c.Predicate {
+			if slices.Contains(endedPredicates, f.Predicate) && t.Predicate == "" && hasAll(lex.Terms(f.Object), wanted) {
+				planned = append(planned, f)
+			}
 			continue
 		}
 		if d.c.Moves && d.c.Predicate == "" && d.c.Cardinality == events.One && f.Cardinality != events.One {
@@ -158,7 +176,7 @@ func (d *decision) holders(t events.Triple) ([]events.Fact, error) {
 			around = append(around, f)
 		}
 	}
-	for _, group := range [...][]events.Fact{same, within, around} {
+	for _, group := range [...][]events.Fact{same, within, around, planned} {
 		if len(group) > 0 {
 			return sorted(group), nil
 		}

@@ -9,7 +9,8 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// negate is step 6 for a candidate that says that its triple no longer holds.
+// negate is step 6 for a candidate that says that its triple no longer holds. What it
+// retracts besides ends where no fact has the triple.
 func (d *decision) negate() (bool, error) {
 	ended, err := d.ending(tripleOf(d.c))
 	if err != nil {
@@ -20,10 +21,14 @@ func (d *decision) negate() (bool, error) {
 			return false, err
 		}
 	}
-	if len(ended) == 0 {
-		return true, d.noop(events.ReasonNegation, "")
+	if len(ended) > 0 {
+		return true, nil
 	}
-	return true, nil
+	made := len(d.view.out.Deltas)
+	if err := d.retract(); err != nil || len(d.view.out.Deltas) > made || d.waits {
+		return true, err
+	}
+	return true, d.noop(events.ReasonNegation, "")
 }
 
 // retract is step 6 for what ends with what a candidate states, as far as the

@@ -18,6 +18,10 @@ var keptPredicates = []string{
 	"fears", "wants_to", "plans_to", "skill", "instruction", "copes_by", "is", "family_role", "condition", "gender", "pronouns", "allergic_to", "blood_type",
 }
 
+// endedPredicates are those of keptPredicates that end with a value that no other
+// fact holds: "the trip to Crete fell through".
+var endedPredicates = []string{"plans_to", "condition"}
+
 // keptRelations are the relatives that a statement of change does not replace.
 var keptRelations = []string{
 	"mother", "father", "parent", "sister", "brother", "sibling", "son", "daughter", "child", "children", "kid", "cousin",

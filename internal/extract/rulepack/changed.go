@@ -75,11 +75,17 @@ func (r *reading) ends(ts []grammar.Token, own, behind int) {
 			if !f.at(lx, ts, 0, at, &got) || lx.Uncertain(ts[:got.end]) || belongs(ts[got.old.From:got.old.To]) {
 				continue
 			}
+			r.succeeds(ts, &got)
 			if r.successor(f.change, ts, at, &got) || got.end <= own && r.closes(f.change, ts[:got.end], ts[got.end:own], &got) {
 				return
 			}
 		}
 	}
+}
+
+// opens reports whether a sentence begins at a token, with a capital that tells nothing.
+func opens(ts []grammar.Token, at int) bool {
+	return at == 0 || strings.Contains(".!?…", ts[at-1].Low)
 }
 
 // belongs reports whether a value is another's: "Sunita's boss", but not "Gold's Gym".
@@ -90,6 +96,22 @@ func belongs(ts []grammar.Token) bool {
 		}
 	}
 	return false
+}
+
+// succeeds lets what else the speaker says take the place of a value that ends, where it
+// is of the same attribute.
+func (r *reading) succeeds(ts []grammar.Token, got *framed) {
+	old := r.value(r.l.lx.Narrow(ts[got.old.From:got.old.To]))
+	if len(old) == 0 || r.l.lx.Is(old[0], grammar.Empty|grammar.It|grammar.Other) {
+		return
+	}
+	for i := range r.drafts {
+		d := &r.drafts[i]
+		if d.Negated || d.Subject != subjectUser || d.Predicate == "" || d.Cardinality == events.One || d.Category == "event" || d.Kind == events.FactProcedural || r.l.says(*d, old) {
+			continue
+		}
+		d.Retracts = append(d.Retracts, events.Triple{Subject: subjectUser, Predicate: d.Predicate, Object: grammar.Source(old)})
+	}
 }
 
 // successor reads the value that takes the place of one that ends: "the ThinkPad gave up
@@ -126,9 +148,7 @@ func (r *reading) closes(c *Change, ts, rest []grammar.Token, got *framed) bool 
 		d := &r.drafts[i]
 		switch {
 		case d.Subject != subjectUser || !r.l.says(*d, old):
-		case d.Negated:
-			return true
-		case d.Category == "event" || r.lone[events.Triple{Subject: d.Subject, Predicate: d.Predicate, Object: d.Object}]:
+		case d.Negated || d.Category == "event" || r.lone[events.Triple{Subject: d.Subject, Predicate: d.Predicate, Object: d.Object}]:
 			d.Retracts = append(d.Retracts, events.Triple{Subject: subjectUser, Object: object})
 			return true
 		}
@@ -156,12 +176,21 @@ func (r *reading) change(c *Change, ts []grammar.Token, got *framed) bool {
 	if c.Reply {
 		old = r.spokenOf(value)
 	}
+	for i := got.old.From; i+1 < got.old.To; i++ {
+		if lx.Is(ts[i], grammar.Preposition) && ts[i].Low != lx.Bearing && !ts[i+1].Capital() && !lx.Is(ts[i+1], grammar.Article|grammar.Own) {
+			return false // "sold my cello to pay for the boiler"
+		}
+	}
 	if len(value) == 0 || len(old) == 0 || lx.Is(value[0], grammar.Empty|grammar.It) || lx.Is(old[0], grammar.Empty|grammar.It|grammar.Other) ||
 		topic && !lx.Shaped(value) {
 		return false
 	}
 	named := func(ts []grammar.Token) bool {
 		return slices.ContainsFunc(ts, func(t grammar.Token) bool { return t.Capital() || grammar.Digit(t.Low) })
+	}
+	if !c.Loose && !named(value) && got.old.To > 0 && opens(ts, got.old.From) && !named(old[1:]) {
+		old = slices.Clone(old) // "Geology was a mistake": the decider knows whether it is a name
+		old[0].Text = strings.ToLower(old[0].Text)
 	}
 	if !c.Loose && named(old) && !named(value) || slices.EqualFunc(old, value, func(a, b grammar.Token) bool { return a.Low == b.Low }) {
 		return false
