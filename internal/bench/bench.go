@@ -107,12 +107,12 @@ type measure struct {
 
 var measures = []measure{
 	{"publish", "acknowledged publishing over the same on a bare JetStream server", measurePublish},
-	{"store", "said → stored by ingest alone, over raw batched SQLite inserts of the same rows and indexes", measureStore},
-	{"flow", "said → stored → fact by rule turn over 200 scopes, the whole product running", measureFlow},
+	{"store", "published → stored by ingest alone, over raw batched SQLite inserts of the same rows and indexes", measureStore},
+	{"flow", "published → stored → fact by rule turn over 200 scopes, the whole product running", measureFlow},
 	{"add", "adds over HTTP by 8 clients that wait for each answer, over as many publishing to the same product", measureAdd},
 	{"wait", "added over HTTP → answered with its fact, at 50 adds/s (p50, p99), and of 1,000 adds at once (50 if quick) the last one", measureWait},
 	{"grown", "added → answered with its fact, of a user with 10,000 rows over one with 1,000 (200 and 20 if quick)", measureGrown},
-	{"lag", "said → found by text, by vector, as a fact, while others publish 200 messages/s (20 if quick)", measureLag},
+	{"lag", "published → found by text, by vector, as a fact, while others publish 200 messages/s (20 if quick)", measureLag},
 	{"search", "a search over the sum of a bare FTS5 query and a bare scan of contiguous vectors", measureSearch},
 	{"revive", "ready after a kill with 200 messages of one user under way → a new message answered with its fact, of 20 kills (2 if quick)", measureRevive},
 	{"storm", "ready after the last of 25 kills (2 if quick) 1 to 3 s apart, while 80 users add messages → all is consolidated", measureStorm},

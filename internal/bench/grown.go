@@ -57,8 +57,8 @@ type pairOfWaits struct{ p50, p95 []float64 }
 
 // grownUser is the only user of a process.
 type grownUser struct {
-	api  *client.Client
-	said int
+	api       *client.Client
+	published int
 }
 
 // withGrown runs f against a process with n sentences of its only user.
@@ -95,8 +95,8 @@ func sentence(n int) string {
 
 // say adds a sentence and returns after how many milliseconds its fact was known.
 func (u *grownUser) say(ctx context.Context) (float64, error) {
-	m := say("grown", 0, sentence(u.said))
-	u.said++
+	m := say("grown", 0, sentence(u.published))
+	u.published++
 	m.record.Wait = true
 	began := time.Now()
 	answer, err := u.api.Record(ctx, m.record, "")

@@ -44,7 +44,7 @@ type peer struct {
 	command    *exec.Cmd
 	in         io.Closer      // standard input; closing it stops the process cleanly
 	drained    sync.WaitGroup // of its output
-	said       tail
+	output     tail
 }
 
 // start runs a peer until stop, or until ctx ends.
@@ -70,7 +70,7 @@ func (b *bench) startOver(ctx context.Context, name, dir string) (*peer, error) 
 	}
 	p.command = exec.CommandContext(ctx, b.Program, args...) //nolint:gosec // our own binary
 	p.command.Env = b.Environ
-	p.command.Stderr = &p.said
+	p.command.Stderr = &p.output
 	out, err := p.command.StdoutPipe()
 	if err == nil {
 		p.in, err = p.command.StdinPipe() // closed with us, at the latest
@@ -111,7 +111,7 @@ func (p *peer) await(out io.Reader, web bool) error {
 		select {
 		case line, more := <-lines:
 			if !more {
-				return fmt.Errorf("it ended before it was ready: %s", p.said.String())
+				return fmt.Errorf("it ended before it was ready: %s", p.output.String())
 			}
 			switch m := address.FindStringSubmatch(line); {
 			case m == nil:
@@ -121,7 +121,7 @@ func (p *peer) await(out io.Reader, web bool) error {
 				p.NATS = m[2]
 			}
 		case <-limit:
-			return fmt.Errorf("it is not ready within %v: %s", startLimit, p.said.String())
+			return fmt.Errorf("it is not ready within %v: %s", startLimit, p.output.String())
 		}
 	}
 	return nil
@@ -171,8 +171,8 @@ func (b *bench) with(ctx context.Context, name string, f func(*peer) error) erro
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", name, err)
-		if said := p.said.String(); said != "" && ctx.Err() == nil {
-			err = fmt.Errorf("%w (output: %s)", err, said)
+		if output := p.output.String(); output != "" && ctx.Err() == nil {
+			err = fmt.Errorf("%w (output: %s)", err, output)
 		}
 		return errors.Join(err, p.stop())
 	}
@@ -189,7 +189,7 @@ type tail struct {
 // trial is what a reader says before it handles messages one by one.
 const trial = "handle messages one by one"
 
-// trials counts how often the process said trial.
+// trials counts how often the process printed "trial".
 func (t *tail) trials() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -79,13 +79,13 @@ func (p *peer) strike(ctx context.Context, kill int) error {
 	if err != nil {
 		return err
 	}
-	var said, known atomic.Int64
+	var published, known atomic.Int64
 	var clients sync.WaitGroup
 	enough := make(chan struct{}, 1)
 	for range reviveBurst {
 		clients.Go(func() {
 			for {
-				m := say("revive", kill, sentence(int(said.Add(1))))
+				m := say("revive", kill, sentence(int(published.Add(1))))
 				m.record.Wait = true
 				if _, err := c.Record(ctx, m.record, ""); err != nil {
 					return // the process is dead

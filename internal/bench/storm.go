@@ -49,7 +49,7 @@ func measureStorm(ctx context.Context, b *bench) ([]Figure, error) {
 			break
 		}
 		s.blow(ctx, p, stormLife+stormSpan*time.Duration(kill%5)/4)
-		s.trials += p.said.trials()
+		s.trials += p.output.trials()
 	}
 	if p != nil {
 		defer p.kill()
@@ -68,7 +68,7 @@ func measureStorm(ctx context.Context, b *bench) ([]Figure, error) {
 	if err != nil {
 		return nil, fmt.Errorf("await consolidation: %w", err)
 	}
-	if s.trials += p.said.trials(); s.trials > 0 {
+	if s.trials += p.output.trials(); s.trials > 0 {
 		return nil, fmt.Errorf("after %d kills %d readers handled innocent messages by themselves", b.storms, s.trials)
 	}
 	return []Figure{
@@ -84,7 +84,7 @@ type answers struct{ added, refused atomic.Int64 }
 // storm counts over all processes.
 type storm struct {
 	users, bystander answers
-	said             atomic.Int64 // messages, of all
+	published        atomic.Int64 // messages, of all
 	trials           int
 	lived            time.Duration
 }
@@ -116,7 +116,7 @@ func (s *storm) user(ctx context.Context, p *peer, transport http.RoundTripper, 
 	tick := time.NewTicker(stormPace)
 	defer tick.Stop()
 	for {
-		m := say("storm", user, sentence(int(s.said.Add(1))))
+		m := say("storm", user, sentence(int(s.published.Add(1))))
 		_, err := c.Record(ctx, m.record, "")
 		var problem *api.Problem
 		switch {

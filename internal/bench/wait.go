@@ -34,17 +34,17 @@ func measureWait(ctx context.Context, b *bench) ([]Figure, error) {
 		if err != nil {
 			return err
 		}
-		said := 0
+		added := 0
 		return b.rounds(ctx, func(ctx context.Context) error {
-			paced, err := waitAll(ctx, c, "paced", said, b.waits, time.Second/waitPace)
+			paced, err := waitAll(ctx, c, "paced", added, b.waits, time.Second/waitPace)
 			if err != nil {
 				return err
 			}
-			crowd, err := waitAll(ctx, c, "crowd", said, b.crowd, 0)
+			crowd, err := waitAll(ctx, c, "crowd", added, b.crowd, 0)
 			if err != nil {
 				return err
 			}
-			said += max(b.waits, b.crowd)
+			added += max(b.waits, b.crowd)
 			p50, p99 = append(p50, percentile(paced, 50)), append(p99, percentile(paced, 99))
 			last = append(last, crowd[len(crowd)-1])
 			return nil
@@ -63,7 +63,7 @@ func measureWait(ctx context.Context, b *bench) ([]Figure, error) {
 // waitAll adds n statements of many users, each pace after the one before whether that
 // is answered or not, and returns the ascending latencies in milliseconds. They count
 // from when the add was due.
-func waitAll(ctx context.Context, c *client.Client, group string, said, n int, pace time.Duration) ([]float64, error) {
+func waitAll(ctx context.Context, c *client.Client, group string, added, n int, pace time.Duration) ([]float64, error) {
 	latencies, failed := make([]float64, n), make([]error, n)
 	var adds sync.WaitGroup
 	began := time.Now()
@@ -73,7 +73,7 @@ func waitAll(ctx context.Context, c *client.Client, group string, said, n int, p
 			break
 		}
 		adds.Go(func() {
-			m := say(group, (said+i)%floodScopes, sentence(said+i))
+			m := say(group, (added+i)%floodScopes, sentence(added+i))
 			m.record.Wait, m.record.Timeout = true, waitLongest
 			answer, err := c.Record(ctx, m.record, "")
 			latencies[i] = float64(time.Since(due).Microseconds()) / 1000

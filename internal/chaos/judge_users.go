@@ -145,18 +145,18 @@ func (j *judge) episodes(ctx context.Context, user User, voices []int) error {
 
 // stored checks each stored episode for itself.
 func (j *judge) stored(user User, stored map[string][]memory.Episode) {
-	said := map[string]Episode{}
+	published := map[string]Episode{}
 	for _, e := range user.Episodes {
-		said[e.ID] = e
+		published[e.ID] = e
 	}
 	for id, list := range stored {
 		for _, again := range list[1:] {
 			j.count(&j.verdict.Duplicated, "episodes", id, "is stored again as ordinal %d", again.Ordinal)
 		}
-		want, ok := said[id]
+		want, ok := published[id]
 		switch e := list[0]; {
 		case !ok:
-			j.count(&j.verdict.Wrong, "episodes", id, "nobody said it to %s", user.Name)
+			j.count(&j.verdict.Wrong, "episodes", id, "no publisher sent it for %s", user.Name)
 		case e.Content != want.Content || e.Role != want.Role || e.Scope.Session != want.Session || !e.Timestamp.Equal(want.At):
 			j.count(&j.verdict.Wrong, "episodes", id, "is %q of %s in session %s at %v", e.Content, e.Role, e.Scope.Session, e.Timestamp)
 		}
@@ -192,7 +192,7 @@ func (j *judge) facts(ctx context.Context, user User) error {
 func (j *judge) fact(user User, want Known, found []store.Fact) {
 	v := &j.verdict
 	if len(found) == 0 {
-		j.count(&v.Lost, "facts", user.Name, "%s %s is not known; %s said so", want.Predicate, want.Object, want.Last)
+		j.count(&v.Lost, "facts", user.Name, "%s %s is not known; %s states it", want.Predicate, want.Object, want.Last)
 		return
 	}
 	for _, f := range found[1:] {
@@ -200,7 +200,7 @@ func (j *judge) fact(user User, want Known, found []store.Fact) {
 	}
 	f := found[0]
 	if f.Object != want.Object {
-		j.count(&v.OutOfOrder, "facts", user.Name, "%q is known last, but %s said %s", f.Text, want.Last, want.Object)
+		j.count(&v.OutOfOrder, "facts", user.Name, "%q is known last, but %s states %s", f.Text, want.Last, want.Object)
 		return
 	}
 	if !rests(f.SourceEpisodeIDs, want) {

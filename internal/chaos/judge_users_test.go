@@ -88,22 +88,22 @@ func TestLatenessIsNoLoss(t *testing.T) {
 	t.Parallel()
 	w := drawn(t, Size{Seed: 1, Episodes: 20, Users: 2, Kills: 1})
 	record := Record{Acks: make([]Acks, len(w.Voices))}
-	said := map[string]bool{}
+	published := map[string]bool{}
 	for n, v := range w.Voices {
 		for _, s := range v.Steps {
 			record.Acks[n] = append(record.Acks[n], 1)
-			said[w.Users[v.User].Episodes[s.Episode].ID] = true
+			published[w.Users[v.User].Episodes[s.Episode].ID] = true
 		}
 	}
-	for name, gone := range map[string]map[string]bool{"late": {}, "gone": said} {
+	for name, gone := range map[string]map[string]bool{"late": {}, "gone": published} {
 		j := &judge{workload: w, record: record, gone: gone, waiting: map[scope.Scope]uint64{}}
 		j.evidence.Store = behind{scopes{held: []scope.Scope{w.Users[0].scope(), w.Users[1].scope()}}, 1}
 		if err := j.users(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		pending, lost := len(said), 0
+		pending, lost := len(published), 0
 		if name == "gone" {
-			pending, lost = 0, len(said)
+			pending, lost = 0, len(published)
 		}
 		if j.verdict.Pending != pending || j.verdict.Lost != lost {
 			t.Errorf("%s: %d pending, %d lost; want %d and %d", name, j.verdict.Pending, j.verdict.Lost, pending, lost)

@@ -28,7 +28,7 @@ type reached struct {
 func (c *progress) now(p *publishers) reached {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return reached{Progress{Acknowledged: int(p.said.Load()), Consolidated: c.known, Kills: len(c.made)}, c.settled}
+	return reached{Progress{Acknowledged: int(p.acknowledged.Load()), Consolidated: c.known, Kills: len(c.made)}, c.settled}
 }
 
 // reach notes what the processes have done.

@@ -16,12 +16,12 @@ type publishers struct {
 	begun    time.Time
 	turns    atomic.Int64 // count of first publications, started ones included
 
-	said    atomic.Int64 // episodes acknowledged for the first time
-	swept   atomic.Int64 // repetitions that the broker knew
-	taken   atomic.Int64 // repetitions that it took for new
-	retried atomic.Int64 // publishes that got no acknowledgement
-	reached chan struct{}
-	acks    []Acks // per voice; a voice writes its own
+	acknowledged atomic.Int64 // episodes, counted at their first acknowledgement
+	swept        atomic.Int64 // repetitions that the broker knew
+	taken        atomic.Int64 // repetitions that it took for new
+	retried      atomic.Int64 // publishes that got no acknowledgement
+	reached      chan struct{}
+	acks         []Acks // per voice; a voice writes its own
 }
 
 // Acks is what a voice was acknowledged: for each step, in order, the sequence
@@ -109,7 +109,7 @@ func (p *publishers) count(n int, step Step, known bool) {
 	switch {
 	case step.Again == First && step.Episode == 0 && n > 0 && voices[n-1].User == voices[n].User:
 	case step.Again == First:
-		p.said.Add(1)
+		p.acknowledged.Add(1)
 		select {
 		case p.reached <- struct{}{}:
 		default:

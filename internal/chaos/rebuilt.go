@@ -23,10 +23,10 @@ type Digests struct {
 // Rebuild rebuilds memory beside the live one, as a user would, and returns
 // both digests. The store of the stopped processes stays as it is.
 func Rebuild(ctx context.Context, program, dir string, of Plan) (Digests, error) {
-	var out, said bytes.Buffer
+	var out, log bytes.Buffer
 	args := of.command([]string{"rebuild", "--data", Data(dir), "--check", "--json"})
 	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // it is this program
-	cmd.Env, cmd.Stdout, cmd.Stderr = of.environ(), &out, &said
+	cmd.Env, cmd.Stdout, cmd.Stderr = of.environ(), &out, &log
 	run := cmd.Run() // digests that differ are an error, and are printed
 	var d Digests
 	if json.Unmarshal(out.Bytes(), &d) == nil && d.Rebuilt != "" {
@@ -35,7 +35,7 @@ func Rebuild(ctx context.Context, program, dir string, of Plan) (Digests, error)
 	if ctx.Err() != nil {
 		return d, ctx.Err()
 	}
-	return d, fmt.Errorf("rebuild: %w: %s", errors.Join(run), strings.TrimSpace(said.String()))
+	return d, fmt.Errorf("rebuild: %w: %s", errors.Join(run), strings.TrimSpace(log.String()))
 }
 
 // Compare adds the digests to the verdict, and concludes it. failed says why

@@ -125,9 +125,9 @@ func (r *run) all(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { r.watch.close() }()
-	said, clocked := make(chan struct{}), make(chan error, 1)
+	published, clocked := make(chan struct{}), make(chan error, 1)
 	group.Go(func() error {
-		defer close(said)
+		defer close(published)
 		return r.publishers.run(ctx)
 	})
 	if r.cfg.Every > 0 {
@@ -137,7 +137,7 @@ func (r *run) all(ctx context.Context) (err error) {
 			return err
 		})
 	}
-	if err := r.disturb(ctx, said, clocked); err != nil {
+	if err := r.disturb(ctx, published, clocked); err != nil {
 		return err
 	}
 	r.wire.set(nil)
@@ -167,8 +167,8 @@ func (r *run) meet(ctx context.Context) (err error) {
 }
 
 // disturb kills processes wherever the workload says so, until everything is
-// said, every kill was made and nothing is left to do, or nothing moves.
-func (r *run) disturb(ctx context.Context, said <-chan struct{}, clocked <-chan error) error {
+// published, every kill was made and nothing is left to do, or nothing moves.
+func (r *run) disturb(ctx context.Context, published <-chan struct{}, clocked <-chan error) error {
 	pace := look
 	if r.cfg.Every > 0 {
 		pace = glance
@@ -187,11 +187,11 @@ func (r *run) disturb(ctx context.Context, said <-chan struct{}, clocked <-chan 
 				return err
 			}
 		case <-r.publishers.reached:
-			if err := r.strike(ctx, Acknowledged, int(r.publishers.said.Load())); err != nil {
+			if err := r.strike(ctx, Acknowledged, int(r.publishers.acknowledged.Load())); err != nil {
 				return err
 			}
 		case <-ticker.C:
-			done, err := r.look(ctx, said)
+			done, err := r.look(ctx, published)
 			if done {
 				r.figures.Backlog, r.figures.DrainSeconds = r.progress.drained()
 			}

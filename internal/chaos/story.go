@@ -114,7 +114,7 @@ func (s *story) ring() (string, claim) {
 	return text + number + ".", claim{predicate: phone, object: "ends in " + number}
 }
 
-// again says once more what the device said is liked.
+// again repeats a statement of the device that something is liked.
 func (s *story) again(device, n int) {
 	e := &s.episodes[n]
 	known := s.liked[device]
@@ -127,7 +127,7 @@ func (s *story) again(device, n int) {
 	s.bound[first], s.bound[n] = true, true
 }
 
-// takeBack says that what the device said is liked no longer is.
+// takeBack states that something is no longer liked, after the device stated that it is.
 func (s *story) takeBack(device, n int) {
 	e := &s.episodes[n]
 	known := s.liked[device]

@@ -59,7 +59,7 @@ func (r *run) kill(ctx context.Context, kill Kill) error {
 }
 
 // look asks how far the processes are, and reports whether that is the end.
-func (r *run) look(ctx context.Context, said <-chan struct{}) (done bool, err error) {
+func (r *run) look(ctx context.Context, published <-chan struct{}) (done bool, err error) {
 	ledger, err := r.watch.ledger(ctx, r.processes.answers())
 	if err != nil {
 		return false, r.excuse(ctx, err)
@@ -80,7 +80,7 @@ func (r *run) look(ctx context.Context, said <-chan struct{}) (done bool, err er
 		return false, err
 	}
 	select {
-	case <-said:
+	case <-published:
 	default:
 		return false, nil
 	}

@@ -26,8 +26,8 @@ type Evidence struct {
 		store.Ledger
 		store.Exporter
 	}
-	// Letters is how many dead letters were ever written, dropped ones too. Nothing
-	// that is said here deserves one.
+	// Letters counts all dead letters, also dropped ones. No message of a workload
+	// deserves one.
 	Letters uint64
 }
 
@@ -42,8 +42,8 @@ type Verdict struct {
 	Pending int `json:"pending"`
 	// Duplicated are episodes, facts, deltas and revisions that are there twice.
 	Duplicated int `json:"duplicated"`
-	// OutOfOrder are episodes before which one stands that its publisher said
-	// later, and facts whose value is not the last that was said.
+	// OutOfOrder counts episodes that follow a later one of the same publisher, and
+	// facts whose value is not the last published one.
 	OutOfOrder int `json:"out_of_order"`
 	// Wrong counts unexpected facts and episodes, those with another content or
 	// other sources, and scopes without a publisher.
@@ -127,8 +127,8 @@ func (v *Verdict) find(check, where, what string, args ...any) {
 	}
 }
 
-// acknowledged lists the episodes that a voice was acknowledged, in the order in
-// which it said them first.
+// acknowledged lists the acknowledged episodes of a publisher, in the order in which
+// it first sent them.
 func (j *judge) acknowledged(voice int) (episodes []int) {
 	steps := j.workload.Voices[voice].Steps
 	for _, s := range steps[:len(j.record.Acks[voice])] {
@@ -153,30 +153,30 @@ func (j *judge) ledger(ctx context.Context) error {
 	for _, a := range accounts {
 		of[account{a.Scope, a.Rule}] = a
 	}
-	said := make([]map[int]bool, len(j.workload.Users))
+	published := make([]map[int]bool, len(j.workload.Users))
 	for n, voice := range j.workload.Voices {
-		if said[voice.User] == nil {
-			said[voice.User] = map[int]bool{}
+		if published[voice.User] == nil {
+			published[voice.User] = map[int]bool{}
 		}
 		for _, e := range j.acknowledged(n) {
-			said[voice.User][e] = true
+			published[voice.User][e] = true
 		}
 	}
 	for n, user := range j.workload.Users {
 		for _, rule := range j.record.Rules {
-			j.account(user.Name+" "+rule, of[account{user.scope(), rule}], uint64(len(said[n])))
+			j.account(user.Name+" "+rule, of[account{user.scope(), rule}], uint64(len(published[n])))
 		}
 	}
 	return nil
 }
 
-func (j *judge) account(where string, a store.Account, said uint64) {
+func (j *judge) account(where string, a store.Account, published uint64) {
 	v := &j.verdict
 	if !a.Balanced() {
 		j.count(&v.Unbalanced, "ledger", where, "does not balance: %+v", a)
 	}
-	if a.Accepted != said {
-		j.count(&v.Unbalanced, "ledger", where, "%d episodes accepted, %d acknowledged", a.Accepted, said)
+	if a.Accepted != published {
+		j.count(&v.Unbalanced, "ledger", where, "%d episodes accepted, %d acknowledged", a.Accepted, published)
 	}
 	if a.Pending > 0 {
 		j.count(&v.Pending, "ledger", where, "%d episodes wait to be consolidated", a.Pending)

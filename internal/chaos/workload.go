@@ -13,8 +13,8 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// Size is how much is said and how often the listener is killed. The same size
-// draws the same workload.
+// Size sets the number of messages and of kills. The same size draws the same
+// workload.
 type Size struct {
 	Seed uint64 `json:"seed"`
 	// Episodes counts different episodes. Repetitions are not counted.
@@ -23,9 +23,9 @@ type Size struct {
 	Kills    int `json:"kills"`
 	// Processes are how many there are to kill; 0 means 1.
 	Processes int `json:"processes,omitempty"`
-	// Every, in ns, lets a process be killed each time it has passed, and the
-	// episodes be said over the time that all kills take; 0 kills at counts, and
-	// says the episodes as fast as they are taken. 1 ms at least.
+	// Every, in ns, is the time between two kills; the episodes are published over
+	// the time of all kills. With 0, processes are killed at counts, and episodes are
+	// published as fast as they are acknowledged. 1 ms at least.
 	Every time.Duration `json:"every,omitempty"`
 	// OneVoice gives each user one publisher. Several publishers each keep their own
 	// order and interleave at random, and so do the facts that follow.
@@ -52,8 +52,7 @@ func (s Size) Validate() error {
 	return nil
 }
 
-// Workload is what is said, by whom, in which order, and when the listener is
-// killed.
+// Workload has the messages, their publishers and order, and the kills.
 type Workload struct {
 	Size   Size
 	Users  []User

@@ -61,7 +61,7 @@ func TestTheSameSeedDrawsTheSameBytes(t *testing.T) {
 }
 
 // TestAWorkloadHasAllThatIsHard: repetitions, late and swapped messages, several
-// sessions, two devices in one of them, things said twice and taken back.
+// sessions, two devices in one of them, things stated twice and taken back.
 func TestAWorkloadHasAllThatIsHard(t *testing.T) {
 	t.Parallel()
 	w := drawn(t, Size{Seed: 1, Episodes: 4000, Users: 40, Kills: 8})
@@ -100,7 +100,7 @@ func TestAWorkloadHasAllThatIsHard(t *testing.T) {
 }
 
 // TestEveryEpisodeIsSaidFirst: each episode by one voice (the greeting by all),
-// before it is repeated, and no voice takes back what it has not said.
+// before it is repeated, and no publisher takes back a statement that it has not made.
 func TestEveryEpisodeIsSaidFirst(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -119,15 +119,15 @@ func TestEveryEpisodeIsSaidFirst(t *testing.T) {
 		}
 		first := map[string]int{}
 		for _, v := range w.Voices {
-			u, said, liked := w.Users[v.User], map[int]bool{}, map[string]bool{}
+			u, published, liked := w.Users[v.User], map[int]bool{}, map[string]bool{}
 			for _, s := range v.Steps {
-				if (s.Again == First) == said[s.Episode] {
-					rt.Fatalf("%s: step %+v, said before: %v", u.Name, s, said[s.Episode])
+				if (s.Again == First) == published[s.Episode] {
+					rt.Fatalf("%s: step %+v, published before: %v", u.Name, s, published[s.Episode])
 				}
 				if s.Again != First {
 					continue
 				}
-				said[s.Episode] = true
+				published[s.Episode] = true
 				e := u.Episodes[s.Episode]
 				first[e.ID]++
 				if e.Session == "" || e.Content == "" {
@@ -141,11 +141,11 @@ func TestEveryEpisodeIsSaidFirst(t *testing.T) {
 		}
 		for id, n := range first {
 			if n != 1 && !strings.HasSuffix(id, "-hello") {
-				rt.Fatalf("%s is said first by %d voices", id, n)
+				rt.Fatalf("%s is published first by %d voices", id, n)
 			}
 		}
 		if len(first) != total {
-			rt.Fatalf("%d of %d episodes are said", len(first), total)
+			rt.Fatalf("%d of %d episodes are published", len(first), total)
 		}
 		for _, k := range w.Kills {
 			if k.At < 1 || k.At > w.Size.Episodes {
@@ -207,7 +207,7 @@ func TestDueKills(t *testing.T) {
 	}
 }
 
-// TestKillsByTheClock: one each time, of any process, while all is being said.
+// TestKillsByTheClock: one each time, of any process, while all is being published.
 func TestKillsByTheClock(t *testing.T) {
 	t.Parallel()
 	w := drawn(t, Size{Seed: 1, Episodes: 100, Users: 5, Kills: 60, Processes: 12, Every: time.Second})
@@ -225,7 +225,7 @@ func TestKillsByTheClock(t *testing.T) {
 	p.begun = storyBegins
 	for n := range 100 {
 		if when := p.when(Step{}, time.Time{}); when != storyBegins.Add(time.Duration(n)*600*time.Millisecond) {
-			t.Fatalf("episode %d is said at %v", n, when)
+			t.Fatalf("episode %d is published at %v", n, when)
 		}
 	}
 }

@@ -97,7 +97,7 @@ func wantProvenance(t *testing.T, i *instance, sel scope.Selector) {
 			}
 			for _, id := range p.SourceEpisodeIDs {
 				if !said[id] {
-					t.Errorf("revision %d of %s: nobody said %s", e.Revision, e.Scope, id)
+					t.Errorf("revision %d of %s: no message has the id %s", e.Revision, e.Scope, id)
 				}
 			}
 		}
