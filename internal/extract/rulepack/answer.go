@@ -130,6 +130,9 @@ func (r *reading) answer(s grammar.Sentence, q *question) {
 	}
 	yes := r.l.lx.Yes[s.Tokens[0].Low]
 	ts, _ := r.l.enter(s.Tokens)
+	if len(ts) > 2 && q.answer != nil && lx.Is(ts[0], grammar.It) && lx.Is(ts[1], grammar.Be) && ts[2].Capital() {
+		ts = ts[2:] // "it's Ottilie"
+	}
 	var rest []grammar.Token
 	switch {
 	case q.answer == nil && (len(q.restated) == 0 || !q.open && !yes):
@@ -204,7 +207,7 @@ func (r *reading) completes(s grammar.Sentence, lead, rest []grammar.Token) bool
 	if len(rest) > 0 && rest[0].Low == lead[len(lead)-1].Low {
 		rest = rest[1:] // "In Bruges." completes "i live in"
 	}
-	return r.match(&statement{}, s.Tokens, append(slices.Clone(lead), rest...), 0, 0)
+	return r.match(&statement{answers: true}, s.Tokens, append(slices.Clone(lead), rest...), 0, 0)
 }
 
 // filled is the words before a bare answer, with what the question captured.

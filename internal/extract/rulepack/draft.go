@@ -259,7 +259,11 @@ func (r *reading) meet(c events.Candidate) {
 		return
 	}
 	rel, name, _ := strings.Cut(c.Object, " "+r.l.namingWord+" ")
-	if relation, word := r.l.relationIn(rel); relation != nil {
+	relation, word := r.l.relationIn(rel)
+	if relation == nil && c.Category == "relationship" && r.l.pet != nil && c.Predicate == r.l.pet.Predicate {
+		relation, word = r.l.pet, rel // "a bearded dragon, his name is…"
+	}
+	if relation != nil {
 		r.known.meet(&person{rel: word, relation: relation, name: name})
 	}
 }

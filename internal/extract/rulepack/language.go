@@ -25,6 +25,7 @@ type language struct {
 
 	relations  grammar.Phrases
 	relationOf map[string]*Relation
+	pet        *Relation // of an animal that no relation names; nil for none
 	answers    []answer
 	frames     []frame // of changes
 	endings    []frame
@@ -71,6 +72,9 @@ func compileLanguage(p Pack) (*language, error) {
 		r := &p.Relations[i]
 		for _, w := range r.Words {
 			relations = append(relations, w)
+			if l.pet == nil && r.Category == "pet" {
+				l.pet = r
+			}
 			if l.relationOf[w] == nil { // those of an overlay come first
 				l.relationOf[w] = r
 			}

@@ -120,6 +120,9 @@ func (l *language) mentioned(ts []grammar.Token, i int) (who *person, n int) {
 	if !lx.Is(ts[i], grammar.Own) || ts[i].Quoted {
 		return nil, 0
 	}
+	if i == 0 && len(ts) > 2 && ts[1].Capital() && lx.Is(ts[1], grammar.Given) && (lx.Is(ts[2], grammar.Be) || lx.Third[ts[2].Low] != "") {
+		return &person{name: ts[1].Text, relation: &Relation{}}, 2 // "our Milo is five"
+	}
 	for j := i + 1; j < len(ts) && j <= i+3; j++ {
 		if w := l.relations.At(ts, j); w > 0 {
 			return l.named(ts, i, j, w)
@@ -151,7 +154,7 @@ func (l *language) named(ts []grammar.Token, i, j, w int) (*person, int) {
 	}
 	if at < len(ts) {
 		k := l.lx.NameLen(ts, at, marked)
-		if k == 0 && at == end && (l.lx.CalledLow(ts, at) && who.relation.Pronoun != "" || l.lx.Is(ts[at], grammar.Given)) {
+		if k == 0 && at == end && (l.lx.CalledLow(ts, at) && who.relation.Pronoun != "" || l.lx.BesideSpeaker(ts, at) || l.lx.Is(ts[at], grammar.Given)) {
 			k = 1
 		}
 		if k > 0 && (marked || !l.lx.Is(ts[at], grammar.Verb|grammar.Be|grammar.Stop)) {

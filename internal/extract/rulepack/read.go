@@ -19,6 +19,8 @@ type statement struct {
 	grammar.Clause
 	// about is whom an elided subject stands for; nil for the speaker.
 	about *person
+	// answers: the words before a bare answer were supplied.
+	answers bool
 }
 
 // reading is one episode as one language reads it.
@@ -124,7 +126,10 @@ func (r *reading) clause(c, before *statement) {
 	if before == nil && len(r.topic) > 0 && lx.Is(r.topic[0], grammar.Own) {
 		ts = r.l.owned(ts, &statement{Clause: grammar.Clause{Tokens: r.topic}})
 	}
-	if len(ts) == 0 || c.Question || c.Reported || r.coupled(c, ts, before) || r.corrects(ts, full) || !c.Unreal && r.succeeded(ts, full) {
+	if !slices.ContainsFunc(ts, func(t grammar.Token) bool { return t.Word && !lx.Is(t, grammar.Speaker) }) {
+		return // "i i i": a pronoun states nothing, and each would be tried with all patterns
+	}
+	if c.Question || c.Reported || r.coupled(c, ts, before) || r.corrects(ts, full) || !c.Unreal && r.succeeded(ts, full) {
 		return
 	}
 	if r.affirmed(c, full, ts) {
@@ -317,7 +322,7 @@ func (r *reading) match(c *statement, full, ts []grammar.Token, at int, f patter
 	ts = ts[:min(len(ts), pattern.LongestClause)]
 	loose := !elided(ts) && !slices.ContainsFunc(ts, func(t grammar.Token) bool { return r.l.lx.Is(t, grammar.Figure) })
 	accept := func(rule *Rule) bool {
-		return (!c.Unreal || rule.Unreal) && (c.about == nil || !rule.Self) && (loose || rule.Confidence > looseConfidence && rule.Predicate != "name")
+		return (!c.Unreal || rule.Unreal) && (c.about == nil || !rule.Self) && (loose || rule.Confidence > looseConfidence && (c.answers || rule.Predicate != "name"))
 	}
 	mo := r.memo(ts)
 	for at < len(ts) {

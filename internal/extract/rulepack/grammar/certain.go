@@ -87,3 +87,34 @@ func (lx *Grammar) Began(ts []Token) bool {
 	}
 	return false
 }
+
+// reports reports whether the clause attributes the next one to another person.
+func (lx *Grammar) reports(ts []Token) bool {
+	if lx.Is(ts[0], Speaker) {
+		return false
+	}
+	for i, t := range ts {
+		if i > 5 {
+			return false
+		}
+		if lx.Is(t, Speaker) {
+			return false
+		}
+		if lx.Is(t, Reporting) && i > 0 && !(i == 2 && lx.instructs(ts)) {
+			if i+2 == len(ts) && ts[i+1].Capital() {
+				return false // "my friends say Wolle"
+			}
+			return i+1 == len(ts) || !lx.Yes[ts[i+1].Low] && !lx.No[ts[i+1].Low] && !lx.Is(ts[i+1], Preposition) // not "she said yes", "i do not believe in"
+		}
+	}
+	return false
+}
+
+// reportedBy reports whether a clause ends in the speaker of the rest: "…, the wolf said".
+func (lx *Grammar) reportedBy(ts []Token) bool {
+	for len(ts) > 0 && !ts[len(ts)-1].Word {
+		ts = ts[:len(ts)-1]
+	}
+	n := len(ts)
+	return n > 2 && lx.Is(ts[n-1], Reporting) && !lx.Is(ts[n-2], Speaker|Hearer|Negator|Auxiliary)
+}

@@ -76,10 +76,16 @@ func (lx *Grammar) Sentences(ts []Token) []Sentence {
 	return out
 }
 
-// withoutAside cuts what stands between a subject of the speaker's and its copula: "my
-// number, if you need it, is 555 0190".
+// withoutAside cuts what stands between a subject of the speaker's and its copula ("my
+// number, if you need it, is 555 0190") or behind a sentence, and says nothing.
 func (lx *Grammar) withoutAside(ts []Token) []Token {
 	const subject, aside = 5, 9 // tokens
+	for i := max(1, len(ts)-aside); i+1 < len(ts); i++ {
+		if n := lx.asides.At(ts, i+1); n > 1 && ts[i].Low == "," && i+1+n == len(ts) {
+			ts = ts[:i] // "…, believe it or not"
+			break
+		}
+	}
 	for i := 0; i+1 < len(ts) && i < subject; i++ {
 		if ts[i].Low != "," {
 			continue
@@ -346,34 +352,6 @@ func (lx *Grammar) modal(cs []Clause) bool {
 		}
 	}
 	return false
-}
-
-// reports reports whether the clause attributes the next one to another person.
-func (lx *Grammar) reports(ts []Token) bool {
-	if lx.Is(ts[0], Speaker) {
-		return false
-	}
-	for i, t := range ts {
-		if i > 5 {
-			return false
-		}
-		if lx.Is(t, Speaker) {
-			return false
-		}
-		if lx.Is(t, Reporting) && i > 0 && !(i == 2 && lx.instructs(ts)) {
-			return i+1 == len(ts) || !lx.Yes[ts[i+1].Low] && !lx.No[ts[i+1].Low] && !lx.Is(ts[i+1], Preposition) // not "she said yes", "i do not believe in"
-		}
-	}
-	return false
-}
-
-// reportedBy reports whether a clause ends in the speaker of the rest: "…, the wolf said".
-func (lx *Grammar) reportedBy(ts []Token) bool {
-	for len(ts) > 0 && !ts[len(ts)-1].Word {
-		ts = ts[:len(ts)-1]
-	}
-	n := len(ts)
-	return n > 2 && lx.Is(ts[n-1], Reporting) && !lx.Is(ts[n-2], Speaker|Hearer|Negator|Auxiliary)
 }
 
 // LeadAt is the length of what leads a clause in and says nothing, 0 for none: "hi there",

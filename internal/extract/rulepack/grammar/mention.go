@@ -200,6 +200,12 @@ func Distinct(in []events.Mention) []events.Mention {
 	return out
 }
 
+// BesideSpeaker reports whether a name in lower case stands behind a relation and in front
+// of the speaker: "my flatmate jorge and i".
+func (lx *Grammar) BesideSpeaker(ts []Token, at int) bool {
+	return at+1 < len(ts) && ts[at].Word && lx.Words[ts[at].Low] == 0 && !Digit(ts[at].Low) && lx.Is(ts[at+1], And) && (at+2 == len(ts) || lx.Is(ts[at+2], Speaker))
+}
+
 // CalledLow reports whether a name in lower case stands behind a relation: "my brother
 // tom hates cilantro". Before a copula only a known first name counts, since "my dog
 // food is gone" is no name.
@@ -212,9 +218,6 @@ func (lx *Grammar) CalledLow(ts []Token, at int) bool {
 		return true
 	}
 	next := ts[at+1]
-	if lx.Is(next, And) && at+2 < len(ts) && lx.Is(ts[at+2], Speaker) {
-		return lx.Words[t.Low] == 0 // "my flatmate jorge and i"
-	}
 	verb := lx.Third[next.Low] != "" && !lx.Is(next, Be|Auxiliary|Preposition)
 	return verb && lx.Words[t.Low] == 0 && lx.Third[t.Low] == "" && !strings.HasSuffix(t.Low, "ing") && !strings.HasSuffix(t.Low, "ly") && !strings.HasSuffix(t.Low, "s")
 }
