@@ -130,9 +130,15 @@ func (w *writer) putVersions(row *scopeRow, versions []events.Fact) error {
 	return nil
 }
 
+// entityBody is the stored form of an entity, without its id.
+type entityBody struct {
+	events.Entity
+	ID string `json:"id,omitempty"`
+}
+
 func (w *writer) putEntities(row *scopeRow, entities []events.Entity) error {
 	for _, e := range entities {
-		body, err := json.Marshal(e)
+		body, err := json.Marshal(entityBody{Entity: e})
 		if err != nil {
 			return fmt.Errorf("encode entity: %w", err)
 		}

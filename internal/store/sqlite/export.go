@@ -61,7 +61,7 @@ func (s *Store) Snapshot(ctx context.Context, fact scope.Scope) (store.Snapshot,
 		if snap.Versions, err = factBodies(ctx, v, `SELECT `+bodyOf("versions")+` FROM versions WHERE scope_id = ? ORDER BY id, revision`, id); err != nil {
 			return err
 		}
-		if snap.Entities, err = bodies[events.Entity](ctx, v, `SELECT body FROM entities WHERE scope_id = ? ORDER BY id`, id); err != nil {
+		if snap.Entities, err = entities(ctx, v, `WHERE scope_id = ? ORDER BY id`, id); err != nil {
 			return err
 		}
 		if snap.Edges, err = edges(ctx, v, `WHERE scope_id = ? ORDER BY id`, id); err != nil {

@@ -12,8 +12,8 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// TestFactsOfEarlierVersions checks that a fact is read the same whether its body has
-// the columns too, as earlier versions wrote it, or not.
+// TestFactsOfEarlierVersions checks that a fact or an entity is read the same whether its
+// body has the columns too, as earlier versions wrote it, or not.
 func TestFactsOfEarlierVersions(t *testing.T) {
 	t.Parallel()
 	s := openAt(t, Config{Path: filepath.Join(t.TempDir(), "memory.db")})
@@ -26,6 +26,7 @@ func TestFactsOfEarlierVersions(t *testing.T) {
 		}
 	}
 	want := []events.Fact{fact("a"), fact("b")}
+	people := []events.Entity{{ID: "ent_a", CanonicalName: "Ana", LastUpdated: at}, {ID: "ent_b", CanonicalName: "Ben", LastUpdated: at}}
 	err := s.write(t.Context(), func(w *writer) error {
 		row, err := w.makeScope(owner)
 		if err != nil {
@@ -44,7 +45,16 @@ func TestFactsOfEarlierVersions(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return w.exec(`UPDATE facts SET body = ? WHERE id = 'a'`, string(body))
+		if err := w.exec(`UPDATE facts SET body = ? WHERE id = 'a'`, string(body)); err != nil {
+			return err
+		}
+		if err := w.putEntities(row, people); err != nil {
+			return err
+		}
+		if body, err = json.Marshal(people[0]); err != nil {
+			return err
+		}
+		return w.exec(`UPDATE entities SET body = ? WHERE id = 'ent_a'`, string(body))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -52,6 +62,9 @@ func TestFactsOfEarlierVersions(t *testing.T) {
 	snap, err := s.Snapshot(t.Context(), owner)
 	if diff := cmp.Diff(want, snap.Facts); err != nil || diff != "" {
 		t.Errorf("exported, %v (-want +got):\n%s", err, diff)
+	}
+	if diff := cmp.Diff(people, snap.Entities); diff != "" {
+		t.Errorf("exported entities (-want +got):\n%s", diff)
 	}
 	for _, f := range want {
 		got, err := s.FactsByID(t.Context(), owner, []string{f.ID})

@@ -252,13 +252,13 @@ func (s *Store) Entities(ctx context.Context, fact scope.Scope, names []string) 
 		return nil, err
 	}
 	if names == nil {
-		return bodies[events.Entity](ctx, s.reads, `SELECT body FROM entities WHERE scope_id = ? ORDER BY id`, scopeID)
+		return entities(ctx, s.reads, `WHERE scope_id = ? ORDER BY id`, scopeID)
 	}
 	keys := make([]string, len(names))
 	for i, name := range names {
 		keys[i] = memory.EntityKey(name)
 	}
-	return bodies[events.Entity](ctx, s.reads, `SELECT body FROM entities WHERE scope_id = ?1 AND id IN
+	return entities(ctx, s.reads, `WHERE scope_id = ?1 AND id IN
 	  (SELECT id FROM entity_names WHERE scope_id = ?1 AND name IN (SELECT value FROM json_each(?2))) ORDER BY id`,
 		scopeID, jsonList(keys))
 }
@@ -269,7 +269,7 @@ func (s *Store) EntitiesByID(ctx context.Context, fact scope.Scope, ids []string
 	if err != nil {
 		return nil, err
 	}
-	return bodies[events.Entity](ctx, s.reads, `SELECT body FROM entities WHERE scope_id = ?1 AND id IN (SELECT value FROM json_each(?2))`,
+	return entities(ctx, s.reads, `WHERE scope_id = ?1 AND id IN (SELECT value FROM json_each(?2))`,
 		scopeID, jsonList(ids))
 }
 
@@ -306,6 +306,27 @@ func edges(ctx context.Context, q querier, where string, args ...any) ([]events.
 			return fmt.Errorf("decode edge: %w", err)
 		}
 		e.ID, e.SourceID, e.TargetID = id, source, target
+		list = append(list, e)
+		return nil
+	})
+	return list, err
+}
+
+// entities reads the entities that a condition selects. The body of one that an earlier
+// version wrote has the id as well.
+func entities(ctx context.Context, q querier, where string, args ...any) ([]events.Entity, error) {
+	var list []events.Entity
+	err := q.each(ctx, `SELECT id, body FROM entities `+where, args, func(row scanner) error {
+		var id string
+		var body rawText
+		if err := row.Scan(&id, &body); err != nil {
+			return err
+		}
+		var e events.Entity
+		if err := jsonv2.Unmarshal(body, &e); err != nil {
+			return fmt.Errorf("decode entity: %w", err)
+		}
+		e.ID = id
 		list = append(list, e)
 		return nil
 	})
