@@ -30,7 +30,7 @@ func below(more ...string) []string {
 
 var layers = []layer{
 	{"palimpsest/cmd/palimpsest", []string{"palimpsest/internal/cli"}},
-	{"palimpsest/internal/cli", below("palimpsest/internal/app", "palimpsest/internal/background", "palimpsest/internal/config", "palimpsest/internal/doctor", "palimpsest/internal/engine", "palimpsest/internal/heap", "palimpsest/internal/auth", "palimpsest/internal/filter", "palimpsest/internal/rules", "palimpsest/internal/recovery", "palimpsest/internal/eval", "palimpsest/internal/erasure", "palimpsest/internal/mcp", "palimpsest/internal/assistant", "palimpsest/internal/transcript", "palimpsest/internal/terminal", "palimpsest/internal/topology", "palimpsest/internal/bench", "palimpsest/internal/bench/bare", "palimpsest/internal/chaos", "palimpsest/internal/memory", "palimpsest/pkg/client")},
+	{"palimpsest/internal/cli", below("palimpsest/internal/app", "palimpsest/internal/version", "palimpsest/internal/background", "palimpsest/internal/config", "palimpsest/internal/doctor", "palimpsest/internal/engine", "palimpsest/internal/heap", "palimpsest/internal/auth", "palimpsest/internal/filter", "palimpsest/internal/rules", "palimpsest/internal/recovery", "palimpsest/internal/eval", "palimpsest/internal/erasure", "palimpsest/internal/mcp", "palimpsest/internal/assistant", "palimpsest/internal/transcript", "palimpsest/internal/terminal", "palimpsest/internal/topology", "palimpsest/internal/bench", "palimpsest/internal/bench/bare", "palimpsest/internal/chaos", "palimpsest/internal/memory", "palimpsest/pkg/client")},
 	{"palimpsest/internal/app", []string{"palimpsest/"}},
 	{"palimpsest/examples/consumer", wire},
 	{"palimpsest/examples/chatbot", append([]string{"palimpsest/pkg/client"}, wire...)},
@@ -92,6 +92,7 @@ var layers = []layer{
 	{"palimpsest/internal/greeting", below("palimpsest/internal/auth")},
 	{"palimpsest/internal/config", nil},
 	{"palimpsest/internal/background", nil},
+	{"palimpsest/internal/version", nil},
 	{"palimpsest/internal/heap", nil},
 	{"palimpsest/internal/terminal", nil},
 	{"palimpsest/internal/transcript", nil},

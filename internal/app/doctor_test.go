@@ -13,6 +13,7 @@ import (
 
 	"palimpsest/internal/doctor"
 	"palimpsest/internal/terminal"
+	"palimpsest/internal/version"
 )
 
 // examined returns the findings by check.
@@ -57,7 +58,7 @@ func TestExamineWhatIsStopped(t *testing.T) {
 		t.Errorf("%d checks: %+v", len(found), found)
 	}
 	for check, words := range map[string]string{
-		"version": Version(), "config": "valid", "http": "is free", "nats": "is free", "data": "does not exist yet",
+		"version": version.String(), "config": "valid", "http": "is free", "nats": "is free", "data": "does not exist yet",
 		"embedder": "dimensions", "memory": "does not exist yet", "audit": "does not exist yet", "streams": "no Palimpsest runs", "clock": "T", "llm": "rule packs",
 	} {
 		wantFinding(t, found, check, true, words)

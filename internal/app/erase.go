@@ -20,6 +20,7 @@ import (
 	"palimpsest/internal/sqlitefile"
 	"palimpsest/internal/store/sqlite"
 	"palimpsest/internal/transfer"
+	"palimpsest/internal/version"
 )
 
 // errErase ends a run, so that the next one begins with the erasure.
@@ -89,7 +90,7 @@ func (h *process) eraseAsked(ctx context.Context) error {
 	if len(h.cfg.erasures.Pending()) == 0 {
 		return nil
 	}
-	return erasure.Serve(ctx, h.cfg.HTTP, Version(), h.log, passes, func(ctx context.Context) error {
+	return erasure.Serve(ctx, h.cfg.HTTP, version.String(), h.log, passes, func(ctx context.Context) error {
 		_, err := h.eraser().run(ctx)
 		return err
 	})

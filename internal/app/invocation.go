@@ -24,6 +24,7 @@ import (
 	"palimpsest/internal/store/sqlite"
 	"palimpsest/internal/terminal"
 	"palimpsest/internal/topology"
+	"palimpsest/internal/version"
 )
 
 // Flags are those of every command.
@@ -201,10 +202,10 @@ func (c *Config) engines() (nats, memory, audit doctor.Engine) {
 func (inv *Invocation) Examine(data string) []doctor.Finding {
 	cfg, _, err := inv.Configuration(map[string]string{"data": data})
 	if err != nil {
-		return doctor.Misconfigured(Version(), err)
+		return doctor.Misconfigured(version.String(), err)
 	}
 	of := doctor.Installation{
-		Version: Version(), Server: inv.Flags().Server, Listen: cfg.HTTP.Listen, Ready: inv.Ready,
+		Version: version.String(), Server: inv.Flags().Server, Listen: cfg.HTTP.Listen, Ready: inv.Ready,
 		Embedder: func() (embed.Embedder, error) { return openEmbedder(cfg.Embedder) }, Streams: cfg.NATS.Topology(), Models: doctor.Models(cfg.LLM, openModel),
 		Connect: func() (jetstream.JetStream, func(), error) { return cfg.jetStream(inv.Context()) },
 	}

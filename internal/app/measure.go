@@ -16,6 +16,7 @@ import (
 	"palimpsest/internal/embed/local"
 	"palimpsest/internal/store"
 	"palimpsest/internal/store/sqlite"
+	"palimpsest/internal/version"
 )
 
 // OwnEngines configures a single process that keeps its engines in the directory
@@ -106,7 +107,7 @@ func CompareEngines(ctx context.Context, several, single Config, verdict *chaos.
 // BenchParts returns what is measured, as one process wires it.
 func BenchParts() bench.Parts {
 	return bench.Parts{
-		Version: Version(), Embedder: local.New(),
+		Version: version.String(), Embedder: local.New(),
 		Login: func(dir string) (nats.Option, error) {
 			return nats.NkeyOptionFromSeed(filepath.Join(dir, natsDir, broker.SeedFile))
 		},

@@ -11,6 +11,7 @@ import (
 	"palimpsest/internal/readiness"
 	"palimpsest/internal/store"
 	"palimpsest/internal/telemetry"
+	"palimpsest/internal/version"
 )
 
 // newReadiness returns what asks the dependencies of this process how they are.
@@ -26,7 +27,7 @@ func (h *process) newReadiness() *readiness.Process {
 // export begins to send what is traced and counted to a collector, if one is
 // named; a stop sends the rest.
 func (h *process) export(ctx context.Context) error {
-	id := telemetry.Identity{Service: "palimpsest", Version: Version()}
+	id := telemetry.Identity{Service: "palimpsest", Version: version.String()}
 	if len(h.target.services) == 1 {
 		id.Service += "-" + h.target.name
 	}
@@ -56,7 +57,7 @@ func (h *process) timeBackends() timed {
 
 // watch adds the figures of this process that are asked for at a scrape.
 func (h *process) watch() {
-	h.metrics.WatchBuild(Version())
+	h.metrics.WatchBuild(version.String())
 	h.metrics.WatchStages(h.runtime.Stats)
 	h.metrics.WatchBacklog(h.runtime.Progress)
 	h.metrics.WatchReady(h.readiness.Ready)
@@ -68,14 +69,8 @@ func (h *process) watch() {
 
 // watchShared adds the figures of what all processes share.
 func (h *process) watchShared(rules []memory.Rule) {
-	var ids []string
-	for _, r := range rules {
-		if r.Enabled && r.Reads() {
-			ids = append(ids, r.ID)
-		}
-	}
 	h.metrics.WatchStore(h.store)
-	h.metrics.WatchLedger(h.store, ids)
+	h.metrics.WatchLedger(h.store, memory.Readers(rules))
 	h.metrics.WatchStreams(h.runtime.Streams)
 	h.metrics.WatchLetters(h.runtime.Letters().Count)
 }

@@ -17,6 +17,7 @@ import (
 	"palimpsest/internal/retrieval"
 	"palimpsest/internal/store"
 	"palimpsest/internal/terminal"
+	"palimpsest/internal/version"
 	"palimpsest/pkg/client"
 )
 
@@ -87,7 +88,7 @@ func (h *process) listens() (http, nats string) {
 
 // announce prints the engines that a process is about to use, and what chose each.
 func (s target) announce(w io.Writer, c Config) {
-	title := Version()
+	title := version.String()
 	if len(s.services) == 1 {
 		title += " " + s.name
 	}
@@ -108,7 +109,7 @@ func (s target) announce(w io.Writer, c Config) {
 // greeting is how to call the process.
 func (h *process) greeting() greeting.Process {
 	out := greeting.Process{
-		Version: Version(), HTTP: h.http.URL(), NATS: h.streams.ClientURL(), Data: h.cfg.kept(), Gate: h.gate, Ready: h.readiness.Ready,
+		Version: version.String(), HTTP: h.http.URL(), NATS: h.streams.ClientURL(), Data: h.cfg.kept(), Gate: h.gate, Ready: h.readiness.Ready,
 	}
 	if len(h.target.services) == 1 {
 		out.Service = h.target.name

@@ -19,6 +19,7 @@ import (
 	"palimpsest/internal/pipeline"
 	"palimpsest/internal/rules"
 	"palimpsest/internal/telemetry"
+	"palimpsest/internal/version"
 	"palimpsest/pkg/events"
 	"palimpsest/services/consolidator"
 	"palimpsest/services/decider"
@@ -55,7 +56,7 @@ func (h *process) wire(ctx context.Context) error {
 			return err
 		}
 	}
-	h.handler = h.cfg.HTTP.Status(Version(), h.readiness.Ready, h.metrics.Handler())
+	h.handler = h.cfg.HTTP.Status(version.String(), h.readiness.Ready, h.metrics.Handler())
 	for _, p := range h.target.services {
 		service, err := p.wire(h)
 		if err != nil {
@@ -200,7 +201,7 @@ func (h *process) wireQuery() (pipeline.Service, error) {
 		Store: h.timed.store, Searcher: h.timed.store, Embedders: h.timed.embedders, Journal: journal.New(h.streams.JetStream()), Log: h.timed.log,
 		Publisher: h.runtime.Publisher(), Listener: h.runtime.Listener(), Letters: h.runtime.Letters(),
 		Rules: h.cfg.Scheduler.Rules, Bounds: memory.Bounds{Episodes: ticks.TickEpisodes, Tokens: ticks.TickTokens},
-		Rehearse: rehearse, Gate: h.gate, Ready: h.readiness.Ready, Metrics: h.metrics.Handler(), Version: Version(), Now: h.now, Logger: h.log,
+		Rehearse: rehearse, Gate: h.gate, Ready: h.readiness.Ready, Metrics: h.metrics.Handler(), Version: version.String(), Now: h.now, Logger: h.log,
 	})
 	if err != nil {
 		return nil, err

@@ -196,17 +196,11 @@ func (t *trial) choose(replicas int) error {
 }
 
 func (t *trial) run(dir string, size chaos.Size, plan chaos.Plan) error {
-	var ids []string
-	for _, r := range rules.Shipped() {
-		if r.Enabled && r.Reads() {
-			ids = append(ids, r.ID)
-		}
-	}
 	line, end := progressLine(t.inv.Terminal().Err)
 	defer end()
 	t.begun = true
 	_, err := chaos.Run(t.inv.Context(), chaos.Config{
-		Size: size, Plan: plan, Program: t.program, Dir: dir, Rules: ids, Each: memory.RuleTurn, Progress: line,
+		Size: size, Plan: plan, Program: t.program, Dir: dir, Rules: memory.Readers(rules.Shipped()), Each: memory.RuleTurn, Progress: line,
 	})
 	return err
 }

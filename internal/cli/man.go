@@ -10,6 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"palimpsest/internal/app"
+	"palimpsest/internal/version"
 )
 
 type manCommand struct {
@@ -45,7 +46,7 @@ func page(root, n *kong.Node) string {
 		name += "-" + n.Name
 	}
 	var b manual
-	b.line(".TH", strings.ToUpper(name), "1", "", "Palimpsest "+app.Version(), "Palimpsest")
+	b.line(".TH", strings.ToUpper(name), "1", "", "Palimpsest "+version.String(), "Palimpsest")
 	b.line(".SH", "NAME")
 	b.text(name + " - " + strings.TrimSuffix(n.Help, "."))
 	b.line(".SH", "SYNOPSIS")

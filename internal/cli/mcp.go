@@ -9,6 +9,7 @@ import (
 	"palimpsest/internal/background"
 	"palimpsest/internal/config"
 	"palimpsest/internal/mcp"
+	"palimpsest/internal/version"
 	"palimpsest/pkg/api"
 	"palimpsest/pkg/client"
 )
@@ -28,7 +29,7 @@ func (c *mcpCommand) Run(inv *app.Invocation) error {
 		return err
 	}
 	return mcp.Serve(inv.Context(), memory, mcp.Config{
-		Version: app.Version(), Default: api.Scope{User: c.User, Agent: c.Agent, Session: c.Session},
+		Version: version.String(), Default: api.Scope{User: c.User, Agent: c.Agent, Session: c.Session},
 		Log: slog.New(slog.NewTextHandler(term.Err, nil)),
 	}, term.In, term.Out)
 }

@@ -62,6 +62,16 @@ type Cadence struct {
 	Request bool
 }
 
+// Readers returns the ids of the enabled rules that read all episodes in order.
+func Readers(rules []Rule) (ids []string) {
+	for _, r := range rules {
+		if r.Enabled && r.Reads() {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids
+}
+
 // Answering returns the rule that reads every episode when it comes: the first one
 // that is enabled and due after each.
 func Answering(rules []Rule) (Rule, bool) {

@@ -40,13 +40,7 @@ func (s *Service) ledger(ctx context.Context, in *ledgerInput) (*ledger, error) 
 			return nil, p
 		}
 	}
-	var rules []string
-	for _, r := range s.deps.Rules {
-		if r.Enabled && r.Reads() {
-			rules = append(rules, r.ID)
-		}
-	}
-	accounts, err := s.deps.Store.Accounts(ctx, sel, rules)
+	accounts, err := s.deps.Store.Accounts(ctx, sel, memory.Readers(s.deps.Rules))
 	if err != nil {
 		return nil, err
 	}

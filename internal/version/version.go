@@ -1,4 +1,5 @@
-package app
+// Package version has the version of the program.
+package version
 
 import "runtime/debug"
 
@@ -6,9 +7,9 @@ import "runtime/debug"
 // same.
 const release = "0.1.0"
 
-// Version is the release, and behind a plus sign the revision that was built, where
-// the build recorded it.
-func Version() string {
+// String returns the release, followed by a plus sign and the revision if the build
+// recorded it.
+func String() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return release
