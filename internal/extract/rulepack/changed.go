@@ -35,12 +35,18 @@ func (r *reading) changeIn(sentences []grammar.Sentence, i int) {
 	}
 	ts = ts[:own:own]
 	if lx.Uncertain(ts) {
-		r.ends(ts, own, behind)
+		r.ends(ts, own, behind, false)
 		return
 	}
 	if i+1 < len(sentences) && !sentences[i+1].Asks && len(sentences[i+1].Tokens) <= longestChange && !lx.Uncertain(sentences[i+1].Tokens) {
 		ts = append(append(ts, grammar.Token{Low: ".", Text: "."}), sentences[i+1].Tokens...)
 	}
+	r.ends(ts, own, behind, r.framed(ts, own, behind))
+}
+
+// framed reads a change whose values stand in one pattern.
+func (r *reading) framed(ts []grammar.Token, own, behind int) bool {
+	lx := r.l.lx
 	for at := range own {
 		if at != behind && !r.l.begins(ts, at) && !lx.Is(ts[at], grammar.Speaker) {
 			continue // no clause begins here
@@ -49,11 +55,11 @@ func (r *reading) changeIn(sentences []grammar.Sentence, i int) {
 			var got framed
 			f := &r.l.frames[k]
 			if f.at(lx, ts, 0, at, &got) && r.change(f.change, ts, &got) {
-				return
+				return true
 			}
 		}
 	}
-	r.ends(ts, own, behind)
+	return false
 }
 
 // begins reports whether a clause begins at a token.
@@ -62,8 +68,9 @@ func (l *language) begins(ts []grammar.Token, at int) bool {
 }
 
 // ends reads the end of a value in the first tokens of ts, with the beginning of another
-// before it or behind it, or alone.
-func (r *reading) ends(ts []grammar.Token, own, behind int) {
+// before it or behind it, or alone. Of a sentence whose change was read, it reads only
+// what else takes the place of that value.
+func (r *reading) ends(ts []grammar.Token, own, behind int, changed bool) {
 	lx := r.l.lx
 	for at := range own {
 		if at != behind && !r.l.begins(ts, at) {
@@ -76,7 +83,7 @@ func (r *reading) ends(ts []grammar.Token, own, behind int) {
 				continue
 			}
 			r.succeeds(ts, &got)
-			if r.successor(f.change, ts, at, &got) || got.end <= own && r.closes(f.change, ts[:got.end], ts[got.end:own], &got) {
+			if changed || r.successor(f.change, ts, at, &got) || got.end <= own && r.closes(f.change, ts[:got.end], ts[got.end:own], &got) {
 				return
 			}
 		}
