@@ -68,7 +68,7 @@ func TestLanesKeepTheirPromises(t *testing.T) {
 			t.Fatal("nothing passed")
 		}
 		if l.len() != 0 || len(l.byKey) != 0 || l.active != 0 || l.workers != 0 || len(l.ready)+len(l.parked) != 0 {
-			t.Fatalf("left over: %d held, %d lanes, %d active, %d workers", l.len(), len(l.byKey), l.active, l.workers)
+			t.Fatalf("left over: %d held, %d queues, %d active, %d workers", l.len(), len(l.byKey), l.active, l.workers)
 		}
 	})
 }

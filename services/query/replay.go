@@ -195,12 +195,12 @@ func (s *Service) read(ctx context.Context, r replay, kept uint64, follow bool) 
 					return
 				}
 			}
-			at, overtaken := forward(stream(ctx, r.sel, after), after, yield)
-			if overtaken == nil {
+			at, trimmed := forward(stream(ctx, r.sel, after), after, yield)
+			if trimmed == nil {
 				return
 			}
 			if kept, err = s.kept(ctx, at); err != nil || kept <= after {
-				yield(events.Event[events.EffectCommitted]{}, cmp.Or(err, overtaken))
+				yield(events.Event[events.EffectCommitted]{}, cmp.Or(err, trimmed))
 				return
 			}
 			after = at

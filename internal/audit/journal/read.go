@@ -146,6 +146,6 @@ func filterOf(sel scope.Selector) string {
 	return "palimpsest." + events.NounAudit + "." + strings.Join(tokens, ".")
 }
 
-func errOvertaken(begin uint64) error {
+func errTrimmed(begin uint64) error {
 	return fmt.Errorf("%w: AUDIT begins at %d", audit.ErrTrimmed, begin)
 }

@@ -143,7 +143,7 @@ func (r *reader) next(ctx context.Context, from *tail.Reader) ([]tail.Message, e
 		return nil, err
 	}
 	if first > max(r.at, r.passed)+1 {
-		return nil, errOvertaken(first)
+		return nil, errTrimmed(first)
 	}
 	messages, err := from.Read(ctx, readAhead, followPatience)
 	if err == nil && len(messages) == 0 {
@@ -187,7 +187,7 @@ func (r *reader) unbroken(ctx context.Context) error {
 	}
 	begin, err := r.journal.Begin(ctx)
 	if err == nil && begin > max(r.at, r.passed)+1 {
-		return errOvertaken(begin)
+		return errTrimmed(begin)
 	}
 	return err
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // TestP5OvertakenReaderSaysSo: a reader that AUDIT is trimmed in front of yields
-// no effect behind one that it did not, and then says that it was overtaken. What
+// no effect behind one that it did not, and then returns ErrTrimmed. What
 // its filter leaves out is no gap.
 func TestP5OvertakenReaderSaysSo(t *testing.T) {
 	t.Parallel()
@@ -47,7 +47,7 @@ func TestP5OvertakenReaderSaysSo(t *testing.T) {
 			for e, err := range read(j, bounded(t), scope.Exactly(alice)) {
 				if errors.Is(err, audit.ErrTrimmed) {
 					if last < 20 || last > each-30 {
-						t.Errorf("overtaken behind %d", last)
+						t.Errorf("trimmed behind %d", last)
 					}
 					return
 				}
