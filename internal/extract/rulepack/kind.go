@@ -67,7 +67,7 @@ func (l *language) addKinds(p Pack) error {
 }
 
 // fits reports whether a value may be one of the rule's. Negations are not judged:
-// what does not hold may be anything.
+// a value that is denied may be anything.
 func (l *language) fits(rule *Rule, value []grammar.Token) bool {
 	if len(l.kinds[rule]) == 0 {
 		return true

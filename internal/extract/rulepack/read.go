@@ -14,7 +14,7 @@ import (
 
 func (r *reading) memo(ts []grammar.Token) *pattern.Memo { return pattern.NewMemo(ts, &r.steps) }
 
-// statement is a clause and whom it is about.
+// statement is a clause with the person it is about.
 type statement struct {
 	grammar.Clause
 	// about is whom an elided subject stands for; nil for the speaker.
@@ -241,7 +241,7 @@ func (r *reading) orders(ts, full []grammar.Token, f pattern.Flags) bool {
 	return false
 }
 
-// scoped reads a clause behind an adverbial. What is so in a named place or game only
+// scoped reads a clause behind an adverbial. A fact of a named place or game only
 // ("in Cyberpunk i drive a Porsche") is not the one value of the speaker's.
 func (r *reading) scoped(lead []grammar.Token, read func()) {
 	lx := r.l.lx

@@ -29,9 +29,9 @@ func (lx *Grammar) Uninverted(ts []Token) []Token {
 // Cleft holds the words of sentences that put what they state first or last: "what i love
 // is tea", "tea is the one thing i love", "it is Bonn where i live".
 type Cleft struct {
-	// Heads stand for what is stated: "what", "the one thing".
+	// Heads stand for the stated value: "what", "the one thing".
 	Heads []string `yaml:"heads"`
-	// Named are heads that stand for what has a name: "the city". After another word ("is
+	// Named are heads that stand for a value with a name: "the city". After another word ("is
 	// noisy") the sentence states no value.
 	Named []string `yaml:"named"`
 	// Places are heads that stand for a place ("where"), which Within joins to a verb

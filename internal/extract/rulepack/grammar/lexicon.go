@@ -188,14 +188,14 @@ type Lexicon struct {
 	Changed string   `yaml:"changed"`
 	Origin  string   `yaml:"origin"` // stands before what a change leaves: "from"
 	Planned []string `yaml:"planned"`
-	// Crowd are subjects that are nobody in particular: "but everybody calls me Bo".
+	// Crowd are indefinite subjects: "but everybody calls me Bo".
 	Crowd []string `yaml:"crowd"`
 	// Asides open what stands between two commas in front of a copula and says nothing:
 	// "my number, if you need it, is 555 0190".
 	Asides []string `yaml:"asides"`
 	// Fleeting are times that end with the day: "for the day".
 	Fleeting []string `yaml:"fleeting"`
-	// Replies are leads that answer, and greet nobody: "no".
+	// Replies are leads that answer and are no greeting: "no".
 	Replies []string `yaml:"replies"`
 	// Benefit is the preposition of whom something is for.
 	Benefit string `yaml:"benefit"`

@@ -10,7 +10,7 @@ import (
 // Flags is what was skipped on the way of a match.
 type Flags uint8
 
-// What may stand between the words of a pattern.
+// The kinds of words that may stand between the words of a pattern.
 const (
 	Negated Flags = 1 << iota // "do not", "never"
 	Ended                     // "no longer", "any more"
