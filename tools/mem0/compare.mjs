@@ -5,6 +5,7 @@
 // machine does; a library waits for it in each add.
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { loadavg, tmpdir } from "node:os";
@@ -55,6 +56,17 @@ async function side(command, args, env) {
   return JSON.parse(out.trim().split("\n").at(-1));
 }
 
+/** Publishes messages on NATS, with the command that has many under way, and returns how many the stream has a second. */
+async function publish(nats) {
+  const lines = Array.from({ length: 2 * rows }, (_, n) => JSON.stringify({ content: `The user put crate ${n} on shelf ${(n * 104729) % 9973}`, infer: false }));
+  const began = performance.now();
+  const run = spawn(resolve(program), ["publish", "--quiet", "--user", "published", "--nats", nats], { stdio: ["pipe", "ignore", "inherit"] });
+  run.stdin.end(lines.join("\n"));
+  const [status] = await once(run, "exit");
+  if (status !== 0) throw new Error(`publish has ended with ${status}`);
+  return (lines.length * 1000) / (performance.now() - began);
+}
+
 async function palimpsest() {
   const up = child(resolve(program), ["up", "--ephemeral", "--http", "127.0.0.1:0", "--nats", "127.0.0.1:0"], {
     PALIMPSEST_LOG_LEVEL: "error", PALIMPSEST_EMBEDDER_MODEL: "openai:stub", PALIMPSEST_EMBEDDER_BASE_URL: embeddings, PALIMPSEST_EMBEDDER_DIMENSIONS: "256", PALIMPSEST_EMBEDDER_KEY: "none",
@@ -63,10 +75,11 @@ async function palimpsest() {
   for await (const part of up.stdout) {
     said += part;
     const address = /HTTP\s+(http:\S+)/.exec(said);
-    if (address) {
+    if (address && /NATS\s+nats:\S+\s/.test(said)) {
       const result = await side("node", [join(here, "palimpsest.mjs")], { SERVER: address[1] });
+      const published = await publish(/NATS\s+(nats:\S+)/.exec(said)[1]);
       up.kill();
-      return result;
+      return { ...result, publish: published };
     }
   }
   throw new Error("palimpsest has ended");
@@ -79,8 +92,8 @@ try {
   const python = await side(join(resolve(packages), "python/bin/python"), [join(here, "library.py")], { MEM0_TELEMETRY: "False", MEM0_DIR: join(work, "mem0") });
   console.log(`${rows} rows, ${delay} ms an embedding, load before ${load}`);
   for (const [name, theirs] of [["npm", node], ["Python", python]]) {
-    for (const what of ["add", "list", "search"]) {
-      console.log(`${what}: ${ours[what].toFixed(0)}/s, mem0 for ${name} ${theirs[what].toFixed(1)}/s, ratio ${(ours[what] / theirs[what]).toFixed(1)}`);
+    for (const [what, mine, other] of [["publish", "publish", "add"], ["add", "add", "add"], ["list", "list", "list"], ["search", "search", "search"]]) {
+      console.log(`${what}: ${ours[mine].toFixed(0)}/s, mem0 for ${name} ${theirs[other].toFixed(1)}/s, ratio ${(ours[mine] / theirs[other]).toFixed(1)}`);
     }
   }
 } finally {
