@@ -15,17 +15,14 @@ import (
 // holderLimit is how many facts with words of an old value are looked at.
 const holderLimit = 12
 
-// replaced is the old value of a candidate that moves it; ok is false for other
-// candidates.
-func replaced(c events.Candidate) (old events.Triple, ok bool) {
+// replaced are the old values of a candidate that moves one; none for other candidates.
+func replaced(c events.Candidate) []events.Triple {
 	if !c.Moves || c.Intent != "" || c.Negated || c.Object == "" {
-		return events.Triple{}, false
+		return nil
 	}
-	at := slices.IndexFunc(c.Retracts, func(t events.Triple) bool { return t.Predicate == "" && t.Subject != "" && t.Object != "" })
-	if at < 0 {
-		return events.Triple{}, false
-	}
-	return c.Retracts[at], true
+	return slices.DeleteFunc(slices.Clone(c.Retracts), func(t events.Triple) bool {
+		return t.Predicate != "" || t.Subject == "" || t.Object == ""
+	})
 }
 
 // move gives a new value subject and predicate of the fact that holds the old one, and
@@ -33,13 +30,20 @@ func replaced(c events.Candidate) (old events.Triple, ok bool) {
 // one with the candidate's own predicate does, it leaves the candidate to the other
 // steps; one without a predicate then changes nothing.
 func (d *decision) move() (bool, error) {
-	old, ok := replaced(d.c)
-	if !ok {
+	olds := replaced(d.c)
+	if len(olds) == 0 {
 		return false, nil
 	}
-	holding, err := d.holders(old)
-	if err != nil {
-		return true, err
+	var old events.Triple
+	var holding []events.Fact
+	for _, old = range olds { // the first that is known
+		var err error
+		if holding, err = d.holders(old); err != nil {
+			return true, err
+		}
+		if len(holding) > 0 {
+			break
+		}
 	}
 	if d.c.Predicate != "" && (len(holding) == 0 || slices.ContainsFunc(holding, func(f events.Fact) bool { return sameKey(f, d.c) })) {
 		return false, nil
@@ -58,7 +62,7 @@ func (d *decision) move() (bool, error) {
 			ids = ids[:1] // other appointments of that day stay
 		}
 		d.moved = true
-		return true, d.carry(known, object, ids)
+		return true, d.carry(known, old.Object, object, ids)
 	}
 	if d.c.Predicate != "" {
 		return false, nil
@@ -85,8 +89,8 @@ func valueOf(c events.Candidate) string {
 	return cmp.Or(job.Employer, job.Role, job.Field)
 }
 
-// carry rewrites a fact with another object.
-func (d *decision) carry(known events.Fact, object string, ids []string) error {
+// carry rewrites a fact with another object in the place of the old value.
+func (d *decision) carry(known events.Fact, old, object string, ids []string) error {
 	if plain(object) == plain(known.Object) {
 		return d.noop(events.ReasonDuplicate, known.ID)
 	}
@@ -94,7 +98,7 @@ func (d *decision) carry(known events.Fact, object string, ids []string) error {
 	version.Kind, version.Category, version.Sensitivity = known.Kind, known.Category, known.Sensitivity
 	version.Subject, version.Predicate, version.Cardinality = known.Subject, known.Predicate, known.Cardinality
 	version.DecayRate, version.Object = known.DecayRate, object
-	version.Text = movedText(known, object, d.c)
+	version.Text = movedText(known, old, object, d.c)
 	version.Hash = memory.HashText(version.Text)
 	version, rivals, err := d.exclusive(version, []events.Fact{known})
 	if err != nil {
@@ -109,7 +113,7 @@ func (d *decision) carry(known events.Fact, object string, ids []string) error {
 }
 
 // movedText is the text of a fact with another object.
-func movedText(known events.Fact, object string, c events.Candidate) string {
+func movedText(known events.Fact, old, object string, c events.Candidate) string {
 	if known.Object != "" && strings.Contains(known.Text, known.Object) {
 		return strings.Replace(known.Text, known.Object, object, 1)
 	}
@@ -118,10 +122,8 @@ func movedText(known events.Fact, object string, c events.Candidate) string {
 			return known.Text[:place[0]] + c.Object[at[0]:at[1]] + known.Text[place[1]:]
 		}
 	}
-	if old, ok := replaced(c); ok {
-		if from, to := placeOf(known.Text, old.Object); to > from {
-			return known.Text[:from] + c.Object + known.Text[to:]
-		}
+	if from, to := placeOf(known.Text, old); to > from {
+		return known.Text[:from] + c.Object + known.Text[to:]
 	}
 	return c.Text
 }
@@ -149,7 +151,7 @@ func (d *decision) holders(t events.Triple) ([]events.Fact, error) {
 	if shape, _ := shapeIn(t.Object); shape != nil {
 		place = nil
 	}
-	var same, within, around, planned []events.Fact
+	var same, within, around, planned, called []events.Fact
 	for id := range ids {
 		f := d.view.newest(id)
 		if f.Subject != t.Subject || !d.open(f) {
@@ -174,14 +176,31 @@ func (d *decision) holders(t events.Triple) ([]events.Fact, error) {
 			within = append(within, f)
 		case d.c.Moves && hasAll(lex.Terms(f.Text), wanted):
 			around = append(around, f)
+		case calls(f, wanted):
+			called = append(called, f)
 		}
 	}
-	for _, group := range [...][]events.Fact{same, within, around, planned} {
+	if len(called) > 1 {
+		called = nil // "the bike" of two bikes
+	}
+	for _, group := range [...][]events.Fact{same, within, around, planned, called} {
 		if len(group) > 0 {
 			return sorted(group), nil
 		}
 	}
 	return nil, nil
+}
+
+// calls reports whether a fact tells what the thing of that word is: "The user's car is a
+// Golf".
+func calls(f events.Fact, wanted []string) bool {
+	const beside = 1 // "named"
+	if slices.Contains(phrasedPredicates, f.Predicate) {
+		return false
+	}
+	known := append(lex.Terms(f.Object), lex.Terms(f.Subject)...)
+	rest := slices.DeleteFunc(lex.Terms(f.Text), func(t string) bool { return slices.Contains(known, t) })
+	return hasAll(rest, wanted) && len(rest) <= len(wanted)+beside
 }
 
 // open reports whether a fact holds now as well, as a search finds it, rests on other words than the candidate's and

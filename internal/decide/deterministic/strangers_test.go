@@ -198,6 +198,39 @@ func TestNothingMoves(t *testing.T) {
 	}
 }
 
+// TestEnds holds that an end without a new value closes the fact of any attribute.
+func TestEnds(t *testing.T) {
+	t.Parallel()
+	x, err := rulepack.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ known, end string }{
+		{"I play the cello.", "Sold my cello last week."},
+		{"I take sertraline, 50 mg.", "The doctor took me off sertraline altogether."},
+		{"I sing in the Bach choir.", "I quit the Bach choir after a row."},
+		{"I have a tortoise named Speedy.", "Speedy passed away last night."},
+		{"I wear contact lenses.", "I can see without them, so bye bye contact lenses."},
+		{"We're going to Malta in May.", "Malta came to nothing."},
+		{"My physio is Kurt.", "Kurt's discharged me, finally."},
+		{"My laptop is a Dell.", "My laptop ended up in the bin."},
+		{"I drive a Golf.", "I got rid of the car."},
+	} {
+		of := map[string]bool{}
+		for _, f := range remembered(t, x, []string{c.known}) {
+			of[f.Text] = true
+		}
+		if len(of) == 0 {
+			t.Errorf("%q is not understood", c.known)
+		}
+		for _, f := range remembered(t, x, []string{c.known, c.end}) {
+			if of[f.Text] {
+				t.Errorf("%q leaves %q", c.end, f.Text)
+			}
+		}
+	}
+}
+
 // nothingEnds is what a user is known by, and what ends none of it.
 type nothingEnds struct {
 	Known   []string            `yaml:"known"`

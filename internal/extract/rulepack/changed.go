@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"palimpsest/internal/extract/rulepack/grammar"
 	"palimpsest/pkg/events"
@@ -69,7 +70,7 @@ func (l *language) begins(ts []grammar.Token, at int) bool {
 
 // ends reads the end of a value in the first tokens of ts, with the beginning of another
 // before it or behind it, or alone. Of a sentence whose change was read, it reads only
-// what else takes the place of that value.
+// what else takes the place of a value.
 func (r *reading) ends(ts []grammar.Token, own, behind int, changed bool) {
 	lx := r.l.lx
 	for at := range own {
@@ -79,11 +80,11 @@ func (r *reading) ends(ts []grammar.Token, own, behind int, changed bool) {
 		for k := range r.l.endings {
 			var got framed
 			f := &r.l.endings[k]
-			if !f.at(lx, ts, 0, at, &got) || lx.Uncertain(ts[:got.end]) || belongs(ts[got.old.From:got.old.To]) {
+			if !f.at(lx, ts, 0, at, &got) || lx.Uncertain(ts[:got.end]) || belongs(ts[got.old.From:got.old.To]) || lx.Indefinite[ts[got.old.From].Low] {
 				continue
 			}
 			r.succeeds(ts, &got)
-			if changed || r.successor(f.change, ts, at, &got) || got.end <= own && r.closes(f.change, ts[:got.end], ts[got.end:own], &got) {
+			if changed && r.replaces(ts, &got) || r.successor(f.change, ts, at, &got) || !changed && got.end <= own && r.closes(f.change, ts[:got.end], ts[got.end:own], &got) {
 				return
 			}
 		}
@@ -92,7 +93,7 @@ func (r *reading) ends(ts []grammar.Token, own, behind int, changed bool) {
 
 // opens reports whether a sentence begins at a token, with a capital that tells nothing.
 func opens(ts []grammar.Token, at int) bool {
-	return at == 0 || strings.Contains(".!?…", ts[at-1].Low)
+	return at == 0 || strings.ContainsAny(ts[at-1].Low, ".!?…")
 }
 
 // belongs reports whether a value is another's: "Sunita's boss", but not "Gold's Gym".
@@ -103,6 +104,14 @@ func belongs(ts []grammar.Token) bool {
 		}
 	}
 	return false
+}
+
+// replaces reports whether a change has the old value already.
+func (r *reading) replaces(ts []grammar.Token, got *framed) bool {
+	old := grammar.Source(r.value(r.l.lx.Narrow(ts[got.old.From:got.old.To])))
+	return slices.ContainsFunc(r.drafts, func(d events.Candidate) bool {
+		return slices.ContainsFunc(d.Retracts, func(t events.Triple) bool { return t.Predicate == "" && strings.EqualFold(t.Object, old) })
+	})
 }
 
 // succeeds lets what else the speaker says take the place of a value that ends, where it
@@ -193,7 +202,9 @@ func (r *reading) change(c *Change, ts []grammar.Token, got *framed) bool {
 		return false
 	}
 	named := func(ts []grammar.Token) bool {
-		return slices.ContainsFunc(ts, func(t grammar.Token) bool { return t.Capital() || grammar.Digit(t.Low) })
+		return slices.ContainsFunc(ts, func(t grammar.Token) bool {
+			return strings.ContainsFunc(t.Text, unicode.IsUpper) || grammar.Digit(t.Low)
+		})
 	}
 	if !c.Loose && !named(value) && got.old.To > 0 && opens(ts, got.old.From) && !named(old[1:]) {
 		old = slices.Clone(old) // "Geology was a mistake": the decider knows whether it is a name

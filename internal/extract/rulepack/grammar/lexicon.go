@@ -43,6 +43,8 @@ type Lexicon struct {
 	It []string `yaml:"it"`
 	// Prized are words behind "my" for something liked: "it is my favorite".
 	Prized []string `yaml:"prized"`
+	// Indefinite words open what is not the speaker's own one: "a bank went bust".
+	Indefinite []string `yaml:"indefinite"`
 	// Only opens a value that contrasts with a list: "no coffee, only tea".
 	Only []string `yaml:"only"`
 	// Possess is the speaker's verb of having: "have". Bearing joins what one has to what one
@@ -242,6 +244,7 @@ type Grammar struct {
 	Nowadays     Phrases
 	notThis      Phrases
 	Only         map[string]bool
+	Indefinite   map[string]bool
 	Prized       map[string]bool
 	scenes       Phrases
 	Retracts     Phrases
@@ -339,7 +342,7 @@ func (l Lexicon) Compile() *Grammar {
 	lx.orders, lx.sources, lx.Jokes, lx.able = NewPhrases(l.Orders), NewPhrases(l.Sources), NewPhrases(l.Jokes), NewPhrases(l.Able)
 	lx.pleas, lx.Prized, lx.Markers, lx.Naming, lx.Yes, lx.No = toSet(l.Pleas), toSet(l.Prized), toSet(l.Markers), toSet(l.Naming), toSet(l.Yes), toSet(l.No)
 	lx.Technical = NewPhrases(l.Technical)
-	lx.Only = toSet(l.Only)
+	lx.Only, lx.Indefinite = toSet(l.Only), toSet(l.Indefinite)
 	lx.Planned, lx.fleeting, lx.changedText, lx.origin = NewPhrases(l.Planned), NewPhrases(l.Fleeting), l.Changed, l.Origin
 	lx.asides = NewPhrases(l.Asides)
 	lx.brief, lx.Replies, lx.Benefit = NewPhrases(l.Brief), NewPhrases(l.Replies), l.Benefit

@@ -24,7 +24,7 @@ func (l Lexicon) Overlay(over Lexicon) Lexicon {
 		{&out.Particles, &over.Particles}, {&out.Orders, &over.Orders}, {&out.Pleas, &over.Pleas},
 		{&out.Sources, &over.Sources}, {&out.Jokes, &over.Jokes}, {&out.Able, &over.Able}, {&out.Tails, &over.Tails},
 		{&out.Prized, &over.Prized}, {&out.Planned, &over.Planned}, {&out.Fleeting, &over.Fleeting}, {&out.Brief, &over.Brief}, {&out.Replies, &over.Replies},
-		{&out.Asides, &over.Asides}, {&out.Crowd, &over.Crowd}, {&out.Only, &over.Only}, {&out.Asked, &over.Asked}, {&out.Given, &over.Given},
+		{&out.Asides, &over.Asides}, {&out.Crowd, &over.Crowd}, {&out.Only, &over.Only}, {&out.Indefinite, &over.Indefinite}, {&out.Asked, &over.Asked}, {&out.Given, &over.Given},
 	} {
 		*f.to = append(slices.Clone(*f.to), *f.from...)
 	}
