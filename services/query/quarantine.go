@@ -56,6 +56,8 @@ func (s *Service) quarantine(ctx context.Context, in *quarantineInput) (*written
 	}
 	c.alone = true
 	out, err := s.once(ctx, project, "POST /v1/quarantine", in.Key, in.RawBody, func(a attempt) (*written, error) {
+		s.quarantines.Add(1)
+		defer s.quarantines.Add(-1)
 		marks, err := s.marks(ctx, a, c)
 		if err != nil {
 			return nil, err
@@ -65,7 +67,7 @@ func (s *Service) quarantine(ctx context.Context, in *quarantineInput) (*written
 	if err == nil && out.pending || err != nil && !refuses(err) {
 		select {
 		case s.unfinished <- struct{}{}:
-		default: // Resume has not begun to look yet
+		default: // Resume has not begun to look since another
 		}
 	}
 	return out, err
@@ -158,6 +160,8 @@ func (s *Service) trust(ctx context.Context, in *trustInput) (*written, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.quarantines.Add(1)
+	defer s.quarantines.Add(-1)
 	return s.once(ctx, project, "POST /v1/quarantine/release "+in.ID, in.Key, nil, func(a attempt) (*written, error) {
 		c, err := s.criteria(ctx, project, api.Undo{Request: in.ID})
 		if err != nil {

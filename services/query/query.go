@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"palimpsest/internal/audit"
@@ -90,6 +91,8 @@ type Service struct {
 	patterns  map[string][]string // of the mux, by route
 	// unfinished tells [Service.Resume] of a quarantine that is not whole.
 	unfinished chan struct{}
+	// quarantines counts the requests under way that begin or release one.
+	quarantines atomic.Int64
 }
 
 // New returns the service, or an error for settings that cannot answer.

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"time"
 
@@ -13,33 +14,47 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// resumeAgain is the pause before quarantines that could not be finished are tried again.
-const resumeAgain = 5 * time.Second
+// resumeAgain is the pause before the first further look for quarantines to finish, and
+// resumeMost the longest. A mark may come long after its request, whose command waits
+// where a decider or the store is down.
+const (
+	resumeAgain = 500 * time.Millisecond
+	resumeMost  = 5 * time.Minute
+)
 
-// Resume finishes every quarantine that has a mark, as its request would have. It does so
-// at once, for requests that ended with an earlier process, and again after each request
-// that ended before its quarantine was whole. It returns when ctx ends.
+// Resume finishes every quarantine that has a mark, as its request would have. It looks
+// for marks at once, for requests that ended with an earlier process, and after each
+// request that ended before its quarantine was whole; then again after pauses that double.
+// It returns when ctx ends.
 func (s *Service) Resume(ctx context.Context) {
 	ctx = auth.With(ctx, auth.Anyone)
-	pause := time.NewTimer(resumeAgain)
-	defer pause.Stop()
+	whole, pause := map[string]bool{}, resumeAgain
 	for {
-		var again <-chan time.Time
-		if err := s.resume(ctx); err != nil && ctx.Err() == nil {
+		if err := s.resume(ctx, whole); err != nil && ctx.Err() == nil {
 			s.deps.Logger.WarnContext(ctx, "query: a quarantine waits", "error", err)
-			pause.Reset(resumeAgain)
-			again = pause.C
 		}
+		again := time.NewTimer(pause)
 		select {
-		case <-again:
+		case <-again.C:
+			pause = min(2*pause, resumeMost)
 		case <-s.unfinished:
+			clear(whole)
+			pause = resumeAgain
 		case <-ctx.Done():
+		}
+		again.Stop()
+		if ctx.Err() != nil {
 			return
 		}
 	}
 }
 
-func (s *Service) resume(ctx context.Context) error {
+// resume finishes the quarantines that are not known to be whole, and adds them to those.
+// It leaves requests alone that this process carries out, whose marks come one by one.
+func (s *Service) resume(ctx context.Context, whole map[string]bool) error {
+	if s.quarantines.Load() > 0 {
+		return nil
+	}
 	projects, err := s.deps.Store.Projects(ctx)
 	if err != nil {
 		return err
@@ -48,15 +63,21 @@ func (s *Service) resume(ctx context.Context) error {
 	for _, project := range projects {
 		marked, err := s.marked(ctx, project)
 		errs = append(errs, err)
-		for _, mark := range marked {
-			errs = append(errs, s.finish(ctx, project, mark))
+		for request, mark := range marked {
+			if whole[request] {
+				continue
+			}
+			err := s.finish(ctx, project, mark)
+			whole[request] = err == nil
+			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// marked lists the quarantines of a project by a mark of each. Marks that do not say what
-// their request was bounded to are left out.
+// marked lists the quarantines of a project by the first mark of each, which is as old as
+// its request; one that was set here is younger. Marks that do not say what their request
+// was bounded to are left out.
 func (s *Service) marked(ctx context.Context, project string) (out map[string]events.Hold, err error) {
 	out = map[string]events.Hold{}
 	q := store.HoldQuery{Limit: maxLimit}
@@ -66,8 +87,8 @@ func (s *Service) marked(ctx context.Context, project string) (out map[string]ev
 			return nil, err
 		}
 		for _, h := range held {
-			if d := h.Distrust; d != nil && d.Request != "" && d.Within != nil {
-				out[d.Request] = h.Hold
+			if d := h.Distrust; d != nil && d.Request != "" && d.Within != nil && out[d.Request].Distrust == nil {
+				out[d.Request] = h.Hold // they come in the order of HeldAt
 			}
 			cursor := store.HoldCursorOf(h)
 			q.Cursor = &cursor
@@ -95,6 +116,11 @@ func (s *Service) finish(ctx context.Context, project string, mark events.Hold) 
 	}
 	a := attempt{correlation: whose.Request}
 	marks, err := s.marks(ctx, a, c)
+	if err == nil && len(marks.scopes) > 0 && marks.request == whose.Request {
+		if err = s.leaveReleased(ctx, &c, marks); err == nil {
+			marks, err = s.marks(ctx, a, c)
+		}
+	}
 	if err == nil && marks.request == whose.Request {
 		var out *written
 		if out, err = s.distrust(ctx, a, c, marks); err == nil && out.pending {
@@ -107,8 +133,19 @@ func (s *Service) finish(ctx context.Context, project string, mark events.Hold) 
 	return err
 }
 
+// leaveReleased takes the messages out of c whose fact scopes had a mark of the request and
+// have none now: a release that ended before it was whole took it back.
+func (s *Service) leaveReleased(ctx context.Context, c *criteria, marks undoPlan) error {
+	did, err := s.chosen(ctx, criteria{Undo: api.Undo{Request: marks.request}, sel: c.sel})
+	maps.DeleteFunc(c.episodes, func(of episodeKey, _ bool) bool {
+		in := did[of.owner]
+		return in != nil && in.marks && marks.steps[of.owner] != nil
+	})
+	return err
+}
+
 // refuses reports whether err tells a caller that the same request always fails.
 func refuses(err error) bool {
-	var p *api.Problem
-	return errors.As(err, &p) && p.Status < http.StatusInternalServerError
+	p := explained(err)
+	return p != nil && p.Status < http.StatusInternalServerError && p.Status != http.StatusTooManyRequests
 }
