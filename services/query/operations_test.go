@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -98,6 +99,16 @@ func TestDocsLoadNothing(t *testing.T) {
 	}
 	if strings.Contains(a.body, "://") || strings.Contains(a.body, "<script") {
 		t.Errorf("the page loads something: %s", a.body)
+	}
+}
+
+// TestDocsEscapeValues holds each value of the page's template to an escape.
+func TestDocsEscapeValues(t *testing.T) {
+	t.Parallel()
+	for _, action := range regexp.MustCompile(`\{\{[^}]*\}\}`).FindAllString(docsPage, -1) {
+		if !regexp.MustCompile(`^\{\{(html \.[\w.]+|(range|with) \.?[\w.]*|end)\}\}$`).MatchString(action) {
+			t.Errorf("%s writes a value as it is", action)
+		}
 	}
 }
 

@@ -2,16 +2,15 @@ package static_test
 
 import (
 	"bufio"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
 	"pgregory.net/rapid"
 
 	"palimpsest/internal/embed"
@@ -64,16 +63,16 @@ func shipped(t testing.TB, name string) []byte {
 	if err == nil {
 		return data
 	}
-	file, err := os.Open(path + ".gz")
+	compressed, err := os.ReadFile(path + ".zst")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = file.Close() }() // it was read
-	r, err := gzip.NewReader(file)
-	if err == nil {
-		data, err = io.ReadAll(r)
-	}
+	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
 	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if data, err = r.DecodeAll(compressed, nil); err != nil {
 		t.Fatal(err)
 	}
 	return data

@@ -1,39 +1,38 @@
 package wordpiece_test
 
 import (
-	"compress/gzip"
 	"encoding/json"
-	"io"
 	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
 
 	"palimpsest/internal/embed/wordpiece"
 )
 
 // bert is the vocabulary of the uncased BERT, which the static embedder ships.
-const bert = "../static/model/tokenizer.json.gz"
+const bert = "../static/model/tokenizer.json.zst"
 
 // vocabulary returns the tokenizer.json of bert.
 func vocabulary(t testing.TB) []byte {
 	t.Helper()
-	file, err := os.Open(bert)
+	compressed, err := os.ReadFile(bert)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = file.Close() }() // it was read
-	r, err := gzip.NewReader(file)
+	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := io.ReadAll(r)
+	defer r.Close()
+	text, err := r.DecodeAll(compressed, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return data
+	return text
 }
 
 func open(t testing.TB) *wordpiece.Tokenizer {
