@@ -26,6 +26,10 @@ func TestFactsOfEarlierVersions(t *testing.T) {
 		}
 	}
 	want := []events.Fact{fact("a"), fact("b")}
+	earlier := []events.Fact{fact("a"), fact("b")}
+	for i := range earlier {
+		earlier[i].Revision, earlier[i].Subject, earlier[i].Predicate, earlier[i].Hash = 2, "Anna", "liked", "older hash"
+	}
 	people := []events.Entity{{ID: "ent_a", CanonicalName: "Ana", LastUpdated: at}, {ID: "ent_b", CanonicalName: "Ben", LastUpdated: at}}
 	err := s.write(t.Context(), func(w *writer) error {
 		row, err := w.makeScope(owner)
@@ -48,6 +52,15 @@ func TestFactsOfEarlierVersions(t *testing.T) {
 		if err := w.exec(`UPDATE facts SET body = ? WHERE id = 'a'`, string(body)); err != nil {
 			return err
 		}
+		if err := w.putVersions(row, earlier); err != nil {
+			return err
+		}
+		if body, err = json.Marshal(earlier[0]); err != nil {
+			return err
+		}
+		if err := w.exec(`UPDATE versions SET body = ? WHERE id = 'a'`, string(body)); err != nil {
+			return err
+		}
 		if err := w.putEntities(row, people); err != nil {
 			return err
 		}
@@ -63,10 +76,20 @@ func TestFactsOfEarlierVersions(t *testing.T) {
 	if diff := cmp.Diff(want, snap.Facts); err != nil || diff != "" {
 		t.Errorf("exported, %v (-want +got):\n%s", err, diff)
 	}
+	if diff := cmp.Diff(earlier, snap.Versions); diff != "" {
+		t.Errorf("exported versions (-want +got):\n%s", diff)
+	}
 	if diff := cmp.Diff(people, snap.Entities); diff != "" {
 		t.Errorf("exported entities (-want +got):\n%s", diff)
 	}
-	for _, f := range want {
+	for i, f := range want {
+		versions, err := s.Versions(t.Context(), scope.Exactly(owner), f.ID)
+		if err != nil || len(versions) != 2 {
+			t.Fatal(versions, err)
+		}
+		if diff := cmp.Diff([]events.Fact{earlier[i], f}, []events.Fact{versions[0].Fact, versions[1].Fact}); diff != "" {
+			t.Errorf("its versions (-want +got):\n%s", diff)
+		}
 		got, err := s.FactsByID(t.Context(), owner, []string{f.ID})
 		if err != nil || len(got) != 1 {
 			t.Fatal(got, err)
