@@ -37,7 +37,7 @@
 // condition, medication, skill, speaks, uses, works_on, deadline, wants_to,
 // plans_to, did, upcoming, owns, thinks, copes_by, is, fears, instruction,
 // treatment, handle, quit, learning, works_with, pays, owes, saves, budget,
-// bank, invests_in, raised_by, family_role ("mother of two").
+// bank, invests_in, raised_by, had_relative, family_role ("mother of two").
 //
 // Work is one fact, because role, employer and field say more together than
 // apart: predicate "work", cardinality one, the object composed as

@@ -299,9 +299,10 @@ func (r *reading) relation(full []grammar.Token, who *person) {
 // others drafts whom a clause mentions beside its subject: "with my wife Ida".
 func (r *reading) others(ts []grammar.Token) {
 	for i := range ts {
-		if who, _ := r.l.mentioned(ts, i); who != nil {
+		if who, n := r.l.mentioned(ts, i); who != nil {
 			r.known.meet(who)
-			if who.name != "" || !who.relation.Quiet {
+			first := slices.ContainsFunc(ts[i:i+n], func(t grammar.Token) bool { return r.l.lx.Calendar.Ordinals[t.Low] == 1 })
+			if who.name != "" || !who.relation.Quiet && !first { // "expecting our first baby", "met my first wife"
 				r.relation(ts, who)
 			}
 		}

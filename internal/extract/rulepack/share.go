@@ -86,20 +86,30 @@ func (r *reading) shared(c *statement, full, ts []grammar.Token, f pattern.Flags
 	return false
 }
 
-// within drafts what the rules that are tried anywhere find in a clause.
+// within drafts what the rules that are tried anywhere find in a clause. What a clause of
+// the past names in passing may be gone: "when i lived in Leeds i read in my flat".
 func (r *reading) within(full []grammar.Token) {
 	ts := full[:min(len(full), pattern.LongestClause)]
+	past := slices.ContainsFunc(ts, func(t grammar.Token) bool { return r.l.lx.Present[t.Low] != "" })
 	var mo *pattern.Memo
-	for i := range ts {
+	for i := 0; i < len(ts); i++ {
 		for _, n := range r.l.within[ts[i].Low] {
 			if mo == nil {
 				mo = r.memo(ts)
 			}
-			m := r.l.try(r.l.patterns[n], ts, mo, i, 0)
-			if m != nil && slices.ContainsFunc(ts[:m.End], func(t grammar.Token) bool { return r.l.lx.Is(t, grammar.Speaker|grammar.Own) }) {
-				r.draft(r.l.patterns[n].rule, m, nil, full)
-				break
+			rule := r.l.patterns[n].rule
+			if past && rule.Category == "possession" {
+				continue
 			}
+			m := r.l.try(r.l.patterns[n], ts, mo, i, 0)
+			if m == nil || !slices.ContainsFunc(ts[:m.End], func(t grammar.Token) bool { return r.l.lx.Is(t, grammar.Speaker|grammar.Own) }) {
+				continue
+			}
+			if rule.Silent {
+				i = max(i, m.End-1) // the phrase is not read further
+			}
+			r.draft(rule, m, nil, full)
+			break
 		}
 	}
 }
