@@ -48,7 +48,7 @@ func (s *Store) Apply(ctx context.Context, effect events.EffectCommitted, auditS
 		b.set(f, "inc", strconv.FormatUint(effect.Incarnation, 10))
 		b.listHolds(effect)
 		queued = b.queued
-		b.agree(entriesIn(queued)...)
+		b.enqueue(entriesIn(queued)...)
 		return nil
 	})
 	if err == nil && len(queued) > 0 {
@@ -89,7 +89,7 @@ func (s *Store) raise(ctx context.Context, fact scope.Scope, to func(f fields) u
 		if last := to(f); last > f.uint("last") {
 			b.guard(b.place.state(), "last", f["last"])
 			b.set(f, "last", strconv.FormatUint(last, 10))
-			b.agree(b.place.pending())
+			b.enqueue(b.place.pending())
 		}
 		return nil
 	})

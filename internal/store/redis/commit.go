@@ -37,9 +37,9 @@ type batch struct {
 	order   []string
 	// queued are texts that are to be embedded.
 	queued []queuedText
-	// agenda are entries of the agenda to add.
-	agenda []string
-	// scattered says that the agenda is of another slot.
+	// waitQueue are entries of the wait queue to add.
+	waitQueue []string
+	// scattered says that the wait queue is of another slot.
 	scattered bool
 	// hint says that a server that lost writes may take it too: it only saves work.
 	hint bool
@@ -146,7 +146,7 @@ func (s *Store) write(ctx context.Context, fact scope.Scope, asks func(place) []
 			return err
 		}
 		if b.empty() {
-			return s.putAgendaAfter(ctx, b)
+			return s.putWaitQueueAfter(ctx, b)
 		}
 		done, err := s.commitTo(ctx, f, b)
 		if err != nil && !errors.Is(err, errMoved) || done {
@@ -190,7 +190,7 @@ func (b *batch) fill(f fields, replies []any, work func(f fields, replies []any,
 	b.putEntries()
 	if !b.empty() {
 		if !b.scattered {
-			b.putAgenda()
+			b.putWaitQueue()
 		}
 		b.set(f, "ver", version)
 	}
@@ -208,13 +208,13 @@ func (s *Store) commitTo(ctx context.Context, state fields, b *batch) (bool, err
 	if b.scattered {
 		// An effect that is there is not applied again, so a process that dies before it
 		// lists what came of it must have done so.
-		if err := s.list(ctx, b.place.tenure, b.agenda...); err != nil {
+		if err := s.list(ctx, b.place.tenure, b.waitQueue...); err != nil {
 			return false, err
 		}
 	}
 	done, err := s.commit(ctx, b)
 	if done {
-		err = s.putAgendaAfter(ctx, b)
+		err = s.putWaitQueueAfter(ctx, b)
 	}
 	return done, err
 }

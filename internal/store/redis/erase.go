@@ -187,7 +187,7 @@ func (e *erasing) deleteRows(ctx context.Context) error {
 }
 
 // deleteSome deletes keys of the user's scopes but for their states, the user's
-// entries of the agenda, and the answers that are kept for the
+// entries of the wait queue, and the answers that are kept for the
 // project.
 func (e *erasing) deleteSome(ctx context.Context, node goredis.Cmdable, keys []string) error {
 	root := e.layout().root()
@@ -201,7 +201,7 @@ func (e *erasing) deleteSome(ctx context.Context, node goredis.Cmdable, keys []s
 				gone = append(gone, key)
 				pipe.Unlink(ctx, key)
 			}
-		case key == e.layout().agenda():
+		case key == e.layout().waitQueue():
 			if err := e.deleteListed(ctx, node); err != nil {
 				return err
 			}
@@ -253,11 +253,11 @@ func (e *erasing) count(key string) {
 	}
 }
 
-// deleteListed deletes the user's entries of the agenda.
+// deleteListed deletes the user's entries of the wait queue.
 func (e *erasing) deleteListed(ctx context.Context, node goredis.Cmdable) error {
 	var gone []any
 	for from := int64(0); ; from += sweepBatch {
-		entries, err := node.ZRange(ctx, e.layout().agenda(), from, from+sweepBatch-1).Result()
+		entries, err := node.ZRange(ctx, e.layout().waitQueue(), from, from+sweepBatch-1).Result()
 		if err != nil {
 			return err
 		}
@@ -271,17 +271,17 @@ func (e *erasing) deleteListed(ctx context.Context, node goredis.Cmdable) error 
 		}
 	}
 	for some := range slices.Chunk(gone, sweepBatch) {
-		if err := node.ZRem(ctx, e.layout().agenda(), some...).Err(); err != nil {
+		if err := node.ZRem(ctx, e.layout().waitQueue(), some...).Err(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// listed reports whether an entry of the agenda is of the user: it names a row, or the
+// listed reports whether an entry of the wait queue is of the user: it names a row, or the
 // key of a scope.
 func (e *erasing) listed(entry string) bool {
-	if strings.HasPrefix(entry, agendaVectors) {
+	if strings.HasPrefix(entry, waitQueueVectors) {
 		row, _ := e.layout().parseQueued(entry)
 		base, _, ok := e.rowOf(row.key)
 		return ok && e.mine[base]
@@ -289,7 +289,7 @@ func (e *erasing) listed(entry string) bool {
 	part := strings.Split(undoubted(entry), " ")
 	project, key := 1, len(part)-1
 	switch part[0] + " " {
-	case agendaIdle, agendaDue:
+	case waitQueueIdle, waitQueueDue:
 		project, key = 2, 3
 	}
 	if len(part) <= key || key < 2 || part[project] != ordered(e.whom.Project) && part[project] != scope.Encode(e.whom.Project) {

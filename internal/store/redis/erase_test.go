@@ -83,9 +83,9 @@ func TestErasedScopeRefusesOlderWork(t *testing.T) {
 	}
 }
 
-// TestErasureLeavesTheAgendaOfOthers: entries of the user are taken out, those of the same
+// TestErasureLeavesTheWaitQueueOfOthers: entries of the user are taken out, those of the same
 // name in another project stay.
-func TestErasureLeavesTheAgendaOfOthers(t *testing.T) {
+func TestErasureLeavesTheWaitQueueOfOthers(t *testing.T) {
 	t.Parallel()
 	s := openNew(t, testConfig(t))
 	tell(t, s, "1", "hello")
@@ -98,8 +98,8 @@ func TestErasureLeavesTheAgendaOfOthers(t *testing.T) {
 	if _, err := s.Erase(t.Context(), whom); err != nil {
 		t.Fatal(err)
 	}
-	left, err := s.call(t.Context(), "ZRANGE", s.layout().agenda(), 0, -1)
+	left, err := s.call(t.Context(), "ZRANGE", s.layout().waitQueue(), 0, -1)
 	if list := texts(left); err != nil || len(list) != 3 || strings.Contains(strings.Join(list, ""), ordered("p")+" ") {
-		t.Errorf("the agenda has %q: %v", list, err)
+		t.Errorf("the wait queue has %q: %v", list, err)
 	}
 }

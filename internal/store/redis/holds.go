@@ -59,7 +59,7 @@ func (s *Store) ListHolds(ctx context.Context, sel scope.Selector, q store.HoldQ
 // DueHolds implements [store.Schedule].
 func (s *Store) DueHolds(ctx context.Context, at time.Time, yield func(store.DueHold) bool) error {
 	read := func(entries []string) ([]string, []store.DueHold, error) { return s.listedHolds(ctx, entries) }
-	return eachListed(ctx, s, upTo(agendaDue, micros(at)+1), read, yield)
+	return eachListed(ctx, s, upTo(waitQueueDue, micros(at)+1), read, yield)
 }
 
 func (s *Store) listedHolds(ctx context.Context, entries []string) (right []string, list []store.DueHold, err error) {

@@ -44,7 +44,7 @@ func TestImportedSessionsCostAMessageNothing(t *testing.T) {
 }
 
 // messageCosts is what one message costs: commands by name, and rows that are read of open
-// sessions and of the agenda.
+// sessions and of the wait queue.
 type messageCosts struct {
 	commands      map[string]int
 	open, entries int

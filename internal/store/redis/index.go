@@ -15,7 +15,7 @@ import (
 
 // schemaVersion numbers the layout of rows and index. A change that older rows
 // cannot follow takes the next number, and a migration or a new generation. 2 added
-// the lookups, 3 the agenda, 4 the lookups of edges.
+// the lookups, 3 the wait queue, 4 the lookups of edges.
 const schemaVersion = 4
 
 // The keys of a generation that belong to no scope.

@@ -17,10 +17,10 @@ import (
 // migratePoll is how often a process asks whether another has migrated.
 const migratePoll = 100 * time.Millisecond
 
-// migrate gives a generation of schema 1 its lookups, one of schema 2 its agenda and
+// migrate gives a generation of schema 1 its lookups, one of schema 2 its wait queue and
 // one of schema 3 the lookups of its edges, made from its rows. One process does it while the others wait; it may be stopped at
 // any point and begun again, since what it adds is the same each time and the schema is
-// written last. The agenda gets its scopes and texts as any new one does; see
+// written last. The wait queue gets its scopes and texts as any new one does; see
 // [Store.watchRule] and [Store.requeue].
 func (s *Store) migrate(ctx context.Context) error {
 	return poll.Until(ctx, migratePoll, func() (done bool, err error) {
@@ -105,7 +105,7 @@ func (s *Store) addLookups(ctx context.Context, node goredis.Cmdable, keys []str
 		return err
 	}
 	writes, known := node.Pipeline(), owners{}
-	var agenda []string
+	var waitQueue []string
 	for _, r := range rows {
 		var list []string
 		switch {
@@ -121,14 +121,14 @@ func (s *Store) addLookups(ctx context.Context, node goredis.Cmdable, keys []str
 			list = entriesOfEdge(e, r.member)
 		default:
 			f := pick(lookedUp[r.kind], r.fields.Val())
-			e, err := s.agendaFrom(r.kind, f, known)
+			e, err := s.waitQueueFrom(r.kind, f, known)
 			if err != nil {
 				return err
 			}
 			if list, err = entriesFrom(r.kind, r.member, f); err != nil {
 				return err
 			}
-			agenda = append(agenda, e...)
+			waitQueue = append(waitQueue, e...)
 		}
 		for len(list) > 0 {
 			n := min(len(list), maxEntries)
@@ -146,13 +146,13 @@ func (s *Store) addLookups(ctx context.Context, node goredis.Cmdable, keys []str
 	if _, err := writes.Exec(ctx); err != nil {
 		return err
 	}
-	return s.list(ctx, s.tenure(), agenda...)
+	return s.list(ctx, s.tenure(), waitQueue...)
 }
 
-// agendaFrom are the entries of a row, of schema 2 too.
-func (s *Store) agendaFrom(kind string, f fields, known owners) ([]string, error) {
+// waitQueueFrom are the entries of a row, of schema 2 too.
+func (s *Store) waitQueueFrom(kind string, f fields, known owners) ([]string, error) {
 	if kind == kindState && f["okey"] != "" {
-		return []string{agendaPending + f["okey"]}, nil
+		return []string{waitQueuePending + f["okey"]}, nil
 	}
 	if kind != kindHold && (kind != kindSession || f["idle"] != "1") {
 		return nil, nil

@@ -10,7 +10,7 @@ import (
 	"palimpsest/pkg/events"
 )
 
-// TestSchema1IsMigrated: the lookup and the agenda made from rows are those that were
+// TestSchema1IsMigrated: the lookup and the wait queue made from rows are those that were
 // kept as they were written, and an attempt that was stopped is begun again.
 func TestSchema1IsMigrated(t *testing.T) {
 	t.Parallel()
@@ -46,7 +46,7 @@ func TestSchema1IsMigrated(t *testing.T) {
 		return texts(reply)
 	}
 	want := entries(s)
-	agenda := append(listed(t, s, agendaDue), listed(t, s, agendaIdle)...)
+	waitQueue := append(listed(t, s, waitQueueDue), listed(t, s, waitQueueIdle)...)
 	want0, err := s.Snapshot(t.Context(), ana)
 	if err != nil || len(want0.Facts) != 2*benchFacts || len(want0.Versions) != 1 || len(want0.Entities) != 1 || len(want0.Edges) != 1 || len(want0.Holds) != 1 {
 		t.Fatalf("%d entries, snapshot %+v, %v", len(want), want0, err)
@@ -58,7 +58,7 @@ func TestSchema1IsMigrated(t *testing.T) {
 			old = append(old, member)
 		}
 	}
-	for _, command := range [][]any{old, {"DEL", p.lookup()}, {"ZADD", p.lookup(), 0, want[0]}, {"DEL", s.layout().agenda()}} {
+	for _, command := range [][]any{old, {"DEL", p.lookup()}, {"ZADD", p.lookup(), 0, want[0]}, {"DEL", s.layout().waitQueue()}} {
 		if _, err := s.call(t.Context(), command...); err != nil {
 			t.Fatal(err)
 		}
@@ -70,8 +70,8 @@ func TestSchema1IsMigrated(t *testing.T) {
 	if diff := cmp.Diff(want, entries(again)); diff != "" {
 		t.Errorf("entries (-kept +migrated):\n%s", diff)
 	}
-	if got := append(listed(t, again, agendaDue), listed(t, again, agendaIdle)...); len(got) != 2 || cmp.Diff(agenda, got) != "" {
-		t.Errorf("agenda %q, want %q", got, agenda)
+	if got := append(listed(t, again, waitQueueDue), listed(t, again, waitQueueIdle)...); len(got) != 2 || cmp.Diff(waitQueue, got) != "" {
+		t.Errorf("wait queue %q, want %q", got, waitQueue)
 	}
 	if got := pendingScopes(t, again, "turn"); len(got) != 1 {
 		t.Errorf("pending: %v, want the scope", got)

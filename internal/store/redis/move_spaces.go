@@ -164,7 +164,7 @@ func (s *Store) dropSpace(ctx context.Context, t *tenure, gone space) error {
 			continue
 		}
 		queue := startingWith(gone.queue())
-		if _, err := s.call(ctx, "ZREMRANGEBYLEX", t.agenda(), queue.min, queue.max); err != nil {
+		if _, err := s.call(ctx, "ZREMRANGEBYLEX", t.waitQueue(), queue.min, queue.max); err != nil {
 			return err
 		}
 		return s.changeMeta(ctx, t, func(m *meta) bool {

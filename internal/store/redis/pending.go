@@ -8,17 +8,17 @@ import (
 )
 
 // keyRules is a hash of the rules that were ever asked for: a rule is "1" once all
-// scopes from before it are on the agenda.
+// scopes from before it are in the wait queue.
 const keyRules = "rules"
 
-// Pending implements [store.Schedule]. A scope stays on the agenda while it has
+// Pending implements [store.Schedule]. A scope stays in the wait queue while it has
 // episodes above the watermark of any rule that was ever asked for.
 func (s *Store) Pending(ctx context.Context, rule string, yield func(store.Pending) bool) error {
 	if err := s.watchRule(ctx, rule); err != nil {
 		return err
 	}
 	read := func(entries []string) ([]string, []store.Standing, error) { return s.standings(ctx, entries) }
-	return eachListed(ctx, s, startingWith(agendaPending), read, func(at store.Standing) bool {
+	return eachListed(ctx, s, startingWith(waitQueuePending), read, func(at store.Standing) bool {
 		return at.LastOrdinal <= at.Watermarks[rule] || yield(at.Pending(rule))
 	})
 }
@@ -30,7 +30,7 @@ func (s *Store) standings(ctx context.Context, entries []string) (right []string
 	commands := [][]any{{"HGETALL", t.shared(keyRules)}}
 	facts := make([]scope.Scope, len(entries))
 	for i, e := range entries {
-		if facts[i], err = known.of(e[len(agendaPending):]); err != nil {
+		if facts[i], err = known.of(e[len(waitQueuePending):]); err != nil {
 			return nil, nil, err
 		}
 		commands = append(commands, []any{"HGETALL", t.place(facts[i]).state()})
@@ -52,7 +52,7 @@ func (s *Store) standings(ctx context.Context, entries []string) (right []string
 	return right, list, nil
 }
 
-// watchRule puts all scopes on the agenda for a rule that was never asked for. The rule
+// watchRule puts all scopes in the wait queue for a rule that was never asked for. The rule
 // is known before, so that no process takes a scope off that is pending for it alone.
 func (s *Store) watchRule(ctx context.Context, rule string) error {
 	t := s.tenure()

@@ -95,7 +95,7 @@ func (s *Store) PutEpisodes(ctx context.Context, es []memory.Episode) ([]store.P
 	return puts, s.list(ctx, t, append(listed, entriesIn(queued)...)...)
 }
 
-// beginsSession reports whether the agenda may lack the episode's session. That of an
+// beginsSession reports whether the wait queue may lack the episode's session. That of an
 // episode that is known may have lost its entry with the process that was to add it.
 func beginsSession(e memory.Episode, reply any) bool {
 	list, _ := reply.([]any)

@@ -155,7 +155,7 @@ func (*diesBehind) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis
 	return next
 }
 
-// TestP1AHoldOfAProcessThatDied: in a cluster the agenda is of another slot than the
+// TestP1AHoldOfAProcessThatDied: in a cluster the wait queue is of another slot than the
 // hold. An effect that is there is not applied again.
 func TestP1AHoldOfAProcessThatDied(t *testing.T) {
 	t.Parallel()
@@ -164,7 +164,7 @@ func TestP1AHoldOfAProcessThatDied(t *testing.T) {
 	cfg.URL, cfg.Pulse = redisserver.ClusterURL(nodes), time.Hour
 	dies, s := openAt(t, cfg), openAt(t, cfg)
 	tell(t, s, "1", "hello")
-	addHook(dies, &diesBehind{key: s.layout().agenda()})
+	addHook(dies, &diesBehind{key: s.layout().waitQueue()})
 	e := benchEffect("ana", 1)
 	due := said0.Add(time.Hour)
 	e.Scope, e.Facts, e.Holds = ana, nil, []events.Hold{{ID: "h1", HeldAt: said0, Due: &due}}

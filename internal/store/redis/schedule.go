@@ -183,7 +183,7 @@ func (s *Store) OpenSessions(ctx context.Context, fact scope.Scope) ([]memory.Se
 // IdleSessions implements [store.Schedule].
 func (s *Store) IdleSessions(ctx context.Context, at time.Time, yield func(memory.Session) bool) error {
 	read := func(entries []string) ([]string, []memory.Session, error) { return s.listedSessions(ctx, entries) }
-	return eachListed(ctx, s, upTo(agendaIdle, store.CeilMicros(at)), read, yield)
+	return eachListed(ctx, s, upTo(waitQueueIdle, store.CeilMicros(at)), read, yield)
 }
 
 func (s *Store) listedSessions(ctx context.Context, entries []string) (right []string, list []memory.Session, err error) {

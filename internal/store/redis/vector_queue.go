@@ -15,12 +15,12 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// The texts to embed in a space are a part of the agenda. An entry is the space, the
+// The texts to embed in a space are a part of the wait queue. An entry is the space, the
 // partition of the row's scope, its project, the flag of the row, which is when it was
 // flagged, and where it is. An entry whose row has another flag is stale. The flag is
 // what counts: a row that is flagged and has no entry, because a process died between
 // the two or an earlier version wrote it, is found by a search; see [Store.requeue].
-func (sp space) queue() string { return agendaVectors + strconv.FormatUint(sp.ID, 10) + " " }
+func (sp space) queue() string { return waitQueueVectors + strconv.FormatUint(sp.ID, 10) + " " }
 
 // queued is the entry of a row.
 func (p place) queued(sp space, flag int64, member string) string {
@@ -122,13 +122,13 @@ func partitionNames(partitions []int) []any {
 // is shorter than the limit is read as a whole.
 func (s *Store) takeVectors(ctx context.Context, t *tenure, sp space, turns *takingTurns, limit int, partitions []any) (rows []queuedRow, stale []string, err error) {
 	queue := startingWith(sp.queue())
-	reply, err := s.call(ctx, "ZRANGE", t.agenda(), queue.min, queue.max, "BYLEX", "LIMIT", 0, limit)
+	reply, err := s.call(ctx, "ZRANGE", t.waitQueue(), queue.min, queue.max, "BYLEX", "LIMIT", 0, limit)
 	if err != nil {
 		return nil, nil, err
 	}
 	entries := texts(reply)
 	if len(entries) == limit {
-		reply, err := s.run(ctx, takeVectorsScript, []string{t.agenda()}, append([]any{limit, sp.queue(), turns.last}, partitions...)...)
+		reply, err := s.run(ctx, takeVectorsScript, []string{t.waitQueue()}, append([]any{limit, sp.queue(), turns.last}, partitions...)...)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -251,7 +251,7 @@ func (s *Store) queueUnseen(ctx context.Context, t *tenure, sp space, turns *tak
 		return false, nil
 	}
 	queue := startingWith(sp.queue())
-	queued, err := s.call(ctx, "ZRANGE", t.agenda(), queue.min, queue.max, "BYLEX", "LIMIT", 0, 1)
+	queued, err := s.call(ctx, "ZRANGE", t.waitQueue(), queue.min, queue.max, "BYLEX", "LIMIT", 0, 1)
 	if err != nil || len(texts(queued)) > 0 {
 		return false, err
 	}

@@ -71,7 +71,7 @@ func pendingIDs(t testing.TB, s *Store, limit int) (ids []string) {
 
 func queueOf(t testing.TB, s *Store, limit int) []string {
 	t.Helper()
-	reply, err := s.call(t.Context(), "ZRANGE", s.layout().agenda(), "["+space{ID: 1}.queue(), "("+space{ID: 1}.queue()+"\xff", "BYLEX", "LIMIT", 0, limit)
+	reply, err := s.call(t.Context(), "ZRANGE", s.layout().waitQueue(), "["+space{ID: 1}.queue(), "("+space{ID: 1}.queue()+"\xff", "BYLEX", "LIMIT", 0, limit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestATextWhoseEntryGotLostIsEmbedded(t *testing.T) {
 	s := openNew(t, cfg)
 	lose := func() {
 		t.Helper()
-		if _, err := s.call(t.Context(), "DEL", s.layout().agenda()); err != nil {
+		if _, err := s.call(t.Context(), "DEL", s.layout().waitQueue()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -13,11 +13,11 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// listed are the entries of a part of the agenda.
+// listed are the entries of a part of the wait queue.
 func listed(t testing.TB, s *Store, part string) []string {
 	t.Helper()
 	of := startingWith(part)
-	reply, err := s.call(t.Context(), "ZRANGE", s.layout().agenda(), of.min, of.max, "BYLEX")
+	reply, err := s.call(t.Context(), "ZRANGE", s.layout().waitQueue(), of.min, of.max, "BYLEX")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,9 +46,9 @@ func cover(t testing.TB, s *Store, revision, last uint64) {
 	}
 }
 
-// TestAgendaLosesWhatIsSettled: scopes that are settled for every rule, sessions that
+// TestWaitQueueLosesWhatIsSettled: scopes that are settled for every rule, sessions that
 // went on or ended, holds that were released. Sessions that go on are listed anew.
-func TestAgendaLosesWhatIsSettled(t *testing.T) {
+func TestWaitQueueLosesWhatIsSettled(t *testing.T) {
 	t.Parallel()
 	s := openNew(t, testConfig(t))
 	tell(t, s, "1", "hello")
@@ -56,18 +56,18 @@ func TestAgendaLosesWhatIsSettled(t *testing.T) {
 	for _, rule := range []string{"sleep", "turn"} {
 		pendingScopes(t, s, rule)
 	}
-	if got := listed(t, s, agendaPending); len(got) != 1 {
+	if got := listed(t, s, waitQueuePending); len(got) != 1 {
 		t.Fatalf("listed: %q, while another rule is pending", got)
 	}
 	if _, err := s.call(t.Context(), "DEL", s.layout().shared(keyRules)); err != nil {
 		t.Fatal(err)
 	}
 	pendingScopes(t, s, "turn")
-	if got := listed(t, s, agendaPending); len(got) != 0 {
+	if got := listed(t, s, waitQueuePending); len(got) != 0 {
 		t.Errorf("listed: %q, want no settled scope", got)
 	}
 
-	began := listed(t, s, agendaIdle)
+	began := listed(t, s, waitQueueIdle)
 	later := ana
 	later.Session = "s"
 	e := memory.Episode{ID: "2", Source: "app", Scope: later, Role: "user", Content: "more", ArrivedAt: said0.Add(time.Hour)}
@@ -84,7 +84,7 @@ func TestAgendaLosesWhatIsSettled(t *testing.T) {
 		t.Errorf("%d sessions are idle, want none: it went on", n)
 	}
 	want := []string{s.place(ana).idle("s", said0.Add(time.Hour).UnixMicro())}
-	if got := listed(t, s, agendaIdle); cmp.Diff(want, got) != "" {
+	if got := listed(t, s, waitQueueIdle); cmp.Diff(want, got) != "" {
 		t.Errorf("listed: %q, want %q; it began as %q", got, want, began)
 	}
 	if n := idle(said0.Add(2 * time.Hour)); n != 1 {
@@ -92,9 +92,9 @@ func TestAgendaLosesWhatIsSettled(t *testing.T) {
 	}
 }
 
-// TestAgendaKeepsWhatComesMeanwhile: an episode that is stored after a scope was found
+// TestWaitQueueKeepsWhatComesMeanwhile: an episode that is stored after a scope was found
 // settled and before its entry is taken out.
-func TestAgendaKeepsWhatComesMeanwhile(t *testing.T) {
+func TestWaitQueueKeepsWhatComesMeanwhile(t *testing.T) {
 	t.Parallel()
 	s := openNew(t, testConfig(t))
 	tell(t, s, "1", "hello")
@@ -111,7 +111,7 @@ func TestAgendaKeepsWhatComesMeanwhile(t *testing.T) {
 		}
 		return right, list, err
 	}
-	if err := eachListed(t.Context(), s, startingWith(agendaPending), read, func(store.Standing) bool { return true }); err != nil {
+	if err := eachListed(t.Context(), s, startingWith(waitQueuePending), read, func(store.Standing) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
 	if got := pendingScopes(t, s, "turn"); len(got) != 1 {
@@ -119,9 +119,9 @@ func TestAgendaKeepsWhatComesMeanwhile(t *testing.T) {
 	}
 }
 
-// TestP1AgendaOfASweepThatDied: an episode is stored while a process takes the entry of
+// TestP1WaitQueueOfASweepThatDied: an episode is stored while a process takes the entry of
 // its scope out, and the process ends before it reads the scope once more.
-func TestP1AgendaOfASweepThatDied(t *testing.T) {
+func TestP1WaitQueueOfASweepThatDied(t *testing.T) {
 	t.Parallel()
 	s := openNew(t, testConfig(t))
 	tell(t, s, "1", "hello")
@@ -138,20 +138,20 @@ func TestP1AgendaOfASweepThatDied(t *testing.T) {
 		tell(t, s, "2", "meanwhile")
 		return right, list, err
 	}
-	err := eachListed(t.Context(), s, startingWith(agendaPending), read, func(store.Standing) bool { return true })
+	err := eachListed(t.Context(), s, startingWith(waitQueuePending), read, func(store.Standing) bool { return true })
 	if !errors.Is(err, died) {
 		t.Fatalf("error %v, want the death", err)
 	}
 	if got := pendingScopes(t, s, "turn"); len(got) != 1 {
 		t.Errorf("pending: %v, want the scope", got)
 	}
-	if got := listed(t, s, agendaDoubt); len(got) != 0 {
+	if got := listed(t, s, waitQueueDoubt); len(got) != 0 {
 		t.Errorf("still in doubt: %q", got)
 	}
 }
 
-// TestAgendaIsMadeAgain from rows: the node of a cluster that had it came back empty.
-func TestAgendaIsMadeAgain(t *testing.T) {
+// TestWaitQueueIsMadeAgain from rows: the node of a cluster that had it came back empty.
+func TestWaitQueueIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	s := openNew(t, testConfig(t))
 	tell(t, s, "1", "hello")
@@ -162,32 +162,32 @@ func TestAgendaIsMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	var want []string
-	for _, part := range []string{agendaDue, agendaIdle, agendaPending} {
+	for _, part := range []string{waitQueueDue, waitQueueIdle, waitQueuePending} {
 		want = append(want, listed(t, s, part)...)
 	}
-	if _, err := s.call(t.Context(), "DEL", s.layout().agenda()); err != nil {
+	if _, err := s.call(t.Context(), "DEL", s.layout().waitQueue()); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.listAgain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, listed(t, s, "")); len(want) != 3 || diff != "" {
-		t.Errorf("agenda (-before +again):\n%s", diff)
+		t.Errorf("wait queue (-before +again):\n%s", diff)
 	}
 }
 
-// TestAgendaOfAProcessThatDied: the entries of an episode are added with those of its
+// TestWaitQueueOfAProcessThatDied: the entries of an episode are added with those of its
 // second delivery.
-func TestAgendaOfAProcessThatDied(t *testing.T) {
+func TestWaitQueueOfAProcessThatDied(t *testing.T) {
 	t.Parallel()
 	s := openNew(t, testConfig(t))
 	tell(t, s, "1", "hello")
 	want := listed(t, s, "")
-	if _, err := s.call(t.Context(), "DEL", s.layout().agenda()); err != nil {
+	if _, err := s.call(t.Context(), "DEL", s.layout().waitQueue()); err != nil {
 		t.Fatal(err)
 	}
 	tell(t, s, "1", "hello")
 	if diff := cmp.Diff(want, listed(t, s, "")); diff != "" {
-		t.Errorf("agenda (-before +again):\n%s", diff)
+		t.Errorf("wait queue (-before +again):\n%s", diff)
 	}
 }

@@ -14,34 +14,34 @@ import (
 	"palimpsest/pkg/scope"
 )
 
-// The agenda of a generation is a sorted set, ordered by member alone. It lists what
+// The wait queue of a generation is a sorted set, ordered by member alone. It lists what
 // a clock or a worker asks for, of all scopes, so that nothing searches for that. Its
 // parts are told apart by how their entries begin.
 //
 // An entry is added once its row is written, and again when the same is written again,
 // as it is after a crash. So no row lacks its entry for long. An entry whose row says
-// otherwise is stale; the next reader removes it. It is kept with [agendaDoubt] before
+// otherwise is stale; the next reader removes it. It is kept with [waitQueueDoubt] before
 // it until its row was read again, for a process may die in between. In a cluster,
-// where the agenda is of another slot, entries are added before the row as well.
+// where the wait queue is of another slot, entries are added before the row as well.
 const (
-	keyAgenda     = "agenda"
-	agendaPending = "p " // a scope that may have episodes above a watermark
-	agendaIdle    = "i " // an open, live session, by when it was last seen at the time
-	agendaDue     = "h " // a hold, by when it is due
-	agendaVectors = "v"  // a text to embed, by space; see vector_queue.go
-	agendaDoubt   = "~"  // an entry that a reader found stale, but for texts to embed
+	keyWaitQueue     = "agenda" // the key in stored data; it never changes
+	waitQueuePending = "p "     // a scope that may have episodes above a watermark
+	waitQueueIdle    = "i "     // an open, live session, by when it was last seen at the time
+	waitQueueDue     = "h "     // a hold, by when it is due
+	waitQueueVectors = "v"      // a text to embed, by space; see vector_queue.go
+	waitQueueDoubt   = "~"      // an entry that a reader found stale, but for texts to embed
 )
 
-func (l layout) agenda() string { return l.shared(keyAgenda) }
+func (l layout) waitQueue() string { return l.shared(keyWaitQueue) }
 
-func (p place) pending() string { return agendaPending + orderOf(p.fact) }
+func (p place) pending() string { return waitQueuePending + orderOf(p.fact) }
 
 func (p place) idle(session string, seen int64) string {
-	return instantIn(agendaIdle, seen) + " " + orderOf(p.fact) + " " + levelTag(session)
+	return instantIn(waitQueueIdle, seen) + " " + orderOf(p.fact) + " " + levelTag(session)
 }
 
 func (p place) due(hold string, at int64) string {
-	return instantIn(agendaDue, at) + " " + orderOf(p.fact) + " " + scope.Encode(hold)
+	return instantIn(waitQueueDue, at) + " " + orderOf(p.fact) + " " + scope.Encode(hold)
 }
 
 // instantIn begins the entries of an instant, in microseconds.
@@ -52,7 +52,7 @@ func instantIn(part string, at int64) string { return fmt.Sprintf("%s%016d", par
 func (o owners) parseListed(entry string) (fact scope.Scope, id string, err error) {
 	part := strings.Split(entry, " ")
 	if len(part) != 5 {
-		return fact, "", fmt.Errorf("redis: %w: agenda entry %q", store.ErrDamaged, entry)
+		return fact, "", fmt.Errorf("redis: %w: wait queue entry %q", store.ErrDamaged, entry)
 	}
 	if fact, err = o.of(part[2] + " " + part[3]); err == nil {
 		id, err = scope.Decode(part[4])
@@ -63,8 +63,8 @@ func (o owners) parseListed(entry string) (fact scope.Scope, id string, err erro
 // list adds entries.
 func (s *Store) list(ctx context.Context, t *tenure, entries ...string) error {
 	for part := range slices.Chunk(entries, maxEntries) {
-		if _, err := s.call(ctx, append([]any{"ZADD", t.agenda()}, members(part)...)...); err != nil {
-			return fmt.Errorf("add to the agenda: %w", err)
+		if _, err := s.call(ctx, append([]any{"ZADD", t.waitQueue()}, members(part)...)...); err != nil {
+			return fmt.Errorf("add to the wait queue: %w", err)
 		}
 	}
 	return nil
@@ -73,8 +73,8 @@ func (s *Store) list(ctx context.Context, t *tenure, entries ...string) error {
 // unlist takes entries out.
 func (s *Store) unlist(ctx context.Context, t *tenure, entries ...string) error {
 	for part := range slices.Chunk(entries, maxEntries) {
-		if _, err := s.call(ctx, with(part, "ZREM", t.agenda())...); err != nil {
-			return fmt.Errorf("take out of the agenda: %w", err)
+		if _, err := s.call(ctx, with(part, "ZREM", t.waitQueue())...); err != nil {
+			return fmt.Errorf("take out of the wait queue: %w", err)
 		}
 	}
 	return nil
@@ -101,7 +101,7 @@ func eachListed[T any](ctx context.Context, s *Store, part entries, read func([]
 		return err
 	}
 	for {
-		reply, err := s.call(ctx, "ZRANGE", t.agenda(), part.min, part.max, "BYLEX", "LIMIT", 0, pageSize)
+		reply, err := s.call(ctx, "ZRANGE", t.waitQueue(), part.min, part.max, "BYLEX", "LIMIT", 0, pageSize)
 		list := texts(reply)
 		if err != nil || len(list) == 0 {
 			return err
@@ -164,9 +164,9 @@ func (s *Store) doubt(ctx context.Context, t *tenure, stale []string) (doubted [
 	defer s.end()
 	reader, pipe := rand.Text(), s.client.TxPipeline()
 	for part := range slices.Chunk(stale, maxEntries) {
-		in, out := []any{"ZADD", t.agenda()}, []any{"ZREM", t.agenda()}
+		in, out := []any{"ZADD", t.waitQueue()}, []any{"ZREM", t.waitQueue()}
 		for _, e := range part {
-			doubted = append(doubted, agendaDoubt+e+" "+reader)
+			doubted = append(doubted, waitQueueDoubt+e+" "+reader)
 			in, out = append(in, 0, doubted[len(doubted)-1]), append(out, e)
 		}
 		_ = pipe.Process(ctx, command(ctx, in)) // each has its error with the transaction
@@ -180,7 +180,7 @@ func (s *Store) doubt(ctx context.Context, t *tenure, stale []string) (doubted [
 
 // listDoubted adds the entries of a part again whose reader died, or goes on still.
 func (s *Store) listDoubted(ctx context.Context, t *tenure, part entries) error {
-	reply, err := s.call(ctx, "ZRANGE", t.agenda(), part.min[:1]+agendaDoubt+part.min[1:], part.max[:1]+agendaDoubt+part.max[1:], "BYLEX")
+	reply, err := s.call(ctx, "ZRANGE", t.waitQueue(), part.min[:1]+waitQueueDoubt+part.min[1:], part.max[:1]+waitQueueDoubt+part.max[1:], "BYLEX")
 	doubted := texts(reply)
 	if err != nil || len(doubted) == 0 {
 		return err
@@ -197,17 +197,17 @@ func (s *Store) listDoubted(ctx context.Context, t *tenure, part entries) error 
 
 // undoubted is an entry as it was before it was put in doubt.
 func undoubted(entry string) string {
-	if rest, doubted := strings.CutPrefix(entry, agendaDoubt); doubted {
+	if rest, doubted := strings.CutPrefix(entry, waitQueueDoubt); doubted {
 		return rest[:max(0, strings.LastIndexByte(rest, ' '))]
 	}
 	return entry
 }
 
-// agendaRows are the fields from which the entries of rows are made, by kind.
-var agendaRows = map[string][]string{kindState: {"okey"}, kindSession: lookedUp[kindSession], kindHold: lookedUp[kindHold]}
+// waitQueueRows are the fields from which the entries of rows are made, by kind.
+var waitQueueRows = map[string][]string{kindState: {"okey"}, kindSession: lookedUp[kindSession], kindHold: lookedUp[kindHold]}
 
 // listAgain adds the entries of all scopes, sessions and holds. In a cluster the node of
-// the agenda may have lost it, while the rows are on others and are not written again.
+// the wait queue may have lost it, while the rows are on others and are not written again.
 func (s *Store) listAgain(ctx context.Context) error {
 	t := s.tenure()
 	err := s.eachKey(ctx, t.layout, func(ctx context.Context, node goredis.Cmdable, keys []string) error {
@@ -217,7 +217,7 @@ func (s *Store) listAgain(ctx context.Context) error {
 		for _, key := range keys {
 			_, member, _ := strings.Cut(key, "}:")
 			kind, _, _ := strings.Cut(member, ":")
-			if names := agendaRows[kind]; names != nil {
+			if names := waitQueueRows[kind]; names != nil {
 				kinds, rows = append(kinds, kind), append(rows, reads.HMGet(ctx, key, names...))
 			}
 		}
@@ -229,7 +229,7 @@ func (s *Store) listAgain(ctx context.Context) error {
 		}
 		var list []string
 		for i, row := range rows {
-			some, err := s.agendaFrom(kinds[i], pick(agendaRows[kinds[i]], row.Val()), owners{})
+			some, err := s.waitQueueFrom(kinds[i], pick(waitQueueRows[kinds[i]], row.Val()), owners{})
 			if err != nil {
 				return err
 			}
@@ -238,36 +238,36 @@ func (s *Store) listAgain(ctx context.Context) error {
 		return s.list(ctx, t, list...)
 	})
 	if err != nil {
-		return fmt.Errorf("make the agenda again: %w", err)
+		return fmt.Errorf("make the wait queue again: %w", err)
 	}
 	return nil
 }
 
-// agree adds entries of the batch to the agenda. It takes effect with the batch, in a
+// enqueue adds entries of the batch to the wait queue. It takes effect with the batch, in a
 // cluster after it.
-func (b *batch) agree(entries ...string) { b.agenda = append(b.agenda, entries...) }
+func (b *batch) enqueue(entries ...string) { b.waitQueue = append(b.waitQueue, entries...) }
 
-// putAgenda adds the commands that bring the agenda up to date.
-func (b *batch) putAgenda() {
-	key := b.place.tenure.agenda()
-	for part := range slices.Chunk(b.agenda, maxEntries) {
+// putWaitQueue adds the commands that bring the wait queue up to date.
+func (b *batch) putWaitQueue() {
+	key := b.place.tenure.waitQueue()
+	for part := range slices.Chunk(b.waitQueue, maxEntries) {
 		b.do("ZADD", key, members(part)...)
 	}
 }
 
-// putAgendaAfter does in a cluster what putAgenda does elsewhere.
-func (s *Store) putAgendaAfter(ctx context.Context, b *batch) error {
+// putWaitQueueAfter does in a cluster what putWaitQueue does elsewhere.
+func (s *Store) putWaitQueueAfter(ctx context.Context, b *batch) error {
 	if !s.cluster() {
 		return nil
 	}
-	return s.list(ctx, b.place.tenure, b.agenda...)
+	return s.list(ctx, b.place.tenure, b.waitQueue...)
 }
 
 // listHolds adds the holds of an effect, also where it is applied again.
 func (b *batch) listHolds(effect events.EffectCommitted) {
 	for _, h := range effect.Holds {
 		if h.Due != nil {
-			b.agree(b.place.due(h.ID, store.CeilMicros(*h.Due)))
+			b.enqueue(b.place.due(h.ID, store.CeilMicros(*h.Due)))
 		}
 	}
 }
