@@ -74,8 +74,7 @@ func (f *followers) enter(remote string) (leave func(), most int) {
 func (s *Service) sendEvents(remote string, effects func(context.Context) iter.Seq2[events.Event[events.EffectCommitted], error]) (*huma.StreamResponse, error) {
 	leave, most := s.followers.enter(remote)
 	if leave == nil {
-		return nil, huma.ErrorWithHeaders(api.NewProblem(http.StatusTooManyRequests, api.CodeRateLimited, "",
-			"%d clients follow already", most), http.Header{"Retry-After": {retryAfter}})
+		return nil, api.NewProblem(http.StatusTooManyRequests, api.CodeRateLimited, "", "%d clients follow already", most)
 	}
 	return &huma.StreamResponse{Body: func(c huma.Context) {
 		defer leave()
