@@ -100,6 +100,9 @@ func (d *decision) ending(t events.Triple) ([]events.Fact, error) {
 			out = append(out, f)
 		}
 	}
+	if t.Object == "" && len(out) > 1 && !d.c.Negated && d.c.Cardinality == events.Many && d.c.Predicate == t.Predicate {
+		return nil, nil // "I changed my major to chemistry" does not tell which of two subjects ends
+	}
 	return out, nil
 }
 

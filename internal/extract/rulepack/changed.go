@@ -80,7 +80,7 @@ func (r *reading) ends(ts []grammar.Token, own, behind int, changed bool) {
 		for k := range r.l.endings {
 			var got framed
 			f := &r.l.endings[k]
-			if !f.at(lx, ts, 0, at, &got) || lx.Uncertain(ts[:got.end]) || belongs(ts[got.old.From:got.old.To]) || lx.Indefinite[ts[got.old.From].Low] {
+			if !f.at(lx, ts, 0, at, &got) || lx.Uncertain(ts[:got.end]) || r.l.belongs(ts[got.old.From:got.old.To]) || lx.Indefinite[ts[got.old.From].Low] {
 				continue
 			}
 			r.succeeds(ts, &got)
@@ -96,8 +96,12 @@ func opens(ts []grammar.Token, at int) bool {
 	return at == 0 || strings.ContainsAny(ts[at-1].Low, ".!?…")
 }
 
-// belongs reports whether a value is another's: "Sunita's boss", but not "Gold's Gym".
-func belongs(ts []grammar.Token) bool {
+// belongs reports whether a value is another's: "his Vespa", "Sunita's boss", but not
+// "Gold's Gym".
+func (l *language) belongs(ts []grammar.Token) bool {
+	if l.lx.Is(ts[0], grammar.Theirs) {
+		return true
+	}
 	for i := range len(ts) - 1 {
 		if ts[i].Low == "'s" && !ts[i+1].Capital() {
 			return true
@@ -187,6 +191,9 @@ func (r *reading) change(c *Change, ts []grammar.Token, got *framed) bool {
 	old := r.value(lx.Narrow(ts[got.old.From:got.old.To]))
 	topic := got.topic.To > got.topic.From
 	if topic {
+		if lx.Is(ts[got.topic.From], grammar.Preposition) {
+			return false // "moved from Tuesday to Thursday" has another subject
+		}
 		old = r.value(ts[got.topic.From:got.topic.To])
 	}
 	if c.Reply {
